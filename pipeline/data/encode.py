@@ -14,13 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import trace
-from pipeline.data.checks import (
-    as_floats,
-    as_seen,
-    infinite_numbers,
-    missing_dates,
-    not_uniform,
-)
+from pipeline.data.checks import as_floats, as_seen, infinite_numbers, missing_dates, not_uniform
 from pipeline.data.datetimes import MISSING, dates_of, ticks
 from pipeline.data.frames import (
     FRAMES,

@@ -17,10 +17,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pipeline import trace
-from pipeline.data.checks import (
-    infinite_numbers,
-    no_numbers,
-)
+from pipeline.data.checks import infinite_numbers, no_numbers
 from pipeline.data.datetimes import wall_clock
 from pipeline.errors import DataError
 from pipeline.optional import load

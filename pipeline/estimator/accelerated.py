@@ -22,9 +22,10 @@ from pipeline.data.output import CONTAINERS, contained, container, framed
 from pipeline.data.schema import Schema
 from pipeline.data.table_format import TableFormat
 from pipeline.distributed.retry import retry
-from pipeline.errors import ConfigError, DataError, Reason, Unsupported
+from pipeline.errors import ConfigError, DataError
 from pipeline.estimator import as_given, inputs
 from pipeline.estimator.as_given import was_training
+from pipeline.estimator.batches import learns_in_batches, refuse_sparse_batches
 from pipeline.estimator.fitted import Answers, needs_fit, spec_has
 from pipeline.estimator.inputs import is_a, tags_of
 from pipeline.estimator.routing import (
@@ -35,7 +36,6 @@ from pipeline.estimator.routing import (
     refuse_metadata,
     route,
     router,
-    runs_on_blocks,
 )
 from pipeline.optional import load
 from pipeline.planning.choose import choose_for
@@ -44,22 +44,10 @@ from pipeline.planning.lower import LoweringOptions, lower
 from pipeline.planning.plan import Plan
 from pipeline.planning.source_code import code
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.engine.unsupported import obstacles_to_batches
 from pipeline.preprocessing.transformers.target_encoder import ahead
 from pipeline.system.devices import Choice, prepare_memory
 from pipeline.trace import ExecutionLog, execution_log
 from pipeline.typing import Array, Estimator, Params, Table, Target
-
-
-def _learns_in_batches(model: Estimator) -> bool:
-    """Return whether there is a `partial_fit`; the error says why a transformer has none."""
-    if runs_on_blocks(model.estimator) and (
-        found := obstacles_to_batches(model.estimator, "estimator")
-    ):
-        raise AttributeError(f"{Unsupported(*found)}")
-    if hasattr(model, "plan_") and (forgotten := why_no_more_rows(model.plan_)):
-        raise AttributeError(forgotten)
-    return runs_on_blocks(model.estimator) or hasattr(model.estimator, "partial_fit")
 
 
 class _Learnt(NamedTuple):
@@ -229,7 +217,7 @@ class Accelerated(Answers):
         taken, made = self._learn("fit_transform", X, y, params)
         return self._contained(self._on_host(made), taken)
 
-    @available_if(_learns_in_batches)
+    @available_if(learns_in_batches)
     def partial_fit(self, X: Table, y: Target = None, **params: Any) -> Accelerated:
         """Learn from more rows.
 
@@ -467,25 +455,6 @@ class Accelerated(Answers):
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether `fit` has been called."""
         return hasattr(self, "plan_")
-
-
-def refuse_sparse_batches(estimator: Estimator) -> None:
-    """Refuse batches of sparse rows where scikit-learn learns from no batches.
-
-    Raises
-    ------
-    Unsupported
-        The estimator has no `partial_fit` of its own.
-    """
-    if not hasattr(estimator, "partial_fit"):
-        why = "scikit-learn learns from sparse rows here, and not from batches"
-        raise Unsupported(Reason(type(estimator).__name__.lower(), why, "call fit with all rows"))
-
-
-def why_no_more_rows(plan: Plan) -> str:
-    """Return why a fitted transformer can learn from no more rows; empty where it can."""
-    found = [program.forgotten for program in plan.programs]
-    return "; ".join(filter(None, found)) if len(found) == len(plan.steps) else ""
 
 
 def checkpoints_of(model: Estimator) -> Checkpoints:

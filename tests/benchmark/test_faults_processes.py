@@ -19,14 +19,7 @@ from pipeline.benchmark.run import RunRecord
 from pipeline.data.files import digest
 from pipeline.serving import manifest
 from pipeline.system.atomic import publishing
-from tests.commands import (
-    OLD,
-    assert_one_message,
-    intact,
-    old_results,
-    python,
-    started,
-)
+from tests.commands import OLD, assert_one_message, intact, old_results, python, started
 
 pytestmark = pytest.mark.slow
 

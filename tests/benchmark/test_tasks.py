@@ -10,13 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from sklearn.base import (
-    BaseEstimator,
-    clone,
-    is_classifier,
-    is_outlier_detector,
-    is_regressor,
-)
+from sklearn.base import BaseEstimator, clone, is_classifier, is_outlier_detector, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from datasets import synthetic

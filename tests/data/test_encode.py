@@ -14,10 +14,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from pipeline.data import encode, frames
 from pipeline.errors import DataError
 from tests.data.test_frames import DATES, EVERY, HUGE
-from tests.preprocessing.columns import (
-    ALL_MISSING,
-    frame,
-)
+from tests.preprocessing.columns import ALL_MISSING, frame
 from tests.strategies import tables
 
 

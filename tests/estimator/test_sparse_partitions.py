@@ -19,12 +19,7 @@ from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression, Perceptron, SGDClassifier
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    MaxAbsScaler,
-    OneHotEncoder,
-    StandardScaler,
-)
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, load, save

@@ -15,7 +15,7 @@ import pipeline
 from pipeline.benchmark.worker import WorkerGone
 from pipeline.errors import PipelineError
 from tests.tools.bench_records import cell, results
-from tools.bench import apart, claim, fits, record, report
+from tools.bench import apart, claim, fits, growth, record, report
 from tools.bench.claim import Ask
 
 MIB = 2**20
@@ -174,9 +174,9 @@ def test_workers_are_compared_with_one_process(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("in_this_process")
 def test_sizes_are_measured_and_what_was_not_measured_is_called_so(tmp_path: Path) -> None:
-    found = measured(fits.SCALING, tmp_path, **{**SMALL, "rows": (4_000, 2_000)})
+    found = measured(growth.SCALING, tmp_path, **{**SMALL, "rows": (4_000, 2_000)})
     assert [case.name for case in found.cases] == ["2,000", "4,000"]
-    text = fits.SCALING.part(found)
+    text = growth.SCALING.part(found)
     assert "| 100,000,000 | " in text
     assert text.count("**extrapolated**") == 1
     assert not [*tmp_path.glob("**/part-*.parquet")], "a table is removed after its runs"
@@ -188,7 +188,7 @@ def test_a_size_that_fails_leaves_no_record(
     broken = record.Run(seconds={"fit": 1.0}, why="OutOfMemory: told")
     monkeypatch.setattr(fits, "run_apart", lambda asked: record.Report(run=broken))
     with pytest.raises(PipelineError, match="2,000, stream: OutOfMemory: told"):
-        measured(fits.SCALING, tmp_path, **{**SMALL, "rows": (2_000, 4_000)})
+        measured(growth.SCALING, tmp_path, **{**SMALL, "rows": (2_000, 4_000)})
 
 
 @pytest.mark.parametrize(
@@ -210,9 +210,9 @@ def test_a_fit_that_leaves_the_limit_or_is_worse_is_told(
 
 def test_the_line_has_the_slope_of_what_grows_by_a_power() -> None:
     rows = [10, 100, 1_000, 10_000]
-    straight = fits.line(rows, [3.0 * n for n in rows])
+    straight = growth.line(rows, [3.0 * n for n in rows])
     assert straight.slope == pytest.approx(1)
     assert straight.low <= straight.slope <= straight.high
     assert straight.at(1_000_000) == pytest.approx(3_000_000)
-    assert fits.line(rows, [2.0 * n**1.5 for n in rows]).slope == pytest.approx(1.5)
-    assert fits.line(rows[:2], [1.0, 10.0]).high == float("inf")
+    assert growth.line(rows, [2.0 * n**1.5 for n in rows]).slope == pytest.approx(1.5)
+    assert growth.line(rows[:2], [1.0, 10.0]).high == float("inf")

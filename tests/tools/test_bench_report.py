@@ -12,7 +12,7 @@ import pytest
 from pipeline.errors import DataError
 from tests.tools.bench_records import cell, results
 from tools import docs
-from tools.bench import fits, mixed, preprocessing, record, report
+from tools.bench import growth, mixed, preprocessing, record, report
 from tools.bench.__main__ import CLAIMS
 
 RECORD = results(
@@ -109,7 +109,7 @@ def test_code_with_changes_is_called_so() -> None:
     assert "and changes" not in report.machine(RECORD)
 
 
-@pytest.mark.parametrize("module", [fits, mixed, preprocessing, report])
+@pytest.mark.parametrize("module", [growth, mixed, preprocessing, report])
 def test_examples_in_docstrings_are_true(module) -> None:
     tried = doctest.testmod(module)
     assert (tried.failed, tried.attempted > 0) == (0, True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import datasets
 from pipeline.benchmark.task import pick
 from pipeline.errors import ConfigError, PipelineError
-from tools.bench import fits, generated, prediction, preprocessing, programs, wrapper
+from tools.bench import fits, generated, growth, prediction, preprocessing, programs, wrapper
 from tools.bench.claim import Ask, Claim, publish
 from tools.bench.record import say
 
@@ -20,7 +20,7 @@ CLAIMS: dict[str, Claim] = {
     "programs": programs.CLAIM,
     "streaming": fits.STREAMING,
     "cluster": fits.CLUSTER,
-    "scaling": fits.SCALING,
+    "scaling": growth.SCALING,
     "synthetic-auc": generated.AUC,
     "synthetic-memory": generated.MEMORY,
 }

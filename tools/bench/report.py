@@ -302,6 +302,11 @@ def machine(results: Results) -> str:
     )
 
 
+def in_mib(count: float) -> str:
+    """Write bytes in MiB."""
+    return f"{count / MIB:,.0f}"
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:
     r"""Return a Markdown table.
 

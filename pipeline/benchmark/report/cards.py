@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from pipeline.benchmark.report.format import (
-    integer,
-    share,
-    size,
-)
+from pipeline.benchmark.report.format import integer, share, size
 from pipeline.benchmark.results import Results, TaskInfo
 from pipeline.records import Gpu
 

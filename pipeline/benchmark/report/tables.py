@@ -29,14 +29,7 @@ from pipeline.benchmark.report.table import (
     row,
 )
 from pipeline.benchmark.results import STAGES, Cell, Past, Results
-from pipeline.benchmark.scaling import (
-    FEWEST,
-    FOR_POWER,
-    GOOD,
-    curve,
-    model,
-    overtaking,
-)
+from pipeline.benchmark.scaling import FEWEST, FOR_POWER, GOOD, curve, model, overtaking
 from pipeline.benchmark.statistics import (
     OTHER,
     REFERENCE,

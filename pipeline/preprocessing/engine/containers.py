@@ -23,14 +23,7 @@ from sklearn.preprocessing import FunctionTransformer
 # scikit-learn has no public way to print what `verbose` asks for.
 from sklearn.utils._user_interface import _print_elapsed_time
 
-from pipeline.preprocessing.engine.blocks import (
-    Numbers,
-    Unread,
-    apart,
-    as_read,
-    join,
-    scale,
-)
+from pipeline.preprocessing.engine.blocks import Numbers, Unread, apart, as_read, join, scale
 from pipeline.preprocessing.engine.csr import check_numbers, count_cells, density, most_cells
 from pipeline.preprocessing.engine.nodes import (
     BlockNode,
