@@ -181,7 +181,9 @@ def is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
 
 
-def read_cells(cells: Cells, format: ColumnFormat, where: str, row: int = 0) -> Cells:
+def read_cells(
+    cells: Cells, format: ColumnFormat, where: str, row: int = 0, *, tell: bool = False
+) -> Cells:
     """Return cells as values.
 
     Parameters
@@ -193,6 +195,8 @@ def read_cells(cells: Cells, format: ColumnFormat, where: str, row: int = 0) -> 
         File and column, for the message.
     row : int
         Of the first cell in the file.
+    tell : bool
+        Whether to warn of any cell that is missing because it does not fit, not of many alone.
 
     Raises
     ------
@@ -214,7 +218,7 @@ def read_cells(cells: Cells, format: ColumnFormat, where: str, row: int = 0) -> 
     distinct = pc.unique(cells)
     values, stray = read_distinct(distinct, format)
     if not isinstance(format, Text) and (strays := distinct.filter(stray)):
-        _refuse(cells, strays, format, where, row)
+        _refuse(cells, strays, format, where, row, tell)
     return values.take(pc.index_in(cells, value_set=distinct))
 
 
@@ -231,8 +235,10 @@ def _is_read(kind: pa.DataType, format: ColumnFormat) -> bool:
     return of_format.get(type(format), False)
 
 
-def _refuse(cells: Cells, strays: pa.Array, format: Typed, where: str, row: int) -> None:
-    """Refuse cells that do not fit; where they are to be missing, warn if they are most."""
+def _refuse(
+    cells: Cells, strays: pa.Array, format: Typed, where: str, row: int, tell: bool
+) -> None:
+    """Refuse cells that do not fit; where they are to be missing, warn if asked, or if most."""
     found = pc.is_in(cells, value_set=strays)
     at, n = pc.index(found, True).as_py(), pc.sum(found).as_py()
     value, noun, name = cells[at].as_py(), NOUNS[type(format)], type(format).__name__
@@ -243,7 +249,7 @@ def _refuse(cells: Cells, strays: pa.Array, format: Typed, where: str, row: int)
             f"correct it, or in the task's {name}(…) for this column write missing=({value!r},) or "
             "stray='missing' for all such cells, or another format, and run the task again"
         )
-    if n > max(1, (len(cells) - cells.null_count) / 2):
+    if tell or n > max(1, (len(cells) - cells.null_count) / 2):
         warnings.warn(
             f"{where}: {n} of {len(cells)} cells are no {noun} and are read as missing, such as "
             f"{value!r} in row {row + at}",

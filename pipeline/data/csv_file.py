@@ -21,6 +21,7 @@ import pyarrow.csv
 from pipeline.data.csv import MISSING, ColumnType, without
 from pipeline.data.dialect import (
     DELIMITERS,
+    Dialect,
     Given,
     Records,
     find_dialect,
@@ -121,17 +122,21 @@ class CsvFile:
         if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '"\r\n'):
             raise DataError(f"{path}: delimiter={mark!r} is not one character of ASCII")
         text = TextFile.find(path, given.encoding, (given.skip_rows or 0) + 1)
-        found = find_dialect(text, given.delimiter or DELIMITERS)
-        found = found if found.width > 1 else find_dialect(text)
-        skip = found.skip_rows if given.skip_rows is None else given.skip_rows
-        if skip == 0 and not found.titles:
-            skip = found.skip_rows
-        titles = found.titles if given.skip_rows is None else ()
-        file = replace(cls._cut(text, found.delimiter, skip), titles=titles)
+        file = cls._dress(text, given, find_dialect(text, given.delimiter or DELIMITERS))
+        if len(file.names) < 2 or looks_like_data(file.names):  # it is written otherwise
+            other = cls._dress(text, Given(), find_dialect(text))
+            file = other if len(other.names) > 1 else file
         names = tuple(name.strip() for name in file.names)
         if not given.strip_names or names == file.names or len({*names}) < len({*file.names}):
             return file
         return replace(file, names=names, strip_names=True)
+
+    @classmethod
+    def _dress(cls, text: TextFile, given: Given, found: Dialect) -> CsvFile:
+        """Cut a file by a dialect, below the lines that are given, or that it found."""
+        titles = () if given.skip_rows else found.titles
+        skip = given.skip_rows or found.skip_rows
+        return replace(cls._cut(text, found.delimiter, skip), titles=titles)
 
     @classmethod
     def _cut(cls, text: TextFile, delimiter: str, skip: int) -> CsvFile:

@@ -187,7 +187,13 @@ def _whole(file: OpenedFile, columns: Sequence[str]) -> pa.Table:
 
 
 def as_formatted(
-    cells: Cells, name: str, format: TableFormat | None, where: str, row: int = 0
+    cells: Cells,
+    name: str,
+    format: TableFormat | None,
+    where: str,
+    row: int = 0,
+    *,
+    tell: bool = False,
 ) -> Cells:
     """Return a column by its format; one without a format as it is, but for what is missing.
 
@@ -200,6 +206,8 @@ def as_formatted(
         File and column, for the message.
     row : int
         Of the first cell in the file.
+    tell : bool
+        See `read_cells`.
 
     Raises
     ------
@@ -219,4 +227,5 @@ def as_formatted(
     if of_column is None:
         return cells
     marks = (*of_column.missing, *format.missing)
-    return read_cells(cells, msgspec.structs.replace(of_column, missing=marks), where, row)
+    of_column = msgspec.structs.replace(of_column, missing=marks)
+    return read_cells(cells, of_column, where, row, tell=tell)

@@ -15,7 +15,7 @@ from pipeline.data.containers import container_of
 from pipeline.data.csv_file import CsvFile
 from pipeline.data.files import reading, table_files
 from pipeline.data.opened import BROKEN, ArrowFile, OpenedFile, as_formatted, open_files
-from pipeline.data.table_format import TableFormat, Text
+from pipeline.data.table_format import TableFormat
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,18 @@ class TableFile:
         Of columns of text files, for those that have no types.
     format : TableFormat, optional
         Of the cells of columns; those that it does not name are read by their kinds.
+    copied : sequence of str
+        Columns that are also there as the file has them, under the name that `copy_of` says.
+    tell : bool
+        Whether to warn of any cell that is missing because it does not fit its format.
     """
 
     path: Path
     wanted: Sequence[str] | None
     kinds: Mapping[str, str]
     format: TableFormat | None = None
+    copied: Sequence[str] = ()
+    tell: bool = False
 
     @property
     def is_csv(self) -> bool:
@@ -81,10 +87,12 @@ class TableFile:
         """
         names = self.names()
         columns = names if self.wanted is None else [n for n in names if n in self.wanted]
+        read = [n for n in names if n in {*columns, *self.copied}]
         with reading(self.path, *BROKEN):
             types, row = self._types(columns), skip
-            for cells in _cut(self._batches(columns, size), size, skip):
-                yield pa.table({n: self._values(cells[n], n, row, types) for n in columns})
+            for cells in _cut(self._batches(read, size), size, skip):
+                values = {n: self._values(cells[n], n, row, types) for n in columns}
+                yield pa.table(values | {copy_of(n): cells[n] for n in self.copied})
                 row += len(cells)
         for file in self.files:
             if isinstance(file, CsvFile):
@@ -107,10 +115,8 @@ class TableFile:
         return csv.merge_types(file.types(free) for file in files) if files else {}
 
     def _formatted(self, name: str) -> bool:
-        """Whether a column is read by its format; a key that is copied stays as it is written."""
-        given = None if self.format is None else self.format.columns.get(name)
-        copied = self.kinds.get(name) == "text" and not isinstance(given, Text)
-        return given is not None and not copied
+        """Whether a column is read by its format."""
+        return self.format is not None and name in self.format.columns
 
     def _values(
         self, cells: csv.Cells, name: str, row: int, types: Mapping[str, csv.ColumnType]
@@ -118,7 +124,7 @@ class TableFile:
         kind, where = self.kinds.get(name, ""), f"{self.path}: column {name!r}"
         formatted = self._formatted(name)
         if formatted or not isinstance(self.files[0], CsvFile):
-            cells = as_formatted(cells, name, self.format, where, row)
+            cells = as_formatted(cells, name, self.format, where, row, tell=self.tell)
         if formatted:
             return cells
         if name in types:
@@ -126,6 +132,11 @@ class TableFile:
         if not isinstance(self.files[0], ArrowFile) and is_text(cells.type) and kind in csv.NOUNS:
             return csv.as_kind(cells, where, kind, row)
         return plain_types(pa.table({name: cells}))[name] if kind in ("number", "date") else cells
+
+
+def copy_of(name: str) -> str:
+    """Return the name of a column as the file has it, which no column has."""
+    return f"\0{name}"
 
 
 def _cut(batches: Iterator[pa.RecordBatch], size: int, skip: int) -> Iterator[pa.Table]:

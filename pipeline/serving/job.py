@@ -17,6 +17,7 @@ from pipeline.backends.nvforest import Forest
 from pipeline.data.csv import MISSING
 from pipeline.data.drift import ColumnProfile, Drift
 from pipeline.data.files import digest
+from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError
 from pipeline.planning.plan import Plan, Step
 from pipeline.serving import manifest, outputs
@@ -222,10 +223,16 @@ def warn_of_names(job: PredictionJob, classes: Sequence[str] | None) -> None:
         )
 
 
-def warn_of_marks(job: PredictionJob, profile: Mapping[str, ColumnProfile]) -> None:
+def warn_of_marks(
+    job: PredictionJob, profile: Mapping[str, ColumnProfile], format: TableFormat | None
+) -> None:
     """Warn of texts at fit that are none in CSV, as far as a profile knows them."""
+    formats = format.columns if format else {}
     known = {
-        name: sorted({*(learnt.values or [])} & {*MISSING}) for name, learnt in profile.items()
+        name: sorted(
+            {*(learnt.values or [])} & {*MISSING} - {*getattr(formats.get(name), "values", ())}
+        )
+        for name, learnt in profile.items()
     }
     if lost := {name: texts for name, texts in known.items() if texts}:
         warnings.warn(

@@ -11,6 +11,7 @@ import re
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import partial
@@ -27,7 +28,7 @@ from pipeline.data import drift, frames, partitioned
 from pipeline.data.convert import from_arrow
 from pipeline.data.drift import Counted
 from pipeline.data.schema import Schema
-from pipeline.data.stream import TableFile
+from pipeline.data.stream import TableFile, copy_of
 from pipeline.distributed import ordered_map
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError, OutOfMemory
@@ -191,13 +192,19 @@ class Predictor:
         self.copied = list(dict.fromkeys([*self.index, *job.keep]))
         self.features = self._features()
         self._check_columns()
-        self.source = self._file([*self.features, *self.copied], self._kinds(whole))
+        # From CSV to CSV a cell stays as it is written; other files have columns with a type.
+        self.typed = whole.is_csv and outputs.output_kind(job.target) != "csv"
+        copied = self.copied if self.typed else ()
+        self.source = replace(
+            self._file([*self.features, *copied], self._kinds()),
+            copied=() if self.typed else self.copied,
+        )
         if whole.is_csv:
-            warn_of_marks(job, self.model.profile_)
+            warn_of_marks(job, self.model.profile_, self.model.table_format_)
         warn_of_names(job, self.question.classes)
 
     def _file(self, wanted: Sequence[str] | None, kinds: Mapping[str, str]) -> TableFile:
-        return TableFile(self.job.source, wanted, kinds, self.model.table_format_)
+        return TableFile(self.job.source, wanted, kinds, self.model.table_format_, tell=True)
 
     def _features(self) -> list[str]:
         """Return the columns of the fit, or those that there are where these had no names."""
@@ -230,14 +237,11 @@ class Predictor:
         names = self.features if used is None else [str(name) for name in used]
         return [name for name in self.features if name in names]
 
-    def _kinds(self, whole: TableFile) -> dict[str, str]:
+    def _kinds(self) -> dict[str, str]:
         """Return what the columns of a text file are read as."""
         taken = self.model.inputs_
         one = dict.fromkeys(self.features, _KINDS.get(type(taken), ""))
-        kinds = one if taken.names is None else {**getattr(taken, "kinds", {})}
-        if whole.is_csv and outputs.output_kind(self.job.target) == "csv":
-            return {**dict.fromkeys(self.copied, "text"), **kinds}  # keys stay as they are written
-        return kinds
+        return one if taken.names is None else {**getattr(taken, "kinds", {})}
 
     def write_parts(self, folder: Path, say: Say) -> None:
         """Write the parts that are not there yet."""
@@ -288,7 +292,7 @@ class Predictor:
     def _identity(self, table: pa.Table, start: int) -> list[tuple[str, Any]]:
         """Return the columns that say which row it is: those that are copied, or its number."""
         if self.copied:
-            return [(name, table[name]) for name in self.copied]
+            return [(n, table[n if self.typed else copy_of(n)]) for n in self.copied]
         return [("row", np.arange(start, start + len(table)))]
 
     def _ask(self, taken: Any, pieces: list[int], method: str) -> Any:
