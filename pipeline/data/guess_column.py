@@ -18,7 +18,7 @@ from pipeline.data.guess_dates import Order
 from pipeline.data.guess_numbers import (
     Decimal,
     NumberGuess,
-    far_value,
+    far_values,
     guess_numbers,
     guess_units,
     scales,
@@ -101,6 +101,8 @@ def guess_column(column: TextColumn) -> Guess:
         return _first(_OF_INTEGERS if integers else _OF_FLOATS, column) or _plain_numbers(column)
     if pa.types.is_boolean(kind):
         return _as_flag(column) or Guess()
+    if pa.types.is_timestamp(kind):
+        return Guess(None, _caution_of_values(column, infer(column.distinct[0])))
     if not pa.types.is_string(kind):
         return Guess()
     if column.is_prose or not len(column.words):
@@ -215,7 +217,10 @@ def _as_dates(column: TextColumn) -> Guess | None:
     guess = _fit(column, Date(format=_one(formats)), said) if formats else None
     if guess and not first and column.last:
         raise _undecided(column, order)
-    return guess and guess._replace(order=order, open=not first)
+    if not guess:
+        return None
+    notes = (*guess.notes, *_caution_of_values(column, guess.values))
+    return guess._replace(notes=notes, order=order, open=not first)
 
 
 def _one(formats: tuple[str, ...]) -> str | tuple[str, ...]:
@@ -420,12 +425,12 @@ def _caution_of_values(column: TextColumn, values: pa.Array) -> tuple[str, ...]:
     if pa.types.is_floating(values.type) and pc.any(infinite := pc.is_inf(values)).as_py():
         rows = column.rows(cells.filter(infinite))
         notes.append(f"{column.name!r} holds infinite numbers: {say_rows(rows)} infinite")
-    if (far := far_value(values, counts)) is not None:
-        spelled = cells.filter(pc.equal(values, far))
+    if len(spelled := cells.filter(far_values(values, counts))):
+        kind = "Date(…, " if pa.types.is_temporal(values.type) else "Number("
         notes.append(
-            f"{column.name!r} holds {far:g} in {len(column.rows(spelled))} rows, far from all "
-            "other values; if it stands for a missing value, write "
-            f"Number(missing={tuple(spelled.to_pylist())}) for this column"
+            f"{column.name!r} holds {', '.join(spelled.to_pylist())} in "
+            f"{len(column.rows(spelled))} rows, apart from all other values; if it stands for a "
+            f"missing value, write {kind}missing={tuple(spelled.to_pylist())}) for this column"
         )
     return tuple(notes)
 

@@ -48,6 +48,17 @@ _NO_NUMBERS = {".": r"^[12]?\d?\d(\.[012]\d\d){3}$", " ": r"^(\d{3} \d{3} \d{3}|
 _LETTERS = {"K", "M", "B"}
 _UNITS = {"mm", "tn", "cr", "cr."}
 """What is a multiplier where nothing speaks against it, and what only beside one."""
+_STAND_INS = re.compile(
+    r"0|-[1789]|-?(?:7{2,6}|8{2,6}|9{2,6}|9{1,4}[78])|-32768|65535|-?2147483647|-2147483648|"
+    r"-?\d(?:\.\d+)?e\+\d\d"
+)
+_DAYS = {
+    float(np.datetime64(day, "D").astype(int))
+    for day in ("1753-01-01", "1899-12-30", "1899-12-31", "1900-01-01", "1901-01-01")
+    + ("1970-01-01", "2099-12-31", "2100-01-01", "2199-12-31")
+}
+"""Numbers and days that programs write where there is none."""
+_SOME = 5
 _MANY = 20
 
 
@@ -206,32 +217,60 @@ def guess_units(words: pa.Array) -> list[str]:
     return [] if units.null_count else units.to_pylist()
 
 
-def far_value(values: pa.Array, counts: np.ndarray) -> float | None:
-    """Return a number such as -999 that occurs repeatedly, and is far from all the others.
+def far_values(values: pa.Array, counts: np.ndarray) -> pa.Array:
+    """Return which values, such as -999 or 1900-01-01, occur repeatedly and apart from all others.
 
-    Far is also the one negative number of a column of many.
+    Apart is what is farther from the others than they are from each other, and what alone is
+    negative beside many others.
 
     Parameters
     ----------
     values : pyarrow array
-        Distinct numbers.
+        Distinct numbers or points in time.
     counts : numpy.ndarray
         How often each occurs.
 
     Examples
     --------
-    >>> far_value(pa.array([1.0, 2.5, -999.0]), np.array([1, 1, 2]))
-    -999.0
+    >>> far_values(pa.array([1.0, 2.5, -999.0]), np.array([1, 1, 2])).to_pylist()
+    [False, False, True]
     """
-    numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    numbers, stand_in = _numbers(values), _is_stand_in_day
+    if not pa.types.is_temporal(values.type):
+        stand_in = _is_stand_in
     ordered = np.unique(numbers[~np.isnan(numbers)])
-    if len(ordered) < 3 or not np.isfinite(ordered[[0, -1]]).all():
-        return None
-    for value, others in ((ordered[0], ordered[1:]), (ordered[-1], ordered[:-1])):
-        gap = np.abs(others - value).min()
-        alone = value < 0 <= others[0] and len(others) >= _MANY
-        if re.fullmatch(r"-?9{2,6}(\.0)?|-9\.0", str(value)) and (
-            alone or gap > others[-1] - others[0]
-        ):
-            return float(value) if counts[numbers == value].sum() > 1 else None
-    return None
+    others, far = ordered, []
+    for end in (0, -1):
+        while len(others) > 2 and stand_in(others[end]):
+            far.append(others[end])
+            others = np.delete(others, end)
+    if not np.isfinite(others).all():
+        far = []
+    apart = [each for each in far if _is_apart(each, others) and counts[numbers == each].sum() > 1]
+    return pa.array(np.isin(numbers, apart))
+
+
+def _numbers(values: pa.Array) -> np.ndarray:
+    """Return float64, of points in time the days since 1970."""
+    if not pa.types.is_temporal(values.type):
+        return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+    seconds = values.cast(pa.timestamp("s", values.type.tz), safe=False).cast(pa.int64())
+    return np.asarray(pc.divide(seconds.cast(pa.float64()), 86_400.0).to_numpy(False))
+
+
+def _is_stand_in(value: float) -> bool:
+    return bool(_STAND_INS.fullmatch(f"{value:.15g}"))
+
+
+def _is_stand_in_day(value: float) -> bool:
+    return value in _DAYS
+
+
+def _is_apart(value: float, others: np.ndarray) -> bool:
+    """Whether a value is no neighbour of the others; a zero may well be none and a value."""
+    low, high = others[0], others[-1]
+    spread, gap = high - low, max(low - value, value - high)
+    if value < 0 <= low and len(others) >= _SOME:
+        return True
+    sure = value != 0 or len(others) >= (_SOME if gap > 10 * spread else _MANY)
+    return bool(sure and gap > max(spread, _SOME))
