@@ -50,7 +50,6 @@ from pipeline.typing import Table
 __all__ = ["Choices", "NewTask", "create"]
 
 LEAST_ROWS = 100
-_TRUTH = {"true", "false"}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.benchmark.roles import is_date
 from pipeline.benchmark.task import Kind, pick
+from pipeline.data.arrow_types import decoded, is_date, is_number, is_text
 from pipeline.errors import ConfigError, DataError
 
 Class: TypeAlias = bool | int | str
@@ -109,16 +109,15 @@ def choose_positive(classes: dict[Class, int], asked: str = "") -> Class:
 
 def _plain(name: str, values: pa.ChunkedArray) -> pa.Array:
     """Return text, booleans, whole numbers or others, whatever they were stored as."""
+    values = decoded(values)
     kind = values.type
-    if pa.types.is_dictionary(kind):
-        values, kind = values.cast(kind.value_type), kind.value_type
     if values.null_count == len(values):
         raise DataError(f"target {name!r}: has no values; name another TARGET")
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    if is_number(kind):
         return _plain_number(name, values)
     if pa.types.is_boolean(kind):
         return values.combine_chunks()
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if is_text(kind):
         return values.cast("string").combine_chunks()
     what = "dates or times" if is_date(kind) else str(kind)
     raise DataError(
@@ -150,7 +149,7 @@ def _plain_number(name: str, values: pa.ChunkedArray) -> pa.Array:
 
 def _guess(values: pa.Array, min_rows: int) -> Kind:
     counts = _counts(values)
-    if len(counts) <= 2 or not _is_number(values.type):
+    if len(counts) <= 2 or not is_number(values.type):
         return "multiclass"
     grades = pa.types.is_integer(values.type) and len(counts) <= GRADES
     return "multiclass" if grades and min(counts.values()) >= min_rows else "regression"
@@ -173,7 +172,7 @@ def _number(name: str, values: pa.Array, *, asked: bool) -> Target:
 
 
 def _classes(name: str, values: pa.Array, kind: str, min_rows: int) -> Target:
-    number = _is_number(values.type)
+    number = is_number(values.type)
     if pa.types.is_floating(values.type):
         values = values.cast("string")
     counts = _counts(values)
@@ -232,10 +231,6 @@ def _check_no_numbers(name: str, values: pa.Array) -> None:
 def _counts(values: pa.Array) -> dict[Class, int]:
     pairs = pc.value_counts(values.drop_null()).to_pylist()
     return dict(Counter({pair["values"]: pair["counts"] for pair in pairs}))
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def _order(value: Class) -> tuple[float, str]:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.data.cells import is_text
+from pipeline.data.arrow_types import decoded, is_date, is_number, is_text
 from pipeline.data.table_format import TableFormat, Time
 
 FEW = 20
@@ -105,8 +105,7 @@ def assign_roles(
 
 def _role(name: str, values: pa.ChunkedArray, read: TableFormat, asked: bool) -> tuple[str, str]:
     """Return a role and an empty text, or no role and the reason."""
-    if pa.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
+    values = decoded(values)
     kind, distinct = values.type, _distinct(values)
     if values.null_count == len(values):
         return "", "has no values"
@@ -176,19 +175,9 @@ def _distinct(values: Any) -> int | None:
         return None
 
 
-def is_date(kind: pa.DataType) -> bool:
-    """Return whether values are dates or moments."""
-    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
-
-
 def is_numeric(kind: pa.DataType) -> bool:
     """Return whether values are numbers, or booleans."""
-    return bool(
-        pa.types.is_boolean(kind)
-        or pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_decimal(kind)
-    )
+    return is_number(kind) or pa.types.is_boolean(kind)
 
 
 def meanings(roles: Roles) -> dict[str, str]:

@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.data.arrow_types import decoded, is_date, is_number, is_text
 from pipeline.data.csv import MISSING
 from pipeline.data.table_format import (
     Boolean,
@@ -29,7 +30,6 @@ from pipeline.errors import DataError
 Cells: TypeAlias = "pa.ChunkedArray | pa.Array"
 Typed: TypeAlias = "Number | Boolean | Date | Time | Duration"
 """Formats of which a cell may not fit one."""
-_KINDS = {Number: "number", Duration: "number", Boolean: "boolean", Text: "text"}
 NOUNS: dict[type[Typed], str] = {
     Number: "numbers",
     Boolean: "truth values",
@@ -123,15 +123,6 @@ _CLOCK = r"[+-]?\d+:\d\d:\d\d(?:\.\d+)?"
 _LENGTH = rf"^[+-]?(?:{_CLOCK}|{_PART}(?:,? ?{_PART})*(?:,? {_CLOCK})?)$"
 
 
-def kind_of_format(format: ColumnFormat) -> str:
-    """Return what the values of a column are, in the words of `pipeline.data.schema`.
-
-    >>> kind_of_format(Number()), kind_of_format(Time(format="%H:%M"))
-    ('number', 'date')
-    """
-    return _KINDS.get(type(format), "date")
-
-
 def plain_types(table: pa.Table) -> pa.Table:
     """Return a table in which models find values that they know.
 
@@ -160,25 +151,11 @@ def _plain(values: Cells) -> Cells:
 
 def as_text(values: Cells) -> Cells:
     """Return values as cells of text, categories as what they stand for."""
-    if pa.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
+    values = decoded(values)
     if pa.types.is_floating(values.type):
         whole = pc.all(pc.equal(values, pc.trunc(values))).as_py()
         values = values.cast(pa.int64(), safe=False) if whole else values
     return values.cast(pa.string())
-
-
-def is_number(kind: pa.DataType) -> bool:
-    """Whether a type is one of numbers."""
-    types = pa.types
-    return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether a type is one of text, or of categories of it."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
 
 
 def read_cells(
@@ -228,7 +205,7 @@ def _is_read(kind: pa.DataType, format: ColumnFormat) -> bool:
     of_format = {
         Number: is_number(kind),
         Boolean: types.is_boolean(kind),
-        Date: types.is_date(kind) or types.is_timestamp(kind),
+        Date: is_date(kind),
         Time: types.is_time(kind) or types.is_timestamp(kind),
         Duration: types.is_duration(kind) or types.is_floating(kind),
     }

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from msgspec import structs
 
 from pipeline.data import guess_dates
-from pipeline.data.cells import NOUNS, Typed, is_number, read_distinct, strip, without_marks
+from pipeline.data.arrow_types import is_number
+from pipeline.data.cells import NOUNS, Typed, read_distinct, strip, without_marks
 from pipeline.data.csv import infer
 from pipeline.data.guess_dates import Order
 from pipeline.data.guess_numbers import (

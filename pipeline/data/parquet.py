@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.data import frames
+from pipeline.data.arrow_types import decoded_type, is_date
 from pipeline.data.convert import NULLABLE
 from pipeline.data.files import Filter, check_columns, parquet_files, reading
 from pipeline.errors import DataError
@@ -178,9 +179,7 @@ def _empty(schema: pa.Schema, names: Sequence[str]) -> pd.DataFrame:
 
 
 def _read_as(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_dictionary(kind):
-        return kind.value_type
-    return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
+    return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else decoded_type(kind)
 
 
 def typed(path: Path, rows: Filter) -> list[tuple[str, str, Any]]:
@@ -209,7 +208,7 @@ def typed(path: Path, rows: Filter) -> list[tuple[str, str, Any]]:
 
 def _dated(name: str, kind: pa.DataType, test: str, value: Any) -> Any:
     """Return a value, or each of several, as a date where a column holds dates."""
-    if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+    if not is_date(kind):
         return value
     if test in ("in", "not in"):
         return [_dated(name, kind, "=", each) for each in value]

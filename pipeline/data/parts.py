@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pipeline.data import csv, frames
+from pipeline.data.arrow_types import decoded
 from pipeline.data.convert import from_column
 from pipeline.data.csv_file import CsvFile, Span
 from pipeline.data.files import check_columns, table_files
@@ -119,9 +120,8 @@ class _Part(NamedTuple):
 
 def _plain(values: csv.Cells) -> csv.Cells:
     """Return values in the type that parts of a column have in common."""
+    values = decoded(values)
     kind = values.type
-    if pa.types.is_dictionary(kind):
-        return _plain(values.cast(kind.value_type))
     if pa.types.is_large_string(kind) or kind == pa.string_view():
         return values.cast(pa.string())
     if pa.types.is_floating(kind):

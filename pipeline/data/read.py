@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from pipeline.data import frames, parquet, partitioned, parts
 from pipeline.data.arrow_tables import arrow_table
+from pipeline.data.arrow_types import decoded_type
 from pipeline.data.cells import plain_types
 from pipeline.data.containers import container_of
 from pipeline.data.files import (
@@ -370,7 +371,7 @@ def metadata(file: Path) -> Any:
 
 
 def _kind(kind: Any) -> Any:
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    kind = decoded_type(kind)
     return pa.string() if pa.types.is_large_string(kind) else kind
 
 

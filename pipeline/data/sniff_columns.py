@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.data.cells import Cells, as_text, is_number, is_text
+from pipeline.data.arrow_types import is_number, is_text
+from pipeline.data.cells import Cells, as_text
 from pipeline.data.csv import MISSING
 from pipeline.data.guess_column import Guess, guess_column
 from pipeline.data.guess_numbers import Decimal

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from pipeline.data.arrow_types import decoded_type
 from pipeline.errors import ConfigError
 
 Kind = Literal["parquet", "csv", "jsonl"]
@@ -98,7 +99,7 @@ def check_cells(target: Path, table: pa.Table) -> None:
 
 
 def _decoded(kind: pa.DataType) -> pa.DataType:
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    kind = decoded_type(kind)
     return pa.string() if pa.types.is_string_view(kind) else kind
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from msgspec import structs
 
-from pipeline.data.cells import convert_cells, kind_of_format, plain_types, read_cells
+from pipeline.data.cells import convert_cells, plain_types, read_cells
 from pipeline.data.table_format import (
     Boolean,
     ColumnFormat,
@@ -260,8 +260,3 @@ def test_types_of_arrow_become_those_that_models_know():
     assert frame.iloc[0].tolist() == [noon, noon, 3600.005, 1.25, "a"]
     assert frame.iloc[1].isna().all()
     assert [frame[each].dtype.kind for each in ("length", "money")] == ["f", "f"]
-
-
-def test_the_kinds_of_formats_are_those_of_columns():
-    formats = Number(), Duration(), Boolean(true=(), false=()), Date(format=""), Text()
-    assert [*map(kind_of_format, formats)] == ["number", "number", "boolean", "date", "text"]

@@ -123,7 +123,7 @@ def first(cases: list[Case], params: ReadParams) -> Any:
 
 
 @lru_cache(maxsize=1)
-def load_frozen(path: Path = PATH) -> FrozenTranslations:
+def load_frozen() -> FrozenTranslations:
     """Read and validate what was learnt.
 
     Raises
@@ -132,7 +132,7 @@ def load_frozen(path: Path = PATH) -> FrozenTranslations:
         The file is missing, is not JSON, or does not have the schema.
     """
     return records.load_record(
-        path, FrozenTranslations, schema=SCHEMA, command="make contract-snapshot"
+        PATH, FrozenTranslations, schema=SCHEMA, command="make contract-snapshot"
     )
 
 
