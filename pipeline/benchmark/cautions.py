@@ -38,7 +38,7 @@ from pipeline.benchmark.leaks import (
     CodedColumn,
     code_column,
     same_as_target,
-    score_alone,
+    score_where_known,
     stands_out,
     summed,
 )
@@ -330,7 +330,9 @@ def _leaks(table: _Table) -> Iterator[str]:
     """Yield which columns tell the target, alone or together."""
     every = {c.name: same_as_target(c, table.target, table.kind) for c in table.columns}
     twins = {name: how for name, how in every.items() if how}
-    scores = {c.name: score_alone(c, table.answer) for c in table.columns if c.name not in twins}
+    scores = {
+        c.name: score_where_known(c, table.answer) for c in table.columns if c.name not in twins
+    }
     least = NEARLY[table.answer.measure]
     if table.kind != "regression" and stands_out(scores, table.answer):
         least = max(scores.values())

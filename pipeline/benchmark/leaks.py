@@ -23,6 +23,8 @@ NEARLY = {"AUC": 0.99, "accuracy beyond guessing": 0.97, "R²": 0.97}
 ALONE = {"AUC": (0.95, 0.7), "accuracy beyond guessing": (0.9, 0.3)}
 """The best column's score, if the next one has no more than the second."""
 EXACT = 1e-9
+LEAST_KNOWN = 0.25
+"""Share of the rows in which a column has a value, for what it tells there to count."""
 MOST_SUMMED, ROWS_SUMMED = 200, 5_000
 
 
@@ -145,6 +147,22 @@ def score_alone(column: CodedColumn, answer: Answer) -> float:
     return float(1 - ((answer.y - guess) ** 2).mean() / max(answer.y.var(), EXACT))
 
 
+def score_where_known(column: CodedColumn, answer: Answer) -> float:
+    """Return the same, or that of the rows in which a column has a value if it is better."""
+    known, whole = column.codes >= 0, score_alone(column, answer)
+    part = replace(answer, y=answer.y[known])
+    if known.all() or known.mean() < LEAST_KNOWN or not _varies(part):
+        return whole
+    return max(whole, score_alone(column.at(known), part))
+
+
+def _varies(answer: Answer) -> bool:
+    """Tell whether there are enough rows of more than one class for a score."""
+    share = answer.y.mean(axis=0) if len(answer.y) else np.ones(1)
+    largest = max(share.max(), 1 - share[0] if answer.kind == "binary" else 0)
+    return answer.kind == "regression" or len(answer.y) * (1 - largest) >= 2 * PER_BIN
+
+
 def stands_out(scores: Mapping[str, float], answer: Answer) -> bool:
     """Tell whether one column says nearly all, and each other little.
 
@@ -187,8 +205,14 @@ def _auc(score: np.ndarray, y: np.ndarray) -> float:
 
 def same_as_target(column: CodedColumn, target: CodedColumn, kind: str) -> str:
     """Say in which way a column is the target itself, or nothing."""
-    if column.gaps or column.distinct < 2:
+    known = column.codes >= 0
+    if known.mean() < LEAST_KNOWN or column.distinct < 2:
         return ""
+    how = _same(column.at(known), target.at(known), kind)
+    return how + " where it is known" * bool(how and column.gaps)
+
+
+def _same(column: CodedColumn, target: CodedColumn, kind: str) -> str:
     if kind == "regression":
         return _scaled(column, target)
     if column.distinct != target.distinct:
@@ -215,11 +239,16 @@ def summed(columns: Sequence[CodedColumn], target: CodedColumn) -> tuple[str, li
     >>> summed([code_column(a), code_column(b)], code_column((a + b).rename("y")))
     ('sum', ['a', 'b'])
     """
-    numbers = [each for each in columns if each.kind == "number" and not each.gaps]
-    rows = np.linspace(0, len(target.numbers) - 1, min(len(target.numbers), ROWS_SUMMED))
-    rows = np.unique(rows.astype(int))
+    n = len(target.numbers)
+    numbers = [each for each in columns if each.kind == "number" and 10 * each.gaps <= n]
+    every = [np.ones(n, dtype=bool), *(each.codes >= 0 for each in numbers)]
+    known = np.flatnonzero(np.all(every, axis=0))
+    rows = known[
+        np.unique(np.linspace(0, len(known) - 1, min(len(known), ROWS_SUMMED)).astype(int))
+    ]
     if not 2 <= len(numbers) <= min(MOST_SUMMED, len(rows) // 4):
-        return "", []
+        whole = [each for each in numbers if not each.gaps]
+        return summed(whole, target) if 2 <= len(whole) < len(numbers) else ("", [])
     X, y = np.stack([each.numbers[rows] for each in numbers], axis=1), target.numbers[rows]
     if found := list(_terms(X, y)):
         return "sum", [numbers[i].name for i in found]

@@ -36,7 +36,7 @@ from pipeline.benchmark.roles import (
     told,
 )
 from pipeline.benchmark.task import FOLDER, pick
-from pipeline.data.cells import read_cells
+from pipeline.data.cells import is_text, read_cells
 from pipeline.data.guess_numbers import Decimal
 from pipeline.data.plain_texts import formats_of_texts
 from pipeline.data.read import read_arrow
@@ -262,7 +262,7 @@ def _read(
         read = msgspec.structs.replace(read, columns=columns)
     table = read_arrow(source, read)
     answers = table[pick(label, table.column_names, "column")]
-    classes = {label} if len(answers.unique()) <= FEW else {}
+    classes = {label} if is_text(answers.type) and len(answers.unique()) <= FEW else {}
     more = list(formats_of_texts(table, {*read.columns, *classes}))
     if more:
         columns = {**read.columns, **{name: format for name, format, _ in more}}

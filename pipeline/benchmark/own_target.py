@@ -122,7 +122,7 @@ def _plain(name: str, values: pa.ChunkedArray) -> pa.Array:
     what = "dates or times" if is_date(kind) else str(kind)
     raise DataError(
         f"target {name!r}: holds {what}, which are neither classes nor numbers; name another "
-        "TARGET, or add a column with what of them is to be predicted, as a number of days"
+        "TARGET, or add a column with what of them is to be predicted, as a number or a text"
     )
 
 

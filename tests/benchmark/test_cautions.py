@@ -107,6 +107,32 @@ LEAKS: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, str], str]] = {
         PRICE,
         "'code' (R² 0.9",
     ),
+    "a copy with gaps": (
+        lambda: table(paid=table()["price"].where(draw().random(N) < 0.8)),
+        PRICE,
+        "'paid' is a copy of the target where it is known",
+    ),
+    "classes with gaps": (
+        lambda: table(
+            state=np.where(draw().random(N) < 0.6, np.where(is_yes(table()), "a", "b"), None)
+        ),
+        GOOD,
+        "'state' is the target under another name where it is known",
+    ),
+    "nearly a copy with gaps": (
+        lambda: table(
+            paid=(table()["price"] + draw().normal(size=N)).where(draw().random(N) < 0.5)
+        ),
+        PRICE,
+        "'paid' (R² 0.9",
+    ),
+    "a sum with gaps": (
+        lambda: (f := table(a=draw().random(N), b=draw(2).random(N))).assign(
+            price=f["a"] + f["b"], a=f["a"].where(f["b"] < 0.95)
+        ),
+        PRICE,
+        "'price' is the sum of 'a', 'b', exactly",
+    ),
     "a sum": (
         lambda: (f := table(a=draw().random(N), b=draw(2).random(N))).assign(price=f["a"] + f["b"]),
         PRICE,

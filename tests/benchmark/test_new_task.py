@@ -285,6 +285,7 @@ def test_a_target_is_classes_or_a_number(values, kind, expected) -> None:
         (["a", "b", "c"] * 30, "binary", ConfigError, "takes two classes, here are 3"),
         (["a", "b"] * 30, "regression", ConfigError, "takes numbers; row 0 holds 'a'"),
         (["a", "b"] * 30, "ranking", ConfigError, "choose from binary, multiclass, regression"),
+        ([[1, 2]] * 9, "", DataError, "holds list.*name another TARGET"),
         ([pd.Timestamp("2024-01-01")] * 9, "", DataError, "holds dates or times, .*name another"),
     ],
     ids=lambda each: each if isinstance(each, str) else "",

@@ -172,6 +172,14 @@ def test_weights_that_are_none_are_refused(workspace, weight, told) -> None:
         take(written(simple(w=weight * (ROWS // 4))), weight="w")
 
 
+@pytest.mark.parametrize("values", [
+    [[1, 2]] * ROWS, [b"a", b"b"] * (ROWS // 2), pd.period_range("2020", periods=ROWS, freq="M"),
+], ids=["lists", "bytes", "periods"])  # fmt: skip
+def test_a_target_of_another_type_is_refused_in_words(workspace, values) -> None:
+    with pytest.raises(DataError, match="target 'y'.*name another TARGET"):
+        take(pd.DataFrame({"x": X, "y": values}), name="mine")
+
+
 @pytest.mark.parametrize("start", [2**53, 2**60, 2**63])
 def test_large_codes_are_classes_and_columns(workspace, start) -> None:
     codes = [start + int(each) for each in KIND]
