@@ -44,7 +44,7 @@ def arrow_table(source: Any) -> pa.Table:
         what = type(source).__name__
         raise DataError(f"a {what} is no table with names for its columns; pass a path or a frame")
     _check(pd.Index(table.column_names))
-    return table
+    return pa.table({name: _castable(table[name]) for name in table.column_names})
 
 
 def _check(names: pd.Index) -> None:
@@ -54,9 +54,22 @@ def _check(names: pd.Index) -> None:
         raise DataError(f"the table has columns with the same name: {twice}; rename them")
 
 
+def _of_dictionary(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _castable(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return categories of Polars in a type that Arrow decodes."""
+    views = pa.types.is_dictionary(values.type) and values.type.value_type == pa.string_view()
+    return values.cast(pa.dictionary(pa.int32(), pa.string())) if views else values
+
+
 def _column(series: pd.Series, name: Any) -> pa.Array:
     try:
-        return pa.array(series, from_pandas=True)
+        values = pa.array(series, from_pandas=True)
+        if isinstance(_of_dictionary(values.type), pa.BaseExtensionType):  # periods, intervals
+            return pa.array(series.astype("str").where(series.notna()), pa.string())
+        return values
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         return _text(series, name, error)
 

@@ -519,3 +519,25 @@ def test_a_table_of_a_script_is_a_task_too(workspace, kind) -> None:
     assert own.score() > 0.9
     with pytest.raises((ConfigError, TypeError), match="name"):
         pipeline.new_task(given[kind], target="y")
+
+
+def typed(kind: str) -> object:
+    """Return a table with a column of a type that few tables have; it tells y."""
+    import polars
+    import pyarrow as pa
+
+    table = pd.DataFrame({"x": X, "y": (TOWN == "Bern") * 9 + X})
+    if kind in ("Enum", "Categorical"):
+        of = polars.Enum(sorted({*TOWN})) if kind == "Enum" else polars.Categorical
+        return polars.from_pandas(table).with_columns(odd=polars.Series(TOWN, dtype=of))
+    if kind == "view":
+        return pa.Table.from_pandas(table).append_column("odd", pa.array(TOWN, pa.string_view()))
+    month = pd.PeriodIndex(np.where(TOWN == "Bern", "2021-03", "2022-04"), freq="M")
+    return table.assign(odd=month if kind == "period" else pd.cut((TOWN == "Bern") * 1.0, 2))
+
+
+@pytest.mark.parametrize("kind", ["Enum", "Categorical", "view", "period", "interval"])
+def test_a_column_of_any_type_of_a_script_is_read(workspace, kind) -> None:
+    own = take(typed(kind), name="mine")
+    assert "odd" in own.task.columns
+    assert own.score() > 0.9
