@@ -36,7 +36,8 @@ from pipeline.benchmark.roles import (
     told,
 )
 from pipeline.benchmark.task import FOLDER, pick
-from pipeline.data.cells import is_text, read_cells
+from pipeline.data.arrow_types import is_text
+from pipeline.data.cells import read_cells
 from pipeline.data.guess_numbers import Decimal
 from pipeline.data.plain_texts import formats_of_texts
 from pipeline.data.read import read_arrow
@@ -261,7 +262,7 @@ def _read(
         columns = {n: format for n, format in read.columns.items() if n != choices.weight}
         read = msgspec.structs.replace(read, columns=columns)
     table = read_arrow(source, read)
-    answers = table[pick(label, table.column_names, "column")]
+    answers = table[_pick_target(label, table.column_names, source, found.notes)]
     classes = {label} if is_text(answers.type) and len(answers.unique()) <= FEW else {}
     more = list(formats_of_texts(table, {*read.columns, *classes}))
     if more:
@@ -269,6 +270,19 @@ def _read(
         read = msgspec.structs.replace(read, columns=columns)
         table = read_arrow(source, read)
     return read, (*found.notes, *(note for _, _, note in more)), table
+
+
+def _pick_target(
+    label: str, names: Sequence[str], source: Path | Table, notes: Sequence[str]
+) -> str:
+    """Return the target; where there is no such column, say what was odd of the file."""
+    try:
+        return pick(label, names, "column")
+    except ConfigError as error:
+        if not isinstance(source, Path):
+            raise
+        odd = [note for note in notes if note.startswith(f"{source.name}: ")]
+        raise ConfigError("; ".join([f"{source}: {error}", *odd])) from None
 
 
 def _identifier(text: str) -> str:

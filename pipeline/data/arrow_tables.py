@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pipeline.data import frames
+from pipeline.data.arrow_types import decoded_type
 from pipeline.data.convert import to_arrow
 from pipeline.errors import DataError
 
@@ -54,20 +55,17 @@ def _check(names: pd.Index) -> None:
         raise DataError(f"the table has columns with the same name: {twice}; rename them")
 
 
-def _of_dictionary(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
 def _castable(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return categories of Polars in a type that Arrow decodes."""
-    views = pa.types.is_dictionary(values.type) and values.type.value_type == pa.string_view()
+    kind = values.type
+    views = kind != pa.string_view() and decoded_type(kind) == pa.string_view()
     return values.cast(pa.dictionary(pa.int32(), pa.string())) if views else values
 
 
 def _column(series: pd.Series, name: Any) -> pa.Array:
     try:
         values = pa.array(series, from_pandas=True)
-        if isinstance(_of_dictionary(values.type), pa.BaseExtensionType):  # periods, intervals
+        if isinstance(decoded_type(values.type), pa.BaseExtensionType):  # periods, intervals
             return pa.array(series.astype("str").where(series.notna()), pa.string())
         return values
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
