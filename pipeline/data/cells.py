@@ -43,19 +43,19 @@ _INVISIBLE = r"[\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}]"
 _OF_SHEETS = r'^="(.*)"$|^[="\']([+-]?\d[\d.,]*)["\']?$'
 """A cell that a spreadsheet is to take for text."""
 _ABOUT = (
-    r"(?i)^(?:[~～∼≈≃]|ca\.?|circa|c\.|approx\.?|approximately|about|around|roughly|etwa|"
-    r"ungefähr|rund|env\.?|environ|aprox\.?|unos) ?(\D{0,4}\d)"
+    r"^(?:[~～∼≈≃]|[Cc]a\.?|c\.|(?i:circa|approx\.?|approximately|about|around|roughly|etwa|"
+    r"ungefähr|rund|env\.?|environ|aprox\.?|unos)) ?(\D{0,4}\d)"
 )
 _FOOTNOTE = (
-    r"([\d\pL\p{Sc}%°²³).]) ?"
-    r"(?:\*+|[†‡§]+|\[(?:\w{1,3}|[Nn]ote \d+)\]| ?\((?:[a-epr]|est\.?)\))+$"
+    r"([\d\pL\p{Sc}%°²³).]) ?(?:\*+|[†‡§]+|\[(?:\w{1,3}|[Nn]ote \d+)\]| ?"
+    r"\((?:[a-epr]|est\.?|estimated|[Nn]ote \d+)\))+$"
 )
 SCALES = {
-    3: r"k|tsd\.?|thousand|tys\.?",
+    3: r"k|tsd\.?|thousand|tausend|mille|tys\.?",
     5: r"lakhs?|lacs?",
-    6: r"mm?|mn|mio\.?|mln\.?|millions?|millionen",
+    6: r"mm?|mn|mio\.?|mln\.?|millions?|millionen|millones",
     7: r"crores?|cr\.?",
-    9: r"b|bn|bln|mrd\.?|mld\.?|billions?|milliarden?|milliards?",
+    9: r"b|bn|bln|mrd\.?|mld\.?|mds?|billions?|milliarden?|milliards?",
     12: r"t|tn|trillions?",
 }
 """Powers of ten -> what stands for them behind digits."""
@@ -349,9 +349,9 @@ def unscale(words: pa.Array) -> pa.Array:
 
 
 def scaled(names: str) -> str:
-    """Return the regular expression of digits with a multiplier, and perhaps a currency."""
-    digits, currency = r"\D{0,6}\d[\d.,']*(?: \d{3})*", r"(?: ?\p{Sc}| [A-Z]{3})?"
-    return rf"(?i)^(?P<digits>{digits}) ?(?P<scale>{names})(?P<unit>{currency}[ )-]*)$"
+    """Return the regular expression of digits with a multiplier, and perhaps a unit."""
+    digits, unit = r"\D{0,6}\d[\d.,']*(?: \d{3})*", r"(?: ?\p{Sc}| \pL{3,14})?"
+    return rf"(?i)^(?P<digits>{digits}) ?(?P<scale>{names})(?P<unit>{unit}[ )-]*)$"
 
 
 def bare(words: pa.Array, unit: str) -> pa.Array:

@@ -59,9 +59,10 @@ _FACTORS = {"k", "m", "b"}
 _BOUND = (
     r"(?i)^(?:[<>≤≥]=?|(?:over|under|above|below|at least|at most|up to|more than|less than|"
     r"min\.?|max\.?|bis|ab|über|unter|mehr als|weniger als|plus de|moins de) ?)\D{0,3}\d[\d.,' ]*"
-    r"\D{0,4}$|^\D{0,3}\d[\d.,' ]*(?:\+|(?:±|\+/-) ?\d[\d.,]*\D{0,4})$"
+    r"\D{0,4}$|^\D{0,3}\d[\d.,' ]*(?:\+|(?:±|\+/-) ?\d[\d.,]*\D{0,4}|"
+    r"%? ?[(\[]\D{0,2}[\d.,]+%?(?:\D{1,3}[\d.,]+%?)?[)\]])$"
 )
-"""What says that a number is at least or at most so large, or how far off it may be."""
+"""What says that a number is a bound, how far off it may be, or which share it is."""
 _ORDINALS = {"st", "nd", "rd", "th"}
 _DATED = re.compile(
     r"(?i)(^|[^a-z])(date|datum|day|dt|dob|month|monat|period)([^a-z]|$)|[a-z]Date$"
@@ -313,8 +314,11 @@ def _as_numbers(column: TextColumn) -> Guess | None:
 
 
 def _is_scaled(column: TextColumn, found: NumberGuess) -> bool:
-    """Return whether a unit such as k makes some cells a thousand times what they say."""
-    return found.format.unit.lower() in _FACTORS and _bare(column) > 0
+    """Return whether a unit such as k or mil makes some cells a thousand times what they say."""
+    unit = found.format.unit
+    if found.format.scaled and unit.isalpha():
+        return not column.all_look(rf"(?:.*\PL)?{unit}(?:\PL.*)?")
+    return unit.lower() in _FACTORS and _bare(column) > 0
 
 
 def _bare(column: TextColumn) -> int:
@@ -375,7 +379,8 @@ def _say_marked(column: TextColumn, format: Number) -> Iterator[str]:
         shown = ", ".join(
             f"{a!r} is {b:,.15g}" for a, b in zip(cells.to_pylist(), values, strict=True)
         )
-        yield f"{column.name!r}: {names.to_pylist()} are read as multipliers: {shown}"
+        bare = f"; {say_cells(n)} without one" if (n := _bare(column)) else ""
+        yield f"{column.name!r}: {names.to_pylist()} are read as multipliers: {shown}{bare}"
 
 
 def _say_unit(column: TextColumn, found: NumberGuess) -> str:
@@ -492,8 +497,8 @@ def _say_mostly(column: TextColumn) -> tuple[str, ...]:
     if counts[bounds].sum() > _STRAYS * counts.sum():
         example = words.filter(pa.array(bounds))[0].as_py()
         return (
-            f"{column.name!r} holds bounds or errors such as {example!r}, which are no one number: "
-            "read as text; write a number or nothing in their place",
+            f"{column.name!r} holds bounds, errors or shares such as {example!r}, which are no one "
+            "number: read as text; write a number or nothing in their place",
         )
     found = guess_numbers(words, counts, column.options.decimal)
     units = [unit for unit in guess_units(words) if unit]

@@ -134,13 +134,17 @@ def scales(words: pa.Array) -> pa.Array:
 def _are_scaled(words: pa.Array) -> bool:
     """Whether letters behind digits are multipliers, and no units such as metres.
 
-    What stands for nothing else tells; a K, M or B does if all have one, or beside large numbers.
-    A K behind a blank is one of temperature.
+    What stands for nothing else tells; a K, M or B does beside another of them or large numbers, or
+    if all have it. A K behind a blank is one of temperature.
     """
     found = scales(words)
     kelvin = pc.match_substring_regex(words, r"\d K( |$)")
     names = set(pc.unique(found.filter(pc.invert(kelvin)).drop_null()).to_pylist())
-    if "k" in names or any(len(each) > 1 and each not in _UNITS for each in names):
+    if (
+        "k" in names
+        or len(names & _LETTERS) > 1
+        or any(len(each) > 1 and each not in _UNITS for each in names)
+    ):
         return True
     others = words.filter(found.is_null())
     large = pc.match_substring_regex(others, r"\d{4}|\d[,. ']\d{3}")
