@@ -107,7 +107,7 @@ def _after(struct: ast.ClassDef, field: ast.AnnAssign) -> str:
 
 def measured() -> str:
     """Return the times of the last `make bench`, with its machine."""
-    found = results.load_results(ROOT / MEASURED)
+    found = results.load(ROOT / MEASURED)
     rows = []
     for pipeline in found.pipelines:
         reference, ours = (speed(found, pipeline.name, name) for name in ("reference", "cpu"))

@@ -162,7 +162,7 @@ def report(
         folder,
         PublishOptions(pages=True),
     )
-    found = results.load_results(folder / "results.json")
+    found = results.load(folder / "results.json")
     return Report(**structs.asdict(found), page=str(folder / "index.html"))
 
 

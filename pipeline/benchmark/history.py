@@ -26,7 +26,7 @@ def earlier(now: Results, path: Path) -> list[Past]:
         Of ``results.json``, which need not exist.
     """
     try:
-        then = results.load_results(path)
+        then = results.load(path)
     except DataError:
         return []
     if any(why_not_comparable(now, then)):

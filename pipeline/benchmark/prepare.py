@@ -22,12 +22,12 @@ def prepare(
     **asked: Any,
 ) -> tuple[Any, Any, list[str]]:
     """Check everything that can be checked before data is read; then verify the data."""
-    from pipeline.benchmark.task import Job, load_task
+    from pipeline.benchmark.task import Job, load
     from pipeline.planning import lower
     from pipeline.system import devices
 
     choice = devices.choose(device)
-    what = load_task(task)
+    what = load(task)
     what.split(split)
     chosen = choose_pipelines(pipelines, what.pipelines)
     parameters = dict(parse_change(text) for text in changes)

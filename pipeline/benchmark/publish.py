@@ -82,7 +82,7 @@ def is_current(comparison: Comparison, folder: Path) -> bool:
     if not (folder / "index.html").exists():
         return False
     try:
-        return results.load_results(folder / "results.json").fingerprint == comparison.key
+        return results.load(folder / "results.json").fingerprint == comparison.key
     except DataError:
         return False
 

@@ -234,7 +234,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return None
 
 
-def load_results(path: Path) -> Results:
+def load(path: Path) -> Results:
     """Read and validate a results file.
 
     Raises

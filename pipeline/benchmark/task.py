@@ -387,7 +387,7 @@ def _check_package() -> None:
         )
 
 
-def load_task(name: str) -> Task:
+def load(name: str) -> Task:
     """Import a task by name.
 
     Raises

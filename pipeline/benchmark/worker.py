@@ -233,7 +233,7 @@ def once(job: Job) -> RunReport:
     from pipeline.system import environment
     from pipeline.system.monitor import watching
 
-    what = task.load_task(job.task)
+    what = task.load(job.task)
     start = time.process_time()
     with watching(gpu=job.variant in ON_GPU) as seen:
         outcome = measure.measure_once(

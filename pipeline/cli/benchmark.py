@@ -50,11 +50,11 @@ def compare(
     from pipeline.benchmark import results
     from pipeline.benchmark.baseline import show
 
-    then = results.load_results(baseline) if baseline else None
+    then = results.load(baseline) if baseline else None
     if not from_results:
         _compare(task, out, **options)
     if then is not None:
-        now = results.load_results((out or Path("reports") / task) / "results.json")
+        now = results.load((out or Path("reports") / task) / "results.json")
         show(now, then)
     elif from_results:
         raise ConfigError("--from-results measures nothing, so it needs --baseline")
@@ -73,7 +73,7 @@ def report_(task: str, out: Path | None, from_results: bool, **options: Any) -> 
 
     folder = out or Path("reports") / task
     if from_results:
-        render(results.load_results(folder / "results.json"), folder)
+        render(results.load(folder / "results.json"), folder)
     else:
         _compare(task, out, pages=True, **options)
     click.echo(f"report: {(folder / 'index.html').resolve().as_uri()}")

@@ -179,10 +179,10 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
     """Fetch, convert and verify the data of TASK."""
     import logging
 
-    from pipeline.benchmark.task import load_task
+    from pipeline.benchmark.task import load
 
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    click.echo(f"data: {load_task(task).data(home, given, **asked)}")
+    click.echo(f"data: {load(task).data(home, given, **asked)}")
 
 
 @commands.command("new-task", context_settings={"auto_envvar_prefix": "NEW_TASK"})
@@ -257,12 +257,12 @@ def explain_(task: str, device: str, pipelines: str, json: bool, html: Path | No
     """Say where each step of TASK's pipelines would run, and why; run nothing."""
     from json import dumps
 
-    from pipeline.benchmark.task import load_task
+    from pipeline.benchmark.task import load
     from pipeline.planning.explain import explain
     from pipeline.planning.places import render_page
     from pipeline.system import atomic
 
-    what = load_task(task)
+    what = load(task)
     explained = {
         name: explain(what.pipeline(name, 0), device)
         for name in choose_pipelines(pipelines, what.pipelines)

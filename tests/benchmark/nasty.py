@@ -44,7 +44,7 @@ class Own:
     @cached_property
     def task(self) -> task.Task:
         """The task that was written."""
-        return task.load_task(self.made.name)
+        return task.load(self.made.name)
 
     @cached_property
     def stored(self) -> pd.DataFrame:

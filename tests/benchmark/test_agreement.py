@@ -64,7 +64,7 @@ def test_what_has_no_meaning_for_a_kind_is_null_and_can_be_read(kind, tmp_path) 
     from pipeline.benchmark import results
 
     (tmp_path / "results.json").write_bytes(dumps(of_kind(kind)))
-    read = results.load_results(tmp_path / "results.json")
+    read = results.load(tmp_path / "results.json")
     found = next(cell.agreement for cell in read.cells if cell.agreement)
     assert (found.same_decision is None) == (kind != "multiclass")
     assert (found.max_difference is None) == (kind in ("multiclass", "clusters"))

@@ -35,7 +35,7 @@ def test_a_report_of_a_script_names_the_command_that_makes_it_again(
     monkeypatch.setattr("sys.argv", ["ipykernel_launcher.py", "-f", "kernel.json"])
     monkeypatch.setattr(api, "prepare", lambda *args, **given: (None, None, given["pipelines"]))
     monkeypatch.setattr(api, "publish", lambda comparison, *rest: seen.append(comparison))
-    monkeypatch.setattr(results, "load_results", lambda path: fixtures.normal())
+    monkeypatch.setattr(results, "load", lambda path: fixtures.normal())
     api.report("houses", **asked)
     made, usual = parse(*seen[0].command), parse("report", "houses")
     wanted = {name: value for name, value in asked.items() if name != "pipelines"}

@@ -188,9 +188,7 @@ def test_what_fails_or_is_killed_is_recorded_and_the_rest_runs(
         os.kill(waiting(workspace, process), signal.SIGKILL)
         _, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (0, "")
-    cells = {
-        f"{c.pipeline}/{c.variant}": c for c in results.load_results(out / "results.json").cells
-    }
+    cells = {f"{c.pipeline}/{c.variant}": c for c in results.load(out / "results.json").cells}
     assert {name: (cell.why, len(cell.runs)) for name, cell in cells.items()} == {
         "waiting/reference": (
             "the process was killed (SIGKILL), most likely for lack of memory",

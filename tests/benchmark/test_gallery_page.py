@@ -134,7 +134,7 @@ def test_a_report_of_the_same_work_is_kept(
 ) -> None:
     job = Job("breast_cancer", "logistic", "cpu", tmp_path / "rows.parquet")
     job.path.write_bytes(b"rows")
-    comparison = Comparison(task.load_task("breast_cancer"), job, ["logistic"], "cpu", 3)
+    comparison = Comparison(task.load("breast_cancer"), job, ["logistic"], "cpu", 3)
     measured = replace(fixtures.normal(), fingerprint=comparison.key)
     render(measured, tmp_path / "out")
     (tmp_path / "out" / "results.json").write_bytes(dumps(measured))

@@ -32,7 +32,7 @@ def rows(name: str) -> list[object]:
 
 def data(name: str, home: Path) -> Path:
     """Return one Parquet file of a task's data."""
-    path = task.load_task(name).data(home, rows=ROWS.get(name))
+    path = task.load(name).data(home, rows=ROWS.get(name))
     return parquet_files(path)[0]
 
 
@@ -92,7 +92,7 @@ def test_a_report_compares_the_answers(name: str, small_homes: Path, tmp_path: P
     ]
     done = call("report", name, *options, *rows(name), "--out", tmp_path / "report")
     assert done.code == 0, done.err
-    found = results.load_results(tmp_path / "report" / "results.json")
+    found = results.load(tmp_path / "report" / "results.json")
     cell = found.cell(estimator, "cpu")
     assert cell is not None
     assert (cell.status, cell.why) == ("ok", "")

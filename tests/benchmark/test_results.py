@@ -85,7 +85,7 @@ def named(value: object) -> str:
 def load(tmp_path: Path, data: Any) -> results.Results:
     path = tmp_path / "results.json"
     path.write_text(json.dumps(data))
-    return results.load_results(path)
+    return results.load(path)
 
 
 def test_every_kind_of_object_is_tested() -> None:
@@ -101,8 +101,8 @@ def test_what_is_written_is_read_back_equal(tmp_path: Path, name: str) -> None:
     record = EXAMPLES[name]()
     path = tmp_path / "results.json"
     path.write_bytes(results.dumps(record))
-    assert results.load_results(path) == record
-    assert results.dumps(results.load_results(path)) == path.read_bytes()
+    assert results.load(path) == record
+    assert results.dumps(results.load(path)) == path.read_bytes()
 
 
 @pytest.mark.parametrize("path", PATHS, ids=named)
@@ -153,7 +153,7 @@ def test_what_is_no_number_does_not_pass_as_one(tmp_path: Path, value: float) ->
     cell = replace(record.cells[0], metrics={"roc_auc": value})
     (tmp_path / "results.json").write_bytes(results.dumps(replace(record, cells=[cell])))
     with pytest.raises(DataError, match="metrics"):
-        results.load_results(tmp_path / "results.json")
+        results.load(tmp_path / "results.json")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "\udcff", "not JSON"])
@@ -161,7 +161,7 @@ def test_what_is_no_record_is_told(tmp_path: Path, text: str) -> None:
     path = tmp_path / "results.json"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(DataError, match=r"results\.json: not a pipeline\.results/2 file"):
-        results.load_results(path)
+        results.load(path)
 
 
 def test_a_cell_is_found_by_spec_and_variant() -> None:

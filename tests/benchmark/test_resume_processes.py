@@ -92,7 +92,7 @@ def test_what_had_run_before_a_kill_is_not_run_again(
     assert f"resuming after {finished} finished runs of an earlier command" in said
     extra = said.count("a new process warms up, which does not count")
     assert fits(workspace) - before == RUNS - finished + extra
-    found = results.load_results(workspace / "r" / "results.json")
+    found = results.load(workspace / "r" / "results.json")
     assert found.protocol.resumed == finished
     assert [(c.status, len(c.runs)) for c in found.cells] == [("ok", 3), ("ok", 3)]
     assert Counter(found.protocol.order) == {"told/reference": 3, "told/cpu": 3}
@@ -106,7 +106,7 @@ def test_after_a_whole_comparison_the_next_one_starts_anew(
     compare(workspace, small_home)
     assert "resuming" not in compare(workspace, small_home)
     assert fits(workspace) == 2 * RUNS
-    assert results.load_results(workspace / "r" / "results.json").protocol.resumed == 0
+    assert results.load(workspace / "r" / "results.json").protocol.resumed == 0
 
 
 @pytest.mark.parametrize(

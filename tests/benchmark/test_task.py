@@ -93,7 +93,7 @@ def test_a_name_is_not_a_path(folder: Path, name: str) -> None:
     (folder / "flights.py").touch()
     (folder.parent / "secret.py").touch()
     with pytest.raises(ConfigError, match="unknown task"):
-        task.load_task(name)
+        task.load(name)
 
 
 def test_without_a_folder_of_tasks_the_way_out_is_told(
@@ -101,7 +101,7 @@ def test_without_a_folder_of_tasks_the_way_out_is_told(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match="run from the root of the repository"):
-        task.load_task("flights")
+        task.load("flights")
 
 
 def test_a_ranking_names_its_query_and_nothing_else_does(toy: Task) -> None:

@@ -76,7 +76,7 @@ def test_all_tasks_of_the_project_are_tested_and_no_one_elses(
 @pytest.mark.parametrize("name", NAMES)
 def test_a_task_is_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    what = task.load_task(name)
+    what = task.load(name)
     assert what.name == name
     assert all((what.title, what.licence, what.source, what.pipelines, what.splits))
     assert set(what.margins) == set(what.metrics), "what is measured is judged"

@@ -44,7 +44,7 @@ from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.integrity import objection
 from pipeline.benchmark.metrics import probability_metric
 from pipeline.benchmark.results import Results, dumps
-from pipeline.benchmark.results import load_results as load_results
+from pipeline.benchmark.results import load as load_results
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.run import PredictedBatch
 from pipeline.benchmark.task import Job, Split, Task
@@ -255,7 +255,7 @@ def compare(
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
         monkeypatch.setattr(variants, "available", lambda package: False)
         monkeypatch.setattr(rounds, "WorkerProcess", Here)
-        monkeypatch.setattr(task_module, "load_task", lambda name: task)
+        monkeypatch.setattr(task_module, "load", lambda name: task)
         asked = Comparison(task, Job("own", "", "", write(y)), pipelines, repeats=1, seeds=0)
         for _ in range(2):  # the second time, of what the first has kept
             made = asked.measure(lambda line: None, FinishedRuns(tmp_path / "kept", {"": ""}))

@@ -180,7 +180,7 @@ def test_report_writes_pages_beside_the_record(small_home: Path, tmp_path: Path)
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines()[-1] == f"report: {(out / 'index.html').as_uri()}"
     assert {path.name for path in out.iterdir()} == {"index.html", "report.md", "results.json"}
-    record = results.load_results(out / "results.json")
+    record = results.load(out / "results.json")
     assert [len(cell.runs) for cell in record.cells] == [3, 3]
     assert "logistic" in done.out.replace(str(out), "")
 

@@ -36,7 +36,7 @@ LETTERS = list("abcdefgh")
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return task.load_task("synthetic").prepare(tmp_path_factory.mktemp("home"), rows=ROWS)
+    return task.load("synthetic").prepare(tmp_path_factory.mktemp("home"), rows=ROWS)
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_the_program_by_hand_is_as_good_as_ours_and_as_scikit_learn(
     table: Path, pipeline: str
 ) -> None:
     runs = duel.duel(pipeline, table, ROWS, "cpu", repeats=1)
-    what = task.load_task("synthetic")
+    what = task.load("synthetic")
     job = duel.task.Job(task=what.name, pipeline=pipeline, variant="reference", path=table)
     plain = duel.measure.measure_once(what, what.pipeline(pipeline, 0), job)
     wanted = duel.measure.judge_outcome(what, plain)["roc_auc"]
@@ -80,7 +80,7 @@ def test_a_duel_that_is_interrupted_keeps_its_runs(
 
     monkeypatch.setattr(duel, "turns", turns)
     monkeypatch.setattr(ByHand, "run", lambda *_: ([0, 1], [0.2, 0.8]))
-    small = task.load_task("synthetic").prepare(ask.out, rows=2_000)
+    small = task.load("synthetic").prepare(ask.out, rows=2_000)
     runs = duel.duel("boosting", small, 2_000, "cpu", repeats=3)
     assert (len(runs.ours), len(runs.stages), runs.hand) == (1, 1, [])
     write(ask, "hand-boosting.json", runs)
@@ -458,7 +458,7 @@ def test_less_than_a_byte_a_row_may_come_to_the_host_unbooked(
 def test_a_program_that_is_refused_is_named_and_does_not_stop_the_others(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
 ) -> None:
-    path = task.load_task("flights").prepare(ask.out)
+    path = task.load("flights").prepare(ask.out)
     fit = copies.Accelerated.fit
 
     def refuse(self: Any, X: Any, y: Any) -> Any:

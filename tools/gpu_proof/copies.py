@@ -35,7 +35,7 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 def moved(device: str, path: Path, most: int | None, *, count: bool) -> list[Moved]:
     """Fit each program of the flights and predict; one that fails does not stop the others."""
-    found, made = task.load_task("flights"), list[Moved]()
+    found, made = task.load("flights"), list[Moved]()
     _, split = found.split(None)
     X, y = parquet.read_parquet(path, found.features, found.target, split.train, device)
     rows, _ = parquet.read_parquet(path, found.features, found.target, split.test, device)
@@ -74,7 +74,7 @@ def _to_host(counted: Counter[str] | None) -> int | None:
 
 def measure(given: argparse.Namespace) -> list[Moved]:
     """Return what was moved; the driver counts in the stage ``copies``, on a GPU."""
-    path = task.load_task("flights").prepare(Path("data"))
+    path = task.load("flights").prepare(Path("data"))
     count = given.pipeline == "counted" and given.device == "cuda"
     return moved(given.device, path, given.rows, count=count)
 

@@ -39,7 +39,7 @@ class Runs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 def duel(pipeline: str, path: Path, rows: int, device: str, repeats: int, seed: int = 0) -> Runs:
     """Run both ways in turns of random order, after a warm-up of each."""
-    found, stages = task.load_task("synthetic"), list[dict[str, float]]()
+    found, stages = task.load("synthetic"), list[dict[str, float]]()
     _, split = found.split(None)
     job = task.Job(task=found.name, pipeline=pipeline, variant=device, path=path, seed=seed)
 
@@ -75,7 +75,7 @@ def least_bytes(found: task.Task, path: Path, rows: int, rows_test: int) -> dict
 
 def given_to(given: argparse.Namespace) -> Runs:
     """Return the times of what was asked for."""
-    path = task.load_task("synthetic").prepare(Path("data"), rows=given.rows)
+    path = task.load("synthetic").prepare(Path("data"), rows=given.rows)
     return duel(given.pipeline, path, given.rows, given.device, given.repeats)
 
 

@@ -66,7 +66,7 @@ def verdicts(ask: Ask, ran: Mapping[str, Ran]) -> Iterator[Verdict]:
     yield _unbooked(_read(ask.file("copies.json"), list[Moved]))
     tables = (ask.synthetic(rows) / "results.json" for rows in ask.rows)
     if compared := [table for table in tables if table.exists()]:
-        yield from _speeds(results.load_results(compared[-1]), ask)
+        yield from _speeds(results.load(compared[-1]), ask)
     else:
         yield Verdict("end to end", "", NOT_RUN, None)
     yield from (

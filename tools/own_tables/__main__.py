@@ -86,7 +86,7 @@ def compare(real: RealTable, splits: int) -> Compared:
     file = Path(f"{real.name}.csv")
     file.write_bytes(real.text())
     made = pipeline.new_task(file, target=real.target, **real.options)
-    new = task.load_task(made.name)
+    new = task.load(made.name)
     read = pipeline.read_table(file, new.format)
     there = _there(read[new.target], pd.read_parquet(new.data(Path("data")))[new.target])
     X, y = read.loc[there, new.columns], read.loc[there, new.target]

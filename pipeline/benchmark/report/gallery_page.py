@@ -74,6 +74,6 @@ def _entry(name: str, out: Path, why: str) -> Entry:
     if why or not path.exists():
         return Entry(name, summary, None, why or "No report has been made.")
     try:
-        return Entry(name, summary, results.load_results(path))
+        return Entry(name, summary, results.load(path))
     except PipelineError as error:
         return Entry(name, summary, None, str(error))
