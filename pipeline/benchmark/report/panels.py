@@ -12,7 +12,7 @@ from pipeline.benchmark.statistics import OTHER
 from pipeline.benchmark.verdict import verdict
 
 
-class _Part(NamedTuple):
+class Piece(NamedTuple):
     """A piece of a panel.
 
     Parameters
@@ -38,27 +38,27 @@ class Panel(NamedTuple):
     """A title, and what is shown of a record."""
 
     title: str
-    parts: Callable[[Results], Iterable[_Part]]
+    parts: Callable[[Results], Iterable[Piece]]
 
 
-def _verdict(results: Results) -> Iterator[_Part]:
+def _verdict(results: Results) -> Iterator[Piece]:
     conclusion = verdict(results)
-    yield _Part("scores", conclusion.scores)
-    yield _Part("cautions", conclusion.cautions)
-    yield _Part("badge", conclusion)
-    yield _Part("headlines", conclusion.headlines)
+    yield Piece("scores", conclusion.scores)
+    yield Piece("cautions", conclusion.cautions)
+    yield Piece("badge", conclusion)
+    yield Piece("headlines", conclusion.headlines)
     facts = conclusion.parity, *tables.break_evens(results), *conclusion.places, conclusion.gpu
-    yield _Part("items", facts)
-    yield _Part("caveats", conclusion.caveats)
+    yield Piece("items", facts)
+    yield Piece("caveats", conclusion.caveats)
 
 
-def _speed(results: Results) -> Iterator[_Part]:
-    yield _Part("table", tables.speed_table(results), "speed-table", "speed")
+def _speed(results: Results) -> Iterator[Piece]:
+    yield Piece("table", tables.speed_table(results), "speed-table", "speed")
     if ratios := figures.ratio_figure(results):
         about = (
             "Logarithmic axis: left of the dashed line the variant is faster, right of it slower."
         )
-        yield _Part("marks", ratios, "ratios", about)
+        yield Piece("marks", ratios, "ratios", about)
     about = (
         "A dot is one timed run, the thick tick the median, the line the range; the warm-up is "
         "left out."
@@ -66,88 +66,88 @@ def _speed(results: Results) -> Iterator[_Part]:
     yield from _figures("marks", figures.run_figures(results), "runs", about)
 
 
-def _figures(kind: str, every: Iterable[figures.Figure], name: str, note: str) -> Iterator[_Part]:
+def _figures(kind: str, every: Iterable[figures.Figure], name: str, note: str) -> Iterator[Piece]:
     """Yield numbered figures; the first has the note."""
     for number, figure in enumerate(every, 1):
-        yield _Part(kind, figure, f"{name}-{number}", note if number == 1 else "")
+        yield Piece(kind, figure, f"{name}-{number}", note if number == 1 else "")
 
 
-def _stages(results: Results) -> Iterator[_Part]:
-    yield _Part("legend", (*STAGES, OTHER))
+def _stages(results: Results) -> Iterator[Piece]:
+    yield Piece("legend", (*STAGES, OTHER))
     yield from _figures("bars", figures.stage_figures(results), "stages", "")
-    yield _Part("table", tables.stage_table(results), "stage-table")
+    yield Piece("table", tables.stage_table(results), "stage-table")
 
 
-def _scaling(results: Results) -> Iterator[_Part]:
-    yield _Part("text", tables.size_note(results), "soft")
+def _scaling(results: Results) -> Iterator[Piece]:
+    yield Piece("text", tables.size_note(results), "soft")
     about = (
         "Both axes are logarithmic. A dot is a median, the bar through it the range of the runs, "
         "the line the cost model, where one fits."
     )
     yield from _figures("lines", figures.size_figures(results), "sizes", about)
-    yield _Part("table", tables.size_table(results), "size-table")
-    yield _Part("table", tables.model_table(results), "model-table", "models")
+    yield Piece("table", tables.size_table(results), "size-table")
+    yield Piece("table", tables.model_table(results), "model-table", "models")
 
 
-def _placement(results: Results) -> Iterator[_Part]:
-    yield _Part("text", verdict(results).gpu)
+def _placement(results: Results) -> Iterator[Piece]:
+    yield Piece("text", verdict(results).gpu)
     placed = tables.placement_tables(results)
     for number, table in enumerate(placed, 1):
-        yield _Part("table", table, f"placement-{number}", "wide")
+        yield Piece("table", table, f"placement-{number}", "wide")
     if not placed:
-        yield _Part("text", tables.NO_PLACEMENT)
+        yield Piece("text", tables.NO_PLACEMENT)
     yield from _or_text(tables.movement_table(results), "movement-table", tables.NO_MOVEMENT)
     for number, table in enumerate(tables.log_tables(results), 1):
         summary = f"{table.caption}, {len(table.rows)} entries"
-        yield _Part("details", [_Part("table", table, f"log-{number}")], summary)
+        yield Piece("details", [Piece("table", table, f"log-{number}")], summary)
 
 
-def _or_text(table: ReportTable, name: str, why: str) -> Iterator[_Part]:
+def _or_text(table: ReportTable, name: str, why: str) -> Iterator[Piece]:
     """Yield a table, or why it has no row."""
-    yield _Part("table", table, name) if table.rows else _Part("text", why)
+    yield Piece("table", table, name) if table.rows else Piece("text", why)
 
 
-def _quality(results: Results) -> Iterator[_Part]:
+def _quality(results: Results) -> Iterator[Piece]:
     yield from _or_text(tables.quality_table(results), "quality-table", tables.NO_QUALITY)
-    yield _Part("table", tables.agreement_table(results), "agreement-table")
+    yield Piece("table", tables.agreement_table(results), "agreement-table")
 
 
-def _memory(results: Results) -> Iterator[_Part]:
-    yield _Part("table", tables.memory_table(results), "memory-table")
-    yield _Part("table", tables.resource_table(results), "resource-table")
+def _memory(results: Results) -> Iterator[Piece]:
+    yield Piece("table", tables.memory_table(results), "memory-table")
+    yield Piece("table", tables.resource_table(results), "resource-table")
     cost = tables.cost_table(results)
     yield from _or_text(cost, "cost-table", cost.note)
     used = [*_figures("lines", figures.use_figures(results), "use", "Of the last timed run.")]
     if used:
-        yield _Part("details", used, f"Use over time, {len(used)} figures")
-    yield _Part("text", tables.ALONE, "note")
+        yield Piece("details", used, f"Use over time, {len(used)} figures")
+    yield Piece("text", tables.ALONE, "note")
 
 
-def _machine(results: Results) -> Iterator[_Part]:
-    yield _Part("heading", "The same for all")
-    yield _Part("card", cards.fairness(results))
-    yield _Part("table", tables.variants_table(results), "variants-table")
-    yield _Part("heading", "How the runs were made")
-    yield _Part("card", cards.protocol(results))
-    yield _Part("heading", "The machine")
-    yield _Part("card", cards.machine_rows(results))
+def _machine(results: Results) -> Iterator[Piece]:
+    yield Piece("heading", "The same for all")
+    yield Piece("card", cards.fairness(results))
+    yield Piece("table", tables.variants_table(results), "variants-table")
+    yield Piece("heading", "How the runs were made")
+    yield Piece("card", cards.protocol(results))
+    yield Piece("heading", "The machine")
+    yield Piece("card", cards.machine_rows(results))
 
 
-def _history(results: Results) -> Iterable[_Part]:
+def _history(results: Results) -> Iterable[Piece]:
     return _or_text(tables.history_table(results), "history-table", tables.NO_HISTORY)
 
 
-def _reproduce(results: Results) -> Iterator[_Part]:
-    yield _Part("code", results.source.command)
-    yield _Part("card", cards.reproduction(results))
-    yield _Part("profiles", tables.profiles(results))
-    yield _Part("table", tables.packages_table(results), "packages-table")
+def _reproduce(results: Results) -> Iterator[Piece]:
+    yield Piece("code", results.source.command)
+    yield Piece("card", cards.reproduction(results))
+    yield Piece("profiles", tables.profiles(results))
+    yield Piece("table", tables.packages_table(results), "packages-table")
 
 
-def _code(results: Results) -> Iterator[_Part]:
+def _code(results: Results) -> Iterator[Piece]:
     for pipeline in results.pipelines:
-        yield _Part("heading", f"{pipeline.name}: {pipeline.title}")
-        yield _Part("code", pipeline.code)
+        yield Piece("heading", f"{pipeline.name}: {pipeline.title}")
+        yield Piece("code", pipeline.code)
 
 
 PANELS = {
