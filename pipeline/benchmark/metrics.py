@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, wraps
 from inspect import signature
 from typing import Any
 
@@ -196,9 +196,22 @@ def _made(task: Task, metric: Any, classes: Any) -> Metric:
     field = _READ.get((task.kind, response_of(metric)), "prediction")
     wrapped = metric if isinstance(metric, Metric) else Metric(metric, answer=field)
     if task.kind == "binary":
-        return replace(wrapped, metric=_of_one(task, wrapped.metric, classes))
+        told = _of_one(task, wrapped.metric, classes)
+        if wrapped.answer == "probability":
+            return replace(wrapped, metric=_of_both(told), answer="prediction")
+        return replace(wrapped, metric=told)
     decided = wrapped.answer == "decision"
     return replace(wrapped, answer="prediction") if decided else wrapped
+
+
+def _of_both(metric: Any) -> Score:
+    """Return a metric of the probabilities of both classes that is given that of the positive."""
+
+    @wraps(metric)
+    def of_both(y_true: Any, chance: Any, **more: Any) -> float:
+        return float(metric(y_true, np.column_stack([1 - chance, chance]), **more))
+
+    return of_both
 
 
 def _of_one(task: Task, metric: Any, classes: Any) -> Any:

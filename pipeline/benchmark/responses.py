@@ -5,6 +5,7 @@ The names of their parameters tell, as `response_method` does for a scorer.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from inspect import signature
 from typing import Any
@@ -22,13 +23,32 @@ _OTHERS = {
 """Kind of task -> modules of `sklearn.metrics` that judge something else."""
 
 
+_LOSSES = {"brier", "deviance", "error", "loss", "mae", "mape", "mse", "rmse"}
+
+
+def metric_words(metric: str) -> list[str]:
+    """Return the words of the name of a metric."""
+    return re.findall("[a-z0-9]+", metric.lower())
+
+
+def smaller_is_better(metric: str) -> bool:
+    """Tell by its name whether a metric is a loss.
+
+    >>> smaller_is_better("log_loss"), smaller_is_better("roc_auc")
+    (True, False)
+    """
+    words = metric_words(metric)
+    return not _LOSSES.isdisjoint(words) and words[-1] != "score"
+
+
 def check_metric(task: str, kind: str, name: str, metric: Any) -> None:
     """Refuse a metric that cannot judge a kind of task.
 
     Raises
     ------
     ConfigError
-        It is a scorer, reads what no run keeps, or is for tasks of another kind.
+        It is a scorer, reads what no run keeps, is for tasks of another kind, or is called as if
+        more were better where less is, or the reverse.
     """
     what, function = f"{task}: the metric {name!r}", function_of(metric)
     if score := getattr(function, "_score_func", None):
@@ -39,6 +59,12 @@ def check_metric(task: str, kind: str, name: str, metric: Any) -> None:
     if _second(function) == "pred_decision":
         told = f"{what} is {function.__name__}, which reads a decision_function"
         raise ConfigError(f"{told}; take a metric of classes or of probabilities")
+    if getattr(metric, "y_true", "") == "row" and kind != "clusters":
+        raise ConfigError(f"{what} reads rows, which are judged of kind 'clusters' alone")
+    less = smaller_is_better(known := getattr(function, "__name__", ""))
+    if _module(function) and less != smaller_is_better(name):
+        told = f"{what} is {known}, of which {'less' if less else 'more'} is better"
+        raise ConfigError(f"{told}, and its name says otherwise; name it {known!r}")
 
 
 def response_of(metric: Any) -> str:

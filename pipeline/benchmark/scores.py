@@ -10,13 +10,15 @@ from itertools import chain
 from math import isclose
 
 from pipeline.benchmark.report.format import beside_dummy, score
+from pipeline.benchmark.responses import metric_words, smaller_is_better
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.statistics import REFERENCE, measured
 
 PERFECT = 0.999
 """Of a metric whose best value is 1."""
-_BEST_IS_ONE = {"accuracy", "auc", "f1", "kappa", "precision", "r2", "recall"}
-_BEST_IS_ZERO = {"brier", "deviance", "error", "loss", "mae", "mape", "mse", "rmse"}
+_BEST_IS_ONE = {
+    "accuracy", "auc", "corrcoef", "f1", "jaccard", "kappa", "mcc", "precision", "r2", "recall",
+}  # fmt: skip
 SHOWN = 8
 """Cautions that a terminal shows."""
 BLURRED = 0.02
@@ -50,15 +52,6 @@ def lines(results: Results) -> Iterator[str]:
     if not results.baseline:
         has = results.task.kind not in ("ranking", "clusters")
         yield "No dummy was recorded." if has else f"For {results.task.kind} there is no dummy."
-
-
-def smaller_is_better(metric: str) -> bool:
-    """Tell by its name whether a metric is a loss.
-
-    >>> smaller_is_better("log_loss"), smaller_is_better("roc_auc")
-    (True, False)
-    """
-    return not _BEST_IS_ZERO.isdisjoint(metric.lower().split("_"))
 
 
 def every_caution(results: Results) -> list[str]:
@@ -152,4 +145,4 @@ def _beside(names: list[str], metrics: Mapping[str, float], baseline: Mapping[st
 def _perfect(metric: str, value: float) -> bool:
     if smaller_is_better(metric):
         return value == 0
-    return value >= PERFECT and not _BEST_IS_ONE.isdisjoint(metric.lower().split("_"))
+    return value >= PERFECT and not _BEST_IS_ONE.isdisjoint(metric_words(metric))

@@ -86,9 +86,9 @@ def test_a_metric_is_taken_of_what_it_reads_and_left_out_where_that_is_not_there
 
 
 def test_a_task_none_of_whose_metrics_can_be_taken_is_named() -> None:
-    task = replace(TASK, metrics={"log_loss": probability_metric(log_loss)})
+    metrics = {"log_loss": probability_metric(log_loss)}
     with pytest.raises(DataError, match="breast_cancer: no metric reads"):
-        judge(task, np.array([0, 1]), np.array([0, 1]))
+        judge(replace(TASK, kind="multiclass", metrics=metrics), np.arange(2), np.arange(2))
 
 
 def test_distances_are_taken_of_a_sample_of_the_rows() -> None:

@@ -19,7 +19,7 @@ from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
 from pipeline.benchmark import dummy, measure
-from pipeline.benchmark.metrics import decision_metric, fields, judge
+from pipeline.benchmark.metrics import decision_metric, fields, judge, of_rows, probability_metric
 from pipeline.benchmark.task import Job, Split, Task
 from pipeline.errors import ConfigError, DataError
 
@@ -72,6 +72,7 @@ def test_a_binary_metric_gets_classes_or_chances_as_it_reads_them(
     every = {name: getattr(metrics, name) for name in (*CHANCES, *DECISIONS)}
     every["f2"] = partial(metrics.fbeta_score, beta=2)
     every["named"] = partial(f1_score, pos_label=positive)
+    every["both"] = probability_metric(lambda y_true, both: float(np.mean(both[:, 0] * y_true)))
     every["own"] = decision_metric(lambda y_true, said: float(np.mean(said & ~y_true)))
     found = judged(tmp_path, y, program, variant, metrics=every, positive=positive)
     classes, said, chance = answered(program, y)
@@ -81,6 +82,7 @@ def test_a_binary_metric_gets_classes_or_chances_as_it_reads_them(
     wanted |= {name: getattr(metrics, name)(is_it, said_it) for name in DECISIONS}
     wanted["f2"] = metrics.fbeta_score(is_it, said_it, beta=2)
     wanted["named"] = wanted["f1_score"]
+    wanted["both"] = np.mean((1 - chance) * is_it)
     wanted["own"] = np.mean(said_it & ~is_it)
     assert found == pytest.approx(wanted)
 
@@ -118,12 +120,24 @@ def test_an_outlier_is_the_positive_class(tmp_path: Path) -> None:
     ("clusters", accuracy_score, "is accuracy_score, which judges classes"),
     ("binary", metrics.make_scorer(f1_score), "is a scorer, which takes a model; give f1_score"),
     ("binary", metrics.hinge_loss, "reads a decision_function"),
-], ids=["r2", "mse", "accuracy", "f1", "auc", "clusters", "scorer", "hinge"])  # fmt: skip
+    ("binary", of_rows(metrics.silhouette_score), "reads rows, which are judged of kind 'clu"),
+], ids=["r2", "mse", "accuracy", "f1", "auc", "clusters", "scorer", "hinge", "rows"])  # fmt: skip
 def test_a_metric_of_another_kind_is_refused(
     kind: str, metric: Callable[..., float], words: str
 ) -> None:
     with pytest.raises(ConfigError, match=words):
         replace(TASK, kind=kind, metrics={"m": metric})
+
+
+@pytest.mark.parametrize("kind", ["binary", "multiclass"])
+def test_a_name_says_whether_less_is_better(kind: str) -> None:
+    for name, metric in {"hamming": metrics.hamming_loss, "error": accuracy_score}.items():
+        with pytest.raises(
+            ConfigError, match=f"and its name says otherwise; name it '{metric.__name__}'"
+        ):
+            replace(TASK, kind=kind, metrics={name: metric})
+    fine = ("log_loss", "d2_log_loss_score", "zero_one_loss", "f1_score", "brier_score_loss")
+    replace(TASK, kind=kind, metrics={name: getattr(metrics, name) for name in fine})
 
 
 @pytest.mark.parametrize(("kind", "metric", "words"), [
