@@ -219,7 +219,7 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
     _check(file, len(rows), columns, notes)
     if columns.texts:
         own = replace(own, read=_with_texts(own.read, columns.texts))
-        rows, _ = own.stored(read_arrow(source, own.read))
+        rows, _ = own.stored(_without_gaps(table, columns.texts))
     _write_data(source, own, rows, home)
     doubts = _cautions(table, rows, own, columns)
     if not any("KIND=" in doubt for doubt in doubts):
@@ -386,6 +386,14 @@ def _with_texts(read: TableFormat, names: Sequence[str]) -> TableFormat:
     formats = {name: read.columns.get(name, Text()) for name in names}
     texts = {n: msgspec.structs.replace(f, empty=True) for n, f in formats.items()}
     return msgspec.structs.replace(read, columns={**read.columns, **texts})
+
+
+def _without_gaps(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return a table as it is read so; see `_with_texts`."""
+    for name in names:
+        filled = pc.fill_null(table[name].cast(pa.string()), "")
+        table = table.set_column(table.column_names.index(name), name, filled)
+    return table
 
 
 def _check(file: Path, rows: int, columns: Roles, notes: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from pipeline.data.arrow_types import decoded, is_date, is_number, is_text
 from pipeline.data.csv import MISSING
+from pipeline.data.shapes import shapes, substitute
 from pipeline.data.table_format import (
     Boolean,
     ColumnFormat,
@@ -92,6 +93,9 @@ _PERIODS = (
     ("H|S|Halbjahr", _YEAR, {"1": "Jan", "2": "Jul"}),
 )
 """What quarters and halves are called, how their years look, and their first months."""
+_FOREIGN = tuple(
+    (rf"(?i)(^|\PL)(?:{names})(\PL|$)", rf"\1{month}\2") for month, names in _MONTHS.items()
+)
 _SPELLINGS = (
     (rf"(?i)^{_YEAR}[-/ ]?M(\d\d)$", r"\1-\2"),
     (rf"(?i)^{_YEAR}[-/ ]?(?:W|KW|CW) ?(\d\d?)$", r"\1-W\2-1"),
@@ -117,6 +121,12 @@ _SPELLINGS = (
     (r"(?i)\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\.", r"\1"),
     (r"(?i)\b(\d{1,2}) ?([ap])\.? ?m\b\.?", r"\1 \2m"),
     (r"(?i)(\d) ?(?:utc|gmt|z)$", r"\1Z"),
+)
+_CENTS = ((r"(\d)[.,] ?[-–—]{1,2}", r"\1"),)
+_SIGNS = (
+    (r"^\( ?([^()+-]*?) ?\)$", r"-\1"),
+    (r"^([^()+-]*?) ?-$", r"-\1"),
+    (r"^([+-]) ", r"\1"),
 )
 _PART = r"\d+(?:\.\d*)? ?(?:W|D|h|min|s|ms|us|ns)"
 _CLOCK = r"[+-]?\d+:\d\d:\d\d(?:\.\d+)?"
@@ -324,7 +334,7 @@ def without_cents(words: pa.Array) -> pa.Array:
     >>> without_cents(pa.array(["5,-", "€5.--", "5-"])).to_pylist()
     ['5', '€5', '5-']
     """
-    return pc.replace_substring_regex(words, r"(\d)[.,] ?[-–—]{1,2}", r"\1")
+    return substitute(words, _CENTS)
 
 
 def without_marks(words: pa.Array) -> pa.Array:
@@ -333,8 +343,7 @@ def without_marks(words: pa.Array) -> pa.Array:
     >>> without_marks(pa.array(["~12", "ca. 5 kg", "12*", "12[1]", "12 (a)"])).to_pylist()
     ['12', '5 kg', '12', '12', '12']
     """
-    words = pc.replace_substring_regex(words, _ABOUT, r"\1")
-    return pc.replace_substring_regex(words, _FOOTNOTE, r"\1")
+    return substitute(words, ((_ABOUT, r"\1"), (_FOOTNOTE, r"\1")))
 
 
 def unscale(words: pa.Array) -> pa.Array:
@@ -343,9 +352,8 @@ def unscale(words: pa.Array) -> pa.Array:
     >>> unscale(pa.array(["1.2M", "$5k", "3 Mrd. €", "7"])).to_pylist()
     ['1.2e6', '$5e3', '3e9 €', '7']
     """
-    for power, names in SCALES.items():
-        words = pc.replace_substring_regex(words, scaled(names), rf"\1e{power}\3")
-    return words
+    pairs = ((scaled(names), rf"\1e{power}\3") for power, names in SCALES.items())
+    return substitute(words, pairs)
 
 
 def scaled(names: str) -> str:
@@ -365,9 +373,7 @@ def bare(words: pa.Array, unit: str) -> pa.Array:
         name = re.escape(tidy(pa.array([unit]))[0].as_py())
         words = pc.replace_substring_regex(words, rf"^([(+-]? ?){name} ?", r"\1")
         words = pc.replace_substring_regex(words, rf" ?{name}( ?[)-]?)$", r"\1")
-    words = pc.replace_substring_regex(words, r"^\( ?([^()+-]*?) ?\)$", r"-\1")
-    words = pc.replace_substring_regex(words, r"^([^()+-]*?) ?-$", r"-\1")
-    return pc.replace_substring_regex(words, "^([+-]) ", r"\1")
+    return substitute(words, _SIGNS)
 
 
 def number_pattern(decimal: str, thousands: str) -> str:
@@ -407,7 +413,7 @@ def _lower(spellings: tuple[str, ...]) -> pa.Array:
     return pc.utf8_lower(tidy(pa.array(spellings, pa.string())))
 
 
-def spell_dates(words: Cells) -> Cells:
+def spell_dates(words: pa.Array) -> pa.Array:
     """Return tidy cells with the parts of a date spelled as `datetime.strptime` takes them.
 
     >>> spell_dates(pa.array(["1st Sept. 2018, 9:05 a.m.", "2018-02-01 10:00 UTC"])).to_pylist()
@@ -415,15 +421,11 @@ def spell_dates(words: Cells) -> Cells:
     >>> spell_dates(pa.array(["3 de febrero de 2018", "2018-Q3", "2018-W05", "7h30"])).to_pylist()
     ['3 Feb 2018', 'Jul-2018', '2018-W05-1', '7:30']
     """
-    if not _holds(words, r"\pL"):
+    kinds = shapes(words).dictionary
+    if not _holds(kinds, r"\pL"):
         return words
-    if _holds(words, rf"(?i)(^|\PL)(?:{'|'.join(_MONTHS.values())})(\PL|$)"):
-        for month, names in _MONTHS.items():
-            pattern = rf"(?i)(^|\PL)(?:{names})(\PL|$)"
-            words = pc.replace_substring_regex(words, pattern, rf"\1{month}\2")
-    for written, meant in (*_spell_periods(), *_SPELLINGS):
-        words = pc.replace_substring_regex(words, written, meant)
-    return words
+    foreign = _FOREIGN if _holds(kinds, rf"(?i)(^|\PL)(?:{'|'.join(_MONTHS.values())})") else ()
+    return substitute(words, (*foreign, *_spell_periods(), *_SPELLINGS))
 
 
 def _spell_periods() -> Iterator[tuple[str, str]]:

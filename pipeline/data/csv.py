@@ -29,6 +29,8 @@ _EXACT = 2**53
 _WHOLE = {pa.int64(), pa.uint64()}
 _DATES = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
 """Without and with an offset from UTC behind the time."""
+_FEW = 1000
+"""Cells that mostly tell what a column is not, before all of it is looked at."""
 _SAFE = 15
 """Characters up to which every parser finds the same float64: 15 digits have one nearest."""
 
@@ -135,6 +137,7 @@ def infer(cells: Cells) -> Cells:
         return pa.nulls(len(cells))
     for read in (_numbers, _booleans, _dates):
         try:
+            read(cells[:_FEW])
             return read(cells)
         except pa.ArrowInvalid:
             continue
@@ -144,14 +147,14 @@ def infer(cells: Cells) -> Cells:
 def _numbers(cells: Cells) -> Cells:
     """Return integers or floats; of integers beyond 64 bits, which float64 merges, the texts."""
     digits, floats = _parse(cells)
+    if not pc.all(pc.match_substring_regex(digits, r"^[+-]?\d+$")).as_py():
+        return _rounded(digits, floats)
     for kind in (pa.int64(), pa.uint64()):
         try:
             return pc.utf8_ltrim(digits, characters="+").cast(kind)
         except pa.ArrowInvalid:
             continue
-    if pc.all(pc.match_substring_regex(digits, r"^[+-]?\d+$")).as_py():
-        return cells
-    return _rounded(digits, floats)
+    return cells
 
 
 def _parse(cells: Cells) -> tuple[Cells, Cells]:

@@ -152,6 +152,8 @@ def _say_strays(column: TextColumn, strays: pa.Array, format: Typed) -> str:
 
 def _as_flag(column: TextColumn) -> Guess | None:
     """Guess that one mark is true, and nothing is false."""
+    if len(column.distinct[0]) > SAMPLE:
+        return None
     gaps = column.cells.null_count + column.count(column.marks)
     one = len(pc.unique(pc.utf8_lower(column.words))) == 1
     if not gaps or not one or not {*column.marks} <= _BLANK or column.words[0].as_py() == "+":
@@ -286,7 +288,7 @@ def _as_durations(column: TextColumn) -> Guess | None:
 
 def _as_plain_numbers(column: TextColumn) -> Guess | None:
     """Guess numbers where a table has text: whole ones may be codes, and stay."""
-    if not column.options.typed or not is_number(kind := infer(column.cells).type):
+    if not column.options.typed or not is_number(kind := infer(column.distinct[0]).type):
         return None
     example = f"{column.name!r} is text that holds numbers, such as {column.words[0].as_py()!r}"
     if not pa.types.is_integer(kind):
@@ -392,7 +394,7 @@ def _say_unit(column: TextColumn, found: NumberGuess) -> str:
 
 def _plain_numbers(column: TextColumn) -> Guess:
     """Say what may be wrong about numbers that the plain rules read."""
-    values = infer(column.distinct[0])
+    values = column.plain
     point: Decimal | None = "." if _has_decimals(values) else None
     return Guess(None, _caution_of_values(column, values), values, decimal=point)
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.data.cells import convert_cells, spell_dates
+from pipeline.data.shapes import shapes
 from pipeline.data.table_format import Date, Duration, Time
 
 _MONTHS = "january|february|march|april|june|july|august|september|october|november|december"
@@ -120,10 +121,11 @@ class Order(NamedTuple):
 
 def forms(words: pa.Array, counts: np.ndarray) -> list[Form]:
     """Return the forms of dates, the most frequent first."""
-    shapes = _shape(spell_dates(words)).dictionary_encode()
-    place = shapes.indices.to_numpy()
+    codes = shapes(spell_dates(words))
+    kinds = _shape(codes.dictionary).dictionary_encode()
+    place = kinds.indices.to_numpy()[codes.indices]
     order = np.argsort(-np.bincount(place, weights=counts), kind="stable")[:_SHAPES]
-    found = ((i, formats_of(shapes.dictionary[i].as_py())) for i in order.tolist())
+    found = ((i, formats_of(kinds.dictionary[i].as_py())) for i in order.tolist())
     return [Form(place == i, formats) for i, formats in found if formats]
 
 

@@ -18,6 +18,7 @@ from pipeline.data.cells import (
     without_cents,
     without_marks,
 )
+from pipeline.data.shapes import shapes
 from pipeline.data.table_format import Number
 
 Decimal = Literal[".", ","]
@@ -97,6 +98,9 @@ def guess_numbers(
     >>> found.decimal, found.thousands, found.unit
     (',', '.', '€')
     """
+    codes = shapes(words)
+    alike = np.bincount(codes.indices)
+    words, counts = codes.dictionary, np.bincount(codes.indices, weights=counts)
     if pc.all(pc.match_substring_regex(words, r"^\(\d+\)$")).as_py():
         return NumberGuess(Number(), 0.0)
     unmarked = without_marks(words)
@@ -114,7 +118,7 @@ def guess_numbers(
         style = _resolve(mark, digits, decimal)
     if not _is_grouped_number(digits, style[1]):
         return NumberGuess(Number(), 0.0)
-    is_open = bool(mark) and not _tells(mark, digits)
+    is_open = bool(mark) and not _tells(mark, digits, alike[fitting[best]])
     format = Number(
         decimal=style[0], thousands=style[1], unit=unit, marked=marked, scaled=is_scaled
     )
@@ -192,13 +196,13 @@ def _has_ungrouped(digits: pa.Array) -> bool:
     return bool(pc.any(pc.match_substring_regex(digits, r"^[+-]?\d{4,}$")).as_py())
 
 
-def _tells(mark: str, digits: pa.Array) -> bool:
+def _tells(mark: str, digits: pa.Array, alike: np.ndarray) -> bool:
     """Whether integers without a comma tell what it is in the other cells.
 
     Four digits without one speak for decimals. Up to three speak for thousands, where there are
     many others: decimals would have one or two digits somewhere, or three in all cells.
     """
-    marked = pc.sum(pc.match_substring(digits, mark)).as_py()
+    marked = alike[pc.match_substring(digits, mark).to_numpy(False)].sum()
     small = pc.any(pc.match_substring_regex(digits, r"^[+-]?\d{1,3}$")).as_py()
     return mark == "," and (_has_ungrouped(digits) or (marked >= _MANY and small))
 

@@ -128,17 +128,26 @@ def _total(column: TextColumn) -> str:
 def _ends_in_sum(column: TextColumn, guess: Guess) -> bool:
     if guess.values is None or not is_number(guess.values.type):
         return False
-    cells = column.cells if isinstance(column.cells, pa.Array) else column.cells.combine_chunks()
-    return _is_sum_below(guess.values.take(pc.index_in(cells, value_set=column.distinct[0])))
+    cells, counts = column.distinct
+    last = pc.index(cells, column.cells[-1]).as_py()
+    return last >= 0 and _is_sum_of_others(guess.values, counts, last)
 
 
 def _is_sum_below(values: Cells) -> bool:
-    """Whether the last number is the sum of some others, and none is missing at the end."""
-    if not is_number(values.type) or not values[-1].is_valid:
+    """Whether the last number is the sum of those above."""
+    return is_number(values.type) and _is_sum_of_others(values, np.ones(len(values)), -1)
+
+
+def _is_sum_of_others(values: Cells, counts: np.ndarray, last: int) -> bool:
+    """Whether a number is the sum of some others, each of which occurs so often."""
+    if not values[last].is_valid:
         return False
     numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    above = numbers[:-1][np.isfinite(numbers[:-1])]
+    others = counts.astype("float64")
+    others[last] -= 1
+    finite = np.isfinite(numbers)
     with np.errstate(over="ignore", invalid="ignore"):
+        above = numbers[finite] * others[finite]
         total = above.sum()
-        close = np.isclose(numbers[-1], total, rtol=1e-9)
-    return bool(np.count_nonzero(above) >= _ROWS - 1 and total and close)
+        close = np.isclose(numbers[last], total, rtol=1e-9)
+    return bool(others[finite] @ (above != 0) >= _ROWS - 1 and total and close)

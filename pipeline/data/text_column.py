@@ -59,8 +59,9 @@ class TextColumn:
 
     @cached_property
     def plain(self) -> Cells:
-        """The values by the rules of `pandas.read_csv`; text where text is a type of its own."""
-        return self.cells if self.options.typed else infer(self.cells)
+        """The values of `distinct` by the rules of `pandas.read_csv`, unless texts have a type."""
+        cells = self.distinct[0]
+        return cells if self.options.typed else infer(cells)
 
     @cached_property
     def distinct(self) -> tuple[pa.Array, np.ndarray]:

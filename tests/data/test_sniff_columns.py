@@ -653,3 +653,7 @@ def test_codes_of_a_spreadsheet_are_text_without_what_is_around(cells: list[str]
 
 def test_places_are_no_numbers_of_several_units():
     assert guess("1st", "2nd", "3rd") == (None, [])
+
+
+def test_classes_that_are_numbers_beyond_float64_pass():
+    assert guess("242481548426186138", "242481548426186139", labels=("x",)) == (None, [])
