@@ -63,6 +63,8 @@ def _castable(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _column(series: pd.Series, name: Any) -> pa.Array:
+    if isinstance(series.dtype, pd.SparseDtype):
+        series = series.astype(series.dtype.subtype)
     try:
         values = pa.array(series, from_pandas=True)
         if isinstance(decoded_type(values.type), pa.BaseExtensionType):  # periods, intervals

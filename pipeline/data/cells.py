@@ -136,7 +136,8 @@ _LENGTH = rf"^[+-]?(?:{_CLOCK}|{_PART}(?:,? ?{_PART})*(?:,? {_CLOCK})?)$"
 def plain_types(table: pa.Table) -> pa.Table:
     """Return a table in which models find values that they know.
 
-    Times of day become that time on 1970-01-01, durations seconds, decimals floats.
+    Times of day become that time on 1970-01-01, durations seconds, decimals floats; categories of
+    anything but text what they stand for.
 
     >>> import datetime
     >>> plain_types(pa.table({"at": [datetime.time(12, 30)]}))["at"][0].as_py().hour
@@ -149,6 +150,7 @@ def plain_types(table: pa.Table) -> pa.Table:
 
 
 def _plain(values: Cells) -> Cells:
+    values = values if is_text(values.type) else decoded(values)
     kind = values.type
     if pa.types.is_time(kind):
         return values.cast(pa.time64("ns")).cast(pa.int64()).cast(_DATE)

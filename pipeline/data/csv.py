@@ -252,10 +252,11 @@ def _misfit(cells: Cells, where: str, kind: str, row: int) -> str:
     rules = (lambda cell: _of_kind(cell, kind)), alike
     at = next(i for r in rules for i in range(len(cells)) if not _fits(r, cells[i : i + 1]))
     value = cells[at].as_py()
-    point = "; write its comma as a point" if value.replace(",", "", 1).isdigit() else ""
+    comma = kind == "number" and "," in value and value.replace(",", "", 1).isdigit()
+    ways = {"number": "; write 1234.5 or nothing", "date": "; write 2018-02-01 10:30 or nothing"}
+    way = "; write its comma as a point" if comma else ways.get(kind, "")
     return (
-        f"{where} holds {value!r} in row {row + at}, and the model was fitted on "
-        f"{NOUNS[kind]}{point}"
+        f"{where} holds {value!r} in row {row + at}, and the model was fitted on {NOUNS[kind]}{way}"
     )
 
 

@@ -532,11 +532,19 @@ def typed(kind: str) -> object:
         return polars.from_pandas(table).with_columns(odd=polars.Series(TOWN, dtype=of))
     if kind == "view":
         return pa.Table.from_pandas(table).append_column("odd", pa.array(TOWN, pa.string_view()))
+    if kind in ("codes", "days", "sparse"):
+        codes = pd.Series((TOWN == "Bern") * 1)
+        days = pd.to_datetime("2021-03-01") + pd.to_timedelta(codes * 40, "D")
+        odd = {"codes": codes.astype("category"), "days": days.astype("category")}
+        return table.assign(odd=odd.get(kind, codes.astype(pd.SparseDtype("int64", 0))))
     month = pd.PeriodIndex(np.where(TOWN == "Bern", "2021-03", "2022-04"), freq="M")
     return table.assign(odd=month if kind == "period" else pd.cut((TOWN == "Bern") * 1.0, 2))
 
 
-@pytest.mark.parametrize("kind", ["Enum", "Categorical", "view", "period", "interval"])
+@pytest.mark.parametrize(
+    "kind",
+    ["Enum", "Categorical", "view", "period", "interval", "codes", "days", "sparse"],
+)
 def test_a_column_of_any_type_of_a_script_is_read(workspace, kind) -> None:
     own = take(typed(kind), name="mine")
     assert "odd" in own.task.columns

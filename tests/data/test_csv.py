@@ -231,7 +231,12 @@ def test_parquet_is_known_by_its_name_or_its_first_bytes(
         (["1", '"2,5"'], "number", "'2,5' in row 1, .* write its comma as a point"),
         (["1", "True"], "number", "'True' in row 1"),
         (["1", "2024-01-31"], "number", "'2024-01-31' in row 1"),
-        (["2024-01-31", "x"], "date", "'x' in row 1, and the model was fitted on dates"),
+        (
+            ["2024-01-31", "x"],
+            "date",
+            "'x' in row 1, and the model was fitted on dates; write 2018",
+        ),
+        (["2024-01-31", "20240131"], "date", "'20240131' in row 1, .* dates; write 2018-02-01"),
         (["2024-01-31", "2024-01-31T10:00Z"], "date", "'2024-01-31T10:00Z' in row 1"),
     ],
 )
