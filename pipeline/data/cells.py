@@ -62,11 +62,11 @@ SCALES = {
 """Powers of ten -> what stands for them behind digits."""
 _INFINITE = r"(?i:inf|infinity|∞)"
 _UNITS = {
-    "W": "weeks?|wks?|w",
-    "D": "days?|d",
-    "h": "hours?|hrs?|h",
-    "min": "minutes?|mins?|m",
-    "s": "seconds?|secs?|s",
+    "W": "weeks?|wks?|w|wochen?|semaines?|semanas?",
+    "D": "days?|d|tage?|jours?|días?",
+    "h": r"hours?|hrs?|h|stunden?|std\.?|heures?|horas?",
+    "min": r"min\.|minutes?|mins?|m|minuten?|minutos?",
+    "s": r"seconds?|secs?|s|sekunden?|sek\.?|secondes?|segundos?",
 }
 _DIGITS = r"\d+(?:\.\d+)?"
 _ISO = rf"^[+-]?P(?:{_DIGITS}W)?(?:{_DIGITS}D)?(?:T(?:{_DIGITS}H)?(?:{_DIGITS}M)?(?:{_DIGITS}S)?)?$"
@@ -109,6 +109,7 @@ _SPELLINGS = (
     ),
     (r"(?i)^(?:lun|mar|mercre|jeu|vendre|same)di,? (\d)|^dimanche,? (\d)", r"\1\2"),
     (r"^(?:\pL{3} )?(\pL{3} \d\d?) ([\d:]{8})( [+-]\d{4})? (\d{4})$", r"\1 \4 \2\3"),
+    (r"^(\d\d?/\pL{3}/\d{4}):(\d\d:)", r"\1 \2"),
     (r"(?i)(\d),? (?:at|um|à|alle|a las) (\d)", r"\1 \2"),
     (r"(?i)(^|\d[ T])(\d\d?) ?h ?(\d\d)$", r"\1\2:\3"),
     (r"(?i)^(\d\d?)[:.](\d\d) ?Uhr$", r"\1:\2"),

@@ -396,7 +396,20 @@ def _plain_numbers(column: TextColumn) -> Guess:
     """Say what may be wrong about numbers that the plain rules read."""
     values = column.plain
     point: Decimal | None = "." if _has_decimals(values) else None
-    return Guess(None, _caution_of_values(column, values), values, decimal=point)
+    notes = *_caution_of_versions(column), *_caution_of_values(column, values)
+    return Guess(None, notes, values, decimal=point)
+
+
+def _caution_of_versions(column: TextColumn) -> Iterator[str]:
+    """Say that 3.10 is 3.1, where other cells have one decimal."""
+    words = column.words
+    tens = words.filter(pc.match_substring_regex(words, r"\.[1-9]0$"))
+    short = pc.any(pc.match_substring_regex(words, r"\.\d$")).as_py()
+    if len(tens) and short and column.all_look(r"\d{1,2}(?:\.\d\d?)?"):
+        yield (
+            f"{column.name!r}: {tens[0].as_py()!r} is read as {float(tens[0].as_py()):g}; if its "
+            "cells are versions or sections, Text() for this column keeps them apart"
+        )
 
 
 def _as_days(column: TextColumn) -> Guess | None:

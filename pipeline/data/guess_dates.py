@@ -32,8 +32,8 @@ _PARTS = (
     (r"(?i)(^| )\d{1,2} [ap]m$", r"\1%I %p"),
     (r"(^|\D)\d{14}(\D|$)", r"\1%Y%m%d%H%M%S\2"),
     (r"(^|\D)\d{8}(\D|$)", r"\1%Y%m%d\2"),
-    (r"(%dT)\d{6}($|\D)", r"\1%H%M%S\2"),
-    (r"(%dT)\d{4}($|\D)", r"\1%H%M\2"),
+    (r"(%d[T ])\d{6}($|\D)", r"\1%H%M%S\2"),
+    (r"(%d[T ])\d{4}($|\D)", r"\1%H%M\2"),
     (r"(%dT[%HMS]+)(?:Z|[+-]\d\d:?\d\d)$", r"\1%z"),
     (r"(^|\D)\d{4}(\D|$)", r"\1%Y\2"),
     (r"(^|\D)\d{1,2}(\D|$)", r"\1#\2"),
@@ -68,12 +68,13 @@ _WHOLE = re.compile(rf"(?:%[aA],? )?(?P<date>.+?)(?:(?:T| |, | - ){_TIME})?")
 _LENGTH = re.compile(r"duration|elapsed|runtime|lap|pace|length|took|taken", re.IGNORECASE)
 _AGAINST = 0.05
 """Share of the cells that tell that may tell otherwise."""
+_MONTH = "(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])"
 _LOOK = (
     r"(?i)^\D{0,12}(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(?:\D|$)|"
     r"^\d{1,2}[:h]\d\d(?:\D|$)|"
     r"^\d{1,2}(?:\.|e|er|st|nd|rd|th)?[ -](?:de )?\pL{3,9}\.?,?[ -](?:de )?\d{4}(?:\D|$)|"
     r"^(?:(?:19|20)\d\d[ -]?[QWKH]W?\d{1,2}|[QWKH]W?\d\d?[ -/](?:19|20)\d\d)$|"
-    r"^\d\d?/(?:19|20)\d\d$"
+    rf"^\d\d?/(?:19|20)\d\d$|^\d\d?[-. ]*{_MONTH}\pL*$|^{_MONTH}\pL*[-. ]*\d\d?$"
 )
 """What looks like a date or a time, as a person may write it."""
 _LOOKED_AT = 1000

@@ -21,7 +21,7 @@ _PERHAPS |= {"n/d", "n.d.", "nd", "tbd", "tba", "empty", "no data", "k.a.", "k. 
 _PERHAPS |= {"(none)", "(missing)", "(blank)", "[null]", "blank", "void"}
 _PERHAPS |= {f"{day}{time}" for day in _NO_DAY for time in ("", " 00:00", " 00:00:00")}
 """What stands for no value among numbers, and may be a value among words."""
-_SIGNS = re.compile(r"[-–—*?./#_~]+")
+_SIGNS = re.compile(r"[-–—*?./#_~:]+")
 _PAIRS = (
     ({"yes", "y", "true", "t", "1"}, {"no", "n", "false", "f", "0"}),
     ({"on"}, {"off"}),
