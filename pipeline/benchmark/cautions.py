@@ -390,9 +390,9 @@ def _groups(table: _Table) -> Iterator[str]:
             named_group(column, rows, values) or is_group(column, table.columns, table.answer)
         ):
             yield (
-                f"{column.name!r} has {values:,} values in {rows:,} rows: in a random split, rows "
-                "of the same one are in both parts, and scores are too good for new ones; to judge "
-                f"those: SPLIT=groups BY={quote(column.name)}."
+                f"{column.name!r} has {values:,} values in {rows:,} rows: those of the same one "
+                "are in training and test, and scores are too good for new ones; to judge these: "
+                f"SPLIT=groups BY={quote(column.name)}."
             )
             return
 
@@ -414,9 +414,9 @@ def _times(table: _Table, *, together: bool) -> Iterator[str]:
     for column in times:
         if drifts(table.answer, column.numbers):
             yield (
-                f"{table.name!r} changes with {column.name!r}: in a random split, training has "
-                "rows that are later than those of the test, and scores are too good for what is "
-                f"to come; to judge that: SPLIT=time BY={quote(column.name)}."
+                f"{table.name!r} changes with {column.name!r}: training has rows that are later "
+                "than those of the test, and scores are too good for what is to come; to judge "
+                f"that: SPLIT=time BY={quote(column.name)}."
             )
             return
     if not together and in_order(table.answer, table.target, table.every):

@@ -66,7 +66,7 @@ def describe_fault(error: BaseException) -> str:
         return f"{where}{type(error).__name__}: {error.msg}"
     own = _own_frames(error)
     where = _place(own[-1].filename, own[-1].lineno, own[-1].line) if own else ""
-    said = str(error).partition("\nStack trace:")[0]  # of XGBoost's library
+    said = str(error).partition("Stack trace:")[0].rstrip()  # of XGBoost's library
     return f"{where}{type(error).__name__}: {said}"
 
 

@@ -221,7 +221,7 @@ def cut_of(by: str, times: pd.Series, cut: str | float | None) -> Any:
     try:
         found: Any = pd.to_datetime(str(cut), format="ISO8601") if dated else float(cut)
     except ValueError as error:
-        wanted = "a date, as 2024-01-31" if dated else "a number"
+        wanted = "a date, as 2024-01-31" if dated else "a number, as 12.5"
         raise ConfigError(f"CUT={cut}: {by!r} is cut at {wanted}") from error
     zone = getattr(times.dtype, "tz", None)
     if dated and found.tzinfo and not zone:

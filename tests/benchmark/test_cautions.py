@@ -148,7 +148,7 @@ ROWS: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, str], str]] = {
     "patients by name": (
         lambda: table(patient=[f"P{i % 90}" for i in range(N)]),
         GOOD,
-        "'patient' has 90 values in 800 rows: in a random split",
+        "'patient' has 90 values in 800 rows: those of the same one are in training and test",
     ),
     "an id that repeats": (
         lambda: table(customerId=np.arange(N) // 5),

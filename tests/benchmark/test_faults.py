@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import tasks
+from pipeline.benchmark.faults import describe_fault
 from pipeline.benchmark.report.gallery_page import build_gallery
 from tests.commands import assert_one_message, call
 
@@ -106,6 +107,13 @@ def test_a_fault_of_a_task_is_one_message(workspace: Path, case: str) -> None:
     assert_one_message(done, code, words, lines=done.err.count("\n"))
     assert "Traceback" not in done.err
     assert not (workspace / "runs" / "mine").exists()
+
+
+def test_a_fault_has_no_trace_of_the_machine_code_that_met_it() -> None:
+    error = ValueError(
+        "Check failed: weights are infinite\n\nStack trace:\n  [bt] (0) libxgboost.so"
+    )
+    assert describe_fault(error) == "ValueError: Check failed: weights are infinite"
 
 
 @pytest.mark.parametrize("text", ["def (", "\0", "\ud800"], ids=["syntax", "null", "latin-1"])
