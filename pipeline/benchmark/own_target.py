@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -11,6 +10,7 @@ import pyarrow.compute as pc
 
 from pipeline.benchmark.task import Kind, pick
 from pipeline.data.arrow_types import decoded, is_date, is_number, is_text
+from pipeline.data.guess_words import YES
 from pipeline.errors import ConfigError, DataError
 
 Class: TypeAlias = bool | int | str
@@ -20,22 +20,7 @@ FEWEST = 20
 """Rows of a class below which it cannot be learnt and judged."""
 GRADES = 10
 """Whole numbers up to which, each in many rows, they are guessed to be classes."""
-AFFIRMATIVE = {
-    "yes",
-    "y",
-    "true",
-    "t",
-    "1",
-    "+",
-    "positive",
-    "pos",
-    "ja",
-    "oui",
-    "sí",
-    "si",
-    "sim",
-    "da",
-}
+AFFIRMATIVE = YES | {"y", "t", "1", "+", "positive", "pos", "da"}
 
 
 @dataclass(frozen=True)
@@ -230,7 +215,7 @@ def _check_no_numbers(name: str, values: pa.Array) -> None:
 
 def _counts(values: pa.Array) -> dict[Class, int]:
     pairs = pc.value_counts(values.drop_null()).to_pylist()
-    return dict(Counter({pair["values"]: pair["counts"] for pair in pairs}))
+    return {pair["values"]: pair["counts"] for pair in pairs}
 
 
 def _order(value: Class) -> tuple[float, str]:

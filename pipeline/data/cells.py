@@ -17,15 +17,7 @@ import pyarrow.compute as pc
 from pipeline.data.arrow_types import decoded, is_date, is_number, is_text
 from pipeline.data.csv import MISSING
 from pipeline.data.shapes import shapes, substitute
-from pipeline.data.table_format import (
-    Boolean,
-    ColumnFormat,
-    Date,
-    Duration,
-    Number,
-    Text,
-    Time,
-)
+from pipeline.data.table_format import Boolean, ColumnFormat, Date, Duration, Number, Text, Time
 from pipeline.errors import DataError
 
 Cells: TypeAlias = "pa.ChunkedArray | pa.Array"

@@ -39,6 +39,8 @@ _PAIRS = (
     ({"✓", "✔", "☑", "x"}, {"✗", "✘", "☐", "-"}),
 )
 """Words for true and for false."""
+YES = {word for yes, _ in _PAIRS for word in yes if len(word) > 1}
+"""Words for true, letters left out."""
 _SHORT = 2
 """Letters of a code, in which capitals may tell values apart."""
 

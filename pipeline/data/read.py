@@ -21,13 +21,7 @@ from pipeline.data.arrow_tables import arrow_table
 from pipeline.data.arrow_types import decoded_type
 from pipeline.data.cells import plain_types
 from pipeline.data.containers import container_of
-from pipeline.data.files import (
-    Filter,
-    check_columns,
-    parquet_files,
-    reading,
-    table_files,
-)
+from pipeline.data.files import Filter, check_columns, parquet_files, reading, table_files
 from pipeline.data.partitioned import compute
 from pipeline.data.table_format import TableFormat
 from pipeline.distributed.cluster import active

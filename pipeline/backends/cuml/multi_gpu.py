@@ -15,13 +15,7 @@ import numpy as np
 from pipeline.backends.base import Model
 from pipeline.backends.cuml import least_squares
 from pipeline.backends.cuml.tables import CUML, public_name
-from pipeline.backends.cuml.translations import (
-    Check,
-    one_of,
-    scalar,
-    whole,
-    whole_or_none,
-)
+from pipeline.backends.cuml.translations import Check, one_of, scalar, whole, whole_or_none
 from pipeline.backends.xgboost import distributed
 from pipeline.data import frames, partitioned
 from pipeline.data.checks import is_finite

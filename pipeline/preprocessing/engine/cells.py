@@ -12,13 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from pipeline.errors import DataError
-from pipeline.preprocessing.engine.blocks import (
-    Block,
-    Indicators,
-    Scaled,
-    Sparse,
-    common_type,
-)
+from pipeline.preprocessing.engine.blocks import Block, Indicators, Scaled, Sparse, common_type
 
 NO_CELLS = "For a sparse output, all columns should be a numeric or convertible to a numeric."
 """scikit-learn's words."""
