@@ -152,7 +152,7 @@ class OwnTable:
         about = file.stat()
         seen = [about.st_size, about.st_mtime_ns] if file.is_file() else []
         same = bool(seen) and kept.get("seen") == seen
-        content = kept["content"] if same else _digest(file)
+        content = kept["content"] if same else files.digest(file)
         return {"choices": self._choices(), "content": content, "seen": seen}
 
     def _by(self, table: pa.Table) -> pa.ChunkedArray:
@@ -288,10 +288,3 @@ def _kept(path: Path) -> dict[str, Any]:
         return {}
     found: dict[str, Any] = json.loads(metadata.get(_KEY, b"{}"))
     return found
-
-
-def _digest(file: Path) -> str:
-    if file.is_file():
-        return files.digest(file)
-    parts = sorted(part for part in file.rglob("*") if part.is_file())
-    return atomic.sha256("".join(f"{files.digest(part)} {part.name}\n" for part in parts).encode())
