@@ -111,9 +111,9 @@ def test_a_stage_adds_up() -> None:
 
 @pytest.mark.parametrize("metric", [lambda *_: float("nan"), lambda *_: float("inf"), log_loss])
 def test_a_metric_without_a_value_is_an_error_that_names_it(metric) -> None:
-    task = replace(TASK, metrics={"quality": metric})
+    task = replace(TASK, metrics={"a loss": metric})
     one_class = Outcome(y_true=np.zeros(3), predicted=np.full(3, 0.5))
-    with pytest.raises(DataError, match="quality of the 3 test rows"):
+    with pytest.raises(DataError, match="a loss of the 3 test rows"):
         measure.judge_outcome(task, one_class)
 
 
