@@ -5,6 +5,7 @@ Arrow refuses rows of another length than the first, which pandas fills up.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,6 +34,8 @@ from pipeline.data.table_format import Boolean, ColumnFormat, TableFormat, Text
 from pipeline.data.text import TextFile
 from pipeline.errors import DataError
 
+_ESCAPED = re.compile(r'"[^"]*\\"[^",;|\t\r\n]')
+"""A quote behind a backslash, within quotes."""
 _END = "(end of the file)"
 _HEAD = 1000
 """Lines that the names of the columns take less than."""
@@ -68,6 +71,8 @@ class CsvFile:
         Columns whose cells are left as they are written, also those that stand for no value.
     strip_names : bool
         Whether there were blanks around names, which are left out.
+    quote : str
+        What stands around cells that hold a delimiter.
     """
 
     path: Path
@@ -82,6 +87,7 @@ class CsvFile:
     raw: tuple[str, ...] = ()
     titles: tuple[str, ...] = ()
     strip_names: bool = False
+    quote: str = '"'
 
     @classmethod
     def open(
@@ -136,28 +142,31 @@ class CsvFile:
         """Cut a file by a dialect, below the lines that are given, or that it found."""
         titles = () if given.skip_rows else found.titles
         skip = given.skip_rows or found.skip_rows
-        return replace(cls._cut(text, found.delimiter, skip), titles=titles)
+        return replace(cls._cut(text, found, skip), titles=titles)
 
     @classmethod
-    def _cut(cls, text: TextFile, delimiter: str, skip: int) -> CsvFile:
+    def _cut(cls, text: TextFile, by: Dialect, skip: int) -> CsvFile:
         with text.lines() as lines:
-            records = Records(islice(lines, skip + _HEAD), delimiter, skip)
+            records = Records(islice(lines, skip + _HEAD), by.delimiter, skip, by.quote)
             head = next((record for record in records if record), [])
             empty = not next(lines, "")
         if records.lines == skip + _HEAD:
             raise DataError(f"{text.path}: cannot be read: a quote in the names is not closed")
         names = map(text.decode, head)
         named = tuple(name or f"Unnamed: {i}" for i, name in enumerate(names))
-        return cls(text.path, text, delimiter, named, skip, records.lines, records.place, empty)
+        return cls(
+            text.path, text, by.delimiter, named, skip, records.lines, records.place, empty,
+            quote=by.quote,
+        )  # fmt: skip
 
     def _rows(self, lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
         """Yield the records below the names, each with its row, as Arrow counts them."""
-        records = Records(lines, self.delimiter, self.lines)
+        records = Records(lines, self.delimiter, self.lines, self.quote)
         return enumerate(record for record in records if record)
 
     def _check_quotes(self) -> None:
         """Refuse a quote that is open at the end: all after it would be one cell."""
-        if self.text.quotes % 2 == 0:
+        if self.text.quotes % 2 == 0 and self.quote == '"':
             return  # An odd number of them may yet be inches.
         last, row = [""], 0
         with self.text.lines() as lines:
@@ -175,6 +184,12 @@ class CsvFile:
         what = what if self.skip_rows > 1 else "the line above the names is"
         return f"{what} not read: {self.titles[0][:60]!r}"
 
+    @property
+    def escaped(self) -> int:
+        """The line, counted from 0, that has the first quote behind a backslash, else -1."""
+        with self.text.lines() as lines:
+            return next((i for i, line in enumerate(lines) if _ESCAPED.search(line)), -1)
+
     def check(self, columns: Sequence[str]) -> list[str]:
         """Return the names of columns, each once; `DataError` if the file lacks one."""
         check_columns(self.path, self.names, columns)
@@ -189,7 +204,7 @@ class CsvFile:
             return [None]
         cuts = [self.start]
         with self.text.lines() as lines:
-            records = Records(lines, self.delimiter, self.lines)
+            records = Records(lines, self.delimiter, self.lines, self.quote)
             for _ in records:
                 if records.place - cuts[-1] >= size:
                     cuts.append(records.place)
@@ -199,7 +214,7 @@ class CsvFile:
     def rows_before(self, place: int) -> int:
         """Return the rows that end before a byte of the file."""
         with self.text.lines() as lines:
-            records = Records(lines, self.delimiter, self.lines)
+            records = Records(lines, self.delimiter, self.lines, self.quote)
             return sum(1 for record in records if record and records.place <= place)
 
     def cells(self, columns: Sequence[str], span: Span = None) -> pa.Table:
@@ -274,6 +289,8 @@ class CsvFile:
         if len(cells) == wide + 1:
             way += f"; if all rows have that many, add the {'first' if cells[-1] else 'last'} name"
         counted = f"{len(cells)} cell{'s' * (len(cells) != 1)}"
+        if any('\\"' in cell or cell.startswith(('\\"', "'")) for cell in cells):
+            way += '; write quotes within cells twice, "", and not as \\" or \''
         if wide == 1:
             way += "; if the line of names is further below, give skip_rows"
         names = "is 1 name" if wide == 1 else f"are {wide} names"
@@ -304,7 +321,9 @@ class CsvFile:
                 column_names=self.names, skip_rows=skipped, block_size=_BLOCK,
                 encoding="utf8" if encoding == "utf-8" else encoding,
             ),
-            pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            pyarrow.csv.ParseOptions(
+                delimiter=self.delimiter, quote_char=self.quote, newlines_in_values=True
+            ),
             pyarrow.csv.ConvertOptions(
                 column_types=dict.fromkeys(columns, pa.string()),
                 include_columns=columns,

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from pipeline.data.table_format import TableFormat
 from pipeline.data.text import TextFile
+from pipeline.errors import DataError
 
 DELIMITERS = ",;\t|"
 _LINES = 200
@@ -27,6 +28,8 @@ _PLAIN = re.compile(
     r"|[^,;\t|]*|.*[,;|]\s.*"
 )
 """A number, a text that no delimiter cuts, or one that reads as prose."""
+_QUOTED = re.compile(r"\s*'[^']*'(?:[,;|\t ]'[^']*')+\s*")
+"""Names that are all quoted by apostrophes."""
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
 _ALONE, _TITLED = 0.45, 0.8
 """What one column scores, and what a line in front that no delimiter cuts leaves of a score."""
@@ -46,12 +49,15 @@ class Dialect(NamedTuple):
         What these say.
     width : int
         Cells of most lines.
+    quote : str
+        What stands around cells that hold a delimiter.
     """
 
     delimiter: str
     skip_rows: int = 0
     titles: tuple[str, ...] = ()
     width: int = 0
+    quote: str = '"'
 
 
 class Given(NamedTuple):
@@ -76,13 +82,15 @@ class Records:
     A line may end within quotes, so only who cuts a file into cells knows where a row ends.
     """
 
-    def __init__(self, lines: Iterable[str], delimiter: str, skip: int = 0) -> None:
+    def __init__(
+        self, lines: Iterable[str], delimiter: str, skip: int = 0, quote: str = '"'
+    ) -> None:
         self.lines = self.place = 0
         csv.field_size_limit(sys.maxsize)
         read = self._read(lines)
         for _ in islice(read, skip):
             pass
-        self.reader = csv.reader(read, delimiter=delimiter)
+        self.reader = csv.reader(read, delimiter=delimiter, quotechar=quote)
 
     def _read(self, lines: Iterable[str]) -> Iterator[str]:
         for line in lines:
@@ -95,17 +103,42 @@ class Records:
 
 
 def find_dialect(file: TextFile, delimiters: str = DELIMITERS) -> Dialect:
-    """Return how a file is cut, by one of some delimiters.
+    """Return how a file is cut, by one of some delimiters, or by blanks where these cut nothing.
+
+    Raises
+    ------
+    DataError
+        Several blanks part the columns.
 
     Examples
     --------
     >>> guess(["Messung;Wert, netto", "a;1,5", "b;2,5"])
-    Dialect(delimiter=';', skip_rows=0, titles=(), width=2)
-    >>> guess(["Prices of 2024", "", "a,b,c", "1,2,3", "4,5,6"])
-    Dialect(delimiter=',', skip_rows=2, titles=('Prices of 2024',), width=3)
+    Dialect(delimiter=';', skip_rows=0, titles=(), width=2, quote='"')
+    >>> guess(["Prices of 2024", "", "a,b,c", "1,2,3", "4,5,6"])[:3]
+    (',', 2, ('Prices of 2024',))
     """
     with file.lines() as lines:
-        return guess(list(islice(lines, _LINES)), delimiters)
+        first = list(islice(lines, _LINES))
+    found = guess(first, delimiters)
+    asked = delimiters == " " or (delimiters == DELIMITERS and found.width < 2)
+    if not asked or not _are_parted_by_blanks(first):
+        return found
+    if any(line.strip("\r\n") != " ".join(line.split()) for line in first if line.strip()):
+        raise DataError(
+            f"{file.path}: several blanks part its columns; write it with commas, as "
+            "pandas.read_csv(file, sep=r'\\s+').to_csv(other, index=False) does"
+        )
+    return guess(first, " ")
+
+
+def _are_parted_by_blanks(lines: Sequence[str]) -> bool:
+    """Whether blanks cut all lines alike, and one column is of numbers below a name."""
+    rows = [row for row in (line.split() for line in lines) if row]
+    widths = {len(row) for row in rows}
+    if len(rows) < 3 or len(widths) > 1 or widths == {1}:
+        return False
+    number = [[bool(_NUMBER.fullmatch(cell)) for cell in row] for row in rows]
+    return any(all(below) and not name for name, *below in zip(*number, strict=True))
 
 
 def guess(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect:
@@ -113,18 +146,20 @@ def guess(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect:
     said = _SAID.fullmatch(lines[0].removeprefix(_MARK)) if lines else None
     if said:
         return Dialect(said[1], 1)
-    cuts = {each: list(_records(lines, each)) for each in delimiters}
+    names = next(filter(str.strip, lines), "").removeprefix(_MARK)
+    quote = "'" if _QUOTED.fullmatch(names) else '"'
+    cuts = {each: list(_records(lines, each, quote)) for each in delimiters}
     widths = {each: [len(cells) for _, cells in records] for each, records in cuts.items()}
     alone = all(each[:1] == [1] for each in widths.values())
     delimiter = max(
         delimiters, key=lambda each: (_score(cuts[each], alone), max(widths[each][:1], default=0))
     )
-    return _without_titles(delimiter, cuts[delimiter])
+    return _without_titles(delimiter, cuts[delimiter])._replace(quote=quote)
 
 
-def _records(lines: Sequence[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _records(lines: Sequence[str], delimiter: str, quote: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the records that hold something, each with the lines before it."""
-    records, before = Records(lines, delimiter), 0
+    records, before = Records(lines, delimiter, quote=quote), 0
     for cells in records:
         if cells:
             yield before, cells

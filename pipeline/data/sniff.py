@@ -156,6 +156,8 @@ def _of_csv(file: CsvFile) -> Iterator[str]:
         yield file.skipped
     if file.strip_names:
         yield "blanks around the names of the columns are left out"
+    if (line := file.escaped) >= 0:
+        yield f'a backslash in line {line} escapes a quote: in CSV, write such quotes twice, ""'
     if looks_like_data(file.names):
         names = ", ".join(map(repr, file.names[:5]))
         yield (
@@ -163,4 +165,7 @@ def _of_csv(file: CsvFile) -> Iterator[str]:
             "names above it"
         )
     if len(file.names) == 1 and re.search(r"\S[\s:,;|]+\S", file.names[0]):
-        yield f"there is one column, {file.names[0]!r}; if it should be several, give a delimiter"
+        yield (
+            f"there is one column, {file.names[0]!r}; if it should be several, give a delimiter "
+            "(DELIMITER=), or read a file of fixed width with pandas.read_fwf"
+        )

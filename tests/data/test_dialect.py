@@ -31,6 +31,12 @@ DELIMITED = {
     "names alone differ": (b"a;b;c\n", ";", 3),
     "Excel's own word": (b"sep=;\r\na;b,c\r\n1,2;3\r\n", ";", 2),
     "Excel's own word behind a mark": (b"\xef\xbb\xbfSEP=|\na|b\n1|x\n", "|", 2),
+    "blanks": (b"x y z\n1 2 a\n3 4 b\n", " ", 3),
+    "blanks beside tabs": (b"x\ty\n1 2\t3\n2 3\t4\n", "\t", 2),
+    "names of people": (b"full name\nAda Lovelace\nAlan Turing\n", None, 1),
+    "moments": (b"at\n2024-01-01 10:00\n2024-01-02 11:00\n", None, 1),
+    "apostrophes around cells": (b"'x','y'\n'1','a, b'\n2,'it''s'\n", ",", 2),
+    "apostrophes around lines": (b"'x';'y'\n1;'a; b'\n2;'c\nd'\n", ";", 2),
     "ends of lines of all kinds": (b"a;b\r\n1;x\n2;y\r3;z\r\n", ";", 2),
 }
 
@@ -59,6 +65,10 @@ NAMES = {
     "a footer": (b"a,b\n1,2\n3,4\nSource: us\n", "row 2 has 1 cell, 'Source: us'"),
     "after cells of two lines": (b'a,b\n"x\ny",2\n3,4,5\n', "row 1 has 3 cells"),
     "a decimal comma in one column": (b"n\n1,5\n2,25\n", "row 0 has 2 cells, '1,5', and .*1 name"),
+    "apostrophes around some cells": (b"a,b\n1,'x, y'\n2,z\n", "write quotes .* twice"),
+    "quotes behind a backslash": (b'a,b\n1,"x \\"y, z\\""\n2,z\n', "write quotes .* twice"),
+    "an open apostrophe": (b"'a','b'\n1,'x\n2,y\n", "a quote that opens in row 0 is not closed"),
+    "several blanks": (b"  a   b\n 1.5 x\n22.1 y\n", "several blanks part its columns.*read_csv"),
     "two of one name": (b"a,b,a\n1,2,3\n", r"columns with the same name: \['a'\]"),
     "an open quote": (b'a,b\n1,x\n2,"y\n3,z\n', "a quote that opens in row 1 is not closed"),
     "an open quote at the end": (b'a,b\n1,x\n2,"y', "a quote that opens in row 1 is not closed"),
@@ -139,6 +149,15 @@ def test_names_that_look_like_a_row_are_said(names: str, said: bool, tmp_path: P
             sniff(path)
     else:
         assert any("write a line of names" in note for note in sniff(path).notes) == said
+
+
+def test_what_else_may_be_meant_is_said(tmp_path: Path) -> None:
+    found = sniff(written(tmp_path, b'a,b\n1,"x \\"y\\" z"\n2,z\n'))
+    assert "a backslash in line 1 escapes a quote: in CSV, write" in found.notes[0]
+    found = sniff(written(tmp_path, b'a,b\n1,"C:\\"\n2,"C:\\"\n'))
+    assert not found.notes
+    found = sniff(written(tmp_path, b"a   b\n1   x\n2\n"))
+    assert "give a delimiter (DELIMITER=), or read a file of fixed width" in found.notes[0]
 
 
 @pytest.mark.parametrize("given", [",", ";", "\t"])
