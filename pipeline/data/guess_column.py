@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -13,19 +13,24 @@ from msgspec import structs
 
 from pipeline.data import guess_dates
 from pipeline.data.arrow_types import is_number
-from pipeline.data.cells import NOUNS, Typed, read_distinct, strip, without_marks
+from pipeline.data.cells import Typed, read_distinct, strip
 from pipeline.data.csv import infer
 from pipeline.data.guess_dates import Order
-from pipeline.data.guess_numbers import (
-    Decimal,
-    NumberGuess,
-    far_values,
-    guess_numbers,
-    guess_units,
-    scales,
+from pipeline.data.guess_notes import (
+    caution_of_values,
+    caution_of_versions,
+    count_bare,
+    say_dates,
+    say_marked,
+    say_numbers,
+    say_open,
+    say_spellings,
+    say_strays,
+    say_unit,
+    undecided,
 )
+from pipeline.data.guess_numbers import Decimal, NumberGuess, guess_numbers, guess_units
 from pipeline.data.guess_words import (
-    Spellings,
     denies,
     guess_boolean,
     guess_spellings,
@@ -33,8 +38,7 @@ from pipeline.data.guess_words import (
     stands_for_none,
 )
 from pipeline.data.table_format import Boolean, ColumnFormat, Date, Duration, Number, Text, Time
-from pipeline.data.text_column import NAMED, SAMPLE, TextColumn, say_cells, say_marks, say_rows
-from pipeline.errors import DataError
+from pipeline.data.text_column import NAMED, SAMPLE, TextColumn, say_cells, say_marks
 
 _EXACT = 2**53
 _STRAYS = 0.05
@@ -104,7 +108,7 @@ def guess_column(column: TextColumn) -> Guess:
     if pa.types.is_boolean(kind):
         return _as_flag(column) or Guess()
     if pa.types.is_timestamp(kind):
-        return Guess(None, _caution_of_values(column, infer(column.distinct[0])))
+        return Guess(None, caution_of_values(column, infer(column.distinct[0])))
     if not pa.types.is_string(kind):
         return Guess()
     if column.is_prose or not len(column.words):
@@ -130,24 +134,9 @@ def _fit(
         return None
     notes = [said] * bool(said)
     if n:
-        notes.append(_say_strays(column, raw.filter(pa.array(stray)), format))
+        notes.append(say_strays(column, raw.filter(pa.array(stray)), format))
         format = structs.replace(format, stray="missing")
     return Guess(format, (*notes, *say_marks(column, column.marks)), values)
-
-
-def _say_strays(column: TextColumn, strays: pa.Array, format: Typed) -> str:
-    rows, n = column.rows(strays), int(column.counts.sum())
-    shown = ", ".join(map(repr, strays.to_pylist()[:NAMED]))
-    said = (
-        f"{column.name!r}: {n - len(rows)} of {n} cells are {NOUNS[type(format)]}; "
-        f"{say_rows(rows)} not ({shown})"
-    )
-    if column.options.stray == "error":
-        raise DataError(
-            f"{column.options.source}: {said}; correct the file, or read such cells as missing "
-            "(STRAY=missing, on the command line --stray missing, in Python stray='missing')"
-        )
-    return f"{said}: read as missing"
 
 
 def _as_flag(column: TextColumn) -> Guess | None:
@@ -217,13 +206,13 @@ def _as_dates(column: TextColumn) -> Guess | None:
     formats = guess_dates.choose_formats(column.words, found, first or "d")
     if any(each.startswith("%y") for each in formats):
         first, why = "y", "year first, which changes least"
-    said = _say_dates(column, formats, why)
+    said = say_dates(column, formats, why)
     guess = _fit(column, Date(format=_one(formats)), said) if formats else None
     if guess and not first and column.last:
-        raise _undecided(column, order)
+        raise undecided(column, order)
     if not guess:
         return None
-    notes = (*guess.notes, *_caution_of_values(column, guess.values))
+    notes = (*guess.notes, *caution_of_values(column, guess.values))
     return guess._replace(notes=notes, order=order, open=not first)
 
 
@@ -243,27 +232,6 @@ def _choose_order(column: TextColumn, order: Order) -> tuple[str, str]:
     if asked is not None:
         return names[asked][0], f"{names[asked]}, as asked or as other columns show"
     return ("d", "day first, as is usual with points") if order.dotted else ("", "")
-
-
-def _say_dates(column: TextColumn, formats: tuple[str, ...], why: str) -> str:
-    shown = " or ".join(formats)
-    more = [why] * bool(why)
-    more += ["years 69 to 99 are 1969 to 1999"] * ("%y" in shown)
-    more += ["a month, quarter or week is its first day"] * ("%d" not in shown)
-    zones = {"%z" in each for each in formats}
-    more += ["without an offset it is UTC"] * (len(zones) > 1)
-    behind = f" ({'; '.join(more)})" if more else ""
-    example = column.words[0].as_py()
-    return f"{column.name!r} holds dates such as {example!r}, read as {shown}{behind}"
-
-
-def _undecided(column: TextColumn, order: Order) -> DataError:
-    return DataError(
-        f"{column.options.source}: column {column.name!r} holds dates such as {order.example!r}, "
-        "in which the day or the month may come first, and its cells do not tell; say which: "
-        "DATES=day-first or DATES=month-first (on the command line --dates day-first; in Python "
-        "day_first=True)"
-    )
 
 
 def _as_times(column: TextColumn, formats: tuple[str, ...]) -> Guess | None:
@@ -304,12 +272,12 @@ def _as_numbers(column: TextColumn) -> Guess | None:
     guess = _fit(column, found.format) if found.fits >= 1 - _STRAYS else None
     if not guess or _is_scaled(column, found):
         return None
-    said = [_say_numbers(column, found, guess.values), _say_unit(column, found)]
-    said += [*_say_marked(column, found.format), *guess.notes]
-    said += [_say_open(column, found.format)] * found.open
+    said = [say_numbers(column, found, guess.values), say_unit(column, found)]
+    said += [*say_marked(column, found.format), *guess.notes]
+    said += [say_open(column, found.format)] * found.open
     tells = not found.open and (found.format.thousands or _has_decimals(guess.values))
     return guess._replace(
-        notes=(*filter(None, said), *_caution_of_values(column, guess.values)),
+        notes=(*filter(None, said), *caution_of_values(column, guess.values)),
         decimal=found.format.decimal if tells else None,
         open=found.open and column.options.decimal is None,
     )
@@ -320,13 +288,7 @@ def _is_scaled(column: TextColumn, found: NumberGuess) -> bool:
     unit = found.format.unit
     if found.format.scaled and unit.isalpha():
         return not column.all_look(rf"(?:.*\PL)?{unit}(?:\PL.*)?")
-    return unit.lower() in _FACTORS and _bare(column) > 0
-
-
-def _bare(column: TextColumn) -> int:
-    """Return how many cells are numbers without a unit."""
-    bare = pc.match_substring_regex(column.words, r"^[\d.,' +-]+$").to_numpy(False)
-    return int(column.counts[bare].sum())
+    return unit.lower() in _FACTORS and count_bare(column) > 0
 
 
 def _has_decimals(values: pa.Array) -> bool:
@@ -335,81 +297,12 @@ def _has_decimals(values: pa.Array) -> bool:
     return bool(pc.any(pc.not_equal(values, pc.trunc(values))).as_py())
 
 
-def _say_numbers(column: TextColumn, found: NumberGuess, values: pa.Array) -> str:
-    """Return what to say of numbers that are not written plainly."""
-    cells = column.distinct[0][:SAMPLE]
-    values = values[:SAMPLE]
-    plain = pc.match_substring_regex(cells, r"^[+-]?[\d.]+(?:[eE][+-]?\d+)?$")
-    alike = pc.equal(read_distinct(cells, Number())[0], values)
-    odd = pc.and_(values.is_valid(), pc.invert(pc.and_(plain, pc.fill_null(alike, False))))
-    if not pc.any(odd).as_py():
-        return ""
-    example, value = cells.filter(odd)[0].as_py(), values.filter(odd)[0].as_py()
-    said = f"{column.name!r} holds numbers such as {example!r}, read as {value:.15g}"
-    by = ", as asked or as other columns say" if found.open and column.options.decimal else ""
-    return said + by
-
-
-def _say_open(column: TextColumn, format: Number) -> str:
-    """Say that a mark may be one of thousands or of decimals."""
-    if column.options.decimal or not column.last:
-        return ""
-    mark, read = ("comma", "thousands") if format.thousands else ("point", "decimals")
-    return (
-        f"{column.name!r}: no cell tells whether its {mark} is one of thousands or of decimals; "
-        f"one of {read} is a guess, and DECIMAL=, (on the command line --decimal ,) reads it the "
-        "other way"
-    )
-
-
-def _say_marked(column: TextColumn, format: Number) -> Iterator[str]:
-    """Say what is left out of cells, and what their multipliers are."""
-    unmarked = without_marks(column.words)
-    odd = pc.not_equal(unmarked, column.words)
-    if format.marked:
-        n = int(column.counts[odd.to_numpy(False)].sum())
-        example = column.words.filter(odd)[0].as_py()
-        yield (
-            f"{column.name!r}: {say_cells(n)} such as {example!r} with a mark of a footnote or of "
-            "about, which is left out"
-        )
-    if format.scaled:
-        found = scales(unmarked)
-        names = pc.unique(found.drop_null())
-        cells = unmarked.take(pc.index_in(names, value_set=found))
-        values = read_distinct(cells, format)[0].to_pylist()
-        shown = ", ".join(
-            f"{a!r} is {b:,.15g}" for a, b in zip(cells.to_pylist(), values, strict=True)
-        )
-        bare = f"; {say_cells(n)} without one" if (n := _bare(column)) else ""
-        yield f"{column.name!r}: {names.to_pylist()} are read as multipliers: {shown}{bare}"
-
-
-def _say_unit(column: TextColumn, found: NumberGuess) -> str:
-    """Say that some cells lack the unit of the others."""
-    unit = found.format.unit
-    n = _bare(column)
-    return f"{column.name!r}: {say_cells(n)} without {unit!r}, read alike" if unit and n else ""
-
-
 def _plain_numbers(column: TextColumn) -> Guess:
     """Say what may be wrong about numbers that the plain rules read."""
     values = column.plain
     point: Decimal | None = "." if _has_decimals(values) else None
-    notes = *_caution_of_versions(column), *_caution_of_values(column, values)
+    notes = *caution_of_versions(column), *caution_of_values(column, values)
     return Guess(None, notes, values, decimal=point)
-
-
-def _caution_of_versions(column: TextColumn) -> Iterator[str]:
-    """Say that 3.10 is 3.1, where other cells have one decimal."""
-    words = column.words
-    tens = words.filter(pc.match_substring_regex(words, r"\.[1-9]0$"))
-    short = pc.any(pc.match_substring_regex(words, r"\.\d$")).as_py()
-    if len(tens) and short and column.all_look(r"\d{1,2}(?:\.\d\d?)?"):
-        yield (
-            f"{column.name!r}: {tens[0].as_py()!r} is read as {float(tens[0].as_py()):g}; if its "
-            "cells are versions or sections, Text() for this column keeps them apart"
-        )
 
 
 def _as_days(column: TextColumn) -> Guess | None:
@@ -424,7 +317,7 @@ def _as_days(column: TextColumn) -> Guess | None:
         return None
     if len(years) < _MANY and not _DATED.search(column.name):
         return None
-    return _fit(column, format, _say_dates(column, (str(format.format),), ""))
+    return _fit(column, format, say_dates(column, (str(format.format),), ""))
 
 
 def _as_thousands(column: TextColumn) -> Guess | None:
@@ -436,24 +329,8 @@ def _as_thousands(column: TextColumn) -> Guess | None:
     if column.options.decimal == ",":
         return _as_numbers(column)
     guess = _plain_numbers(column)._replace(decimal=None, open=not column.last)
-    said = (_say_open(column, Number()),)
+    said = (say_open(column, Number()),)
     return guess._replace(notes=(*filter(None, said), *guess.notes))
-
-
-def _caution_of_values(column: TextColumn, values: pa.Array) -> tuple[str, ...]:
-    """Say of infinite numbers, and of those that may stand for none."""
-    notes, (cells, counts) = [], column.distinct
-    if pa.types.is_floating(values.type) and pc.any(infinite := pc.is_inf(values)).as_py():
-        rows = column.rows(cells.filter(infinite))
-        notes.append(f"{column.name!r} holds infinite numbers: {say_rows(rows)} infinite")
-    if len(spelled := cells.filter(far_values(values, counts))):
-        kind = "Date(…, " if pa.types.is_temporal(values.type) else "Number("
-        notes.append(
-            f"{column.name!r} holds {', '.join(spelled.to_pylist())} in "
-            f"{len(column.rows(spelled))} rows, apart from all other values; if it stands for a "
-            f"missing value, write {kind}missing={tuple(spelled.to_pylist())}) for this column"
-        )
-    return tuple(notes)
 
 
 def _as_text(column: TextColumn) -> Guess:
@@ -470,37 +347,9 @@ def _as_text(column: TextColumn) -> Guess:
         found = guess_spellings(weights)
         same = found.same if len(found.same) <= _SPELLINGS else {}
         format = structs.replace(format, same=same, strip=not cells.equals(words))
-        notes = (*notes, *_say_spellings(column, found, weights, format))
+        notes = (*notes, *say_spellings(column, found, weights, format))
     notes += _say_mostly(column)
     return Guess(format if format != Text() else None, notes)
-
-
-def _say_spellings(
-    column: TextColumn, found: Spellings, words: Collection[str], format: Text
-) -> Iterator[str]:
-    """Say which words are read as one, and which may be meant as one or as none."""
-    name, same = repr(column.name), found.same
-    if format.strip:
-        yield (
-            f'{name}: blanks around its words, signs one does not see, and ="" of a spreadsheet '
-            "are left out"
-        )
-    shown = ", ".join(f"{a!r} as {b!r}" for a, b in [*same.items()][:NAMED])
-    if shown and format.same:
-        more = f" and {len(same) - NAMED} more" if len(same) > NAMED else ""
-        yield f"{name}: spellings of one value are read as one: {shown}{more}"
-    elif shown:
-        yield f"{name}: {len(same)} words may be spellings of another, kept apart: {shown}, …"
-    for a, b in found.apart:
-        yield (
-            f"{name}: {a!r} and {b!r} are kept apart; Text(same={{{b!r}: {a!r}}}) for this column "
-            "makes them one"
-        )
-    for word in filter(may_stand_for_none, words):
-        yield (
-            f"{name}: {word!r} ({say_cells(column.count([word]))}) is kept as a value; "
-            f"Text(missing=({word!r},)) for this column makes it missing"
-        )
 
 
 def _say_mostly(column: TextColumn) -> tuple[str, ...]:
