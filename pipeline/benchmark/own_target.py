@@ -141,6 +141,8 @@ def _guess(values: pa.Array, min_rows: int) -> Kind:
 
 
 def _number(name: str, values: pa.Array, *, asked: bool) -> Target:
+    if _holds_digits(values):  # with zeros before them, as 0042
+        values = values.cast("float64")
     if pa.types.is_string(values.type):
         rows = pc.indices_nonzero(pc.is_valid(values))[:1].to_pylist()
         raise ConfigError(
@@ -157,7 +159,7 @@ def _number(name: str, values: pa.Array, *, asked: bool) -> Target:
 
 
 def _classes(name: str, values: pa.Array, kind: str, min_rows: int) -> Target:
-    number = is_number(values.type)
+    number = is_number(values.type) or _holds_digits(values)
     if pa.types.is_floating(values.type):
         values = values.cast("string")
     counts = _counts(values)
@@ -193,6 +195,12 @@ def _check_classes(
         f"{held}{', …' if len(counts) > 3 else ''}; it takes 2 to {MOST_CLASSES} of them "
         f"(MIN_ROWS= sets how many rows), or {'KIND=regression' if number else 'numbers'}"
     )
+
+
+def _holds_digits(values: pa.Array) -> bool:
+    """Whether all texts are digits."""
+    text = pa.types.is_string(values.type)
+    return text and bool(pc.all(pc.match_substring_regex(values, r"^\d+$")).as_py())
 
 
 def _check_no_numbers(name: str, values: pa.Array) -> None:

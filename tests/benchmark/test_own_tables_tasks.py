@@ -564,3 +564,15 @@ def test_a11_a_file_whose_names_are_not_found_says_why(workspace, lines, way) ->
     Path("own.csv").write_text("\n".join(lines) + "\n")
     with pytest.raises(ConfigError, match=rf"own\.csv: unknown column 'y'.*{way}"):
         take("own.csv")
+
+
+@pytest.mark.parametrize("width", [4, 7])
+def test_a25_a_target_of_numbers_with_zeros_before_them_is_a_number_if_asked(
+    workspace, width
+) -> None:
+    numbers = (X * 90 + 400).astype(int)
+    file = written({"x": X, "z": NOISE, "y": [f"{v:0{width}d}" for v in numbers]})
+    with pytest.raises(DataError, match="KIND=regression"):
+        take(file)
+    own = take(file, kind="regression")
+    same(own.stored["y"], numbers.astype(float))
