@@ -235,7 +235,7 @@ def _choose_order(column: TextColumn, order: Order) -> tuple[str, str]:
 
 
 def _as_times(column: TextColumn, formats: tuple[str, ...]) -> Guess | None:
-    example = f"such as {column.words[0].as_py()!r}"
+    example = f"such as {column.example!r}"
     said = f"{column.name!r} holds lengths of time {example}, read as seconds"
     lengths = _fit(column, Duration(), said, strays=0.0)
     if lengths and (not formats or guess_dates.is_length(column.name)):
@@ -249,7 +249,7 @@ def _as_times(column: TextColumn, formats: tuple[str, ...]) -> Guess | None:
 def _as_durations(column: TextColumn) -> Guess | None:
     if not guess_dates.are_durations(column.sample[0]):
         return None
-    example = column.words[0].as_py()
+    example = column.example
     said = f"{column.name!r} holds lengths of time such as {example!r}, read as seconds"
     return _fit(column, Duration(), said)
 
@@ -258,7 +258,7 @@ def _as_plain_numbers(column: TextColumn) -> Guess | None:
     """Guess numbers where a table has text: whole ones may be codes, and stay."""
     if not column.options.typed or not is_number(kind := infer(column.distinct[0]).type):
         return None
-    example = f"{column.name!r} is text that holds numbers, such as {column.words[0].as_py()!r}"
+    example = f"{column.name!r} is text that holds numbers, such as {column.example!r}"
     if not pa.types.is_integer(kind):
         return _fit(column, Number(), f"{example}: read as numbers")
     way = "kept as text; Number() for this column reads numbers"
@@ -377,7 +377,7 @@ def _say_mostly(column: TextColumn) -> tuple[str, ...]:
     what = "dates or times" if share >= _MOST else "numbers" if found.fits >= _MOST else ""
     if not what:
         return ()
-    example, out = column.words[0].as_py(), "1234.5" if what == "numbers" else "2018-02-01 10:30"
+    example, out = column.example, "1234.5" if what == "numbers" else "2018-02-01 10:30"
     return (
         f"{column.name!r}: most cells look like {what}, such as {example!r}, but too many are in "
         f"no form that is known: read as text; write them as {out}",

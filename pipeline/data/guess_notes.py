@@ -36,12 +36,12 @@ def say_dates(column: TextColumn, formats: tuple[str, ...], why: str) -> str:
     """Say by which formats dates are read, and why."""
     shown = " or ".join(formats)
     more = [why] * bool(why)
-    more += ["years 69 to 99 are 1969 to 1999"] * ("%y" in shown)
+    more += ["years 00 to 68 are 2000 to 2068, 69 to 99 are 1969 to 1999"] * ("%y" in shown)
     more += ["a month, quarter or week is its first day"] * ("%d" not in shown)
     zones = {"%z" in each for each in formats}
     more += ["without an offset it is UTC"] * (len(zones) > 1)
     behind = f" ({'; '.join(more)})" if more else ""
-    example = column.words[0].as_py()
+    example = column.example
     return f"{column.name!r} holds dates such as {example!r}, read as {shown}{behind}"
 
 

@@ -80,6 +80,11 @@ class TextColumn:
         """The distinct cells, tidy if that may matter."""
         return self.distinct[0] if self.is_prose else tidy(self.distinct[0])
 
+    @property
+    def example(self) -> str:
+        """The first word that holds a digit."""
+        return str(self.words.filter(pc.match_substring_regex(self.words, r"\d"))[0])
+
     @cached_property
     def has_digits(self) -> bool:
         """Whether a word holds a digit."""

@@ -435,3 +435,21 @@ def test_a2_the_file_with_dates_is_predicted_as_it_came(workspace, form) -> None
     assert len(found) == ROWS
     chosen = found["probability"] > 0.5 if "probability" in found else found.filter(like="Winter")
     assert np.mean(np.ravel(chosen) > 0.5) == pytest.approx(np.mean(answer == "Winter"), abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("strays", "cell"),
+    [
+        (3, lambda i: f"{AMOUNTS[i]:.2f}"),
+        (40, lambda i: f"{AMOUNTS[i]:.2f}"),
+        (3, lambda i: f"{DAYS[i]:%d.%m.%y}"),
+        (40, lambda i: f"{DAYS[i]:%d.%m.%Y}"),
+    ],
+    ids=["few, numbers", "many, numbers", "few, dates", "many, dates"],
+)
+def test_a5_what_is_told_of_a_column_shows_a_cell_that_is_no_stray(workspace, strays, cell) -> None:
+    cells = ["unit"] * strays + [cell(i) for i in range(strays, ROWS)]
+    own = take(written({"odd": cells, "x": OTHER, "y": OTHER}))
+    assert "such as 'unit'" not in own.said
+    assert "'unit'" in own.said or "such as '" in own.said
+    assert "%d.%m.%y" not in own.said or "years 00 to 68 are 2000 to 2068" in own.said
