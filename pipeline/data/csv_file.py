@@ -114,6 +114,8 @@ class CsvFile:
             file = cls._find(path, given or given_by(format))
         if not file.names:
             raise DataError(f"{path}: cannot be read: Empty CSV file")
+        if any("\0" in name for name in file.names):
+            raise DataError(f"{path}: its names hold a zero byte: it is damaged, or not UTF-8")
         way = "its first line looks like a row: write a line of names above it"
         check_different(path, file.names, way if looks_like_data(file.names) else RENAME)
         file._check_quotes()

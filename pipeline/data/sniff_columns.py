@@ -87,6 +87,7 @@ def sniff_columns(
             guesses[i] = guess_column(replace(columns[i], options=known, last=True))
     formats = {c.name: g.format for c, g in zip(columns, guesses, strict=True) if g.format}
     notes = [note for guess in guesses for note in guess.notes]
+    notes += _caution_of_names(columns, guesses)
     return formats, notes + _caution_of_sums(table, columns, guesses)
 
 
@@ -103,6 +104,32 @@ def _known(options: Options, guesses: Iterable[Guess]) -> Options:
         decimal=options.decimal or (decimals.pop() if len(decimals) == 1 else None),
         day_first=orders.pop() if len(orders) == 1 else options.day_first,
     )
+
+
+def _caution_of_names(columns: list[TextColumn], guesses: list[Guess]) -> list[str]:
+    """Say of rows that hold the names again, and of a first one that is names or units."""
+    held = sum(pc.equal(c.cells, c.name).fill_null(False).to_numpy() for c in columns)
+    again = np.flatnonzero(2 * np.asarray(held) > max(len(columns), 2)).tolist()
+    notes = []
+    if again:
+        more = f" and {len(again) - 1} more" * (len(again) > 1)
+        notes = [f"row {again[0]}{more}: the names of the columns again; delete what is no row"]
+    firsts = (c.cells[0].as_py() for c, g in zip(columns, guesses, strict=True) if _is_odd(c, g))
+    if 0 not in again and (first := next(firsts, None)):
+        notes.append(
+            f"row 0, the first, looks like units or more names, as {first!r} shows: delete it in "
+            "the file if it is"
+        )
+    return notes
+
+
+def _is_odd(column: TextColumn, guess: Guess) -> bool:
+    """Whether the first cell is the only one that is not of the kind of the others."""
+    if guess.values is None or not len(column.cells) or not column.cells[0].is_valid:
+        return False
+    marks = pc.is_in(column.tidied, value_set=pa.array(column.marks, pa.string()))
+    strays = column.distinct[0].filter(pc.and_not(guess.values.is_null(), marks))
+    return strays.equals(pa.array([column.cells[0].as_py()])) and len(column.rows(strays)) == 1
 
 
 def _caution_of_sums(table: pa.Table, columns: list[TextColumn], guesses: list[Guess]) -> list[str]:

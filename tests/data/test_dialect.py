@@ -68,6 +68,7 @@ NAMES = {
     "apostrophes around some cells": (b"a,b\n1,'x, y'\n2,z\n", "write quotes .* twice"),
     "quotes behind a backslash": (b'a,b\n1,"x \\"y, z\\""\n2,z\n', "write quotes .* twice"),
     "an open apostrophe": (b"'a','b'\n1,'x\n2,y\n", "a quote that opens in row 0 is not closed"),
+    "a zero byte in a name": (b"a,b\0\n1,x\n", "names hold a zero byte"),
     "several blanks": (b"  a   b\n 1.5 x\n22.1 y\n", "several blanks part its columns.*read_csv"),
     "two of one name": (b"a,b,a\n1,2,3\n", r"columns with the same name: \['a'\]"),
     "an open quote": (b'a,b\n1,x\n2,"y\n3,z\n', "a quote that opens in row 1 is not closed"),

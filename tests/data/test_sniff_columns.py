@@ -665,3 +665,21 @@ def test_places_are_no_numbers_of_several_units():
 
 def test_classes_that_are_numbers_beyond_float64_pass():
     assert guess("242481548426186138", "242481548426186139", labels=("x",)) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("first", "at", "said"),
+    [
+        (("id", "kg", "-"), 0, "row 0, the first, looks like units or more names, as 'id' shows"),
+        (("n", "x", "c"), 0, "row 0: the names of the columns again"),
+        (("n", "x", "c"), 15, "row 15: the names of the columns again"),
+        (("7", "oops", "c"), 15, ""),
+        (("7", "-", "c"), 0, ""),
+    ],
+)
+def test_rows_that_are_names_or_units_are_told(first: tuple[str, ...], at: int, said: str):
+    rows = [(str(i), f"{i}.5", "red") for i in range(1, 40)]
+    rows.insert(at, first)
+    table = pa.table([pa.chunked_array([each]) for each in zip(*rows, strict=True)], list("nxc"))
+    told = [each for each in sniff_columns(table)[1] if "names" in each]
+    assert [said in each for each in told] == [True] * bool(said)
