@@ -311,8 +311,9 @@ def read_rows(path: Path, names: list[str], rows: Filter) -> pa.Table:
 
 def _read(path: Path, names: list[str], rows: Filter) -> pa.Table:
     return pq.read_table(
-        path, columns=names, filters=list(rows) or None, page_checksum_verification=True
-    )
+        parquet_files(path), columns=names, filters=list(rows) or None,
+        page_checksum_verification=True,
+    )  # fmt: skip
 
 
 def _is_wide(column: Column) -> bool:

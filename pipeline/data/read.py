@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -290,14 +291,19 @@ def _parquet(path: Path, names: Sequence[str], rows: Filter, size: int | None) -
     files = parquet_files(path)
     sizes = agree(files, names)
     size = size or partition_size(sum(sizes))
-    return load("dask.dataframe.read_parquet")(
-        [str(file) for file in files],
+    of = partial(
+        load("dask.dataframe.read_parquet"),
         columns=list(names),
         filters=list(rows) or None,
         blocksize=size,
         # To split files, Dask keeps what all of them say of themselves: megabytes for a wide one.
         split_row_groups="adaptive" if max(sizes) > size else False,
     )
+    named = [str(file) for file in files]
+    if sorted(named, key=load("dask.utils.natural_sort_key")) == named:
+        return of(named)
+    # Dask would put part-2 before part-10, and rows in another order than all other readers.
+    return load("dask.dataframe.concat")([of([name]) for name in named])
 
 
 def _on_gpu(path: Path, names: Sequence[str], rows: Filter, size: int | None) -> Any:

@@ -198,3 +198,19 @@ def test_partitions_leave_room_in_memory_and_there_are_some_for_every_thread(
     assert read.partition_size(10) == read.SMALLEST
     monkeypatch.setattr(read, "_resources", lambda: (2**50, 4))
     assert read.partition_size(2**60) == read.LARGEST
+
+
+def test_rows_of_many_files_come_in_one_order_whoever_reads_them(tmp_path: Path) -> None:
+    for number, name in enumerate(["part-10", "b-c/x", "part-2", "b/x", "part-1"]):
+        file = tmp_path / f"{name}.parquet"
+        file.parent.mkdir(exist_ok=True)
+        rows = np.arange(50.0) + 100 * number
+        table = pd.DataFrame({"x": rows, "fold": np.arange(50) % 4, "row": rows})
+        table.to_parquet(file, row_group_size=17)
+    test = [("fold", "==", 3)]
+    X, whole = parquet.read_parquet(tmp_path, ["x"], "row", test, "cpu")
+    parts, streamed = pipeline.scan(tmp_path, ["x"], "row", rows=test, partition_bytes=200)
+    np.testing.assert_array_equal(streamed, whole)
+    np.testing.assert_array_equal(parts.compute()["x"], X["x"])
+    first = [pq.read_table(file)["row"][0].as_py() for file in files.parquet_files(tmp_path)]
+    assert list(whole[:: len(whole) // 5]) == [start + 3 for start in first]
