@@ -62,7 +62,7 @@ _FACTORS = {"k", "m", "b"}
 """Units that may be multipliers."""
 _BOUND = (
     r"(?i)^(?:[<>≤≥]=?|(?:over|under|above|below|at least|at most|up to|more than|less than|"
-    r"min\.?|max\.?|bis|ab|über|unter|mehr als|weniger als|plus de|moins de) ?)\D{0,3}\d[\d.,' ]*"
+    r"min|max|bis|ab|über|unter|mehr als|weniger als|plus de|moins de)\b\.?)[^\w-]{0,3}\d[\d.,' ]*"
     r"\D{0,4}$|^\D{0,3}\d[\d.,' ]*(?:\+|(?:±|\+/-) ?\d[\d.,]*\D{0,4}|"
     r"%? ?[(\[]\D{0,2}[\d.,]+%?(?:\D{1,3}[\d.,]+%?)?[)\]])$"
 )

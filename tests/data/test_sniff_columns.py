@@ -659,6 +659,11 @@ def test_codes_of_a_spreadsheet_are_text_without_what_is_around(cells: list[str]
     assert read_cells(column(*cells), format, "x")[:2].to_pylist() == ["00123", "90210"]
 
 
+@pytest.mark.parametrize("code", ["AB-{}", "AB{}", "max-{}", "MIN{}"])
+def test_codes_are_no_bounds(code: str):
+    assert guess(*(code.format(each) for each in range(100, 140))) == (None, [])
+
+
 def test_places_are_no_numbers_of_several_units():
     assert guess("1st", "2nd", "3rd") == (None, [])
 
