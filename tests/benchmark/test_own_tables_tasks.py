@@ -555,10 +555,9 @@ def test_a_column_of_any_type_of_a_script_is_read(workspace, kind) -> None:
     ("lines", "way"),
     [
         ([f"{x},{t},{n}" for x, t, n in zip(X, TOWN, NOISE, strict=True)], "a line of names above"),
-        (["x    town y", *(f"{x} {t}   {x}" for x, t in zip(X, TOWN, strict=True))], "a delimiter"),
         (["x::town::y", *(f"{x}::{t}::1" for x, t in zip(X, TOWN, strict=True))], "a delimiter"),
     ],
-    ids=["no names", "blanks", "colons"],
+    ids=["no names", "colons"],
 )
 def test_a11_a_file_whose_names_are_not_found_says_why(workspace, lines, way) -> None:
     Path("own.csv").write_text("\n".join(lines) + "\n")
