@@ -81,10 +81,6 @@ def lines(change: Callable[[str], str]) -> str:
 
 BAD_CSV: dict[str, tuple[bytes | str, tuple[str, ...]]] = {
     "a field too many": (lines(lambda line: line + ",1"), ("there are 3 names",)),
-    "parted by blanks": (
-        text().replace(",", " "),
-        ("has the columns ['a t id'] and none", "['a', 't', 'id']"),
-    ),
     "words for numbers": (
         TABLE.assign(a=["1"] * 7 + ["w"] * 33).to_csv(index=False),
         ("column 'a' holds 'w' in row 7", "fitted on numbers"),
