@@ -1,0 +1,1 @@
+"""The tests; a package, so that none of another name is imported in its place."""
