@@ -207,6 +207,11 @@ bench-wrapper: setup ## Measure what Accelerated costs beside the bare estimator
 	$(call BENCH,wrapper)
 	$(PYTHON) -m tools.docs
 
+.PHONY: bench-tuning
+bench-tuning: setup ## Measure searches of scikit-learn with shared rows beside plain ones
+	$(call BENCH,tuning)$(if $(ROWS), --set rows='$(ROWS)')
+	$(PYTHON) -m tools.docs
+
 .PHONY: bench-streaming
 bench-streaming: setup ## Measure fits from the disk, and with a hard limit, beside fits in memory
 	$(call BENCH,streaming)

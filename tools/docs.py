@@ -159,6 +159,7 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
         "measured": measured,
         "programs": claimed("programs"),
         "preprocessing": claimed("preprocessing"),
+        "tuning": claimed("tuning"),
         "wrapper": claimed("wrapper"),
         "prediction": claimed("prediction"),
         "streaming": claimed("streaming"),

@@ -12,10 +12,11 @@ from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_array, get_tags
 
-from pipeline.backends import casting, incremental
+from pipeline.backends import casting, grown, incremental
 from pipeline.data import checks, frames, partitioned
 from pipeline.data.dense import densify
 from pipeline.errors import Reason
+from pipeline.system.cache import Drawer
 from pipeline.typing import Array, Estimator, Params, ReadParams, Table, Target
 
 TREES = ("DecisionTree", "ExtraTree", "GradientBoosting", "IsolationForest", "RandomForest")
@@ -50,6 +51,9 @@ class Model:
 
     step = ""
     """Path of the step, for messages."""
+
+    drawer: Drawer | None = None
+    """Where it may leave what other fits on the same rows can use."""
 
     row: Any = None
     """Zeros, with the type and names of the rows that it was given to learn from."""
@@ -211,6 +215,8 @@ class HostModel(Model):
         """Fit; a one-column target stays one-dimensional."""
         if frames.is_partitioned(X):
             return incremental.fit_incrementally(self.native, X, y, **params)
+        if self.drawer is not None and grown.may_grow(self.native, params):
+            return grown.fit(self.native, frames.to_device(X, "cpu"), y, self.drawer)
         return super().fit(frames.to_device(X, "cpu"), y, **params)
 
     def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:

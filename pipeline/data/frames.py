@@ -120,6 +120,8 @@ def at(X: Table, rows: np.ndarray) -> Any:
     """Return rows of a frame, a series, an array or a sparse matrix, by position."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
+    if library(X) == "pyarrow":
+        return X.take(rows)
     return X.tocsr()[rows] if is_sparse(X) else X[rows]
 
 

@@ -72,7 +72,7 @@ def check_weights(weights: Array, X: Table, step: str) -> np.ndarray:
 
 def tell_order(X: Table, values: Target, name: str) -> None:
     """Warn where labels say that values may be of other rows; a list has a method `index`."""
-    if any(callable(getattr(each, "index", callable)) for each in (X, values)):
+    if any(callable(getattr(each, "index", callable)) for each in (values, X)):
         return
     other = not frames.is_partitioned(X) and len(values) == len(X)
     if other and not frames.same_labels(X.index, values.index):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.metaestimators import available_if
@@ -20,12 +22,14 @@ from pipeline.data import frames, target
 from pipeline.data.drift import ColumnProfile, fit_profiles
 from pipeline.data.output import CONTAINERS, contained, container, framed
 from pipeline.data.schema import Schema
+from pipeline.data.shared import SharedRows, table_of
 from pipeline.data.table_format import TableFormat
 from pipeline.distributed.retry import retry
 from pipeline.errors import ConfigError, DataError
 from pipeline.estimator import as_given, inputs
 from pipeline.estimator.as_given import was_training
 from pipeline.estimator.batches import learns_in_batches, refuse_sparse_batches
+from pipeline.estimator.callbacks import watch
 from pipeline.estimator.fitted import Answers, needs_fit, spec_has
 from pipeline.estimator.inputs import is_a, tags_of
 from pipeline.estimator.routing import (
@@ -37,6 +41,7 @@ from pipeline.estimator.routing import (
     route,
     router,
 )
+from pipeline.estimator.sharing import begin
 from pipeline.optional import load
 from pipeline.planning.choose import choose_for
 from pipeline.planning.classify import rows_of, takes_sparse
@@ -61,9 +66,11 @@ class _Learnt(NamedTuple):
     y: Any
     made: Any
     """What the method returns."""
+    prefixes: Sequence[str] = ()
+    """By which calls on the same rows of a shared table find what the steps have made."""
 
 
-class Accelerated(Answers):
+class Accelerated(CallbackSupportMixin, Answers):
     """A scikit-learn estimator, fitted and applied on a device.
 
     Parameters
@@ -170,7 +177,8 @@ class Accelerated(Answers):
         ----------
         X : table or sequence of str, shape (n_rows, n_columns) or (n_texts,)
             pandas, Polars, Arrow, cuDF, NumPy, CuPy, SciPy's sparse, Dask or dask-cuDF; texts
-            where the first step reads text.
+            where the first step reads text. Or `pipeline.shared` of one of these: what other fits
+            on the same rows have made is not made again.
         y : array-like of shape (n_rows,)
         sample_weight : array-like of shape (n_rows,), optional
             Where the last step has them.
@@ -256,15 +264,19 @@ class Accelerated(Answers):
         self.plan_.steps[0].worker = HostModel(self.estimator, model)
         self.inputs_.sparse = True
 
+    @with_callbacks
     def _learn(self, method: str, X: Table, y: Target, params: Params) -> tuple[Any, Any]:
         """Lower the estimator, call a method of the plan, and keep it all if that succeeds."""
         self._check_parameters()
-        X = as_given.materialize(X)
-        choice = choose_for(self.device, self.estimator, X)
+        context = self._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        given, shares = X, isinstance(X, SharedRows) and method == "fit"
+        X = X if shares else as_given.materialize(X)
+        choice = choose_for(self.device, self.estimator, table_of(X))
         prepare_memory(choice.name)
         n_rows = as_given.count_if_known(X)
         log_of = execution_log(host_bytes=self.host_bytes, n_rows=n_rows)
-        with as_given.sparse_refused(X), log_of as log:
+        with as_given.sparse_refused(table_of(X)), log_of as log:
             try:
                 learnt = self._learn_lowered(choice, method, X, y, params)
             except as_given.REFUSALS as refused:
@@ -272,12 +284,15 @@ class Accelerated(Answers):
                     raise
                 learnt = self._learn_as_given(method, X, y, params, refused)
         self.table_format_, self.target_names_ = None, target.names(y)
-        choice, self.plan_, self.inputs_, X, y, made = learnt
+        choice, self.plan_, self.inputs_, X, y, made, self._prefixes = learnt
         self.device_, self.device_why_, self.execution_log_ = choice.name, choice.why, log
         self.profile_ = {}
+        if shares:
+            X = self.inputs_.take(given.rows()) if self.profile else given
         if self.profile and isinstance(self.inputs_, Schema) and not frames.is_sparse(X):
             self.profile_ = fit_profiles(self.inputs_.read(X))
         self._set_attributes(y)
+        context.call_on_fit_task_end(estimator=self, X=given, y=y)
         return X, made
 
     def _learn_lowered(
@@ -288,15 +303,17 @@ class Accelerated(Answers):
         given = params
         asked, params = self._route_fit(method, params)
         estimator = self.estimator if asked else framed(self, self.estimator)
-        rows = rows_of(estimator, X)
+        rows = rows_of(estimator, table_of(X))
         if rows == "sparse" and method == "partial_fit":
             refuse_sparse_batches(estimator)
         # Transformers of scikit-learn are given what they ask for by scikit-learn.
         sparse = DataError("X is sparse") if rows == "sparse" and asked else None
         if sparse and self._may_ask(choice.name, sparse, X):
             return self._learn_as_given(method, X, y, given, sparse)
-        plan = lower(estimator, choice.name, self._lowering_options(), rows=rows)
-        takes, X = inputs.fit_input(plan.nodes[0], X, choice.name, rows)
+        X = as_given.materialize(X) if asked else X
+        options = replace(self._lowering_options(), apart=isinstance(X, SharedRows))
+        plan = lower(estimator, choice.name, options, rows=rows)
+        takes, X, sharing, keys = begin(X, y, plan, choice.name, rows)
         if params.get("eval_set"):
             sets = list(inputs.validate_eval_set(params["eval_set"], takes))
             params = {**params, "eval_set": sets}
@@ -306,13 +323,16 @@ class Accelerated(Answers):
         y = target.check_target(y, X)
         target.check_classes(self.estimator, y)
         with hand_over(plan.programs, asked, X) if asked else nullcontext():
-            return _Learnt(choice, plan, takes, X, y, self._train(plan, X, y, method, params))
+            made = self._train(plan, X, y, method, {**params, **sharing})
+        return _Learnt(choice, plan, takes, X, y, made, keys)
 
     def _learn_as_given(
         self, method: str, X: Table, y: Target, params: Params, refused: Exception
     ) -> _Learnt:
         """Let scikit-learn learn from the rows as they are."""
-        plan, made = as_given.learn(self, method, X, y, params, refused)
+        X = as_given.materialize(X)
+        told = watch(self, self._callback_fit_ctx, X, y)
+        plan, made = as_given.learn(self, method, X, y, params, refused, told)
         takes = as_given.GivenInput(plan.to_sklearn())
         return _Learnt(Choice("cpu", f"as it is: {refused}"), plan, takes, X, y, made)
 
@@ -328,7 +348,8 @@ class Accelerated(Answers):
 
     def _train(self, plan: Plan, X: Table, y: Target, method: str, params: Params) -> Any:
         """Call a method of a plan, where folds are drawn and trees are kept for it."""
-        work = partial(plan.fit, X, y, method, **params)
+        told = watch(self, self._callback_fit_ctx, X, y)
+        work = partial(plan.fit, X, y, method, watch=told, **params)
         partitioned = frames.is_partitioned(X)
         leaves = (leaf for node in plan.nodes for _, leaf in node.leaves)
         encoders = [leaf for leaf in leaves if type(leaf) is TargetEncoder]

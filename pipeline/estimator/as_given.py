@@ -13,10 +13,11 @@ from typing import Any
 
 from pipeline.backends.base import with_target
 from pipeline.data import frames
+from pipeline.data.shared import SharedRows
 from pipeline.errors import CheckpointDiffers, DataError, ParityError, PipelineError, in_words_of
 from pipeline.estimator.routing import as_sklearn_takes
 from pipeline.planning.classify import Kind, kind_of_step, named_steps
-from pipeline.planning.plan import Plan, run, run_as_given
+from pipeline.planning.plan import Plan, Watch, run, run_as_given
 from pipeline.trace import ExecutionLog, record
 from pipeline.typing import Estimator, Params, ReadParams, Table, Target
 
@@ -60,6 +61,8 @@ class GivenInput:
 
 def materialize(X: Table) -> Any:
     """Return a list of what can be read only once, so that it can be read twice."""
+    if isinstance(X, SharedRows):
+        return X.rows()
     once = isinstance(X, Iterator) and not hasattr(X, "__arrow_c_stream__")
     return list(X) if once else X
 
@@ -96,7 +99,13 @@ def was_training(estimator: Estimator, log: ExecutionLog) -> bool:
 
 
 def learn(
-    model: Estimator, method: str, X: Table, y: Target, params: ReadParams, refused: Exception
+    model: Estimator,
+    method: str,
+    X: Table,
+    y: Target,
+    params: ReadParams,
+    refused: Exception,
+    watch: Watch,
 ) -> tuple[Plan, Any]:
     """Return the plan of an estimator that learns from rows as they are, and what it returns.
 
@@ -107,7 +116,8 @@ def learn(
     """
     with _in_both_words(refused):
         plan = run_as_given(model.estimator, str(refused))
-        return plan, call(plan, method, X, y, as_sklearn_takes(model, method, params))
+        with watch(plan.steps[0], True):
+            return plan, call(plan, method, X, y, as_sklearn_takes(model, method, params))
 
 
 def call(plan: Plan, method: str, X: Table, y: Target, params: Params) -> Any:

@@ -23,9 +23,10 @@ from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.backends.xgboost.ranking import is_ranker
 from pipeline.data import frames
 from pipeline.data.schema import Schema
+from pipeline.data.shared import SharedRows, table_of
 from pipeline.distributed.retry import retry
 from pipeline.errors import DataError, Unsupported
-from pipeline.estimator import as_given
+from pipeline.estimator import as_given, sharing
 from pipeline.estimator.certificate import Certificate, Tolerance, answer_all, compare_answers
 from pipeline.estimator.inputs import DaskInput, Input, is_a, refuse_partitions, rows_as_passed
 from pipeline.estimator.lifted import Lifts
@@ -87,19 +88,22 @@ class Answers(Lifts):
     device_: str
     execution_log_: ExecutionLog
     inputs_: Input
+    _prefixes: Sequence[str] = ()
 
     def _call(self, method: str, X: Table, **params: Any) -> tuple[Any, Any]:
         """Return the rows as they were taken, and the result on the host."""
         # scikit-learn's check walks the tags of the whole estimator, which takes longer than a row.
         if not hasattr(self, "plan_"):
             self._refuse(method, params)
-        X = as_given.materialize(X)
+        if not isinstance(X, SharedRows) or not self._prefixes:
+            X = as_given.materialize(X)
         n_rows = as_given.count_if_known(X)
         log_of = execution_log(host_bytes=self.host_bytes, n_rows=n_rows)
-        with as_given.sparse_refused(X), log_of as log:
+        with as_given.sparse_refused(table_of(X)), log_of as log:
             try:
                 made = self._call_plan(method, X, params)
             except as_given.REFUSALS as refused:
+                X = as_given.materialize(X)
                 if self.plan_.as_given or not self._may_ask(self.device_, refused, X):
                     raise
                 made = X, as_given.ask_lifted(self, method, X, params, refused)
@@ -122,7 +126,11 @@ class Answers(Lifts):
         if params and method in METADATA:
             params = route_to_last(self, method, params)
             if params and runs_on_blocks(self.estimator):  # `copy` is all that any takes
+                X = as_given.materialize(X)
                 return X, getattr(self._lifted, method)(frames.to_device(X, "cpu"), **params)
+        if isinstance(X, SharedRows):
+            rows = sharing.transform(self.plan_, self._prefixes, self.inputs_, X)
+            return X, self._on_host(self.plan_.steps[-1].call(method, rows, **y, **params))
         X = self.inputs_.take(X)
         return X, self._on_host(self._answer(method, X, {**y, **params}))
 
@@ -299,6 +307,7 @@ class Answers(Lifts):
         """
         check_is_fitted(self, "plan_")
         tolerance = Tolerance(rtol, atol, differing)
+        X = as_given.materialize(X)
         refuse_partitions(X, "a certificate")
         taken = self.inputs_.take(X)
         known = as_given.count_if_known(taken)

@@ -21,6 +21,7 @@ from pipeline.backends.text_input import documents
 from pipeline.data import frames, output
 from pipeline.data.convert import convert
 from pipeline.data.schema import Schema, kind_of
+from pipeline.data.shared import SharedRows
 from pipeline.data.target import check_target, tell_order
 from pipeline.errors import DataError, in_words_of
 from pipeline.planning.classify import Kind, Node, Rows
@@ -213,7 +214,7 @@ def validate_eval_set(sets: Any, takes: Input) -> Iterator[tuple[Any, Any]]:
     for pair in sets:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise DataError("eval_set is not a list of pairs; pass [(X_valid, y_valid)]")
-        X = takes.take(pair[0])
+        X = takes.take(pair[0].rows() if isinstance(pair[0], SharedRows) else pair[0])
         yield (output.categorize(X) if frames.is_frame(X) else X), check_target(pair[1], X)
 
 

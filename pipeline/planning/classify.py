@@ -134,7 +134,10 @@ def classify(
     [('standardscaler', 'pipeline.preprocessing (CuPy)'), ('ridge', 'cuml.linear_model.Ridge')]
     """
     nodes: list[Node] = []
-    for step, part, leaves in validate(estimator, path):
+    steps = validate(estimator, path)
+    ours = [leaf for _, part, leaves in steps for leaf in leaves if _is_ours(part, device)]
+    _refuse_callbacks([(path, estimator)] * (type(estimator) is Pipeline) + ours)
+    for step, part, leaves in steps:
         node = _classify(part, step, device, rows, leaves)
         if node.rule is not None and rows != "dense":
             node = node.noted(_tell_rows(node.rule, part, rows, nodes))
@@ -227,6 +230,10 @@ def _classify(part: Any, path: str, device: str, rows: Rows, leaves: Leaves) -> 
         return Node(path, part, kind, rule, error.reasons, leaves=leaves)
     blocks = kind is Kind.PREPROCESSING
     return Node(path, part, kind, rule, against, places, leaves, runs_on_blocks=blocks)
+
+
+def _is_ours(part: Any, device: str) -> bool:
+    return device == "cuda" or kind_of_step(part) is Kind.PREPROCESSING
 
 
 def _tell_rows(rule: Backend, part: Any, rows: Rows, before: Sequence[Node]) -> str:
@@ -360,12 +367,11 @@ def validate(estimator: BaseEstimator, path: str = "") -> list[tuple[str, Any, L
             raise ConfigError(f"{name}: {part!r} is not a scikit-learn estimator")
         _validate_parameters(leaves)
     _validate_rows(steps)
-    _refuse_callbacks([(path, estimator), *(part for *_, leaves in inside for part in leaves)])
     return inside
 
 
 def _refuse_callbacks(parts: Leaves) -> None:
-    """Refuse what scikit-learn's own loops call."""
+    """Refuse what the loops of scikit-learn's own steps would call, for steps of ours."""
     called = [path for path, part in parts if getattr(part, "_skl_callbacks", None)]
     if called:
         why = "callbacks are called by scikit-learn's own fit alone"

@@ -18,7 +18,7 @@ from pipeline.planning import verbose
 from pipeline.planning.classify import Kind, Node, Rows, classify, classify_step
 from pipeline.planning.plan import Plan, Step, make_host_step
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.engine.tree import must_come_first
+from pipeline.preprocessing.engine.tree import makes_sparse, must_come_first
 from pipeline.preprocessing.engine.workers import HostWorker
 
 
@@ -36,11 +36,14 @@ class LoweringOptions:
         for trees, which make it of any other, and on a GPU, but for what is unsafe in it there.
     rank_error : float
         Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact.
+    apart : bool
+        Steps of preprocessing are programs of their own, which other fits may share.
     """
 
     fallback: bool = False
     dtype: str = "auto"
     rank_error: float = 0.0
+    apart: bool = False
 
 
 DEFAULTS = LoweringOptions()
@@ -79,7 +82,7 @@ def lower(
     if reasons and device != "cpu" and not options.fallback:
         raise Unsupported(*reasons)
     final = find_last_dtype(options.dtype, device, nodes[-1].estimator, nodes[-1].rule)
-    steps = _make_steps(_group(nodes), device, replace(options, dtype=final))
+    steps = _make_steps(_group(nodes, apart=options.apart), device, replace(options, dtype=final))
     if isinstance(last := steps[-1].worker, Model):
         last.asked_for(final)
     plan = Plan(estimator, steps, nodes)
@@ -89,16 +92,18 @@ def lower(
     return plan
 
 
-def _group(nodes: Sequence[Node]) -> list[list[Node]]:
+def _group(nodes: Sequence[Node], *, apart: bool) -> list[list[Node]]:
     """Return the steps in order, those that run on blocks one after the other together.
 
     They are one program, so that a block goes through all of them before anything is rounded to
-    the type of a matrix. A `ColumnTransformer` begins a new one: it selects from a table.
+    the type of a matrix. A `ColumnTransformer` begins a new one: it selects from a table. Where
+    they are to stand `apart`, each does that can read what the one before it makes.
     """
     groups: list[list[Node]] = []
     for node in nodes:
         joins = groups and groups[-1][0].runs_on_blocks and node.runs_on_blocks
-        if joins and not must_come_first(node.estimator):
+        splits = apart and joins and not makes_sparse(groups[-1][-1].estimator)
+        if joins and not splits and not must_come_first(node.estimator):
             groups[-1].append(node)
         else:
             groups.append([node])

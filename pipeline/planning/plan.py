@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -206,6 +207,10 @@ def _let_go(error: BaseException) -> None:
     frames.release("cuda")
 
 
+Watch = Callable[[Step, bool], AbstractContextManager[Any]]
+"""Is given a step and whether it is the last one, and returns a context to fit it in."""
+
+
 @dataclass(eq=False, repr=False)
 class Plan:
     """The steps of a lowered estimator.
@@ -260,6 +265,9 @@ class Plan:
         /,
         *,
         eval_set: Sequence[tuple[Any, Any]] | None = None,
+        done: int = 0,
+        keep: Callable[[int, Any], None] = lambda done, X: None,
+        watch: Watch = lambda step, last: nullcontext(),
         **params: Any,
     ) -> Any:
         """Fit step by step, and return what a method of the last one does; `params` go to it.
@@ -272,15 +280,24 @@ class Plan:
         y : target
         method : {"fit", "partial_fit", "fit_transform", "fit_predict"}
             More rows are learnt from by an only step.
+        done : int
+            So many steps are fitted, and X is what they have made.
+        keep : callable
+            Is given the number of fitted steps and what they have made.
+        watch : callable
+            Is given a step, and whether it is the last one; returns a context to fit it in.
         """
-        X = self.bring(X)
-        for step, after in pairwise(self.steps):
-            with verbose.timed(self.estimator, step.name):
-                X = after.bring(step.learn("fit_transform", X, y))
+        X = self.steps[done].bring(X) if done else self.bring(X)
+        for i, (step, after) in enumerate(pairwise(self.steps), 1):
+            if i > done:
+                with verbose.timed(self.estimator, step.name), watch(step, False):
+                    X = after.bring(step.learn("fit_transform", X, y))
+                keep(i, X)
         if eval_set:
             params["eval_set"] = [(self._transform(Z), z) for Z, z in eval_set]
-        with verbose.timed(self.estimator, self.steps[-1].name):
-            made = self.steps[-1].learn(method, X, y, **params)
+        last = self.steps[-1]
+        with verbose.timed(self.estimator, last.name), watch(last, True):
+            made = last.learn(method, X, y, **params)
         verbose.tell_rest(self.estimator)
         return made
 

@@ -11,6 +11,7 @@ import msgspec
 from pipeline.errors import DataError, PipelineError, Reason, Unsupported
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.as_given import GivenInput
+from pipeline.planning.classify import Rows
 from pipeline.planning.lower import LoweringOptions, lower
 from pipeline.planning.plan import run_as_given
 from pipeline.serving import manifest, state, steps
@@ -101,13 +102,15 @@ def _model(
     choice = choose(device)
     prepare_memory(choice.name)
     fallback = device == "auto" if model.fallback is None else model.fallback
-    plan = lower(
-        model.estimator,
-        choice.name,
-        LoweringOptions(fallback, model.dtype, model.rank_error),
-        rows="sparse" if saved.inputs.sparse else "dense",
-    )
-    steps.unpack_steps(plan, state.packed_steps(saved, objects, files), fallback=fallback)
+    packed = state.packed_steps(saved, objects, files)
+    names = [name for name, _ in packed]
+    rows: Rows = "sparse" if saved.inputs.sparse else "dense"
+    for apart in (False, True):  # as fits of shared rows have them
+        options = LoweringOptions(fallback, model.dtype, model.rank_error, apart)
+        plan = lower(model.estimator, choice.name, options, rows=rows)
+        if names == [step.name for step in plan.steps]:
+            break
+    steps.unpack_steps(plan, packed, fallback=fallback)
     return model.resume(
         plan,
         state.unpack_inputs(saved.inputs, objects.names, objects.used),

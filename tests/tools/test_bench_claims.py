@@ -9,7 +9,7 @@ import pytest
 
 from tests.tools.bench_records import cell, results
 from tools import docs
-from tools.bench import claim, generated, plot, prediction, record, report, wrapper
+from tools.bench import claim, generated, plot, prediction, record, report, tuning, wrapper
 from tools.bench.claim import Ask
 
 
@@ -22,6 +22,34 @@ def test_the_wrapper_is_measured_beside_the_bare_estimator() -> None:
     for each in found.cells:
         assert all(each.times(t.phase).min() > 0 for t in wrapper.CLAIM.targets)
     assert "300 × 30 float32" in wrapper.CLAIM.part(found)
+
+
+@pytest.mark.slow
+def test_searches_are_measured_and_find_the_same(small_home: Path) -> None:
+    ask = Ask({"rows": (400,)}, 1, data=small_home, cases=["logistic"])
+    found = claim.measure("tuning", tuning.CLAIM, ask)
+    assert [each.variant for each in found.cells] == [each.name for each in tuning.CLAIM.variants]
+    text = tuning.CLAIM.part(found)
+    assert "on 400 flights" in text
+    assert "| logistic | scores | shared/ours | ≤ 1e-07 | 0.0e+00 | yes |" in text
+    wanted = "shared-float64/plain | ≤ 1e-09 and the same ranks | 0.0e+00 | yes |"
+    assert f"| logistic | scores | {wanted}" in text
+    kept = found.cell("logistic", "shared").values
+    assert 0 < kept["kept bytes"] < kept["room bytes"]
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [((0.5, 0.6), "0.0e+00 | yes"), ((0.6, 0.5), "1.0e-01, other ranks | **no**"),
+     ((0.5, 0.6000000005), "5.0e-10 | yes"), ((0.5, 0.61), "1.0e-02 | **no**")],
+)  # fmt: skip
+def test_scores_and_ranks_of_a_search_are_held_to_those_of_scikit_learn(scores, said: str) -> None:
+    variants = {"plain": (0.5, 0.6), "shared-float64": scores}
+    made = results(*(
+        cell(name, {"search": [1.0] * 3}, case="logistic", **{"score 00": a, "score 01": b})
+        for name, (a, b) in variants.items()
+    ))  # fmt: skip
+    assert said in report.verdicts(made, tuning.CLAIM.targets[-1:])
 
 
 def test_both_ways_predict_alike() -> None:

@@ -9,7 +9,16 @@ from pathlib import Path
 import datasets
 from pipeline.benchmark.task import pick
 from pipeline.errors import ConfigError, PipelineError
-from tools.bench import fits, generated, growth, prediction, preprocessing, programs, wrapper
+from tools.bench import (
+    fits,
+    generated,
+    growth,
+    prediction,
+    preprocessing,
+    programs,
+    tuning,
+    wrapper,
+)
 from tools.bench.claim import Ask, Claim, publish
 from tools.bench.record import say
 
@@ -18,6 +27,7 @@ CLAIMS: dict[str, Claim] = {
     "wrapper": wrapper.CLAIM,
     "prediction": prediction.CLAIM,
     "programs": programs.CLAIM,
+    "tuning": tuning.CLAIM,
     "streaming": fits.STREAMING,
     "cluster": fits.CLUSTER,
     "scaling": growth.SCALING,

@@ -23,6 +23,7 @@ from pipeline.backends.xgboost import (
     distributed,
     external_memory,
     ranking,
+    shared,
     training,
 )
 from pipeline.data import frames, output, partitioned
@@ -63,12 +64,22 @@ class XGBoostModel(Model):
         data = partial(checkpoints.hash_rows, X, y, params.get("sample_weight"))
         kept = checkpoints.begin(self.native, params, data)
         try:
-            with checkpoints.continue_training(self.native, kept) as more:
-                super().fit(X, self._place_target(X, y), **params, **more)
+            with (
+                checkpoints.continue_training(self.native, kept) as more,
+                shared.matrices(self.native, self.drawer, params),
+            ):
+                self._train(X, y, {**params, **more})
         except ValueError:  # XGBoostError is one
             self._check_rows(X, y)
             raise
         return self._check_device(self.native.get_booster())
+
+    def _train(self, X: Table, y: np.ndarray, params: Params) -> None:
+        fit = partial(super().fit, X, self._place_target(X, y), **params)
+        if self.drawer is None or not shared.may_grow(self.native, params):
+            fit()
+        elif known := shared.grow(self.native, self.drawer, fit, y, params):
+            self._take(known)
 
     def _fit_partitions(self, X: Table, y: np.ndarray, params: Params) -> None:
         training.check_labels(self.native, y)
@@ -76,6 +87,9 @@ class XGBoostModel(Model):
         train = distributed.train_on_workers if on_cluster else external_memory.train_from_disk
         booster = train(self.native, X, y, **params)
         self._check_device(booster)
+        self._take(booster)
+
+    def _take(self, booster: Estimator) -> None:
         self.native = self._copy_with(booster)
         self.native.set_params(device=self.device)
 

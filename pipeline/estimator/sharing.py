@@ -1,0 +1,178 @@
+"""What fits on the same rows of one table share: the steps before the last, and their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+
+from pipeline.backends.base import Model
+from pipeline.backends.identity import NotShared, identify
+from pipeline.backends.xgboost.checkpoints import hash_rows
+from pipeline.data import frames
+from pipeline.data.shared import SharedRows
+from pipeline.data.target import check_target
+from pipeline.estimator.inputs import Input, fit_input
+from pipeline.planning.classify import Rows
+from pipeline.planning.plan import Plan, Step
+from pipeline.preprocessing.engine.program import Program
+from pipeline.system.cache import Drawer
+from pipeline.trace import record
+from pipeline.typing import Estimator, Table, Target
+
+REUSED = "reused"
+"""The call of an event: what another call has made was taken, for the reason that it says."""
+
+
+class Prefix(NamedTuple):
+    """The first steps, fitted, and the training rows as the step after them takes them."""
+
+    takes: Input
+    steps: Sequence[Step]
+    rows: Any
+
+
+class Begun(NamedTuple):
+    """Where the fit of a plan begins."""
+
+    takes: Input
+    rows: Any
+    """The table as the first step that is not fitted takes it."""
+    sharing: Mapping[str, Any]
+    """Further parameters of `Plan.fit`."""
+    keys: Sequence[str]
+    """By which `transform` finds what the steps have made of other rows."""
+
+
+def begin(X: Table, y: Target, plan: Plan, device: str, rows: Rows) -> Begun:
+    """Return where the fit of a plan begins: of shared rows, behind what other fits have made.
+
+    Parameters
+    ----------
+    X : table or SharedRows
+    y : target
+    plan : Plan
+        Unfitted; the steps that another fit has fitted become those.
+    device : {"cpu", "cuda"}
+    rows : {"dense", "sparse"}
+        What the plan was made for.
+    """
+    take = partial(fit_input, plan.nodes[0], device=device, rows=rows)
+    if not isinstance(X, SharedRows):
+        return Begun(*take(X), {}, ())
+    sharing = _Sharing(X, plan, check_target(y, X), f"{device} {rows}")
+    takes, made, done = sharing.begin(take)
+    return Begun(takes, made, {"done": done, "keep": sharing.keep}, sharing.keys)
+
+
+class _Sharing:
+    """What one fit takes from others on the same rows, and leaves to them.
+
+    `keys` are those of the table as it is taken, of the first step, of the first two, and so on,
+    as far as they may be shared.
+    """
+
+    def __init__(self, rows: SharedRows, plan: Plan, y: Target, where: str) -> None:
+        self.rows, self.plan = rows, plan
+        first = type(plan.steps[0].worker.estimator)
+        self.keys = [identify([rows.key, hash_rows(y), where, first])]
+        for step, _ in pairwise(plan.steps):
+            try:
+                own = identify(_judged_later(step.worker.estimator), step.name, len(rows))
+                self.keys.append(identify([self.keys[-1], own, _settings(step)]))
+            except NotShared as error:
+                step.note(f"not shared: {error}")
+                break
+
+    def begin(self, take: Callable[[Any], tuple[Input, Any]]) -> tuple[Input, Any, int]:
+        """Return what the first steps have made, and their number; or take the rows."""
+        for done in range(len(self.keys) - 1, 0, -1):
+            if (kept := self.rows.table.cache.get(self.keys[done])) is not None:
+                self._take_over(kept)
+                return kept.takes, kept.rows, done
+        self.takes, X = take(self.rows.rows())
+        if len(self.plan.steps) == 1:
+            self._open_drawer(0)
+        return self.takes, X, 0
+
+    def _take_over(self, kept: Prefix) -> None:
+        self.takes = kept.takes
+        for step, fitted in zip(self.plan.steps, kept.steps, strict=False):
+            with record(step.name, REUSED, fitted.device, "a fit on the same rows has made it"):
+                step.continue_as(fitted)
+        self._open_drawer(len(kept.steps))
+
+    def keep(self, done: int, X: Any) -> None:
+        """Keep the first steps, fitted, and what they have made of the training rows."""
+        if done >= len(self.keys):
+            return
+        step = self.plan.steps[done - 1]
+        if _drew_numbers(step):
+            del self.keys[done:]
+            step.note("not shared: it has drawn numbers, without a seed; pass random_state=0")
+            return
+        prefix = Prefix(self.takes, self.plan.steps[:done], X)
+        self.rows.table.cache.put(self.keys[done], prefix, frames.nbytes(X))
+        self._open_drawer(done)
+
+    def _open_drawer(self, done: int) -> None:
+        """Let the last step share too, where the rows that it learns from are shared."""
+        last = self.plan.steps[-1].worker
+        if done == len(self.plan.steps) - 1 and isinstance(last, Model):
+            last.drawer = Drawer(self.rows.table.cache, self.keys[done])
+
+
+def _settings(step: Step) -> list[Any]:
+    """Return what decides beside the estimator on what a step makes of its rows."""
+    worker = step.worker
+    if isinstance(worker, Program):
+        names = ("dtype", "rank_error", "order", "selected_from", "sparse", "exact_zeros", "ends")
+        return [step.device, *(getattr(worker, name) for name in names)]
+    return [step.device, type(worker).__qualname__, worker.dtype, worker.first]
+
+
+def _judged_later(estimator: Estimator) -> Any:
+    """Return an estimator, as if PCA had a seed: `_drew_numbers` knows once it is fitted."""
+    if type(estimator) is PCA and estimator.random_state is None:
+        return [clone(estimator).set_params(random_state=0), "unseeded"]
+    return estimator
+
+
+def _drew_numbers(step: Step) -> bool:
+    fitted: Estimator = getattr(step.worker, "native", None)
+    if type(fitted) is not PCA or fitted.random_state is not None:
+        return False
+    return fitted._fit_svd_solver in ("arpack", "randomized")
+
+
+def transform(plan: Plan, keys: Sequence[str], takes: Input, rows: SharedRows) -> Any:
+    """Return rows as the last step takes them, from what is kept of them as far as that goes.
+
+    Parameters
+    ----------
+    plan : Plan
+        Fitted.
+    keys : sequence of str
+        Those of its fit.
+    takes : Input
+    rows : SharedRows
+    """
+    cache = rows.table.cache
+    names = [f"{key} of {rows.key}" for key in keys]
+    for done in range(len(keys) - 1, 0, -1):
+        if (X := cache.get(names[done])) is not None:
+            break
+    else:
+        done, X = 0, plan.bring(takes.take(rows.rows()))
+    for i, (step, after) in enumerate(pairwise(plan.steps), 1):
+        if i <= done:
+            with record(step.name, REUSED, step.device, "a prediction has made the same rows"):
+                continue
+        X = after.bring(step.call("transform", X))
+        if i < len(names):
+            cache.put(names[i], X, frames.nbytes(X))
+    return X

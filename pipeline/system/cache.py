@@ -1,0 +1,92 @@
+"""Values that are made once and kept for whoever asks next, within a number of bytes."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from threading import RLock
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Cache:
+    """What was made, by key; where room is short, the least recently used goes first.
+
+    Threads may share it. A pickled cache is empty.
+
+    Parameters
+    ----------
+    room_bytes : int
+        All values together hold no more; one that holds more by itself is not kept.
+
+    Attributes
+    ----------
+    held_bytes, most_bytes : int
+        Now, and at the highest.
+
+    Examples
+    --------
+    >>> cache = Cache(8)
+    >>> for key in ("a", "b", "c"):
+    ...     cache.put(key, key.encode() * 4, 4)
+    >>> cache.get("a"), cache.get("c"), cache.held_bytes
+    (None, b'cccc', 8)
+    """
+
+    def __init__(self, room_bytes: int) -> None:
+        self.room_bytes = room_bytes
+        self.held_bytes = self.most_bytes = 0
+        self._values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._lock = RLock()
+
+    def __reduce__(self) -> Any:
+        """Leave the values behind."""
+        return Cache, (self.room_bytes,)
+
+    def get(self, key: Hashable) -> Any:
+        """Return a value, which is the most recently used one now; None where there is none."""
+        with self._lock:
+            if key not in self._values:
+                return None
+            self._values.move_to_end(key)
+            return self._values[key][0]
+
+    def put(self, key: Hashable, value: Any, n_bytes: int) -> None:
+        """Keep a value of so many bytes, and let others go for it."""
+        if n_bytes > self.room_bytes:
+            return
+        with self._lock:
+            self.held_bytes -= self._values.pop(key, (None, 0))[1]
+            while self.held_bytes + n_bytes > self.room_bytes:
+                _, (_, freed) = self._values.popitem(last=False)
+                self.held_bytes -= freed
+            self._values[key] = value, n_bytes
+            self.held_bytes += n_bytes
+            self.most_bytes = max(self.most_bytes, self.held_bytes)
+
+
+@dataclass(frozen=True)
+class Drawer:
+    """The part of a cache that belongs to the fits of one step on the same rows."""
+
+    cache: Cache
+    key: Hashable
+
+    def get(self, what: Hashable) -> Any:
+        """Return what another fit has made; None where none has."""
+        return self.cache.get((self.key, what))
+
+    def put(self, what: Hashable, value: Any, n_bytes: int) -> None:
+        """Keep what others can use."""
+        self.cache.put((self.key, what), value, n_bytes)
+
+    def make(self, what: Hashable, make: Callable[[], T], size: Callable[[T], int]) -> T:
+        """Return what another fit has made; where none has, it is made and kept."""
+        kept: T | None = self.get(what)
+        if kept is not None:
+            return kept
+        made = make()
+        self.put(what, made, size(made))
+        return made

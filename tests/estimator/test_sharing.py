@@ -1,0 +1,450 @@
+"""Fits on the same rows share what they have in common, and nothing that differs."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.ensemble._forest import BaseForest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_selection import SelectFromModel, SelectKBest
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    OneHotEncoder,
+    PolynomialFeatures,
+    QuantileTransformer,
+    StandardScaler,
+    TargetEncoder,
+)
+from xgboost import QuantileDMatrix, XGBClassifier, XGBRegressor, XGBRFClassifier
+
+from pipeline import Accelerated
+from pipeline.data.shared import shared
+from pipeline.estimator.sharing import REUSED
+from pipeline.planning.plan import Step
+
+N_ROWS = 600
+RANDOM = np.random.default_rng(0)
+X = pd.DataFrame(
+    {
+        "a": RANDOM.normal(size=N_ROWS),
+        "b": RANDOM.exponential(size=N_ROWS),
+        "i": RANDOM.integers(0, 50, N_ROWS),
+        "few": RANDOM.choice(list("xyz"), N_ROWS),
+        "many": RANDOM.choice([f"k{i}" for i in range(90)], N_ROWS),
+    }
+)
+X.loc[::7, "a"] = np.nan
+SIGNAL = X["a"].fillna(0) + 0.3 * X["b"] + (X["few"] == "x")
+Y = (SIGNAL + RANDOM.normal(size=N_ROWS) > 0.5).astype(int).to_numpy()
+NUMBERS, NAMES = ["a", "b", "i"], ["few", "many"]
+FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
+
+
+def one_hot(**options):
+    return make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), NUMBERS),
+        (OneHotEncoder(handle_unknown="ignore"), NAMES),
+        **options,
+    )
+
+
+def encoded():
+    return make_column_transformer((SimpleImputer(), NUMBERS), (TargetEncoder(cv=FOLDS), NAMES))
+
+
+PROGRAMS = {
+    "one-hot": (make_pipeline(one_hot(), LogisticRegression()), {"logisticregression__C": [1, 9]}),
+    "one-hot scaled": (
+        make_pipeline(one_hot(), MaxAbsScaler(), LogisticRegression()),
+        {"logisticregression__C": [1, 9]},
+    ),
+    "selected": (
+        make_pipeline(encoded(), SelectKBest(k=3), LogisticRegression()),
+        {"selectkbest__k": [2, 3], "logisticregression__C": [1, 9]},
+    ),
+    "third step": (
+        make_pipeline(encoded(), StandardScaler(), PolynomialFeatures(), RidgeClassifier()),
+        {"polynomialfeatures__degree": [1, 2], "ridgeclassifier__alpha": [1, 9]},
+    ),
+    "step left out": (
+        Pipeline([("columns", encoded()), ("scale", "passthrough"), ("model", Ridge())]),
+        {"scale": ["passthrough", StandardScaler()], "model__alpha": [1, 9]},
+    ),
+    "first step": (
+        make_pipeline(encoded(), KNeighborsClassifier()),
+        {"columntransformer__simpleimputer__strategy": ["mean", "median"]},
+    ),
+    "seeded": (
+        make_pipeline(one_hot(), TruncatedSVD(3, random_state=0), LogisticRegression()),
+        {"logisticregression__C": [1, 9]},
+    ),
+    "unseeded": (
+        make_pipeline(encoded(), PCA(2), LogisticRegression()),
+        {"logisticregression__C": [1, 9]},
+    ),
+    "union": (
+        make_pipeline(
+            encoded(), FeatureUnion([("pca", PCA(2)), ("all", StandardScaler())]), Ridge()
+        ),
+        {"ridge__alpha": [1, 9]},
+    ),
+    "quantiles": (
+        make_pipeline(encoded(), QuantileTransformer(n_quantiles=50), KNeighborsClassifier()),
+        {"kneighborsclassifier__n_neighbors": [3, 9]},
+    ),
+    "function": (
+        make_pipeline(encoded(), FunctionTransformer(np.tanh), Ridge()),
+        {"ridge__alpha": [1, 9]},
+    ),
+    "from model": (
+        make_pipeline(encoded(), SelectFromModel(LogisticRegression()), Ridge()),
+        {"ridge__alpha": [1, 9]},
+    ),
+    "forest": (
+        make_pipeline(encoded(), RandomForestClassifier(5, random_state=0)),
+        {"randomforestclassifier__max_depth": [3, 6]},
+    ),
+    "boosting": (
+        make_pipeline(encoded(), HistGradientBoostingClassifier(max_iter=5)),
+        {"histgradientboostingclassifier__max_depth": [3, 6]},
+    ),
+    "XGBoost": (
+        make_pipeline(encoded(), XGBClassifier(n_estimators=5)),
+        {"xgbclassifier__max_depth": [3, 6], "xgbclassifier__max_bin": [16, 64]},
+    ),
+    "XGBoost on one-hot": (
+        make_pipeline(one_hot(), XGBRegressor(n_estimators=5, subsample=0.5, random_state=0)),
+        {"xgbregressor__max_depth": [3, 6]},
+    ),
+    "XGBoost alone": (
+        make_pipeline(XGBClassifier(n_estimators=5, enable_categorical=True)),
+        {"xgbclassifier__max_depth": [3, 6]},
+    ),
+}
+
+
+def search(estimator, space, X=X, **options):
+    scoring = None if hasattr(estimator, "predict_proba") else "neg_mean_squared_error"
+    model = estimator
+    if options:
+        model = Accelerated(estimator, device="cpu", **options)
+        space = {f"estimator__{name}": values for name, values in space.items()}
+    return GridSearchCV(model, space, cv=FOLDS, scoring=scoring, error_score="raise").fit(X, Y)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_search_finds_what_it_finds_unshared(name: str) -> None:
+    program, rows = PROGRAMS[name], X.assign(few=X["few"].astype("category"))
+    rows = rows.drop(columns="many") if name == "XGBoost alone" else rows
+    found = search(*program, shared(rows), dtype="auto").cv_results_["mean_test_score"]
+    plain = search(*program, rows, dtype="auto").cv_results_["mean_test_score"]
+    # Sums of blocks may be added up in another order where steps are programs of their own.
+    assert np.allclose(found, plain, rtol=0, atol=1e-12)
+
+
+SAME = {
+    "one-hot", "one-hot scaled", "selected", "third step", "first step", "seeded", "quantiles",
+    "forest", "boosting", "XGBoost",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(SAME))
+def test_a_search_finds_what_scikit_learn_finds(name: str) -> None:
+    theirs = search(*PROGRAMS[name]).cv_results_
+    ours = search(*PROGRAMS[name], shared(X), dtype="float64").cv_results_
+    assert np.allclose(ours["mean_test_score"], theirs["mean_test_score"], rtol=0, atol=1e-9)
+    assert np.array_equal(ours["rank_test_score"], theirs["rank_test_score"])
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Return a counter of the calls of steps."""
+    counted: Counter[tuple[str, str]] = Counter()
+
+    def counting(method):
+        own = getattr(Step, method)
+
+        def called(self, call, *args, **params):
+            counted[self.name, call] += 1
+            return own(self, call, *args, **params)
+
+        monkeypatch.setattr(Step, method, called)
+
+    counting("learn")
+    counting("call")
+    return counted
+
+
+def test_a_step_is_fitted_once_for_each_fold_and_setting_of_its_own(calls) -> None:
+    search(*PROGRAMS["third step"], shared(X), dtype="auto")
+    fits = {name: n for (name, call), n in calls.items() if call.startswith("fit")}
+    # Three folds and the refit; two degrees; two penalties.
+    assert fits == {
+        "columntransformer": 3 + 1,
+        "standardscaler": 3 + 1,
+        "polynomialfeatures": 3 * 2 + 1,
+        "ridgeclassifier": 3 * 4 + 1,
+    }
+    assert calls["columntransformer", "transform"] == 3
+    assert calls["polynomialfeatures", "transform"] == 3 * 2
+
+
+def test_without_a_seed_nothing_is_shared_and_the_plan_says_why(calls) -> None:
+    svd = make_pipeline(one_hot(), TruncatedSVD(3), MaxAbsScaler(), Ridge())
+    found = search(svd, {"ridge__alpha": [1, 9]}, shared(X), dtype="auto")
+    assert calls["columntransformer", "fit_transform"] == 3 + 1
+    assert calls["truncatedsvd", "fit_transform"] == calls["ridge", "fit"] == 3 * 2 + 1
+    placed = {place.step: place.note for place in found.best_estimator_.plan_.placements}
+    assert "not shared: truncatedsvd.random_state=None is no seed" in placed["truncatedsvd"]
+
+
+def test_a_step_that_turns_out_to_draw_is_not_shared(calls) -> None:
+    wide = make_pipeline(one_hot(sparse_threshold=0), PCA(3), Ridge())
+    doubled = pd.concat([X, X], ignore_index=True)
+    rows = shared(doubled)[:900]
+    for _ in range(2):
+        model = Accelerated(wide, device="cpu").fit(rows, np.tile(Y, 2)[:900])
+    assert calls["pca", "fit_transform"] == 2
+    assert "drawn numbers, without a seed" in repr(model.plan_)
+    calls.clear()
+    search(*PROGRAMS["unseeded"], shared(X), dtype="auto")
+    assert calls["pca", "fit_transform"] == 3 + 1
+
+
+def test_the_log_says_what_was_reused() -> None:
+    rows = shared(X)[:400]
+    first, second = (Accelerated(PROGRAMS["third step"][0], device="cpu") for _ in range(2))
+    first.fit(rows, Y[:400])
+    second.fit(rows, Y[:400])
+    assert [event.call for event in first.execution_log_.events].count(REUSED) == 0
+    told = [(e.step, e.call, e.device, e.why) for e in second.execution_log_.events]
+    why = "a fit on the same rows has made it"
+    steps = ("columntransformer", "standardscaler", "polynomialfeatures")
+    assert told[:3] == [(step, REUSED, "cpu", why) for step in steps]
+    assert told[3][:2] == ("ridgeclassifier", "fit")
+    for _ in range(2):
+        second.predict(rows[:50])
+    calls = [e.call for e in second.execution_log_.last.events]
+    assert calls == [REUSED, REUSED, REUSED, "predict"]
+
+
+CHANGES = {
+    "rows": lambda m, rows, y: (m, rows[:399], y[:399]),
+    "order of rows": lambda m, rows, y: (m, rows[::-1], y[::-1]),
+    "target": lambda m, rows, y: (m, rows, 1 - y),
+    "type of the target": lambda m, rows, y: (m, rows, y.astype("int8")),
+    "a cell": lambda m, rows, y: (m, shared(X.assign(b=X["b"].where(X.index != 3, 9)))[:400], y),
+    "a parameter": lambda m, rows, y: (
+        m.set_params(estimator__columntransformer__simpleimputer__add_indicator=True), rows, y,
+    ),
+    "dtype": lambda m, rows, y: (m.set_params(dtype="float32"), rows, y),
+    "rank_error": lambda m, rows, y: (m.set_params(rank_error=0.1), rows, y),
+    "output": lambda m, rows, y: (m.set_params(
+        estimator__columntransformer=encoded().set_output(transform="pandas")
+    ), rows, y),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_matters_is_made_anew(change: str, calls) -> None:
+    program = make_pipeline(encoded(), LogisticRegression())
+    rows, y = shared(X)[:400], Y[:400]
+    Accelerated(program, device="cpu").fit(rows, y)
+    model, changed, target = CHANGES[change](Accelerated(program, device="cpu"), rows, y)
+    model.fit(changed, target)
+    assert calls["columntransformer", "fit_transform"] == 2
+    again = clone(model).fit(changed.rows(), target)
+    assert np.array_equal(model.predict_proba(changed), again.predict_proba(changed.rows()))
+
+
+SAMES = {
+    "nothing": lambda m, rows, y: (m, rows, y),
+    "the last step": lambda m, rows, y: (
+        m.set_params(estimator__logisticregression__C=7), rows, y,
+    ),
+    "another list of the same rows": lambda m, rows, y: (
+        m, shared(rows)[np.arange(len(rows))], y.copy(),
+    ),
+    "what bounds copies": lambda m, rows, y: (m.set_params(host_bytes=10**9), rows, y),
+    "how steps are called": lambda m, rows, y: (m.set_params(profile=True), rows, y),
+    "weights of the last step": lambda m, rows, y: (m, rows, y),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", SAMES)
+def test_what_does_not_matter_is_taken_over(change: str, calls) -> None:
+    program = make_pipeline(encoded(), LogisticRegression())
+    rows, y = shared(X)[:400], Y[:400]
+    Accelerated(program, device="cpu").fit(rows, y)
+    model, changed, target = SAMES[change](Accelerated(program, device="cpu"), rows, y)
+    weights = {"sample_weight": np.arange(400.0) + 1} if "weights" in change else {}
+    model.fit(changed, target, **weights)
+    assert calls["columntransformer", "fit_transform"] == 1
+    again = clone(model).fit(rows.rows(), y, **weights)
+    assert np.array_equal(model.predict_proba(rows), again.predict_proba(X[:400]))
+    assert model.profile_ == again.profile_
+
+
+def test_memory_keeps_to_its_room(calls) -> None:
+    rows = shared(X, room_bytes=100_000)
+    search(*PROGRAMS["third step"], rows, dtype="auto")
+    cache = rows.table.cache
+    assert 50_000 < cache.most_bytes <= 100_000
+    assert calls["columntransformer", "fit_transform"] > 3 + 1
+    none = shared(X, room_bytes=0)
+    found = search(*PROGRAMS["third step"], none, dtype="auto").cv_results_["mean_test_score"]
+    assert none.table.cache.most_bytes == 0
+    plain = search(*PROGRAMS["third step"], dtype="auto").cv_results_["mean_test_score"]
+    assert np.array_equal(found, plain)
+
+
+def test_xgboost_trains_on_one_matrix_for_each_fold_and_number_of_bins(monkeypatch) -> None:
+    made = []
+
+    class Counting(QuantileDMatrix):
+        def __init__(self, *args, **options):
+            made.append(options["max_bin"])
+            super().__init__(*args, **options)
+
+    monkeypatch.setattr("xgboost.sklearn.QuantileDMatrix", Counting)
+    search(*PROGRAMS["XGBoost"], shared(X), dtype="auto")
+    assert Counter(made) == Counter({16: 3, 64: 3}) + Counter(made[-1:])
+
+
+def test_weights_are_part_of_the_matrix() -> None:
+    rows, program = shared(X), PROGRAMS["XGBoost"][0]
+    rising = np.arange(N_ROWS) + 1.0
+    for weights in (None, rising, np.ones(N_ROWS), pd.Series(rising[::-1]), (rising % 7).tolist()):
+        model, plain = (Accelerated(program, device="cpu") for _ in range(2))
+        found = model.fit(rows, Y, sample_weight=weights).predict_proba(rows)
+        assert np.array_equal(found, plain.fit(X, Y, sample_weight=weights).predict_proba(X))
+
+
+def test_early_stopping_judges_by_shared_rows() -> None:
+    program = make_pipeline(encoded(), XGBClassifier(n_estimators=50, early_stopping_rounds=3))
+    rows, params = shared(X), {}
+    found = []
+    for given in (rows, rows, X):
+        model = Accelerated(program, device="cpu")
+        Z = given[:400] if given is rows else X[:400]
+        V = given[400:] if given is rows else X[400:]
+        model.fit(Z, Y[:400], eval_set=[(V, Y[400:])], verbose=False, **params)
+        found.append((model[-1].best_iteration, model.predict_proba(X).tolist()))
+    assert found[0] == found[1] == found[2]
+
+
+def test_texts_and_other_inputs_are_shared_too(calls) -> None:
+    texts = (X["few"] + " " + X["many"]).rename("text")
+    program = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    space = {"logisticregression__C": [1, 9]}
+    found = search(program, space, shared(texts), dtype="auto").cv_results_["mean_test_score"]
+    assert calls["tfidfvectorizer", "fit_transform"] == 3 + 1
+    plain = search(program, space, texts, dtype="auto").cv_results_["mean_test_score"]
+    assert np.array_equal(found, plain)
+
+
+def test_a_model_of_shared_rows_is_saved_and_answers_for_others(tmp_path) -> None:
+    import pipeline
+
+    model = Accelerated(PROGRAMS["selected"][0], device="cpu").fit(shared(X)[:400], Y[:400])
+    expected = model.predict_proba(X)
+    assert np.allclose(model.to_sklearn().predict_proba(X), expected, rtol=0, atol=1e-12)
+    model.certify(shared(X)[400:]).require()
+    pipeline.save(model, tmp_path / "model")
+    assert np.array_equal(pipeline.load(tmp_path / "model", "cpu").predict_proba(X), expected)
+
+
+def test_an_error_is_that_of_the_rows() -> None:
+    program = make_pipeline(make_column_transformer((StandardScaler(), ["none"])), Ridge())
+    errors = []
+    for rows in (shared(X), X):
+        with pytest.raises(ValueError, match="none") as caught:
+            Accelerated(program, device="cpu").fit(rows, Y)
+        errors.append(str(caught.value))
+    assert errors[0] == errors[1]
+
+
+MORE_TREES = {
+    "forest": RandomForestClassifier(random_state=0, max_features=2),
+    "trees": ExtraTreesClassifier(random_state=1, bootstrap=True, class_weight={0: 2.0}),
+    "regression": RandomForestRegressor(random_state=0, min_samples_leaf=3),
+    "XGBoost": XGBClassifier(learning_rate=0.5),
+    "XGBoost of samples": XGBClassifier(subsample=0.5, colsample_bytree=0.7, random_state=3),
+    "XGBoost of values": XGBRegressor(max_depth=3),
+    "several a round": XGBClassifier(num_parallel_tree=3, subsample=0.5, max_depth=2),
+}
+
+
+@pytest.mark.parametrize("numbers", [[8, 3, 5], [3, 5, 8]], ids=str)
+@pytest.mark.parametrize("name", MORE_TREES)
+def test_models_that_differ_in_the_number_of_trees_are_one(name: str, numbers, monkeypatch) -> None:
+    program, space = make_pipeline(encoded(), MORE_TREES[name]), "__n_estimators"
+    grown = count_trees(monkeypatch)
+    found = search(program, {program.steps[-1][0] + space: numbers}, shared(X), dtype="auto")
+    ours, searched = found.cv_results_["mean_test_score"], sum(grown)
+    grown.clear()
+    plain = search(program, {program.steps[-1][0] + space: numbers}, dtype="auto")
+    assert np.array_equal(ours, plain.cv_results_["mean_test_score"])
+    refit, many = grown[-1], max(numbers)
+    again = "of samples" in name or name == "several a round"
+    each = sum(numbers) if again and numbers == sorted(numbers) else many
+    assert searched == 3 * each + refit
+    assert sum(grown) == 3 * sum(numbers) + refit
+    lifted = found.best_estimator_.to_sklearn()[-1]
+    assert lifted.get_params() == plain.best_estimator_.to_sklearn()[-1].get_params()
+
+
+def count_trees(monkeypatch) -> list[int]:
+    """Return the numbers of trees that are grown from now on, fit by fit."""
+    grown: list[int] = []
+    own = xgboost.sklearn.train, BaseForest.fit
+
+    def train(params, matrix, rounds, **options):
+        grown.append(rounds)
+        return own[0](params, matrix, rounds, **options)
+
+    def fit(self, *args, **options):
+        had = len(getattr(self, "estimators_", ())) if self.warm_start else 0
+        grown.append(self.n_estimators - had)
+        return own[1](self, *args, **options)
+
+    monkeypatch.setattr("xgboost.sklearn.train", train)
+    monkeypatch.setattr(BaseForest, "fit", fit)
+    return grown
+
+
+APART = [
+    RandomForestClassifier(),
+    RandomForestClassifier(random_state=0, oob_score=True),
+    RandomForestClassifier(random_state=0, class_weight="balanced"),
+    XGBClassifier(booster="dart"),
+    XGBRFClassifier(),
+]
+
+
+@pytest.mark.parametrize("estimator", APART, ids=range(len(APART)))
+def test_trees_that_may_differ_are_grown_again(estimator, monkeypatch) -> None:
+    grown, rows = count_trees(monkeypatch), shared(X)[:400]
+    for number in (40, 30):
+        program = make_pipeline(encoded(), clone(estimator).set_params(n_estimators=number))
+        Accelerated(program, device="cpu").fit(rows, Y[:400])
+    assert grown == ([1, 1] if isinstance(estimator, XGBRFClassifier) else [40, 30])

@@ -1,0 +1,46 @@
+"""A cache keeps what is used, within its room."""
+
+from __future__ import annotations
+
+import pickle
+
+from pipeline.system.cache import Cache, Drawer
+
+
+def test_the_least_recently_used_goes_first() -> None:
+    cache = Cache(10)
+    for name in "abc":
+        cache.put(name, name.upper(), 3)
+    assert cache.get("a") == "A"
+    cache.put("d", "D", 3)
+    assert [cache.get(name) for name in "abcd"] == ["A", None, "C", "D"]
+    assert (cache.held_bytes, cache.most_bytes) == (9, 9)
+
+
+def test_what_is_too_large_is_not_kept_and_moves_nothing() -> None:
+    cache = Cache(4)
+    cache.put("a", "A", 4)
+    cache.put("b", "B", 5)
+    assert (cache.get("a"), cache.get("b"), cache.held_bytes) == ("A", None, 4)
+
+
+def test_another_value_takes_the_place_of_one() -> None:
+    cache = Cache(4)
+    cache.put("a", "A", 4)
+    cache.put("a", "B", 3)
+    assert (cache.get("a"), cache.held_bytes) == ("B", 3)
+
+
+def test_a_pickled_cache_is_empty_and_as_large() -> None:
+    cache = Cache(4)
+    cache.put("a", "A", 4)
+    other = pickle.loads(pickle.dumps(cache))
+    assert (other.room_bytes, other.held_bytes, other.get("a")) == (4, 0, None)
+
+
+def test_a_drawer_makes_once_and_knows_its_own() -> None:
+    cache, made = Cache(100), []
+    for key in ("fit", "other", "fit"):
+        Drawer(cache, key).make("matrix", lambda: made.append(0) or f"made {len(made)}", len)
+    assert len(made) == 2
+    assert Drawer(cache, "fit").make("matrix", str, len) == "made 1"
