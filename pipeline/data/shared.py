@@ -17,7 +17,8 @@ import numpy as np
 import psutil
 
 from pipeline.data import frames
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, DataError
+from pipeline.system import gpu
 from pipeline.system.cache import Cache
 from pipeline.typing import Names, Table
 
@@ -31,9 +32,17 @@ class SharedTable:
     In another process it is read from a file, once, and has a cache of its own.
     """
 
-    def __init__(self, X: Table, room_bytes: int, token: str = "") -> None:
-        self.X, self.cache, self.token = X, Cache(room_bytes), token or uuid.uuid4().hex
+    def __init__(self, X: Table, room_bytes: int | None, token: str = "") -> None:
+        self.X, self.room_bytes, self.token = X, room_bytes, token or uuid.uuid4().hex
+        self._caches: dict[str, Cache] = {}
         _HERE[self.token] = self
+
+    def cache(self, device: str = "cpu") -> Cache:
+        """Return what is kept on a device."""
+        if device not in self._caches:
+            room = self.room_bytes if self.room_bytes is not None else _room(device)
+            self._caches[device] = Cache(room, device)
+        return self._caches[device]
 
     @cached_property
     def file(self) -> str:
@@ -46,7 +55,7 @@ class SharedTable:
 
     def __reduce__(self) -> Any:
         """Say where the table lies."""
-        return _open, (self.token, self.file, self.cache.room_bytes)
+        return _open, (self.token, self.file, self.room_bytes)
 
 
 _HERE: weakref.WeakValueDictionary[str, SharedTable] = weakref.WeakValueDictionary()
@@ -55,9 +64,14 @@ _LAST: list[SharedTable] = []
 """The table that was opened last, which the next task of a worker will want again."""
 
 
-def _open(token: str, file: str, room_bytes: int) -> SharedTable:
+def _open(token: str, file: str, room_bytes: int | None) -> SharedTable:
     table = _HERE.get(token)
     if table is None:
+        if not Path(file).exists():
+            raise DataError(
+                f"{file}: the file of a shared table is gone, or on another machine; pass X there, "
+                "and not shared(X)"
+            )
         table = SharedTable(joblib.load(file), room_bytes, token)
         _LAST[:] = [table]
     return table
@@ -113,7 +127,7 @@ class SharedRows:
         """Change a column of these rows: they are a table of their own from now on."""
         changed = self.rows().copy()
         changed[name] = values
-        self.table, self.positions = SharedTable(changed, self.table.cache.room_bytes), None
+        self.table, self.positions = SharedTable(changed, self.table.room_bytes), None
         vars(self).pop("key", None)
 
     def take(self, rows: Any, axis: int = 0) -> Any:
@@ -189,7 +203,7 @@ def shared(X: Table, *, room_bytes: int | None = None) -> SharedRows:
         be changed meanwhile.
     room_bytes : int, optional
         What is made of it may hold as much, in each process; the least recently used goes first.
-        By default a quarter of the memory that is available.
+        By default a quarter of the memory that is available, and of that of a GPU.
 
     Returns
     -------
@@ -222,5 +236,12 @@ def shared(X: Table, *, room_bytes: int | None = None) -> SharedRows:
         raise ConfigError(f"X {why}; pass a frame, an array, a sparse matrix or a series")
     if room_bytes is not None and room_bytes < 0:
         raise ConfigError(f"room_bytes={room_bytes!r} is less than 0")
-    room = psutil.virtual_memory().available // PART if room_bytes is None else room_bytes
-    return SharedRows(SharedTable(X.tocsr() if frames.is_sparse(X) else X, room))
+    return SharedRows(SharedTable(X.tocsr() if frames.is_sparse(X) else X, room_bytes))
+
+
+def _room(device: str) -> int:
+    """Return the bytes that may be kept on a device."""
+    known = [each.memory_bytes for each in gpu.probe().devices if each.memory_bytes]
+    if device == "cuda" and known:
+        return min(known) // PART
+    return psutil.virtual_memory().available // PART

@@ -20,7 +20,7 @@ from pipeline.estimator.inputs import Input, fit_input
 from pipeline.planning.classify import Rows
 from pipeline.planning.plan import Plan, Step
 from pipeline.preprocessing.engine.program import Program
-from pipeline.system.cache import Drawer
+from pipeline.system.cache import Cache, Drawer
 from pipeline.trace import record
 from pipeline.typing import Estimator, Table, Target
 
@@ -91,7 +91,7 @@ class _Sharing:
     def begin(self, take: Callable[[Any], tuple[Input, Any]]) -> tuple[Input, Any, int]:
         """Return what the first steps have made, and their number; or take the rows."""
         for done in range(len(self.keys) - 1, 0, -1):
-            if (kept := self.rows.table.cache.get(self.keys[done])) is not None:
+            if (kept := self._cache(done).get(self.keys[done])) is not None:
                 self._take_over(kept)
                 return kept.takes, kept.rows, done
         self.takes, X = take(self.rows.rows())
@@ -116,14 +116,18 @@ class _Sharing:
             step.note("not shared: it has drawn numbers, without a seed; pass random_state=0")
             return
         prefix = Prefix(self.takes, self.plan.steps[:done], X)
-        self.rows.table.cache.put(self.keys[done], prefix, frames.nbytes(X))
+        self._cache(done).put(self.keys[done], prefix, frames.nbytes(X))
         self._open_drawer(done)
 
     def _open_drawer(self, done: int) -> None:
         """Let the last step share too, where the rows that it learns from are shared."""
         last = self.plan.steps[-1].worker
         if done == len(self.plan.steps) - 1 and isinstance(last, Model):
-            last.drawer = Drawer(self.rows.table.cache, self.keys[done])
+            last.drawer = Drawer(self._cache(done), self.keys[done])
+
+    def _cache(self, done: int) -> Cache:
+        """Return where the rows are kept that so many steps have made."""
+        return self.rows.table.cache(self.plan.steps[done].device)
 
 
 def _settings(step: Step) -> list[Any]:
@@ -161,10 +165,10 @@ def transform(plan: Plan, keys: Sequence[str], takes: Input, rows: SharedRows) -
     takes : Input
     rows : SharedRows
     """
-    cache = rows.table.cache
+    caches = [rows.table.cache(step.device) for step in plan.steps]
     names = [f"{key} of {rows.key}" for key in keys]
     for done in range(len(keys) - 1, 0, -1):
-        if (X := cache.get(names[done])) is not None:
+        if (X := caches[done].get(names[done])) is not None:
             break
     else:
         done, X = 0, plan.bring(takes.take(rows.rows()))
@@ -174,5 +178,5 @@ def transform(plan: Plan, keys: Sequence[str], takes: Input, rows: SharedRows) -
                 continue
         X = after.bring(step.call("transform", X))
         if i < len(names):
-            cache.put(names[i], X, frames.nbytes(X))
+            caches[i].put(names[i], X, frames.nbytes(X))
     return X

@@ -25,6 +25,7 @@ from pipeline.planning.places import describe_places, render_places
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.engine.tree import leaves
 from pipeline.preprocessing.engine.workers import HostWorker
+from pipeline.system import cache
 from pipeline.system.memory import raise_if_exhausted
 from pipeline.system.threads import halved
 from pipeline.trace import record
@@ -199,11 +200,12 @@ class Step:
 
 
 def _let_go(error: BaseException) -> None:
-    """Free the GPU's memory of what an error still holds: arrays of the calls behind it."""
+    """Free the GPU's memory of what an error still holds, and of what is kept for other fits."""
     behind: BaseException | None = error
     while behind is not None:
         clear_frames(behind.__traceback__)
         behind = behind.__cause__
+    cache.empty("cuda")
     frames.release("cuda")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from threading import RLock
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 T = TypeVar("T")
 
@@ -20,6 +21,8 @@ class Cache:
     ----------
     room_bytes : int
         All values together hold no more; one that holds more by itself is not kept.
+    device : {"cpu", "cuda"}
+        Where the values lie; see `empty`.
 
     Attributes
     ----------
@@ -35,15 +38,16 @@ class Cache:
     (None, b'cccc', 8)
     """
 
-    def __init__(self, room_bytes: int) -> None:
-        self.room_bytes = room_bytes
+    def __init__(self, room_bytes: int, device: str = "cpu") -> None:
+        self.room_bytes, self.device = room_bytes, device
         self.held_bytes = self.most_bytes = 0
         self._values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._lock = RLock()
+        _CACHES.add(self)
 
     def __reduce__(self) -> Any:
         """Leave the values behind."""
-        return Cache, (self.room_bytes,)
+        return Cache, (self.room_bytes, self.device)
 
     def get(self, key: Hashable) -> Any:
         """Return a value, which is the most recently used one now; None where there is none."""
@@ -65,6 +69,22 @@ class Cache:
             self._values[key] = value, n_bytes
             self.held_bytes += n_bytes
             self.most_bytes = max(self.most_bytes, self.held_bytes)
+
+    def clear(self) -> None:
+        """Keep nothing."""
+        with self._lock:
+            self._values.clear()
+            self.held_bytes = 0
+
+
+_CACHES: WeakSet[Cache] = WeakSet()
+
+
+def empty(device: str) -> None:
+    """Keep nothing any more on a device, whose memory is needed."""
+    for cache in list(_CACHES):
+        if cache.device == device:
+            cache.clear()
 
 
 @dataclass(frozen=True)

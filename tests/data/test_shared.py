@@ -6,6 +6,7 @@ import copy
 import gc
 import pickle
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -37,7 +38,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
-from pipeline import Accelerated, ConfigError
+from pipeline import Accelerated, ConfigError, DataError
 from pipeline.data.shared import SharedRows, shared
 
 C = "estimator__logisticregression__C"
@@ -177,6 +178,16 @@ def test_another_process_reads_the_table_from_a_file_that_goes_with_it() -> None
     del here, rows
     gc.collect()
     assert not file.exists()
+    with pytest.raises(DataError, match="is gone, or on another machine; pass X there"):
+        pickle.loads(text)
+
+
+def test_the_room_on_a_device_is_a_part_of_its_memory(monkeypatch) -> None:
+    found = SimpleNamespace(devices=[SimpleNamespace(memory_bytes=4_000)])
+    monkeypatch.setattr("pipeline.data.shared.gpu.probe", lambda: found)
+    table = shared(FRAME).table
+    assert table.cache("cuda").room_bytes == 1_000 < table.cache("cpu").room_bytes
+    assert shared(FRAME, room_bytes=7).table.cache("cuda").room_bytes == 7
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 
-from pipeline.system.cache import Cache, Drawer
+from pipeline.system.cache import Cache, Drawer, empty
 
 
 def test_the_least_recently_used_goes_first() -> None:
@@ -36,6 +36,14 @@ def test_a_pickled_cache_is_empty_and_as_large() -> None:
     cache.put("a", "A", 4)
     other = pickle.loads(pickle.dumps(cache))
     assert (other.room_bytes, other.held_bytes, other.get("a")) == (4, 0, None)
+
+
+def test_a_device_is_emptied_when_its_memory_is_needed() -> None:
+    here, there = Cache(4), Cache(4, "cuda")
+    for cache in (here, there):
+        cache.put("a", "A", 3)
+    empty("cuda")
+    assert (here.get("a"), there.get("a"), there.held_bytes) == ("A", None, 0)
 
 
 def test_a_drawer_makes_once_and_knows_its_own() -> None:

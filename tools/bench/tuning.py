@@ -63,8 +63,8 @@ def _run(name: str, variant: str, X: pd.DataFrame, y: np.ndarray, seed: int) -> 
     scores = search.cv_results_["mean_test_score"]
     values: dict[str, float | None] = {f"score {i:02}": float(s) for i, s in enumerate(scores)}
     if rows is not X:
-        values["kept bytes"] = rows.table.cache.most_bytes
-        values["room bytes"] = rows.table.cache.room_bytes
+        values["kept bytes"] = rows.table.cache().most_bytes
+        values["room bytes"] = rows.table.cache().room_bytes
     return Report(run=run, values=values)
 
 
