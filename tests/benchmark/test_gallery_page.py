@@ -18,7 +18,7 @@ from pipeline.benchmark.report.gallery_page import build_gallery
 from pipeline.benchmark.report.html import Entry, gallery_page, overview
 from pipeline.benchmark.results import dumps
 from pipeline.benchmark.task import Job
-from pipeline.cli.benchmark import gallery
+from pipeline.cli import main
 from tests.benchmark import fixtures
 from tests.commands import ROOT
 
@@ -124,7 +124,7 @@ def test_what_has_not_changed_is_measured_again_only_if_asked(
     commands: list[list[str]] = []
     done = subprocess.CompletedProcess("", 0, stderr="")
     monkeypatch.setattr(subprocess, "run", lambda command, **_: commands.append(command) or done)
-    CliRunner().invoke(gallery, ["--again"] if again else [], catch_exceptions=False)
+    CliRunner().invoke(main.commands, ["gallery", *["--again"] * again], catch_exceptions=False)
     assert [("--if-changed" in command) for command in commands] == [not again]
 
 
