@@ -215,8 +215,8 @@ class HostModel(Model):
         """Fit; a one-column target stays one-dimensional."""
         if frames.is_partitioned(X):
             return incremental.fit_incrementally(self.native, X, y, **params)
-        if self.drawer is not None and grown.may_grow(self.native, params):
-            return grown.fit(self.native, frames.to_device(X, "cpu"), y, self.drawer)
+        if self.drawer is not None and grown.shares_trees(self.native, params):
+            return grown.fit_forest(self.native, frames.to_device(X, "cpu"), y, self.drawer)
         return super().fit(frames.to_device(X, "cpu"), y, **params)
 
     def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:

@@ -34,12 +34,12 @@ NODE_BYTES = 64
 """Bytes of a node of a tree beside its values."""
 
 
-def may_grow(forest: BaseEstimator, params: Params) -> bool:
+def shares_trees(forest: BaseEstimator, params: Params) -> bool:
     """Return whether the trees of a forest are those of a larger one, up to its own number.
 
-    >>> may_grow(RandomForestClassifier(random_state=0), {})
+    >>> shares_trees(RandomForestClassifier(random_state=0), {})
     True
-    >>> may_grow(RandomForestClassifier(), {})  # of no seed
+    >>> shares_trees(RandomForestClassifier(), {})  # of no seed
     False
     """
     if type(forest) not in FORESTS or params:
@@ -50,7 +50,7 @@ def may_grow(forest: BaseEstimator, params: Params) -> bool:
     return seeded and plain and not (forest.oob_score or forest.warm_start)
 
 
-def fit(forest: Estimator, X: Table, y: Target, drawer: Drawer) -> None:
+def fit_forest(forest: Estimator, X: Table, y: Target, drawer: Drawer) -> None:
     """Fit a forest; only the trees are grown that no other fit has grown."""
     own = {n: v for n, v in forest.get_params(deep=False).items() if n not in OF_A_RUN}
     key = identify([type(forest), own])

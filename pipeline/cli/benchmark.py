@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from pipeline.benchmark.prepare import prepare
-from pipeline.cli.options import shared
+from pipeline.cli.options import common_options
 from pipeline.errors import ConfigError
 
 
@@ -36,7 +36,7 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command()
-@shared
+@common_options
 @_measuring
 @click.option("--baseline", type=click.Path(path_type=Path), metavar="RESULTS.JSON",
               help="Set the results beside earlier ones.")  # fmt: skip
@@ -61,7 +61,7 @@ def compare(
 
 
 @click.command("report")
-@shared
+@common_options
 @_measuring
 @click.option("--from-results", is_flag=True, help="Only write the pages anew from results.json.")
 @click.option("--if-changed", is_flag=True,

@@ -23,7 +23,7 @@ import click
 from pipeline import __version__
 from pipeline.benchmark.prepare import choose_pipelines, prepare
 from pipeline.cli.benchmark import compare, gallery, report_
-from pipeline.cli.options import Names, check_named, count, on_cluster, shared
+from pipeline.cli.options import Names, check_named, common_options, count, on_cluster
 from pipeline.errors import ConfigError, OutputError
 from pipeline.optional import PYTHON, why_not_here
 from pipeline.system.threads import keep_freed_memory
@@ -52,7 +52,7 @@ def commands() -> None:
 
 
 @commands.command("run")
-@shared
+@common_options
 @on_cluster
 @click.option("--profile", is_flag=True, help="Keep a page of where the time goes.")
 @click.option(

@@ -13,7 +13,7 @@ from pipeline.errors import ConfigError
 from pipeline.optional import PYTHON
 
 
-def shared(function: Callable[..., Any]) -> Callable[..., Any]:
+def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that `run`, `compare` and `report` share."""
     options = (
         click.argument("task"),

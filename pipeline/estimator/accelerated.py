@@ -29,7 +29,7 @@ from pipeline.errors import ConfigError, DataError
 from pipeline.estimator import as_given, inputs
 from pipeline.estimator.as_given import was_training
 from pipeline.estimator.batches import learns_in_batches, refuse_sparse_batches
-from pipeline.estimator.callbacks import watch
+from pipeline.estimator.callbacks import tell_callbacks
 from pipeline.estimator.fitted import Answers, needs_fit, spec_has
 from pipeline.estimator.inputs import is_a, tags_of
 from pipeline.estimator.routing import (
@@ -41,7 +41,7 @@ from pipeline.estimator.routing import (
     route,
     router,
 )
-from pipeline.estimator.sharing import begin
+from pipeline.estimator.sharing import begin_fit
 from pipeline.optional import load
 from pipeline.planning.choose import choose_for
 from pipeline.planning.classify import rows_of, takes_sparse
@@ -313,7 +313,7 @@ class Accelerated(CallbackSupportMixin, Answers):
         X = as_given.materialize(X) if asked else X
         options = replace(self._lowering_options(), apart=isinstance(X, SharedRows))
         plan = lower(estimator, choice.name, options, rows=rows)
-        takes, X, sharing, keys = begin(X, y, plan, choice.name, rows)
+        takes, X, sharing, keys = begin_fit(X, y, plan, choice.name, rows)
         if params.get("eval_set"):
             sets = list(inputs.validate_eval_set(params["eval_set"], takes))
             params = {**params, "eval_set": sets}
@@ -331,7 +331,7 @@ class Accelerated(CallbackSupportMixin, Answers):
     ) -> _Learnt:
         """Let scikit-learn learn from the rows as they are."""
         X = as_given.materialize(X)
-        told = watch(self, self._callback_fit_ctx, X, y)
+        told = tell_callbacks(self, self._callback_fit_ctx, X, y)
         plan, made = as_given.learn(self, method, X, y, params, refused, told)
         takes = as_given.GivenInput(plan.to_sklearn())
         return _Learnt(Choice("cpu", f"as it is: {refused}"), plan, takes, X, y, made)
@@ -348,7 +348,7 @@ class Accelerated(CallbackSupportMixin, Answers):
 
     def _train(self, plan: Plan, X: Table, y: Target, method: str, params: Params) -> Any:
         """Call a method of a plan, where folds are drawn and trees are kept for it."""
-        told = watch(self, self._callback_fit_ctx, X, y)
+        told = tell_callbacks(self, self._callback_fit_ctx, X, y)
         work = partial(plan.fit, X, y, method, watch=told, **params)
         partitioned = frames.is_partitioned(X)
         leaves = (leaf for node in plan.nodes for _, leaf in node.leaves)

@@ -12,7 +12,7 @@ from pipeline.planning.plan import Step, Watch
 from pipeline.typing import Estimator, Table, Target
 
 
-def watch(model: Estimator, context: CallbackContext, X: Table, y: Target) -> Watch:
+def tell_callbacks(model: Estimator, context: CallbackContext, X: Table, y: Target) -> Watch:
     """Return what tells callbacks of each step that is fitted; see `Plan.fit`.
 
     Parameters

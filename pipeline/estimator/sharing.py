@@ -48,7 +48,7 @@ class Begun(NamedTuple):
     """By which `transform` finds what the steps have made of other rows."""
 
 
-def begin(X: Table, y: Target, plan: Plan, device: str, rows: Rows) -> Begun:
+def begin_fit(X: Table, y: Target, plan: Plan, device: str, rows: Rows) -> Begun:
     """Return where the fit of a plan begins: of shared rows, behind what other fits have made.
 
     Parameters

@@ -76,7 +76,7 @@ class XGBoostModel(Model):
 
     def _train(self, X: Table, y: np.ndarray, params: Params) -> None:
         fit = partial(super().fit, X, self._place_target(X, y), **params)
-        if self.drawer is None or not shared.may_grow(self.native, params):
+        if self.drawer is None or not shared.may_boost_on(self.native, params):
             fit()
         elif known := shared.grow(self.native, self.drawer, fit, y, params):
             self._take(known)

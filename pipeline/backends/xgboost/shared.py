@@ -130,7 +130,7 @@ def grow(
     return None
 
 
-def may_grow(estimator: XGBModel, params: Params) -> bool:
+def may_boost_on(estimator: XGBModel, params: Params) -> bool:
     """Return whether the trees of an estimator are the first ones of more."""
     given = {name for name, value in params.items() if value is not None}
     boosts = type(estimator) in (load("xgboost.XGBClassifier"), load("xgboost.XGBRegressor"))
