@@ -26,8 +26,8 @@ NEVER = {
     "unpack_archive",
 }
 """Names of functions that run text or unpack files where these say."""
-TO_ITS_CHILD = {"entry.py", "worker.py"}
-"""Of `pipeline/benchmark`: what a comparison hands to the processes that it starts, over a pipe."""
+TO_ITS_CHILD = {"benchmark/entry.py", "benchmark/worker.py", "data/shared.py"}
+"""What hands objects to the processes that it starts, over a pipe or in a folder of its own."""
 PICKLES = {"pickle", "joblib", "dill", "cloudpickle", "marshal", "shelve"}
 
 
@@ -58,7 +58,7 @@ def faults(file: Path) -> list[str]:
     for node in nodes(file):
         names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
         names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        ours = file.parent.name == "benchmark" and file.name in TO_ITS_CHILD
+        ours = f"{file.parent.name}/{file.name}" in TO_ITS_CHILD
         found += [n for n in names if n.partition(".")[0] in PICKLES and not ours]
     return found
 

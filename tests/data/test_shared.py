@@ -172,6 +172,7 @@ def test_another_process_reads_the_table_from_a_file_that_goes_with_it() -> None
     assert len(text) < 2000
     file = Path(rows.table.file)
     assert file.exists()
+    assert file.parent.stat().st_mode & 0o077 == 0, "nobody else opens it"
     here = pickle.loads(text)
     assert here.table is rows.table
     assert copy.deepcopy(rows).table is rows.table
