@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from sklearn.callback import CallbackContext
+from sklearn.callback import AutoPropagatedCallback, CallbackContext
 
 from pipeline.planning.plan import Step, Watch
 from pipeline.typing import Estimator, Table, Target
@@ -38,7 +38,10 @@ def tell_callbacks(model: Estimator, context: CallbackContext, X: Table, y: Targ
 
 def propagated(context: CallbackContext, estimator: Estimator) -> AbstractContextManager[Any]:
     """Return a context in which an estimator tells the callbacks what it does, if it can."""
-    if not hasattr(estimator, "set_callbacks"):
+    own = getattr(estimator, "_skl_callbacks", [])
+    # One that has callbacks that hear of all inside it is heard by them alone.
+    hears_itself = any(isinstance(each, AutoPropagatedCallback) for each in own)
+    if hears_itself or not hasattr(estimator, "set_callbacks"):
         return nullcontext()
     telling: AbstractContextManager[Any] = context.propagate_callback_context(estimator)
     return telling
