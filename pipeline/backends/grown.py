@@ -18,7 +18,7 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 
-from pipeline.backends.identity import identify
+from pipeline.backends.identity import identify_if_known
 from pipeline.system.cache import Drawer
 from pipeline.typing import Estimator, Params, Table, Target
 
@@ -53,15 +53,15 @@ def shares_trees(forest: BaseEstimator, params: Params) -> bool:
 def fit_forest(forest: Estimator, X: Table, y: Target, drawer: Drawer) -> None:
     """Fit a forest; only the trees are grown that no other fit has grown."""
     own = {n: v for n, v in forest.get_params(deep=False).items() if n not in OF_A_RUN}
-    key = identify([type(forest), own])
-    known, wanted = drawer.get(key), forest.n_estimators
+    key = identify_if_known([type(forest), own])
+    known, wanted = drawer.get(key) if key else None, forest.n_estimators
     if known is None:
         forest.fit(X, y)
     else:
         _take(forest, known)
         if len(known.estimators_) < wanted:
             forest.set_params(warm_start=True).fit(X, y).set_params(warm_start=False)
-    if known is None or len(known.estimators_) < wanted:
+    if key and (known is None or len(known.estimators_) < wanted):
         drawer.put(key, copy(forest), _nbytes(forest))
 
 

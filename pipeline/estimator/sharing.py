@@ -78,7 +78,7 @@ class _Sharing:
 
     def __init__(self, rows: SharedRows, plan: Plan, y: Target, where: str) -> None:
         self.rows, self.plan = rows, plan
-        first = type(plan.steps[0].worker.estimator)
+        first = type(plan.steps[0].worker.estimator).__name__
         self.keys = [identify([rows.key, hash_rows(y), where, first])]
         for step, _ in pairwise(plan.steps):
             try:

@@ -180,6 +180,30 @@ def test_what_may_differ_has_none(estimator, why: str) -> None:
         identify(estimator, "svd", n_rows=1000)
 
 
+def test_a_class_of_ones_own_may_be_called_like_one_of_scikit_learn() -> None:
+    class Ridge(Own):
+        def __init__(self, random_state: int | None = None) -> None:
+            self.random_state = random_state
+
+    with pytest.raises(NotShared, match=r"random_state=None is no seed"):
+        identify(Ridge(), "ridge")
+    assert identify(Ridge(0)) != identify(Ridge(1))
+
+
+def test_a_function_that_reads_what_is_not_there_yet_has_none() -> None:
+    def make(there: bool):
+        def call(X):
+            return X * later
+
+        if there:
+            later = 2
+        return call
+
+    with pytest.raises(NotShared, match=r"call: [Cc]ell is empty"):
+        identify(FunctionTransformer(make(False)))
+    assert identify(FunctionTransformer(make(True)))
+
+
 def test_values_are_told_apart_by_type_and_place() -> None:
     values = [
         None, 0, 0.0, -0.0, False, "0", b"0", np.float32(0), (0,), [0], {0}, {0: 0}, [[0], 0],

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import (
@@ -371,6 +371,43 @@ def test_a_model_of_shared_rows_is_saved_and_answers_for_others(tmp_path) -> Non
     model.certify(shared(X)[400:]).require()
     pipeline.save(model, tmp_path / "model")
     assert np.array_equal(pipeline.load(tmp_path / "model", "cpu").predict_proba(X), expected)
+
+
+@pytest.mark.parametrize("name", ["forest", "XGBoost"])
+def test_what_cannot_be_told_apart_is_grown_and_made_again(name: str, monkeypatch) -> None:
+    for module in ("grown", "xgboost.shared"):
+        monkeypatch.setattr(f"pipeline.backends.{module}.identify_if_known", lambda value: None)
+    grown, rows = count_trees(monkeypatch), shared(X)
+    for number in (4, 3):
+        last = clone(MORE_TREES[name]).set_params(n_estimators=number)
+        model = Accelerated(make_pipeline(encoded(), last), device="cpu").fit(rows, Y)
+    assert grown == [4, 3]
+    again = clone(model).fit(X, Y)
+    assert np.array_equal(model.predict_proba(rows), again.predict_proba(X))
+
+
+class Noise(TransformerMixin, BaseEstimator):
+    """A transformer of a user's own that draws numbers and has no seed."""
+
+    def fit(self, X, y=None):
+        self.noise_ = np.random.default_rng(0).normal()
+        return self
+
+    def transform(self, X):
+        return np.asarray(X, dtype="float64") + self.noise_
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_code_of_ones_own_that_may_differ_runs_unshared(alone: bool, calls) -> None:
+    program = Noise() if alone else make_pipeline(Noise(), Ridge())
+    rows = shared(X[["b", "i"]])
+    for _ in range(2):
+        model = Accelerated(program, device="cpu").fit(rows, Y)
+    ask = "transform" if alone else "predict"
+    plain = getattr(clone(program).fit(X[["b", "i"]], Y), ask)(X[["b", "i"]])
+    assert np.allclose(getattr(model, ask)(rows), plain)
+    assert sum(n for (_, call), n in calls.items() if call.startswith("fit")) >= 2 * (2 - alone)
+    assert alone or "noise: Noise.fit reads 'default_rng'" in repr(model.plan_)
 
 
 def test_an_error_is_that_of_the_rows() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pipeline.backends.identity import identify
+from pipeline.backends.identity import identify_if_known
 from pipeline.backends.xgboost.checkpoints import RANDOM, hash_rows
 from pipeline.data import frames
 from pipeline.optional import load
@@ -60,13 +60,13 @@ def matrices(estimator: XGBModel, drawer: Drawer | None, params: Params) -> Iter
     params : dict
         Those of `fit`.
     """
-    if drawer is None:
+    settings = identify_if_known(["matrix", *(getattr(estimator, name) for name in OF_A_MATRIX)])
+    if drawer is None or settings is None:
         yield
         return
     own = estimator._create_dmatrix
     of_rows = {name: _array(params[name]) for name in OF_ROWS if params.get(name) is not None}
-    settings = [getattr(estimator, name) for name in OF_A_MATRIX]
-    key = identify(["matrix", settings, list(of_rows)]), hash_rows(*of_rows.values())
+    key = settings, tuple(of_rows), hash_rows(*of_rows.values())
 
     def create(ref: Any, *, data: Table, **given: Any) -> Any:
         make = partial(own, ref, data=data, **given)
@@ -111,7 +111,10 @@ def grow(
     own = {n: v for n, v in estimator.get_params().items() if n not in OF_A_RUN}
     weights = params.get("sample_weight")
     weighed = None if weights is None else _array(weights)
-    key = identify(["trees", type(estimator), own]), hash_rows(y, weighed)
+    key = identify_if_known(["trees", type(estimator), own]), hash_rows(y, weighed)
+    if key[0] is None:
+        fit()
+        return None
     known: Grown | None = drawer.get(key)
     wanted = estimator.get_num_boosting_rounds()
     if known is not None and known.rounds >= wanted:
