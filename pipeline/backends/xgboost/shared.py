@@ -60,13 +60,13 @@ def matrices(estimator: XGBModel, drawer: Drawer | None, params: Params) -> Iter
     params : dict
         Those of `fit`.
     """
-    settings = identify_if_known(["matrix", *(getattr(estimator, name) for name in OF_A_MATRIX)])
+    settings = drawer and identify_if_known([getattr(estimator, name) for name in OF_A_MATRIX])
     if drawer is None or settings is None:
         yield
         return
     own = estimator._create_dmatrix
     of_rows = {name: _array(params[name]) for name in OF_ROWS if params.get(name) is not None}
-    key = settings, tuple(of_rows), hash_rows(*of_rows.values())
+    key = "matrix", settings, tuple(of_rows), hash_rows(*of_rows.values())
 
     def create(ref: Any, *, data: Table, **given: Any) -> Any:
         make = partial(own, ref, data=data, **given)
