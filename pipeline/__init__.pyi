@@ -25,6 +25,7 @@ from pipeline.preprocessing.transformers.calendar import CalendarFeatures as Cal
 from pipeline.serving.load import load as load
 from pipeline.serving.predict import predict_file as predict_file
 from pipeline.serving.save import save as save
+from pipeline.tuning.search import Search as Search
 
 __version__: str
 __all__: list[str]

@@ -134,12 +134,13 @@ def test_what_builds_the_project_is_locked() -> None:
         assert wanted.specifier.contains(locked[wanted.name])
 
 
-def test_the_extras_exclude_each_other_and_the_tests_run_on_the_cluster_of_its_own() -> None:
+def test_the_extras_exclude_each_other_and_the_tests_run_on_what_the_others_bring() -> None:
     (conflict,) = PROJECT["tool"]["uv"]["conflicts"]
     extras = PROJECT["project"]["optional-dependencies"]
     assert {entry["extra"] for entry in conflict} == set(EXTRAS)
-    assert set(extras) == {*EXTRAS, "cluster"}
-    assert set() < set(extras["cluster"]) <= set(PROJECT["dependency-groups"]["dev"])
+    assert set(extras) == {*EXTRAS, "cluster", "tune"}
+    for extra in ("cluster", "tune"):
+        assert set() < set(extras[extra]) <= set(PROJECT["dependency-groups"]["dev"])
 
 
 def test_every_file_of_the_library_is_packaged() -> None:

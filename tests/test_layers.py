@@ -12,8 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LINE = (
-    "cli → benchmark → serving → estimator → planning → backends → preprocessing → data → "
-    "distributed → system → {records, optional, trace, typing} → {errors, notebook}"
+    "cli → benchmark → serving → tuning → estimator → planning → backends → preprocessing → "
+    "data → distributed → system → {records, optional, trace, typing} → {errors, notebook}"
 )
 PACKAGES = [set(part.strip(" {}").split(", ")) for part in LINE.split("→")]
 """From the left to the right; what is in braces stands side by side."""

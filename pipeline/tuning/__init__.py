@@ -1,0 +1,1 @@
+"""`Search`: candidates drawn by Optuna, judged fold by fold, stopped early, resumed, on workers."""
