@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -19,21 +18,18 @@ from sklearn.utils.validation import _check_method_params, indexable
 from pipeline.data.shared import SharedRows, shared
 from pipeline.errors import DataError
 from pipeline.estimator.accelerated import Accelerated
-from pipeline.optional import load
-from pipeline.trace import ExecutionLog
-from pipeline.tuning.evaluate import Evaluation, Judged, Task
+from pipeline.tuning.evaluate import Evaluation
+from pipeline.tuning.race import Race
 from pipeline.tuning.racing import pruner_of
-from pipeline.tuning.results import COMPLETE, FAILED, PRUNED, Outcome, tabulate
-from pipeline.tuning.slots import Slots, open_slots
+from pipeline.tuning.results import COMPLETE, tabulate
+from pipeline.tuning.slots import open_slots
 from pipeline.tuning.space import Space
-from pipeline.tuning.study import ask, open_study, unfinished
+from pipeline.tuning.study import open_study
 from pipeline.typing import Estimator, Table, Target
 
 if TYPE_CHECKING:
     from optuna.pruners import BasePruner
     from optuna.samplers import BaseSampler
-    from optuna.study import Study
-    from optuna.trial import Trial
 
 
 class Search(BaseSearchCV):
@@ -170,7 +166,7 @@ class Search(BaseSearchCV):
             if self.sampler is not None:
                 s.sampler = self.sampler
             self.study_ = s
-            race = _Race(s, space, slots, evaluation, self, seed)
+            race = Race(s, space, slots, evaluation, self, seed)
             race.run()
         self._take(race)
         if self.refit:
@@ -188,7 +184,7 @@ class Search(BaseSearchCV):
         """Return what makes this search another one than others."""
         return space.describe()
 
-    def _take(self, race: _Race) -> None:
+    def _take(self, race: Race) -> None:
         ended = [each for each in race.outcomes.values() if each.state != "running"]
         complete = [each for each in ended if each.state == COMPLETE]
         if not complete:
@@ -211,86 +207,3 @@ class Search(BaseSearchCV):
         self.refit_time_ = time.perf_counter() - start
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
-
-
-class _Running(NamedTuple):
-    trial: Trial
-    outcome: Outcome
-
-
-class _Race:
-    """The trials of one search, from the first to the last."""
-
-    def __init__(
-        self,
-        study: Study,
-        space: Space,
-        slots: Slots,
-        evaluation: Evaluation,
-        search: Search,
-        seed: int,
-    ) -> None:
-        self.study, self.space, self.slots, self.evaluation = study, space, slots, evaluation
-        self.search = search
-        self.outcomes: dict[int, Outcome] = {}
-        self.running: dict[int, _Running] = {}
-        self.log = ExecutionLog()
-        self.ask = partial(ask, study, space, seed if search.sampler is None else None)
-        self.ends = None if search.timeout is None else time.monotonic() + search.timeout
-
-    @property
-    def late(self) -> bool:
-        """Whether the time is over."""
-        return self.ends is not None and time.monotonic() >= self.ends
-
-    def run(self) -> None:
-        """Draw and judge candidates until there are enough, or the time is over."""
-        if not self.study.get_trials(deepcopy=False):
-            self._enqueue_own()
-        for trial in unfinished(self.study):
-            self._begin(trial, self.space.draw(trial))
-        while not self.late:
-            while self.slots.free and len(self.outcomes) < self.search.trials:
-                self._begin(*self.ask())
-            if not self.running:
-                break
-            left = None if self.ends is None else self.ends - time.monotonic()
-            for task, judged in self.slots.wait(left):
-                self._take(task, judged)
-
-    def _enqueue_own(self) -> None:
-        """Let the first candidate be the estimator as it is, if it is in the space."""
-        own = self.space.place(self.search.estimator.get_params())
-        if own is not None:
-            self.study.enqueue_trial(own)
-
-    def _begin(self, trial: Trial, params: dict[str, Any]) -> None:
-        outcome = Outcome(trial.number, params)
-        self.outcomes[trial.number] = outcome
-        self.running[trial.number] = _Running(trial, outcome)
-        self.slots.submit(Task(trial.number, params, 0))
-
-    def _take(self, task: Task, judged: Judged) -> None:
-        """Take in what has come of a task, and go on with its trial, or end it."""
-        trial, outcome = self.running[task.trial]
-        self.log.events.extend(judged.events)
-        outcome.folds[task.fold] = judged
-        if judged.error or np.isnan(judged.score):
-            self._end(trial, outcome, FAILED, judged.error or "its score is nan")
-            return
-        trial.report(judged.score, task.fold + 1)
-        if len(outcome.folds) == len(self.evaluation.folds):
-            self._end(trial, outcome, COMPLETE)
-        elif trial.should_prune():
-            self._end(trial, outcome, PRUNED, f"stopped after fold {task.fold + 1}")
-        elif not self.late:
-            self.slots.submit(task._replace(fold=task.fold + 1))
-
-    def _end(self, trial: Trial, outcome: Outcome, state: str, reason: str = "") -> None:
-        outcome.state, outcome.reason = state, reason
-        if reason:
-            trial.set_user_attr("reason", reason)
-        states = load("optuna.trial.TrialState")
-        told = {COMPLETE: states.COMPLETE, PRUNED: states.PRUNED, FAILED: states.FAIL}[state]
-        self.study.tell(trial, outcome.score if state == COMPLETE else None, state=told)
-        del self.running[trial.number]
