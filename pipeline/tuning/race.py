@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from pipeline.optional import load
 from pipeline.trace import ExecutionLog
-from pipeline.tuning.evaluate import Evaluation, Judged, Task
+from pipeline.tuning.evaluate import Judged, Task
 from pipeline.tuning.results import COMPLETE, FAILED, PRUNED, Outcome
 from pipeline.tuning.slots import Slots
 from pipeline.tuning.space import Space
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import Trial
 
-    from pipeline.tuning.search import Search
-
 
 class _Running(NamedTuple):
     trial: Trial
@@ -29,24 +28,45 @@ class _Running(NamedTuple):
 
 
 class Race:
-    """The trials of one search, from the first to the last."""
+    """The trials of one search, from the first to the last.
+
+    Parameters
+    ----------
+    study : optuna.study.Study
+    space : Space
+    slots : Slots
+        Where its tasks run.
+    n_splits : int
+        Folds of a trial.
+    trials : int
+        How many there are in the end.
+    timeout : float, optional
+        Seconds after which no further task is begun.
+    seed : int, optional
+        Of what is drawn; None where the study has a sampler of the user's.
+    own : mapping
+        The parameters of the estimator as it is.
+    """
 
     def __init__(
         self,
         study: Study,
         space: Space,
         slots: Slots,
-        evaluation: Evaluation,
-        search: Search,
-        seed: int,
+        n_splits: int,
+        *,
+        trials: int,
+        timeout: float | None,
+        seed: int | None,
+        own: Mapping[str, Any],
     ) -> None:
-        self.study, self.space, self.slots, self.evaluation = study, space, slots, evaluation
-        self.search = search
+        self.study, self.space, self.slots, self.n_splits = study, space, slots, n_splits
+        self.trials, self.own = trials, own
         self.outcomes: dict[int, Outcome] = {}
         self.running: dict[int, _Running] = {}
         self.log = ExecutionLog()
-        self.ask = partial(ask, study, space, seed if search.sampler is None else None)
-        self.ends = None if search.timeout is None else time.monotonic() + search.timeout
+        self.ask = partial(ask, study, space, seed)
+        self.ends = None if timeout is None else time.monotonic() + timeout
 
     @property
     def late(self) -> bool:
@@ -60,7 +80,7 @@ class Race:
         for trial in unfinished(self.study):
             self._begin(trial, self.space.draw(trial))
         while not self.late:
-            while self.slots.free and len(self.outcomes) < self.search.trials:
+            while self.slots.free and len(self.outcomes) < self.trials:
                 self._begin(*self.ask())
             if not self.running:
                 break
@@ -70,7 +90,7 @@ class Race:
 
     def _enqueue_own(self) -> None:
         """Let the first candidate be the estimator as it is, if it is in the space."""
-        own = self.space.place(self.search.estimator.get_params())
+        own = self.space.place(self.own)
         if own is not None:
             self.study.enqueue_trial(own)
 
@@ -89,7 +109,7 @@ class Race:
             self._end(trial, outcome, FAILED, judged.error or "its score is nan")
             return
         trial.report(judged.score, task.fold + 1)
-        if len(outcome.folds) == len(self.evaluation.folds):
+        if len(outcome.folds) == self.n_splits:
             self._end(trial, outcome, COMPLETE)
         elif trial.should_prune():
             self._end(trial, outcome, PRUNED, f"stopped after fold {task.fold + 1}")

@@ -166,7 +166,10 @@ class Search(BaseSearchCV):
             if self.sampler is not None:
                 s.sampler = self.sampler
             self.study_ = s
-            race = Race(s, space, slots, evaluation, self, seed)
+            race = Race(
+                s, space, slots, len(folds), trials=self.trials, timeout=self.timeout,
+                seed=seed if self.sampler is None else None, own=self.estimator.get_params(),
+            )  # fmt: skip
             race.run()
         self._take(race)
         if self.refit:
