@@ -12,6 +12,7 @@ import numpy as np
 from pipeline.optional import load
 from pipeline.trace import ExecutionLog
 from pipeline.tuning.evaluate import Judged, Task
+from pipeline.tuning.racing import reason_to_stop
 from pipeline.tuning.results import COMPLETE, FAILED, PRUNED, Outcome
 from pipeline.tuning.slots import Slots
 from pipeline.tuning.space import Space
@@ -111,8 +112,8 @@ class Race:
         trial.report(judged.score, task.fold + 1)
         if len(outcome.folds) == self.n_splits:
             self._end(trial, outcome, COMPLETE)
-        elif trial.should_prune():
-            self._end(trial, outcome, PRUNED, f"stopped after fold {task.fold + 1}")
+        elif why := reason_to_stop(self.study, trial):
+            self._end(trial, outcome, PRUNED, why)
         elif not self.late:
             self.slots.submit(task._replace(fold=task.fold + 1))
 
