@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from numbers import Number
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
+from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
+from pipeline.errors import ConfigError
 from pipeline.trace import Event
 from pipeline.typing import Estimator, Params, Table, Target
 
@@ -43,6 +46,15 @@ class Judged(NamedTuple):
     """Where it ran, on a cluster."""
 
 
+Watch = Callable[[Task, Estimator], AbstractContextManager[Any]]
+"""Returns a context in which the fit of a task tells what it does."""
+
+
+def unwatched(task: Task, model: Estimator) -> AbstractContextManager[Any]:
+    """Return a context in which nothing is told."""
+    return nullcontext()
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """What all tasks of a search have in common; sent to each worker once.
@@ -65,6 +77,8 @@ class Evaluation:
         Of the choice of these rows.
     raises : bool
         Whether an error of a fit ends the search.
+    watch : callable
+        Tells callbacks of the fits in this process; another one has `unwatched`.
     """
 
     estimator: Estimator
@@ -77,34 +91,57 @@ class Evaluation:
     validation_fraction: float = 0.1
     seed: int = 0
     raises: bool = False
+    watch: Watch = unwatched
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave what tells callbacks here."""
+        return {**vars(self), "watch": unwatched}
 
     def run(self, task: Task) -> Judged:
-        """Fit and judge one candidate on one fold."""
+        """Fit and judge one candidate on one fold.
+
+        Raises
+        ------
+        ConfigError
+            The scorer returns something else than a number.
+        """
         train, test = self.folds[task.fold]
         start = time.perf_counter()
         try:
             model = clone(self.estimator).set_params(**clone(dict(task.params), safe=False))
-            self.fit(model, train)
+            with self.watch(task, model):
+                self.fit(model, train)
             fitted = time.perf_counter()
-            score = float(self._score(model, test))
+            score = self._score(model, train, test)
         except Exception as error:
             if self.raises:
                 raise
             said = "".join(traceback.format_exception_only(error)).strip()
             return Judged(np.nan, time.perf_counter() - start, error=said)
         seconds = fitted - start, time.perf_counter() - fitted
+        if not isinstance(score, Number):
+            raise ConfigError(
+                f"scoring={self.scorer} returned a {type(score).__name__}; one number is needed"
+            )
         log = getattr(model, "execution_log_", None)
-        return Judged(score, *seconds, events=tuple(log.entries) if log else ())
+        return Judged(float(score), *seconds, events=tuple(log.entries) if log else ())
 
-    def fit(self, model: Estimator, train: np.ndarray) -> None:
-        """Fit an estimator on some rows."""
-        params = _check_method_params(self.X, params=self.fit_params, indices=train)
-        model.fit(self._at(self.X, train), self._at(self.y, train), **params)
+    def fit(self, model: Estimator, positions: np.ndarray | None = None) -> None:
+        """Fit an estimator on some rows, by default all."""
+        X, y, params = self.cut(positions)
+        model.fit(X, **params) if y is None else model.fit(X, y, **params)
 
-    def _score(self, model: Estimator, test: np.ndarray) -> float:
+    def cut(self, positions: np.ndarray | None = None) -> tuple[Table, Target, Params]:
+        """Return what an estimator is fitted on: some rows, by default all."""
+        if positions is None:
+            return self.X, self.y, self.fit_params
+        X, y = _safe_split(self.estimator, self.X, self.y, positions)
+        return X, y, _check_method_params(self.X, params=self.fit_params, indices=positions)
+
+    def _score(self, model: Estimator, train: np.ndarray, test: np.ndarray) -> float:
         params = _check_method_params(self.X, params=self.score_params, indices=test)
-        return self.scorer(model, self._at(self.X, test), self._at(self.y, test), **params)
-
-    @staticmethod
-    def _at(rows: Any, positions: np.ndarray) -> Any:
-        return None if rows is None else _safe_indexing(rows, positions)
+        X, y = _safe_split(self.estimator, self.X, self.y, test, train)
+        score: Any = (
+            self.scorer(model, X, **params) if y is None else self.scorer(model, X, y, **params)
+        )
+        return score.item() if hasattr(score, "item") else score

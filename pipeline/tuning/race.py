@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 from pipeline.optional import load
 from pipeline.trace import ExecutionLog
 from pipeline.tuning.evaluate import Judged, Task
+from pipeline.tuning.interrupts import Interrupts
 from pipeline.tuning.racing import reason_to_stop
 from pipeline.tuning.results import COMPLETE, FAILED, PRUNED, Outcome
 from pipeline.tuning.slots import Slots
@@ -28,6 +29,15 @@ class _Running(NamedTuple):
     outcome: Outcome
 
 
+class Listener(NamedTuple):
+    """What is told of what happens."""
+
+    judged: Callable[[Task], None]
+    """Of a fold that was judged."""
+    ended: Callable[[Outcome], None]
+    """Of a trial that has ended."""
+
+
 class Race:
     """The trials of one search, from the first to the last.
 
@@ -39,6 +49,7 @@ class Race:
         Where its tasks run.
     n_splits : int
         Folds of a trial.
+    listener : Listener
     trials : int
         How many there are in the end.
     timeout : float, optional
@@ -47,6 +58,14 @@ class Race:
         Of what is drawn; None where the study has a sampler of the user's.
     own : mapping
         The parameters of the estimator as it is.
+
+    Attributes
+    ----------
+    outcomes : dict of int to Outcome
+        What is known of each trial, by its number.
+    log : ExecutionLog
+        What ran where.
+    interrupts : Interrupts
     """
 
     def __init__(
@@ -55,6 +74,7 @@ class Race:
         space: Space,
         slots: Slots,
         n_splits: int,
+        listener: Listener,
         *,
         trials: int,
         timeout: float | None,
@@ -62,32 +82,34 @@ class Race:
         own: Mapping[str, Any],
     ) -> None:
         self.study, self.space, self.slots, self.n_splits = study, space, slots, n_splits
-        self.trials, self.own = trials, own
+        self.listener, self.trials, self.own = listener, trials, own
         self.outcomes: dict[int, Outcome] = {}
         self.running: dict[int, _Running] = {}
-        self.log = ExecutionLog()
+        self.log, self.interrupts = ExecutionLog(), Interrupts()
         self.ask = partial(ask, study, space, seed)
         self.ends = None if timeout is None else time.monotonic() + timeout
 
     @property
-    def late(self) -> bool:
-        """Whether the time is over."""
-        return self.ends is not None and time.monotonic() >= self.ends
+    def over(self) -> bool:
+        """Whether no further task may begin: the time is over, or Ctrl-C was pressed."""
+        late = self.ends is not None and time.monotonic() >= self.ends
+        return late or self.interrupts.pressed
 
     def run(self) -> None:
-        """Draw and judge candidates until there are enough, or the time is over."""
-        if not self.study.get_trials(deepcopy=False):
-            self._enqueue_own()
-        for trial in unfinished(self.study):
-            self._begin(trial, self.space.draw(trial))
-        while not self.late:
-            while self.slots.free and len(self.outcomes) < self.trials:
-                self._begin(*self.ask())
-            if not self.running:
-                break
-            left = None if self.ends is None else self.ends - time.monotonic()
-            for task, judged in self.slots.wait(left):
-                self._take(task, judged)
+        """Draw and judge candidates until there are enough, or no more may begin."""
+        with self.interrupts.held():
+            if not self.study.get_trials(deepcopy=False):
+                self._enqueue_own()
+            for trial in unfinished(self.study):
+                self._begin(trial, self.space.draw(trial))
+            while not self.over:
+                while self.slots.free and len(self.outcomes) < self.trials:
+                    self._begin(*self.ask())
+                if not self.running:
+                    break
+                left = None if self.ends is None else self.ends - time.monotonic()
+                for task, judged in self.interrupts.allowed(partial(self.slots.wait, left)):
+                    self._take(task, judged)
 
     def _enqueue_own(self) -> None:
         """Let the first candidate be the estimator as it is, if it is in the space."""
@@ -104,6 +126,7 @@ class Race:
     def _take(self, task: Task, judged: Judged) -> None:
         """Take in what has come of a task, and go on with its trial, or end it."""
         trial, outcome = self.running[task.trial]
+        self.listener.judged(task)
         self.log.events.extend(judged.events)
         outcome.folds[task.fold] = judged
         if judged.error or np.isnan(judged.score):
@@ -114,7 +137,7 @@ class Race:
             self._end(trial, outcome, COMPLETE)
         elif why := reason_to_stop(self.study, trial):
             self._end(trial, outcome, PRUNED, why)
-        elif not self.late:
+        elif not self.over:
             self.slots.submit(task._replace(fold=task.fold + 1))
 
     def _end(self, trial: Trial, outcome: Outcome, state: str, reason: str = "") -> None:
@@ -125,3 +148,4 @@ class Race:
         told = {COMPLETE: states.COMPLETE, PRUNED: states.PRUNED, FAILED: states.FAIL}[state]
         self.study.tell(trial, outcome.score if state == COMPLETE else None, state=told)
         del self.running[trial.number]
+        self.listener.ended(outcome)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from pipeline.tuning.evaluate import Judged
 
-COMPLETE, PRUNED, FAILED = "complete", "pruned", "failed"
+RUNNING, COMPLETE, PRUNED, FAILED = "running", "complete", "pruned", "failed"
 
 
 @dataclass
@@ -31,7 +32,7 @@ class Outcome:
     number: int
     params: Mapping[str, Any]
     folds: dict[int, Judged] = field(default_factory=dict)
-    state: str = "running"
+    state: str = RUNNING
     reason: str = ""
 
     @property
@@ -54,20 +55,32 @@ def tabulate(
     n_splits : int
     format_results : callable
         scikit-learn's own.
+
+    Returns
+    -------
+    dict of str to numpy.ndarray
+        Times are means over the folds that ran; scores are nan of trials that are not complete.
     """
     none = Judged(np.nan, np.nan, np.nan)
+    judged = [[each.folds.get(fold, none) for fold in range(n_splits)] for each in outcomes]
     out = [
-        {
-            "test_scores": (judged := outcome.folds.get(fold, none)).score,
-            "fit_time": judged.fit_time,
-            "score_time": judged.score_time,
-        }
-        for outcome in outcomes
-        for fold in range(n_splits)
+        {"test_scores": one.score, "fit_time": one.fit_time, "score_time": one.score_time}
+        for folds in judged
+        for one in folds
     ]
     more = {
         "state": [outcome.state for outcome in outcomes],
         "reason": [outcome.reason for outcome in outcomes],
         "trial": [outcome.number for outcome in outcomes],
     }
-    return format_results([dict(each.params) for each in outcomes], n_splits, out, more)
+    with warnings.catch_warnings():
+        # Those of trials that were stopped.
+        warnings.filterwarnings("ignore", "One or more of the test scores", UserWarning)
+        warnings.filterwarnings("ignore", "invalid value", RuntimeWarning)
+        results = format_results([dict(each.params) for each in outcomes], n_splits, out, more)
+        warnings.filterwarnings("ignore", "Mean of empty slice|Degrees of freedom", RuntimeWarning)
+        for name in ("fit_time", "score_time"):
+            times = np.array([[getattr(one, name) for one in folds] for folds in judged])
+            results[f"mean_{name}"] = np.nanmean(times, axis=1)
+            results[f"std_{name}"] = np.nanstd(times, axis=1)
+    return results

@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import replace
+from numbers import Integral, Real
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.callback import CallbackContext, with_callbacks
+from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import check_cv
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.utils import check_random_state
+from sklearn.utils import Bunch, check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, InvalidParameterError, StrOptions
 from sklearn.utils.validation import _check_method_params, indexable
 
-from pipeline.data.shared import SharedRows, shared
-from pipeline.errors import DataError
+from pipeline.data.shared import shared
+from pipeline.errors import ConfigError, DataError, in_words_of
 from pipeline.estimator.accelerated import Accelerated
+from pipeline.estimator.callbacks import propagated
+from pipeline.tuning.callbacks import FitsTold
 from pipeline.tuning.evaluate import Evaluation
-from pipeline.tuning.race import Race
+from pipeline.tuning.progress import telling
+from pipeline.tuning.race import Listener, Race
 from pipeline.tuning.racing import pruner_of
-from pipeline.tuning.results import COMPLETE, tabulate
+from pipeline.tuning.results import COMPLETE, FAILED, RUNNING, Outcome, tabulate
 from pipeline.tuning.slots import open_slots
 from pipeline.tuning.space import Space
 from pipeline.tuning.study import open_study
@@ -30,6 +41,14 @@ from pipeline.typing import Estimator, Table, Target
 if TYPE_CHECKING:
     from optuna.pruners import BasePruner
     from optuna.samplers import BaseSampler
+
+WAYS_OUT = {
+    "error_score": "a trial that fails has no score: pass nan, or 'raise' to end the search there",
+    "refit": "pass True, or False and fit the estimator with best_params_ yourself",
+    "timeout": "pass seconds, or None for no limit",
+    "validation_fraction": "it is a share of the training rows, as 0.1",
+}
+"""Of a parameter that cannot be used, beyond what scikit-learn says."""
 
 
 class Search(BaseSearchCV):
@@ -90,6 +109,25 @@ class Search(BaseSearchCV):
 
     return_train_score = False
 
+    _parameter_constraints = {
+        "estimator": [HasMethods(["fit"])],
+        "space": "no_validation",
+        "trials": [Interval(Integral, 1, None, closed="left")],
+        "timeout": [Interval(Real, 0, None, closed="neither"), None],
+        "cv": ["cv_object"],
+        "scoring": "no_validation",
+        "prune": "no_validation",
+        "refit": ["boolean"],
+        "storage": [str, PathLike, None],
+        "sampler": [HasMethods(["sample_relative", "sample_independent"]), None],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "trial_timeout": [Interval(Real, 0, None, closed="neither"), None],
+        "trials_per_worker": [Interval(Integral, 1, None, closed="left")],
+        "error_score": [StrOptions({"raise"}), np.nan],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
     def __init__(
         self,
         estimator: Estimator,
@@ -127,16 +165,19 @@ class Search(BaseSearchCV):
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_callbacks
     def fit(self, X: Table, y: Target = None, **params: Any) -> Search:
         """Search, then fit the best candidate on all rows.
+
+        Ctrl-C ends the search with what was found, and a second one the last fit.
 
         Parameters
         ----------
         X : table or SharedRows, shape (n_rows, n_columns)
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_rows,) or (n_rows, n_targets), optional
         **params
             As `GridSearchCV.fit` takes them: for `fit` of the estimator, for the scorer and, as
-            ``groups``, for the splitter.
+            ``groups``, for the splitter. What is as long as X is cut with it.
 
         Raises
         ------
@@ -147,66 +188,157 @@ class Search(BaseSearchCV):
         OutputLocked
             Another search is writing to the storage.
         """
-        scorer, _ = self._get_scorers()
+        self._check_parameters()
+        self._forget()
+        self.scorer_, self.multimetric_ = self._scorer(), False
         X, y = indexable(self._shared(X), y)
-        routed = self._get_routed_params_for_fit(_check_method_params(X, params=params))
-        splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        folds = list(splitter.split(X, y, **routed.splitter.split))
-        self.n_splits_ = len(folds)
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        evaluation = Evaluation(
-            clone(self.estimator), X, y, folds, scorer, routed.estimator.fit, routed.scorer.score,
-            self.validation_fraction, seed, raises=self.error_score == "raise",
-        )  # fmt: skip
-        space = Space.of(self.space, self.estimator)
-        with (
-            open_study(self.storage, self._identity(evaluation, space), pruner_of(self.prune)) as s,
-            open_slots(evaluation, self.trials_per_worker) as slots,
-        ):
-            if self.sampler is not None:
-                s.sampler = self.sampler
-            self.study_ = s
-            race = Race(
-                s, space, slots, len(folds), trials=self.trials, timeout=self.timeout,
-                seed=seed if self.sampler is None else None, own=self.estimator.get_params(),
-            )  # fmt: skip
-            race.run()
+        params = _check_method_params(X, params=params)
+        routed = self._get_routed_params_for_fit(params)
+        context = self._init_callback_context(max_subtasks=1 + self.refit)
+        weights = params.get("sample_weight")
+        told = {"estimator": self, "X": X, "y": y}
+        told["metadata"] = None if weights is None else {"sample_weight": weights}
+        context.call_on_fit_task_begin(**told)
+        evaluation = self._evaluation(X, y, routed)
+        race = self._run(evaluation, context)
         self._take(race)
         if self.refit:
-            self._refit(X, y, routed.estimator.fit)
-        self.scorer_, self.multimetric_ = scorer, False
+            self._refit(evaluation, context.subcontext(task_name="refit-with-best-params"), told)
+        context.call_on_fit_task_end(**told)
         return self
+
+    def _check_parameters(self) -> None:
+        try:
+            self._validate_params()
+        except InvalidParameterError as error:
+            name = str(error).split("'")[1]
+            way_out = WAYS_OUT.get(name, str(error))
+            raise in_words_of(error, ConfigError(way_out)) from None
+        if isinstance(self.scoring, list | tuple | set | dict):
+            raise ConfigError(
+                f"scoring={self.scoring!r}: a search is for one metric; pass its name, and see "
+                "others of best_estimator_ with cross_validate"
+            )
+
+    def _forget(self) -> None:
+        """Forget what an earlier fit has found."""
+        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
+            delattr(self, name)
+
+    def _scorer(self) -> Callable[..., float]:
+        try:
+            scorer: Callable[..., float] = self._get_scorers()[0]
+        except (TypeError, ValueError) as error:
+            way_out = f"scoring={self.scoring!r}: pass a name of sklearn.metrics.get_scorer_names()"
+            raise in_words_of(error, ConfigError(way_out)) from None
+        return scorer
 
     def _shared(self, X: Table) -> Table:
         """Return rows that fits share, where the estimator can."""
-        if isinstance(X, SharedRows) or not isinstance(self.estimator, Accelerated):
-            return X
-        return shared(X)
+        able = isinstance(self.estimator, Accelerated) and hasattr(X, "shape")
+        return shared(X) if able else X
+
+    def _evaluation(self, X: Table, y: Target, routed: Bunch) -> Evaluation:
+        """Return what all trials have in common."""
+        splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        folds = list(splitter.split(X, y, **routed.splitter.split))
+        if not folds:
+            raise ConfigError(f"cv={self.cv!r} yields no folds; an iterator can be used only once")
+        self.n_splits_ = len(folds)
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        return Evaluation(
+            clone(self.estimator), X, y, folds, self.scorer_, routed.estimator.fit,
+            routed.scorer.score, self.validation_fraction, seed,
+            raises=isinstance(self.error_score, str),
+        )  # fmt: skip
+
+    def _run(self, evaluation: Evaluation, context: CallbackContext) -> Race:
+        """Search, and return how it went."""
+        told = FitsTold(self, context, evaluation, self.trials)
+        evaluation = replace(evaluation, watch=told.fitting)
+        space = Space.of(self.space, self.estimator)
+        identity = self._identity(evaluation, space)
+        with (
+            told.searching(),
+            open_study(self.storage, identity, pruner_of(self.prune)) as study,
+            open_slots(evaluation, self.trials_per_worker) as slots,
+            telling(self.verbose, self.trials, self.timeout) as tell,
+        ):
+            if self.sampler is not None:
+                study.sampler = deepcopy(self.sampler)
+            self.study_ = study
+            race = Race(
+                study, space, slots, self.n_splits_, Listener(told.make_up, tell),
+                trials=self.trials, timeout=self.timeout,
+                seed=evaluation.seed if self.sampler is None else None,
+                own=self.estimator.get_params(),
+            )  # fmt: skip
+            race.run()
+        return race
 
     def _identity(self, evaluation: Evaluation, space: Space) -> Mapping[str, str]:
         """Return what makes this search another one than others."""
         return space.describe()
 
     def _take(self, race: Race) -> None:
-        ended = [each for each in race.outcomes.values() if each.state != "running"]
-        complete = [each for each in ended if each.state == COMPLETE]
-        if not complete:
-            reasons = sorted({each.reason for each in ended if each.reason})
-            raise DataError(f"none of {len(ended)} trials was completed: {'; '.join(reasons[:3])}")
-        with warnings.catch_warnings():
-            # Those of trials that were stopped.
-            warnings.filterwarnings("ignore", "One or more of the test scores", UserWarning)
-            warnings.filterwarnings("ignore", "invalid value", RuntimeWarning)
-            self.cv_results_ = tabulate(ended, self.n_splits_, self._format_results)
+        """Take what was found, if there is anything."""
+        outcomes = sorted(race.outcomes.values(), key=lambda outcome: outcome.number)
+        ended = [each for each in outcomes if each.state != RUNNING]
+        if not any(each.state == COMPLETE for each in ended):
+            if race.interrupts.pressed:
+                raise KeyboardInterrupt
+            raise DataError(self._why_none(ended))
+        self.cv_results_ = tabulate(ended, self.n_splits_, self._format_results)
         self.best_index_ = int(np.nanargmax(self.cv_results_["mean_test_score"]))
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.execution_log_ = race.log
+        self._warn(ended, race.interrupts.pressed)
 
-    def _refit(self, X: Table, y: Target, params: Mapping[str, Any]) -> None:
+    def _why_none(self, ended: list[Outcome]) -> str:
+        """Return why no trial was completed, and the way out."""
+        if not ended:
+            return (
+                f"timeout={self.timeout!r} seconds were over before the first trial was complete; "
+                "give it more time, fewer folds (cv), or fewer rows"
+            )
+        counted = Counter(each.reason for each in ended).most_common(3)
+        reasons = "; ".join(f"{reason} ({n} of them)" for reason, n in counted)
+        return (
+            f"none of {len(ended)} trials was completed: {reasons}; error_score='raise' shows "
+            "where the first one fails"
+        )
+
+    def _warn(self, ended: list[Outcome], interrupted: bool) -> None:
+        """Say which trials there are not."""
+        failed = [each for each in ended if each.state == FAILED]
+        if failed:
+            said = (
+                f"{len(failed)} of {len(ended)} trials failed, the first one with: "
+                f"{failed[0].reason}; see cv_results_['reason']"
+            )
+            warnings.warn(said, FitFailedWarning, stacklevel=4)
+        if interrupted and len(ended) < self.trials:
+            said = (
+                f"stopped by Ctrl-C after {len(ended)} of {self.trials} trials; the best so far "
+                f"is {self.best_params_} with {self.best_score_:.5g}"
+            )
+            warnings.warn(said, UserWarning, stacklevel=4)
+
+    def _refit(
+        self, evaluation: Evaluation, context: CallbackContext, told: Mapping[str, Any]
+    ) -> None:
+        """Fit the best candidate on all rows."""
         best = clone(self.estimator).set_params(**clone(dict(self.best_params_), safe=False))
         start = time.perf_counter()
-        self.best_estimator_ = best.fit(X, y, **params) if y is not None else best.fit(X, **params)
-        self.refit_time_ = time.perf_counter() - start
+        try:
+            with propagated(context, best):
+                context.call_on_fit_task_begin(**told)
+                evaluation.fit(best)
+        except Exception as error:
+            error.add_note(f"Search: in the fit of best_params_={self.best_params_} on all rows")
+            raise
+        self.best_estimator_, self.refit_time_ = best, time.perf_counter() - start
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
+        context.call_on_fit_task_end(**told)

@@ -1,0 +1,92 @@
+"""What a search says while it runs: a line for each trial that has ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from pipeline.system.progress import Say, progress
+from pipeline.tuning.results import COMPLETE, FAILED, Outcome
+
+
+class Lines:
+    """A line for each trial that has ended: what came of it, the best one, and the time.
+
+    Parameters
+    ----------
+    say : callable
+        Takes a line.
+    trials : int
+        How many there are in the end.
+    timeout : float, optional
+        Seconds after which no more is begun.
+    clock : callable, optional
+        Returns seconds.
+    """
+
+    def __init__(
+        self,
+        say: Say,
+        trials: int,
+        timeout: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.say, self.trials, self.timeout, self.clock = say, trials, timeout, clock
+        self.began, self.here, self.before = clock(), 0, 0
+        self.best: Outcome | None = None
+
+    def resume(self, outcomes: list[Outcome]) -> None:
+        """Take in trials that had ended before."""
+        self.before = len(outcomes)
+        for outcome in outcomes:
+            self._compare(outcome)
+
+    def tell(self, outcome: Outcome) -> None:
+        """Say what came of a trial."""
+        self.here += 1
+        self._compare(outcome)
+        number = f"{self.before + self.here} of {self.trials}, trial {outcome.number}"
+        best = f"; best {self.best.score:.5g} (trial {self.best.number})" if self.best else ""
+        self.say(f"{number}: {_came_of(outcome)}{best}; {self._time()}")
+
+    def _compare(self, outcome: Outcome) -> None:
+        if outcome.state == COMPLETE and (not self.best or outcome.score > self.best.score):
+            self.best = outcome
+
+    def _time(self) -> str:
+        taken = self.clock() - self.began
+        left = taken / self.here * max(self.trials - self.before - self.here, 0)
+        if self.timeout is not None:
+            left = min(left, max(self.timeout - taken, 0))
+        return f"{in_units(taken)}, {in_units(left)} left"
+
+
+def _came_of(outcome: Outcome) -> str:
+    if outcome.state == COMPLETE:
+        return f"{outcome.score:.5g}"
+    return f"failed, {outcome.reason}" if outcome.state == FAILED else outcome.reason
+
+
+def in_units(seconds: float) -> str:
+    """Write a time in the units that say enough.
+
+    >>> in_units(0.4), in_units(75), in_units(7400)
+    ('0.4 s', '1 min 15 s', '2 h 3 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+@contextmanager
+def telling(
+    verbose: int, trials: int, timeout: float | None
+) -> Iterator[Callable[[Outcome], None]]:
+    """Yield what says a line for each trial that has ended, if `verbose` asks for it."""
+    if not verbose:
+        yield lambda outcome: None
+        return
+    with progress("search", trials) as say:
+        yield Lines(say, trials, timeout).tell

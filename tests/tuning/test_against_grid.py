@@ -1,0 +1,184 @@
+"""`Search` without stopping, against `GridSearchCV` over the candidates that it has drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from sklearn import config_context
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_classification, make_regression
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import get_scorer, make_scorer, mean_pinball_loss
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from pipeline import Search
+
+X, Y = make_classification(n_samples=120, n_features=6, random_state=0)
+VALUES = make_regression(n_samples=120, n_features=6, n_targets=2, noise=5, random_state=0)
+WEIGHTS = np.random.default_rng(0).integers(1, 4, 120).astype(float)
+GROUPS = np.arange(120) % 7
+C = {"C": FloatDistribution(1e-3, 1e2, log=True)}
+ALPHA = {"alpha": FloatDistribution(1e-3, 1e4, log=True)}
+TIMES = {f"{what}_{name}_time" for what in ("mean", "std") for name in ("fit", "score")}
+
+
+def assert_same(search: Search, X: Any, y: Any = None, **params: Any) -> Search:
+    """Compare a search with the grid of one-value grids of its candidates."""
+    search.fit(X, y, **params)
+    grids = [{name: [value] for name, value in p.items()} for p in search.cv_results_["params"]]
+    grid = GridSearchCV(
+        search.estimator, grids, cv=search.cv, scoring=search.scoring, refit=search.refit
+    ).fit(X, y, **params)
+    ours, theirs = search.cv_results_, grid.cv_results_
+    assert set(ours) - set(theirs) == {"state", "reason", "trial"}
+    assert set(theirs) <= set(ours)
+    for name in theirs.keys() - TIMES - {"params"}:
+        assert type(ours[name]) is type(theirs[name]), name
+        assert ours[name].dtype == theirs[name].dtype, name
+        np.testing.assert_array_equal(ours[name], theirs[name], name)
+    assert ours["params"] == theirs["params"]
+    for name in ("n_splits_", "best_index_", "best_score_", "best_params_", "multimetric_"):
+        assert getattr(search, name) == getattr(grid, name), name
+    if search.refit:
+        for name in ("score", "n_features_in_"):
+            assert hasattr(search, name) == hasattr(grid, name), name
+        assert search.score(X, y) == grid.score(X, y)
+        assert hasattr(search, "feature_names_in_") == hasattr(grid, "feature_names_in_")
+    return search
+
+
+def plain(estimator: Any, space: Any, **settings: Any) -> Search:
+    settings = {"trials": 4, "prune": False, "cv": 3, "random_state": 0, **settings}
+    return Search(estimator, space, **settings)
+
+
+@pytest.mark.parametrize(
+    "scoring", [None, "roc_auc", "neg_log_loss", get_scorer("f1"), lambda model, X, y: -model.C]
+)
+def test_any_metric(scoring: Any) -> None:
+    search = assert_same(plain(LogisticRegression(), C, scoring=scoring), X, Y)
+    assert search.cv_results_["state"].tolist() == ["complete"] * 4
+    assert search.cv_results_["trial"].tolist() == [0, 1, 2, 3]
+
+
+def test_a_frame() -> None:
+    frame = pd.DataFrame(X, columns=list("abcdef"), index=np.arange(120)[::-1])
+    search = assert_same(plain(LogisticRegression(), C), frame, pd.Series(Y, index=frame.index))
+    assert search.feature_names_in_.tolist() == list("abcdef")
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        2,
+        KFold(3, shuffle=True, random_state=1),
+        ShuffleSplit(2, random_state=0),
+        [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(50))],
+    ],
+)
+def test_any_folds(cv: Any) -> None:
+    assert_same(plain(LogisticRegression(), C, cv=cv), X, Y)
+
+
+def test_an_iterator_of_folds_is_used_once() -> None:
+    folds = list(KFold(3).split(X))
+    search = plain(LogisticRegression(), C, cv=iter(folds)).fit(X, Y)
+    again = plain(LogisticRegression(), C, cv=folds).fit(X, Y)
+    assert search.n_splits_ == 3
+    np.testing.assert_array_equal(
+        search.cv_results_["mean_test_score"], again.cv_results_["mean_test_score"]
+    )
+    with pytest.raises(ValueError, match="yields no folds"):
+        search.fit(X, Y)
+
+
+def test_groups_and_weights() -> None:
+    search = plain(LogisticRegression(), C, cv=GroupKFold(3), scoring="accuracy")
+    assert_same(search, X, Y, groups=GROUPS, sample_weight=WEIGHTS)
+    with pytest.raises(ValueError, match="groups"):
+        search.fit(X, Y)
+
+
+def test_routed_groups_and_weights() -> None:
+    with config_context(enable_metadata_routing=True):
+        model = LogisticRegression().set_fit_request(sample_weight=True)
+        scorer = get_scorer("accuracy").set_score_request(sample_weight=True)
+        search = plain(model, C, cv=GroupKFold(3), scoring=scorer, refit=False)
+        assert_same(search, X, Y, groups=GROUPS, sample_weight=WEIGHTS)
+
+
+def test_weights_that_the_metric_does_not_take_are_told() -> None:
+    scorer = make_scorer(lambda y, predicted: float((y == predicted).mean()))
+    search = plain(LogisticRegression(), C, scoring=scorer)
+    with pytest.warns(UserWarning, match="does not support sample_weight"):
+        search.fit(X, Y, sample_weight=WEIGHTS)
+
+
+def test_several_targets() -> None:
+    assert_same(plain(Ridge(), ALPHA), *VALUES)
+    loss = make_scorer(mean_pinball_loss, greater_is_better=False)
+    assert_same(plain(Ridge(), ALPHA, scoring=loss), *VALUES)
+
+
+def test_no_target() -> None:
+    space = {"n_clusters": IntDistribution(2, 6)}
+    search = assert_same(plain(KMeans(n_init=1, random_state=0), space), X)
+    assert search.predict(X).shape == (120,)
+    search = assert_same(plain(PCA(), {"n_components": IntDistribution(1, 4)}), X)
+    components = search.best_params_["n_components"]
+    assert search.transform(X).shape == (120, components)
+    assert search.inverse_transform(search.transform(X)).shape == X.shape
+    assert search.score_samples(X).shape == (120,)
+
+
+def test_a_metric_of_rows_alone() -> None:
+    space = {"n_clusters": IntDistribution(2, 6)}
+    search = plain(
+        KMeans(n_init=1, random_state=0), space, scoring=lambda model, X: -model.inertia_
+    )
+    search.fit(X)
+    assert search.best_score_ == search.cv_results_["mean_test_score"].max()
+
+
+def test_distances_instead_of_rows() -> None:
+    assert_same(plain(SVC(kernel="precomputed"), C), X @ X.T, Y)
+
+
+def test_the_first_of_equal_ones_is_the_best() -> None:
+    space = {"class_weight": CategoricalDistribution([None]), "C": C["C"]}
+    search = plain(LogisticRegression(max_iter=500), space, scoring=lambda *_: 0.5)
+    assert assert_same(search, X, Y).best_index_ == 0
+
+
+def test_steps_of_a_pipeline() -> None:
+    model = make_pipeline(StandardScaler(), DecisionTreeClassifier(random_state=0))
+    space = {
+        "decisiontreeclassifier__max_depth": IntDistribution(1, 5),
+        "decisiontreeclassifier__criterion": CategoricalDistribution(["gini", "entropy"]),
+        "standardscaler__with_mean": CategoricalDistribution([True, False]),
+    }
+    search = assert_same(plain(model, space, trials=6), X, Y)
+    assert search.classes_.tolist() == [0, 1]
+    assert search.predict_proba(X).shape == (120, 2)
+
+
+def test_without_a_last_fit_there_is_nothing_to_predict_with() -> None:
+    search = assert_same(plain(LogisticRegression(), C, refit=False), X, Y)
+    grid = GridSearchCV(LogisticRegression(), {"C": [1]}, refit=False).fit(X, Y)
+    for name in ("predict", "predict_proba", "classes_", "n_features_in_"):
+        with pytest.raises(AttributeError) as ours:
+            getattr(search, name)
+        with pytest.raises(AttributeError) as theirs:
+            getattr(grid, name)
+        assert str(ours.value).replace("Search", "GridSearchCV") == str(theirs.value)
+    with pytest.raises(AttributeError, match="refit=False"):
+        search.score(X, Y)
