@@ -208,8 +208,11 @@ bench-wrapper: setup ## Measure what Accelerated costs beside the bare estimator
 	$(PYTHON) -m tools.docs
 
 .PHONY: bench-tuning
-bench-tuning: setup ## Measure searches of scikit-learn with shared rows beside plain ones
+bench-tuning: setup-bench ## Measure searches on ROWS rows: shared rows, Search, two workers
 	$(call BENCH,tuning)$(if $(ROWS), --set rows='$(ROWS)')
+	$(call BENCH,search)$(if $(ROWS), --set rows='$(ROWS)')
+	$(call BENCH,search-workers)$(if $(ROWS), --set rows='$(ROWS)')
+	$(PYTHON) -m tools.bench.plot
 	$(PYTHON) -m tools.docs
 
 .PHONY: bench-streaming

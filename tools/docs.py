@@ -160,6 +160,8 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
         "programs": claimed("programs"),
         "preprocessing": claimed("preprocessing"),
         "tuning": claimed("tuning"),
+        "search": claimed("search"),
+        "search-workers": claimed("search-workers"),
         "wrapper": claimed("wrapper"),
         "prediction": claimed("prediction"),
         "streaming": claimed("streaming"),

@@ -16,6 +16,8 @@ from tools.bench import (
     prediction,
     preprocessing,
     programs,
+    search,
+    search_workers,
     tuning,
     wrapper,
 )
@@ -28,6 +30,8 @@ CLAIMS: dict[str, Claim] = {
     "prediction": prediction.CLAIM,
     "programs": programs.CLAIM,
     "tuning": tuning.CLAIM,
+    "search": search.CLAIM,
+    "search-workers": search_workers.CLAIM,
     "streaming": fits.STREAMING,
     "cluster": fits.CLUSTER,
     "scaling": growth.SCALING,

@@ -215,7 +215,8 @@ def _run_case(claim: Claim, ask: Ask, case: Case, finished: FinishedRuns, found:
             )
             for each in runs
         ]  # fmt: skip
-        found.order += schedule.take_turns(runners, ask.seed)
+        # Another order for each case, which may have one round only.
+        found.order += schedule.take_turns(runners, ask.seed + len(found.cases))
     found.cases.append(case.about)
     found.warmups = max(found.warmups, int(case.warms_up))
     for each in runs:

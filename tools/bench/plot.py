@@ -1,4 +1,4 @@
-"""Draw the records of scores and of programs: ``.venv/bin/python -m tools.bench.plot``."""
+"""Draw the records of scores, programs and searches: ``.venv/bin/python -m tools.bench.plot``."""
 
 from __future__ import annotations
 
@@ -9,16 +9,24 @@ from typing import Any
 import numpy as np
 
 from pipeline.benchmark.statistics import Ratio
-from tools.bench import programs_report, record
+from tools.bench import programs_report, record, search_report
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "docs" / "results" / "synthetic-auc" / "results.json"
 PLOT = ROOT / "docs" / "synthetic-auc.svg"
 PROGRAMS = RECORD.parents[1] / "programs-cpu" / "results.json"
 PROGRAMS_PLOT = PLOT.with_name("programs.svg")
+SEARCH = RECORD.parents[1] / "search-cpu" / "results.json"
+SEARCH_PLOT = PLOT.with_name("search.svg")
 BLUE, GREY = "#1f5fa8", "#555555"
 MARKS = [("#9bbfe0", "o"), ("#4a8ac4", "s"), ("#123f73", "D")]
 """Colour and shape of the sizes, the smallest first."""
+LINES = {
+    search_report.PRUNED: (BLUE, "-"),
+    search_report.BY_HAND: ("#c46a1b", "--"),
+    search_report.HALVING: (GREY, ":"),
+}
+"""Colour and style of each search."""
 # Without dates and random names, the same record gives the same file.
 REPEATABLE = {"svg.hashsalt": "synthetic", "svg.fonttype": "none", "font.size": 11}
 
@@ -97,7 +105,38 @@ def _marks(
     axes.errorbar(values, heights, xerr=reach, fmt=shape, color=colour, markersize=4, label=label)
 
 
+def draw_searches(found: record.Results, path: Path) -> None:
+    """Write the curves of the claim `search` as SVG: medians of the seeds, and their ranges.
+
+    Parameters
+    ----------
+    found : Results
+    path : Path
+        The SVG file.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(REPEATABLE):
+        figure = Figure(figsize=(8, 4.5), layout="constrained")
+        axes = figure.subplots()
+        for line in search_report.lines(found):
+            colour, style = LINES[line.variant]
+            label = line.title.replace("`", "")
+            of_line = {"color": colour, "linestyle": style, "drawstyle": "steps-post"}
+            axes.plot(line.seconds, line.middle, label=label, **of_line)
+            ends = line.seconds, line.low, line.high
+            axes.fill_between(*ends, step="post", color=colour, alpha=0.15, lw=0)
+        axes.set(xlabel="seconds of the search", ylabel="AUC on held-out rows")
+        axes.set(xlim=(0, None), title="The best candidate so far: median and range of the seeds")
+        axes.legend(loc="lower right", frameon=False)
+        axes.spines[["top", "right"]].set_visible(False)
+        figure.savefig(path, format="svg", metadata={"Date": None})
+
+
 if __name__ == "__main__":
     draw(record.load(RECORD), PLOT)
     if PROGRAMS.exists():
         draw_programs(record.load(PROGRAMS), PROGRAMS_PLOT)
+    if SEARCH.exists():
+        draw_searches(record.load(SEARCH), SEARCH_PLOT)
