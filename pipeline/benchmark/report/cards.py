@@ -7,7 +7,7 @@ from itertools import groupby
 
 from pipeline.benchmark.report.format import integer, share, size
 from pipeline.benchmark.results import Results, TaskInfo
-from pipeline.records import Gpu
+from pipeline.records import Gpu, Machine
 
 MOST_CLASSES = 30
 """Classes that are named."""
@@ -75,9 +75,8 @@ def order(runs: list[str]) -> str:
     return f"{len(runs)} runs, {kind}: {', '.join(runs)}"
 
 
-def machine_rows(results: Results) -> Card:
-    """Return where the comparison ran."""
-    host = results.machine
+def machine_rows(host: Machine) -> Card:
+    """Return what something ran on."""
     threads = ", ".join(f"{name} = {value}" for name, value in host.threads.items())
     return [
         ("Processor", host.cpu),

@@ -130,7 +130,7 @@ def _machine(results: Results) -> Iterator[Piece]:
     yield Piece("heading", "How the runs were made")
     yield Piece("card", cards.protocol(results))
     yield Piece("heading", "The machine")
-    yield Piece("card", cards.machine_rows(results))
+    yield Piece("card", cards.machine_rows(results.machine))
 
 
 def _history(results: Results) -> Iterable[Piece]:

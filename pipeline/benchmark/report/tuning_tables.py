@@ -1,0 +1,255 @@
+"""The tables, cards and sentences of the tuning page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from pipeline.benchmark.report.cards import Card
+from pipeline.benchmark.report.format import MISSING, difference, integer, metric, score, seconds
+from pipeline.benchmark.report.table import ReportTable, Row, TableCell, row
+from pipeline.benchmark.report.tuning_numbers import (
+    at_edge,
+    best_at,
+    climb,
+    count,
+    gain,
+    searched,
+    short_names,
+    sign,
+    thinned,
+    trial,
+    written,
+)
+from pipeline.benchmark.responses import smaller_is_better
+from pipeline.benchmark.results import Interval
+from pipeline.benchmark.tuning_record import SearchRecord, TrialRecord, TuningRecord
+
+MOST_TRIALS = 200
+"""Rows in the table of trials."""
+ENOUGH = 20
+"""Complete trials from which on importances are more than a hint."""
+STATES = {"complete": "complete", "pruned": "stopped", "failed": "failed"}
+
+
+def headlines(record: TuningRecord) -> Iterator[str]:
+    """Yield what each search gave, on rows that no search saw."""
+    name = record.protocol.metric
+    for each in record.searches:
+        found = f"{each.pipeline}, {each.variant}: "
+        if each.status != "ok":
+            yield found + f"{each.status}, {each.why or 'no reason recorded'}"
+            continue
+        if (
+            each.untuned
+            and each.tuned
+            and name in each.untuned.metrics
+            and name in each.tuned.metrics
+        ):
+            one, other = each.untuned.metrics[name], each.tuned.metrics[name]
+            word, _ = verdict_of(name, each.differences.get(name))
+            yield found + f"{name} {_pair(one, other)} on the test rows, {word}"
+        else:
+            yield found + "not judged on the test rows"
+
+
+def _pair(one: float, other: float) -> str:
+    short = score(one), score(other)
+    shown = short if short[0] != short[1] else (metric(one), metric(other))
+    return " → ".join(shown)
+
+
+def verdict_of(name: str, interval: Interval | None) -> TableCell:
+    """Return what the interval of a difference of a metric says."""
+    if interval is None:
+        return TableCell("no interval", "quiet")
+    if interval.low <= 0 <= interval.high:
+        return TableCell("no difference shown")
+    rises = interval.low > 0
+    return (
+        TableCell("worse", "bad")
+        if rises == smaller_is_better(name)
+        else TableCell("better", "good")
+    )
+
+
+def between(interval: Interval | None) -> str:
+    """Write an interval of a difference."""
+    return (
+        MISSING
+        if interval is None
+        else f"{difference(interval.low)} to {difference(interval.high)}"
+    )
+
+
+def folds_table(record: TuningRecord) -> ReportTable:
+    """Return the scores of the default and the best trial over the folds."""
+    plan = record.protocol
+    rows: list[Row] = []
+    for each in record.searches:
+        default, best, found = trial(each, each.default), trial(each, each.best), gain(each)
+        failed, absent = count(each, "failed"), "not in the space" if each.trials else MISSING
+        rows.append(
+            row(
+                each.pipeline, each.variant,
+                metric(default.score) if default else TableCell(absent, "quiet"),
+                metric(best.score if best else None),
+                difference(found.value) if found else MISSING,
+                between(found.interval if found else None),
+                str(count(each, "complete")), str(count(each, "pruned")),
+                TableCell(str(failed), "bad" if failed else ""),
+                seconds(each.seconds),
+            )
+        )  # fmt: skip
+    return ReportTable(
+        f"The searches: {plan.metric} over {plan.folds} folds of the training rows",
+        ("Pipeline", "Variant", "As it is", "Best", "Difference", "95 % interval", "Complete",
+         "Stopped", "Failed", "Seconds"),
+        "llrrrrrrrr", tuple(rows),
+        "The best of many trials is better on these folds than on new rows; the test rows tell. "
+        "Interval: of the differences of the folds, Student's, corrected for training rows that "
+        "folds share (Nadeau and Bengio, 2003).",
+    )  # fmt: skip
+
+
+def judged_table(record: TuningRecord) -> ReportTable:
+    """Return the metrics of the test rows, as the pipeline is and tuned."""
+    return ReportTable(
+        "On the test rows, which no search saw",
+        ("Pipeline", "Variant", "Metric", "As it is", "Tuned", "Difference", "95 % interval",
+         "Says"),
+        "lllrrrrl",
+        tuple(chain.from_iterable(_test_rows(each) for each in record.searches)),
+        "Both are fitted on all training rows. Interval: over the test rows, paired.",
+    )  # fmt: skip
+
+
+def _test_rows(search: SearchRecord) -> Iterator[Row]:
+    if search.untuned is None or search.tuned is None:
+        return
+    for name, value in search.tuned.metrics.items():
+        before, interval = search.untuned.metrics.get(name), search.differences.get(name)
+        yield row(
+            search.pipeline, search.variant, name, metric(before), metric(value),
+            difference(None if before is None else value - before), between(interval),
+            verdict_of(name, interval),
+        )  # fmt: skip
+
+
+def parameter_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
+    """Return the best values, beside those of the pipeline as it is and what was searched."""
+    space = record.spaces.get(search.pipeline, [])
+    names, best = short_names([each.name for each in space]), trial(search, search.best)
+    rows = []
+    for each in space:
+        edge = best is not None and at_edge(search, each.name)
+        value = MISSING
+        if best is not None:
+            value = written(best.params[each.name]) if each.name in best.params else "not used"
+        rows.append(
+            row(names[each.name], written(each.default), TableCell(value), searched(each),
+                TableCell("at the edge: widen it", "bad") if edge else TableCell(""))
+        )  # fmt: skip
+    return ReportTable(
+        f"Best parameters of {search.pipeline}, {search.variant}",
+        ("Parameter", "As it is", "Best", "Searched", "Note"), "lrrll", tuple(rows),
+    )  # fmt: skip
+
+
+def seconds_table(record: TuningRecord, searches: Sequence[SearchRecord]) -> ReportTable:
+    """Return the best score so far at equal seconds of all searches of a pipeline."""
+    climbs = {each.variant: climb(each, sign(record)) for each in searches}
+    shortest = min((each.seconds for each in searches if each.seconds > 0), default=0.0)
+    longest = max((each.seconds for each in searches), default=0.0)
+    moments = sorted({shortest / 4, shortest / 2, shortest, longest} - {0.0})
+    rows, equal = [], " at equal seconds" if len(searches) > 1 else ""
+    for moment in moments:
+        found = [best_at(climbs[each.variant], moment) for each in searches]
+        rows.append(row(seconds(moment), *(metric(one.score) if one else MISSING for one in found)))
+    return ReportTable(
+        f"Best {record.protocol.metric} so far{equal}",
+        ("Seconds", *(each.variant for each in searches)), "r" * (1 + len(searches)), tuple(rows),
+    )  # fmt: skip
+
+
+def trials_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
+    """Return every trial, or so many of them as a page takes."""
+    space = [each.name for each in record.spaces.get(search.pipeline, [])]
+    names = short_names(space)
+    kept = thinned(search.trials, MOST_TRIALS)
+    best = trial(search, search.best)
+    if best is not None and best not in kept:
+        kept = [*kept, best]
+    more = len(search.trials) - len(kept)
+    return ReportTable(
+        f"Trials of {search.pipeline}, {search.variant}",
+        ("Trial", "State", "Score", "Folds", "At, s", "Took, s", *(names[name] for name in space)),
+        "rlrrrr" + "r" * len(space),
+        tuple(row(*_trial_cells(each, space, search.best)) for each in kept),
+        f"{integer(more)} more are in tuning.json." if more else "",
+    )
+
+
+def _trial_cells(
+    each: TrialRecord, space: Sequence[str], best: int | None
+) -> Iterator[str | TableCell]:
+    yield str(each.number)
+    tone = "good" if each.number == best else "bad" if each.state == "failed" else ""
+    yield TableCell("best" if each.number == best else STATES[each.state], tone)
+    yield metric(each.score)
+    yield str(len(each.folds))
+    yield seconds(each.seconds)
+    yield seconds(each.duration)
+    yield from (written(each.params[name]) if name in each.params else MISSING for name in space)
+
+
+def reasons_table(search: SearchRecord) -> ReportTable:
+    """Return why trials were stopped or failed, and which."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for each in search.trials:
+        if each.state != "complete":
+            key = STATES[each.state], each.reason or "no reason recorded"
+            reasons.setdefault(key, []).append(str(each.number))
+    return ReportTable(
+        f"Trials of {search.pipeline}, {search.variant}, that were not completed",
+        ("State", "Reason", "How many", "Trials"), "llrl",
+        tuple(
+            row(TableCell(state, "bad" if state == "failed" else ""), reason, str(len(which)),
+                ", ".join(which[:20]) + (", …" if len(which) > 20 else ""))
+            for (state, reason), which in sorted(reasons.items())
+        ),
+    )  # fmt: skip
+
+
+def about_importance(search: SearchRecord) -> str:
+    """Say how importances were found and how sure they are, or why there are none."""
+    if not search.importances:
+        return f"Importance of parameters: none, {search.importances_why or 'not recorded'}."
+    n = count(search, "complete")
+    sure = "" if n >= ENOUGH else f"; with fewer than {ENOUGH} they are a hint at most"
+    return (
+        f"Share of the variance of the scores of {n} complete trials that each parameter alone "
+        f"explains, by fANOVA{sure}."
+    )
+
+
+def protocol_card(record: TuningRecord) -> Card:
+    """Return how the searches were made."""
+    plan, task = record.protocol, record.task
+    bound = "" if plan.timeout is None else f" or {plan.timeout:g} s"
+    where = f"{plan.workers} workers of {plan.cluster}" if plan.cluster else "one process"
+    less = "smaller" if plan.smaller_is_better else "larger"
+    return [
+        ("Task", f"{task.title} ({task.name}); target {task.target}"),
+        ("Metric", f"{plan.metric}, {less} is better"),
+        ("Searched on", f"{integer(task.rows_train)} training rows, by {plan.splitter}"),
+        ("Judged on", f"{integer(task.rows_test)} test rows, split {task.split}"),
+        ("Each search", f"at most {plan.trials} trials{bound}; in {where}"),
+        ("Candidates", "stopped early where unlikely to be the best" if plan.prune
+         else "all folds of each"),
+        ("Seed", str(plan.seed)),
+        ("Ended by", "; ".join(f"{s.pipeline}, {s.variant}: {s.ended or s.why}"
+                               for s in record.searches)),
+        ("Variants left out", "; ".join(f"{v.name}: {v.why}" for v in record.variants
+                                        if v.status != "ok") or "none"),
+    ]  # fmt: skip
