@@ -55,6 +55,8 @@ class Event:
         Bytes copied between host and device for this call.
     why : str
         What was copied or made dense, or why.
+    worker : str
+        The worker of a cluster that it ran on, of a search.
     """
 
     step: str
@@ -64,6 +66,12 @@ class Event:
     to_device_bytes: int = 0
     to_host_bytes: int = 0
     why: str = ""
+    worker: str = ""
+
+    @property
+    def place(self) -> str:
+        """The step, behind the worker where there is one."""
+        return f"{self.worker}: {self.step}" if self.worker else self.step
 
     @property
     def tells(self) -> bool:
@@ -73,7 +81,7 @@ class Event:
     def __str__(self) -> str:
         """Return one line."""
         return (
-            f"{self.step:24} {self.call:14} {self.device:5} {1e3 * self.seconds:10.1f} ms "
+            f"{self.place:24} {self.call:14} {self.device:5} {1e3 * self.seconds:10.1f} ms "
             f"{self.to_device_bytes:>12,} B to device {self.to_host_bytes:>12,} B to host"
             f"  {self.why if self.tells else ''}"
         ).rstrip()
@@ -136,7 +144,7 @@ class ExecutionLog:
     def _repr_html_(self) -> str:
         columns = ("Step", "Call", "Device", "ms", "Bytes to device", "Bytes to host", "Why")
         rows = [
-            (e.step, e.call, e.device, f"{1e3 * e.seconds:.1f}", f"{e.to_device_bytes:,}",
+            (e.place, e.call, e.device, f"{1e3 * e.seconds:.1f}", f"{e.to_device_bytes:,}",
              f"{e.to_host_bytes:,}", e.why if e.tells else "")
             for e in self.entries
         ]  # fmt: skip

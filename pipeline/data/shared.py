@@ -34,13 +34,17 @@ class SharedTable:
 
     def __init__(self, X: Table, room_bytes: int | None, token: str = "") -> None:
         self.X, self.room_bytes, self.token = X, room_bytes, token or uuid.uuid4().hex
+        self.limit_bytes: int | None = None
+        """What this process may take of the machine's memory, where something says so."""
         self._caches: dict[str, Cache] = {}
         _HERE[self.token] = self
 
     def cache(self, device: str = "cpu") -> Cache:
         """Return what is kept on a device."""
         if device not in self._caches:
-            room = self.room_bytes if self.room_bytes is not None else _room(device)
+            room = (
+                self.room_bytes if self.room_bytes is not None else _room(device, self.limit_bytes)
+            )
             self._caches[device] = Cache(room, device)
         return self._caches[device]
 
@@ -73,6 +77,7 @@ def _open(token: str, file: str, room_bytes: int | None) -> SharedTable:
                 "and not shared(X)"
             )
         table = SharedTable(joblib.load(file), room_bytes, token)
+        table.file = file
         _LAST[:] = [table]
     return table
 
@@ -239,9 +244,10 @@ def shared(X: Table, *, room_bytes: int | None = None) -> SharedRows:
     return SharedRows(SharedTable(X.tocsr() if frames.is_sparse(X) else X, room_bytes))
 
 
-def _room(device: str) -> int:
+def _room(device: str, limit_bytes: int | None) -> int:
     """Return the bytes that may be kept on a device."""
     known = [each.memory_bytes for each in gpu.probe().devices if each.memory_bytes]
     if device == "cuda" and known:
         return min(known) // PART
-    return psutil.virtual_memory().available // PART
+    available = int(psutil.virtual_memory().available)
+    return min(available, limit_bytes or available) // PART

@@ -133,6 +133,17 @@ def active() -> Cluster | None:
         return None
 
 
+def on_a_worker() -> bool:
+    """Return whether this code runs in a task of a cluster, which others would wait for."""
+    if "distributed" not in sys.modules:
+        return False
+    try:
+        load("distributed.get_worker")()
+    except ValueError:
+        return False
+    return True
+
+
 @contextmanager
 def cluster(where: str = "local", **options: Any) -> Iterator[Cluster]:
     """Start workers, or meet those of a scheduler; what runs inside runs on them.

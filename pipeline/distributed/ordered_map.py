@@ -46,13 +46,11 @@ def map_in_order(
     cluster = active()
     assert cluster is not None
     most = AHEAD * sum(worker["nthreads"] for worker in cluster.workers().values())
-    submit = partial(_submit, cluster.client)
-    # The result of a task, unlike scattered data, is made again when its worker is lost.
-    held_by_workers = submit(_same, shared)
+    send = partial(submit_task, cluster.client, function, hold_on_workers(cluster.client, shared))
     held: deque[_Task[R]] = deque()
     try:
         for piece in pieces:
-            held.append(_Task(cluster, partial(submit, function, held_by_workers, *piece)))
+            held.append(_Task(cluster, partial(send, *piece)))
             if len(held) >= most:
                 yield held.popleft().result()
         while held:
@@ -62,11 +60,20 @@ def map_in_order(
             task.future.release()
 
 
-def _submit(client: Client, function: Callable[..., Any], *args: Any) -> Future:
+def submit_task(client: Client, function: Callable[..., Any], *args: Any, **options: Any) -> Future:
+    """Begin a call on a worker; what is not a future is sent with it, however large it is."""
     # A piece is inside its task on purpose: so the scheduler can give it to another worker.
     with load("dask.config").set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
-        future: Future = client.submit(function, *args, pure=False)
+        future: Future = client.submit(function, *args, pure=False, **options)
         return future
+
+
+def hold_on_workers(client: Client, value: Any) -> Future:
+    """Send a value to the workers, which pass it on to each other.
+
+    The result of a task, unlike scattered data, is made again when its worker is lost.
+    """
+    return submit_task(client, _same, value)
 
 
 class _Task(Generic[R]):

@@ -68,7 +68,7 @@ def retry(work: Callable[[], T]) -> T:
             if not lost and not _broke_off(error):
                 raise
             if attempt == tries - 1:
-                raise WorkerLost(_explain(lost, before, tries)) from error
+                raise WorkerLost(explain_loss(lost, before, tries)) from error
         before = await_workers(cluster, len(before))
     raise AssertionError("unreachable")
 
@@ -106,7 +106,18 @@ def _broke_off(error: Exception) -> bool:
     return type(error).__name__ == "XGBoostError" and COLLECTIVE in str(error)
 
 
-def _explain(lost: set[str], before: Mapping[str, Any], tries: int) -> str:
+def explain_loss(lost: set[str], before: Mapping[str, Any], tries: int) -> str:
+    """Return why workers were lost.
+
+    Parameters
+    ----------
+    lost : set of str
+        Their addresses.
+    before : mapping
+        What the scheduler knew of them, as `Cluster.workers` returns it.
+    tries : int
+        How often work was tried.
+    """
     if not lost:
         return f"the workers' connections broke off, after {tries} attempt(s); see their logs"
     full = [before[worker] for worker in lost if _share(before[worker]) > FULL]

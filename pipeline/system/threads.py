@@ -11,7 +11,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
 from itertools import islice
 from queue import SimpleQueue
@@ -36,17 +36,22 @@ def keep_freed_memory() -> None:
     library.free(ctypes.c_void_p(library.malloc(ctypes.c_size_t(31 * 2**20))))
 
 
-_alone: ContextVar[bool] = ContextVar("alone", default=False)
+_most: ContextVar[float] = ContextVar("most", default=float("inf"))
 
 
 @contextmanager
-def alone() -> Iterator[None]:
-    """Leave the other cores to the other partitions; their threads would each hold blocks."""
-    token = _alone.set(True)
+def limit_threads(n_threads: int) -> Iterator[None]:
+    """Leave the other cores to what else runs on this machine."""
+    token = _most.set(min(n_threads, _most.get()))
     try:
         yield
     finally:
-        _alone.reset(token)
+        _most.reset(token)
+
+
+def alone() -> AbstractContextManager[None]:
+    """Leave the other cores to the other partitions; their threads would each hold blocks."""
+    return limit_threads(1)
 
 
 _pieces: ContextVar[int] = ContextVar("pieces", default=1)
@@ -75,16 +80,16 @@ def each(function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
     """Call a function for each item, on all cores, and yield the results in order.
 
     A result is let go once it was taken, and few wait for it: what is made is no longer than what
-    takes it can follow. Context variables reach the threads. Inside of `alone`, this thread does
-    it all.
+    takes it can follow. Context variables reach the threads. Inside of `limit_threads` there are no
+    more than it says; inside of `alone`, this thread does it all.
 
     >>> list(each(abs, [-1, 2]))
     [1, 2]
     """
-    if len(items) < 2 or _alone.get():
+    n_threads = int(min(_most.get(), len(os.sched_getaffinity(0))))
+    if len(items) < 2 or _most.get() <= 1:
         yield from map(function, items)
         return
-    n_threads = len(os.sched_getaffinity(0))
     with ThreadPoolExecutor(n_threads) as pool:
         futures = (pool.submit(copy_context().run, function, item) for item in items)
         started = deque(islice(futures, 2 * n_threads))

@@ -261,7 +261,7 @@ class Search(BaseSearchCV):
         with (
             told.searching(),
             open_study(self.storage, identity, pruner_of(self.prune)) as study,
-            open_slots(evaluation, self.trials_per_worker) as slots,
+            open_slots(evaluation, self.trials_per_worker, self.trial_timeout) as slots,
             telling(self.verbose, self.trials, self.timeout) as tell,
         ):
             if self.sampler is not None:

@@ -1,0 +1,349 @@
+"""Tasks of a search on the workers of a cluster, done again where a worker is lost."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections import Counter, deque
+from collections.abc import Mapping
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
+
+from pipeline.data.shared import SharedRows, SharedTable, shared
+from pipeline.distributed.cluster import Cluster
+from pipeline.distributed.ordered_map import hold_on_workers, submit_task
+from pipeline.distributed.retry import POLL, SETTLE, await_workers, explain_loss
+from pipeline.optional import load
+from pipeline.system.threads import limit_threads
+from pipeline.tuning.evaluate import Evaluation, Judged, Task
+from pipeline.typing import Estimator
+
+if TYPE_CHECKING:
+    from distributed import Future
+
+
+class Sent:
+    """An evaluation on its way to the workers; each opens it once, and reads the table from a file.
+
+    Parameters
+    ----------
+    pickled : bytes
+        The evaluation, with `SharedRows` for X.
+    token, file : str
+        Of the table; empty for rows that are no table, which are among what is pickled.
+    plain : bool
+        Whether the estimator takes the rows themselves.
+    """
+
+    def __init__(self, pickled: bytes, token: str, file: str, plain: bool) -> None:
+        self.pickled, self.token, self.file, self.plain = pickled, token, file, plain
+        self._lock = Lock()
+        self._opened: Evaluation | None = None
+
+    @classmethod
+    def of(cls, evaluation: Evaluation) -> Sent:
+        """Return an evaluation as it is sent."""
+        dump, X = load("cloudpickle.dumps"), evaluation.X
+        if not hasattr(X, "shape"):
+            return cls(dump(evaluation), "", "", plain=False)
+        rows = shared(X)
+        table = rows.table
+        return cls(dump(replace(evaluation, X=rows)), table.token, table.file, rows is not X)
+
+    def __reduce__(self) -> Any:
+        """Leave what was opened behind."""
+        return Sent, (self.pickled, self.token, self.file, self.plain)
+
+    def open(self, threads: int, table: Any = None) -> Evaluation | None:
+        """Return the evaluation; None where the table is on another machine.
+
+        Parameters
+        ----------
+        threads : int
+            How many a fit may have, where it asks for those of all cores.
+        table : table, optional
+            The whole table, for a machine that cannot see its file.
+        """
+        with self._lock:
+            if self._opened is None:
+                if table is not None:
+                    table = SharedTable(table, None, self.token)
+                elif self.file and not Path(self.file).exists():
+                    return None
+                opened: Evaluation = pickle.loads(self.pickled)
+                if isinstance(opened.X, SharedRows):
+                    _share_memory(opened.X.table)
+                self._opened = replace(
+                    opened,
+                    X=opened.X.rows() if self.plain else opened.X,
+                    estimator=_with_threads(opened.estimator, threads),
+                )
+            return self._opened
+
+
+def _share_memory(table: SharedTable) -> None:
+    """Let what is made of a table fill a part of what this worker may take, not of the machine."""
+    limit: int | None = load("distributed.get_worker")().memory_manager.memory_limit
+    table.limit_bytes = limit or table.limit_bytes
+
+
+def _with_threads(estimator: Estimator, threads: int) -> Estimator:
+    """Return an estimator that asks for a worker's cores where it asked for all."""
+    every = {
+        name: threads
+        for name, value in estimator.get_params().items()
+        if name.rpartition("__")[2] == "n_jobs" and isinstance(value, int) and value < 0
+    }
+    return clone(estimator).set_params(**every) if every else estimator
+
+
+def run_task(
+    sent: Sent, task: Task, threads: int, secedes: bool, table: Any = None
+) -> Judged | None:
+    """Run a task on this worker; None where its table is on another machine."""
+    if secedes:  # The worker is to begin others beside it.
+        load("distributed.secede")()
+    evaluation = sent.open(threads, table)
+    if evaluation is None:
+        return None
+    with threadpool_limits(threads), limit_threads(threads):
+        return evaluation.run(task)
+
+
+@dataclass(eq=False)
+class _Sending:
+    """A task that is under way."""
+
+    task: Task
+    worker: str
+    future: Future
+    wanted: bool = True
+    """Whether something waits for it; a worker without a nanny goes on with what nobody wants."""
+
+
+class OnWorkers:
+    """Slots on the workers of a cluster.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    evaluation : Evaluation
+    trials_per_worker : int
+    trial_timeout : float, optional
+        Seconds from the first task of a trial on; a worker that is not done by then is restarted.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        evaluation: Evaluation,
+        trials_per_worker: int,
+        trial_timeout: float | None = None,
+    ) -> None:
+        self.cluster, self.trials_per_worker = cluster, trials_per_worker
+        self.trial_timeout, self._rows = trial_timeout, evaluation.X
+        self._pending: deque[Task] = deque()
+        self._under_way: dict[str, _Sending] = {}
+        self._ended: SimpleQueue[Future] = SimpleQueue()
+        self._judged: list[tuple[Task, Judged]] = []
+        self._home: dict[int, str] = {}
+        self._began: dict[int, float] = {}
+        self._losses: Counter[int] = Counter()
+        self._remote: set[str] = set()
+        self._restarts: dict[str, Thread] = {}
+        self._table: Future | None = None
+        self._looked = 0.0
+        self.workers: Mapping[str, Any] = await_workers(cluster, 1)
+        self._sent = hold_on_workers(cluster.client, Sent.of(evaluation))
+
+    @property
+    def free(self) -> int:
+        """How many more tasks the workers can begin now."""
+        return max(0, sum(map(self._room, self.workers)) - len(self._pending))
+
+    def _room(self, worker: str) -> int:
+        busy = sum(sending.worker == worker for sending in self._under_way.values())
+        return max(0, self.trials_per_worker - busy)
+
+    def submit(self, task: Task) -> None:
+        """Begin a task as soon as a worker is free; the next one of a trial goes where it was."""
+        self._pending.append(task)
+        self._send()
+
+    def _send(self) -> None:
+        while self._pending and (worker := self._choose(self._pending[0].trial)):
+            task = self._pending.popleft()
+            self._home[task.trial] = worker
+            self._began.setdefault(task.trial, time.monotonic())
+            threads = max(1, self.workers[worker]["nthreads"] // self.trials_per_worker)
+            secedes = self.trials_per_worker > self.workers[worker]["nthreads"]
+            table = self._held_table() if worker in self._remote else None
+            future = submit_task(
+                self.cluster.client, run_task, self._sent, task, threads, secedes, table,
+                workers=[worker], allow_other_workers=False,
+            )  # fmt: skip
+            self._under_way[future.key] = _Sending(task, worker, future)
+            future.add_done_callback(self._ended.put)
+
+    def _choose(self, trial: int) -> str | None:
+        """Return the worker that is to have a task; None where all have enough to do."""
+        home = self._home.get(trial, "")
+        free = [(worker == home, self._room(worker), worker) for worker in self.workers]
+        return max((each for each in free if each[1]), default=(False, 0, None))[2]
+
+    def _held_table(self) -> Future:
+        if self._table is None:
+            rows = self._rows.table.X if isinstance(self._rows, SharedRows) else self._rows
+            self._table = hold_on_workers(self.cluster.client, rows)
+        return self._table
+
+    def wait(self, seconds: float | None) -> list[tuple[Task, Judged]]:
+        """Return what has ended, once something has, or so many seconds have passed.
+
+        Raises
+        ------
+        ClusterUnavailable
+            The scheduler does not answer.
+        WorkerLost
+            All workers were lost, and none came back.
+        """
+        end = time.monotonic() + (float("inf") if seconds is None else seconds)
+        while True:
+            left = end - time.monotonic()
+            self._collect(min(POLL, max(0.0, left)))
+            if time.monotonic() - self._looked > POLL:
+                self._look()
+            self._send()
+            if self._judged or left <= 0:
+                judged, self._judged = self._judged, []
+                return judged
+
+    def _collect(self, seconds: float) -> None:
+        """Take what has ended, after so many seconds if nothing has."""
+        with suppress(Empty):
+            self._take(self._ended.get(timeout=seconds))
+            while True:
+                self._take(self._ended.get_nowait())
+
+    def _take(self, future: Future) -> None:
+        sending = self._under_way.pop(future.key, None)
+        if sending is None or not sending.wanted:
+            return
+        if future.status == "error" and type(future.exception()).__name__ != "KilledWorker":
+            future.result()
+        try:
+            judged = future.result(timeout=SETTLE)
+        except (CancelledError, TimeoutError, load("distributed.KilledWorker")):
+            self._lose(sending)
+            return
+        if judged is None:
+            self._remote.add(sending.worker)
+            self._pending.appendleft(sending.task)
+        else:
+            name = str(self.workers.get(sending.worker, {}).get("name", sending.worker))
+            events = [replace(event, worker=name) for event in judged.events]
+            self._tell(sending.task, judged._replace(worker=name, events=events))
+
+    def _tell(self, task: Task, judged: Judged) -> None:
+        self._judged.append((task, judged))
+
+    def _look(self) -> None:
+        """See which workers are there, and which trials take too long."""
+        before, self.workers = self.workers, self._usable(self.cluster.workers())
+        for key, sending in list(self._under_way.items()):
+            if sending.worker not in self.workers:
+                del self._under_way[key]
+                if sending.wanted:
+                    self._lose(sending, before)
+        if not self.workers and not self._restarts:
+            self.workers = await_workers(self.cluster, 1)
+        for sending in list(self._under_way.values()):
+            if sending.wanted and self._takes_too_long(sending.task):
+                self._give_up(sending)
+        self._looked = time.monotonic()
+
+    def _usable(self, workers: Mapping[str, Any]) -> dict[str, Any]:
+        self._restarts = {name: each for name, each in self._restarts.items() if each.is_alive()}
+        return {name: each for name, each in workers.items() if name not in self._restarts}
+
+    def _lose(self, sending: _Sending, before: Mapping[str, Any] | None = None) -> None:
+        """Do a task again whose worker was lost, if it was not lost too often."""
+        trial = sending.task.trial
+        self._cancel(sending)
+        self._losses[trial] += 1
+        if self._losses[trial] <= self.cluster.options.retries:
+            self._pending.appendleft(sending.task)
+            return
+        known = self.workers if before is None else before
+        lost = {sending.worker} & set(known)
+        why = explain_loss(lost, known, self._losses[trial])
+        self._tell(sending.task, Judged(np.nan, error=f"WorkerLost: {why}"))
+
+    def _takes_too_long(self, task: Task) -> bool:
+        if self.trial_timeout is None:
+            return False
+        return time.monotonic() - self._began[task.trial] > self.trial_timeout
+
+    def _give_up(self, sending: _Sending) -> None:
+        """End a trial that takes too long, with its worker where that can be restarted."""
+        assert self.trial_timeout is not None
+        self._tell(sending.task, too_long(self.trial_timeout))
+        if self.workers[sending.worker]["nanny"] is None:
+            sending.wanted = False
+            return
+        del self._under_way[sending.future.key]
+        self._cancel(sending)
+        for key, other in list(self._under_way.items()):
+            if other.worker == sending.worker:
+                del self._under_way[key]
+                self._cancel(other)
+                self._pending.appendleft(other.task)
+        self._restart([sending.worker])
+
+    def _restart(self, workers: list[str]) -> None:
+        """Restart workers, while this thread goes on."""
+
+        def restart() -> None:
+            with suppress(OSError, RuntimeError, ValueError):
+                self.cluster.client.restart_workers(
+                    workers, timeout=self.cluster.options.timeout, raise_for_error=False
+                )
+
+        thread = Thread(target=restart, name="restart of workers", daemon=True)
+        thread.start()
+        self._restarts.update(dict.fromkeys(workers, thread))
+        self.workers = self._usable(self.workers)
+
+    def _cancel(self, sending: _Sending) -> None:
+        with suppress(OSError, RuntimeError):
+            self.cluster.client.cancel([sending.future])
+
+    def close(self) -> None:
+        """Cancel what is under way; workers that would go on with it are restarted."""
+        busy = list(self._under_way.values())
+        self._under_way.clear()
+        self._pending.clear()
+        for sending in busy:
+            self._cancel(sending)
+        workers = {each.worker for each in busy}
+        there = [name for name in workers if self.workers.get(name, {}).get("nanny") is not None]
+        if there:
+            self._restart(there)
+        for thread in set(self._restarts.values()):
+            thread.join(self.cluster.options.timeout)
+        with suppress(OSError, RuntimeError):
+            self._sent.release()
+
+
+def too_long(trial_timeout: float) -> Judged:
+    """Return what came of a task whose trial took too long."""
+    return Judged(np.nan, error=f"TimeoutError: took longer than trial_timeout={trial_timeout:g} s")
