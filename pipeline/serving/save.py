@@ -87,8 +87,10 @@ def save(model: Accelerated, path: str | Path, about: About | None = None) -> Pa
     [0, 0, 1, 1]
     """
     if not isinstance(model, Accelerated):
+        best = isinstance(getattr(model, "best_estimator_", None), Accelerated)
         raise ConfigError(
-            f"save takes an Accelerated and got {type(model).__name__}; fit Accelerated(estimator)"
+            f"save takes an Accelerated and got {type(model).__name__}; "
+            + ("pass its best_estimator_" if best else "fit Accelerated(estimator)")
         )
     check_is_fitted(model, "plan_")
     folder = Path(path)

@@ -65,7 +65,7 @@ class Lines:
 def _came_of(outcome: Outcome) -> str:
     if outcome.state == COMPLETE:
         return f"{outcome.score:.5g}"
-    return f"failed, {outcome.reason}" if outcome.state == FAILED else outcome.reason
+    return f"failed, {outcome.why}" if outcome.state == FAILED else outcome.why
 
 
 def in_units(seconds: float) -> str:

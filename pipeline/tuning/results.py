@@ -36,6 +36,11 @@ class Outcome:
     reason: str = ""
 
     @property
+    def why(self) -> str:
+        """The first line of the reason."""
+        return self.reason.partition("\n")[0]
+
+    @property
     def score(self) -> float:
         """The mean over the folds of a complete trial; nan for others."""
         if self.state != COMPLETE:

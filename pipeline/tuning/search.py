@@ -285,9 +285,11 @@ class Search(BaseSearchCV):
         outcomes = sorted(race.outcomes.values(), key=lambda outcome: outcome.number)
         ended = [each for each in outcomes if each.state != RUNNING]
         if not any(each.state == COMPLETE for each in ended):
+            why = self._why_none(ended)
             if race.interrupts.pressed:
-                raise KeyboardInterrupt
-            raise DataError(self._why_none(ended))
+                said = f"; {why}" if ended else ""
+                raise KeyboardInterrupt(f"stopped before a trial was complete{said}")
+            raise DataError(why)
         self.cv_results_ = tabulate(ended, self.n_splits_, self._format_results)
         self.best_index_ = int(np.nanargmax(self.cv_results_["mean_test_score"]))
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
@@ -302,7 +304,7 @@ class Search(BaseSearchCV):
                 f"timeout={self.timeout!r} seconds were over before the first trial was complete; "
                 "give it more time, fewer folds (cv), or fewer rows"
             )
-        counted = Counter(each.reason for each in ended).most_common(3)
+        counted = Counter(each.why for each in ended).most_common(3)
         reasons = "; ".join(f"{reason} ({n} of them)" for reason, n in counted)
         return (
             f"none of {len(ended)} trials was completed: {reasons}; error_score='raise' shows "
@@ -315,15 +317,15 @@ class Search(BaseSearchCV):
         if failed:
             said = (
                 f"{len(failed)} of {len(ended)} trials failed, the first one with: "
-                f"{failed[0].reason}; see cv_results_['reason']"
+                f"{failed[0].why}; see cv_results_['reason']"
             )
-            warnings.warn(said, FitFailedWarning, stacklevel=4)
+            warnings.warn(said, FitFailedWarning, stacklevel=5)
         if interrupted and len(ended) < self.trials:
             said = (
                 f"stopped by Ctrl-C after {len(ended)} of {self.trials} trials; the best so far "
                 f"is {self.best_params_} with {self.best_score_:.5g}"
             )
-            warnings.warn(said, UserWarning, stacklevel=4)
+            warnings.warn(said, UserWarning, stacklevel=5)
 
     def _refit(
         self, evaluation: Evaluation, context: CallbackContext, told: Mapping[str, Any]

@@ -1,0 +1,171 @@
+"""Ctrl-C ends a search with what was found."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from optuna.distributions import FloatDistribution
+from optuna.trial import TrialState
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import cross_val_score
+
+from pipeline import Search
+from pipeline.tuning.interrupts import Interrupts
+
+X, Y = np.arange(24.0).reshape(-1, 1), np.arange(24) % 2
+FITS = {"left": 0, "all": 0}
+"""How many fits are left until Ctrl-C, and how many there were."""
+
+
+class Pressing(ClassifierMixin, BaseEstimator):
+    """A classifier during whose fits Ctrl-C is pressed, as `FITS` says."""
+
+    def __init__(self, share: float = 0.5, real: bool = True) -> None:
+        self.share, self.real = share, real
+
+    def fit(self, X: Any, y: Any) -> Pressing:
+        FITS["left"] -= 1
+        FITS["all"] += 1
+        if FITS["left"] == 0 and self.real:
+            signal.raise_signal(signal.SIGINT)
+        elif FITS["left"] == 0:
+            raise KeyboardInterrupt
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return (np.arange(len(X)) < self.share * len(X)).astype(int)
+
+
+def search_until(fits: int, **settings: Any) -> Search:
+    """Return a search of 6 trials on 3 folds, in whose n-th fit Ctrl-C is pressed."""
+    FITS.update(left=fits, all=0)
+    settings = {"trials": 6, "cv": 3, "prune": False, "random_state": 0, **settings}
+    return Search(Pressing(), {"share": FloatDistribution(0, 1)}, **settings)
+
+
+@pytest.mark.parametrize("real", [True, False], ids=["signal", "error"])
+def test_what_was_found_is_kept(real: bool) -> None:
+    search = search_until(8).set_params(estimator__real=real)
+    with pytest.warns(UserWarning, match="by Ctrl-C after 2 of 6 trials; the best so far") as told:
+        search.fit(X, Y)
+    assert [each.filename for each in told] == [__file__]
+    assert FITS["all"] == 8 + 1
+    assert search.cv_results_["state"].tolist() == ["complete"] * 2
+    assert search.best_score_ == search.cv_results_["mean_test_score"].max()
+    assert search.predict(X).shape == Y.shape
+    states = [each.state for each in search.study_.trials]
+    assert states == [TrialState.COMPLETE, TrialState.COMPLETE, TrialState.RUNNING]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_before_a_trial_is_complete_nothing_is_kept() -> None:
+    search = search_until(2)
+    with pytest.raises(KeyboardInterrupt, match="before a trial was complete"):
+        search.fit(X, Y)
+    assert FITS["all"] == 2
+    assert not hasattr(search, "cv_results_")
+
+
+def test_during_the_last_fit_it_ends_at_once() -> None:
+    search = search_until(6 * 3 + 1)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, Y)
+    assert len(search.cv_results_["params"]) == 6
+    assert not hasattr(search, "best_estimator_")
+
+
+def test_a_second_time_ends_the_last_fit() -> None:
+    search = search_until(4)
+
+    class Again(Search):
+        def _refit(self, *given: Any) -> None:
+            FITS["left"] = 1
+            super()._refit(*given)
+
+    again = Again(**{name: getattr(search, name) for name in search.get_params(deep=False)})
+    with pytest.warns(UserWarning, match="Ctrl-C"), pytest.raises(KeyboardInterrupt):
+        again.fit(X, Y)
+    assert again.best_params_ == again.cv_results_["params"][0]
+
+
+def test_what_is_written_down_is_not_interrupted() -> None:
+    interrupts = Interrupts()
+    with interrupts.held():
+        signal.raise_signal(signal.SIGINT)
+        assert interrupts.pressed
+        assert interrupts.allowed(lambda: [1]) == []
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_another_handler_stays_in_charge() -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    try:
+        search_until(2).fit(X, Y)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert heard == [signal.SIGINT]
+
+
+def test_a_search_in_a_thread_runs_as_ever() -> None:
+    search = search_until(0)
+    thread = threading.Thread(target=search.fit, args=(X, Y))
+    thread.start()
+    thread.join()
+    assert len(search.cv_results_["params"]) == 6
+
+
+CHILD = """
+import sys, time, warnings
+import numpy as np
+from optuna.distributions import IntDistribution
+from sklearn.dummy import DummyClassifier
+from pipeline import Search
+
+class Slow(DummyClassifier):
+    def fit(self, X, y):
+        if len(X) < 24:
+            print("fit", flush=True)
+            time.sleep(0.05)
+        return super().fit(X, y)
+
+warnings.simplefilter("ignore")
+search = Search(Slow(), {"random_state": IntDistribution(0, 99)}, trials=10_000, cv=3)
+search.fit(np.zeros((24, 1)), np.arange(24) % 2)
+print("found", len(search.cv_results_["params"]), hasattr(search, "best_estimator_"))
+"""
+
+
+@pytest.mark.slow
+def test_of_a_process_of_its_own(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    process = subprocess.Popen(
+        [sys.executable, "-c", CHILD], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    assert process.stdout
+    with process:
+        for _ in range(8):
+            assert process.stdout.readline() == "fit\n"
+        process.send_signal(signal.SIGINT)
+        *_, last = process.stdout.read().splitlines()
+    assert process.returncode == 0
+    found, number, refitted = last.split()
+    assert (found, refitted) == ("found", "True")
+    assert 2 <= int(number) < 10_000
+
+
+def test_nested_searches_go_on(recwarn: pytest.WarningsRecorder) -> None:
+    search = search_until(8)
+    scores = cross_val_score(clone(search), X, Y, cv=2)
+    assert len(scores) == 2
+    assert sum("Ctrl-C" in str(each.message) for each in recwarn) == 1

@@ -1,0 +1,89 @@
+"""What a search says: each trial, the best one and the time left; and nothing with verbose=0."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from optuna.distributions import FloatDistribution
+from sklearn.datasets import make_classification
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import LogisticRegression
+
+from pipeline import Search
+from pipeline.tuning.evaluate import Judged
+from pipeline.tuning.progress import Lines
+from pipeline.tuning.results import Outcome
+
+X, Y = make_classification(n_samples=60, random_state=0)
+C = {"C": FloatDistribution(1e-3, 1e2, log=True)}
+
+
+def ended(number: int, score: float, state: str = "complete", reason: str = "") -> Outcome:
+    return Outcome(number, {}, {0: Judged(score)}, state, reason)
+
+
+def lines_of(outcomes: list[Outcome], **settings: Any) -> list[str]:
+    """Return what is said of trials, each of which takes a minute and a half."""
+    said: list[str] = []
+    times = iter(range(0, 90 * (len(outcomes) + 1), 90))
+    lines = Lines(said.append, clock=lambda: next(times), **settings)
+    for outcome in outcomes:
+        lines.tell(outcome)
+    return said
+
+
+def test_each_line_says_what_came_of_a_trial() -> None:
+    outcomes = [
+        ended(0, np.nan, "failed", "ValueError: too small\nand more"),
+        ended(1, 0.912347),
+        ended(3, np.nan, "pruned", "unlikely to become the best"),
+        ended(2, 0.98),
+    ]
+    assert lines_of(outcomes, trials=50) == [
+        "1 of 50, trial 0: failed, ValueError: too small; 1 min 30 s, 1 h 13 min left",
+        "2 of 50, trial 1: 0.91235; best 0.91235 (trial 1); 3 min 0 s, 1 h 12 min left",
+        "3 of 50, trial 3: unlikely to become the best; best 0.91235 (trial 1); "
+        "4 min 30 s, 1 h 10 min left",
+        "4 of 50, trial 2: 0.98; best 0.98 (trial 2); 6 min 0 s, 1 h 9 min left",
+    ]
+
+
+def test_no_more_time_is_left_than_the_timeout_leaves() -> None:
+    outcomes = [ended(0, 0.5), ended(1, 0.4), ended(2, 0.3)]
+    said = lines_of(outcomes, trials=50, timeout=200.0)
+    assert [line.rpartition(", ")[2] for line in said] == [
+        "1 min 50 s left", "20 s left", "0.0 s left",
+    ]  # fmt: skip
+    assert lines_of(outcomes, trials=3)[-1].endswith("4 min 30 s, 0.0 s left")
+
+
+def test_a_search_says_a_line_for_each_trial(capsys: pytest.CaptureFixture[str]) -> None:
+    search = Search(LogisticRegression(), C, trials=5, cv=3, random_state=0, verbose=1).fit(X, Y)
+    *_, last = lines = capsys.readouterr().out.splitlines()
+    assert [re.match(r"(\d) of 5, trial (\d): ", line)[0] for line in lines] == [
+        f"{number + 1} of 5, trial {number}: " for number in range(5)
+    ]
+    assert f"best {search.best_score_:.5g} (trial {search.best_index_})" in last
+
+
+def test_nothing_is_said_unless_asked_for(capfd: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        Search(LogisticRegression(), C, trials=12, cv=3, random_state=0).fit(X, Y)
+    assert capfd.readouterr() == ("", "")
+    assert told == []
+
+
+def test_failures_are_one_warning() -> None:
+    space = {"C": FloatDistribution(-1, 1)}
+    with pytest.warns(FitFailedWarning, match="of 8 trials failed, the first one with: .*'C'"):
+        search = Search(LogisticRegression(), space, trials=8, cv=3, random_state=0).fit(X, Y)
+    failed = search.cv_results_["state"] == "failed"
+    assert 0 < failed.sum() < 8
+    assert all("'C' parameter" in reason for reason in search.cv_results_["reason"][failed])
+    assert np.isnan(search.cv_results_["mean_test_score"][failed]).all()
+    assert search.cv_results_["rank_test_score"][failed].min() > (~failed).sum()
