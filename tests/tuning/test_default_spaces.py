@@ -1,0 +1,165 @@
+"""Every default space: its candidates fit, its documentation is true, and who has none is told."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from optuna.samplers import RandomSampler
+from sklearn.base import is_classifier
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import RandomizedSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils import all_estimators
+from xgboost import XGBClassifier, XGBRegressor
+
+from pipeline import Accelerated, Search
+from pipeline.errors import ConfigError
+from pipeline.tuning.default_spaces import _UNSET, ROWS, SOURCES, Range, default_space, unset
+from pipeline.tuning.space import Space
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+CLASSES = {**dict(all_estimators()), "XGBClassifier": XGBClassifier, "XGBRegressor": XGBRegressor}
+NAMES = [name for row in ROWS for name in row.estimators]
+FEW = {"n_estimators": 5, "max_iter": 30, "random_state": 0}
+"""What keeps fits short, of the estimators that have it."""
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(150, 4))
+NUMBERS = X @ [1.0, -2.0, 0.5, 0.0] + rng.normal(size=150)
+LABELS = (NUMBERS > 0).astype(int)
+UNPLACED = {"SVC", "SVR"}
+"""Estimators that are no candidate as they are: ``gamma="scale"`` is no number."""
+
+
+def make(name: str) -> Any:
+    estimator = CLASSES[name]()
+    few = {key: value for key, value in FEW.items() if key in estimator.get_params()}
+    return estimator.set_params(**few)
+
+
+@pytest.mark.parametrize("within", [False, True], ids=["alone", "within"])
+@pytest.mark.parametrize("name", NAMES)
+def test_candidates_fit(name: str, *, within: bool) -> None:
+    model = make(name)
+    if within:
+        model = Accelerated(make_pipeline(MinMaxScaler(), model), device="cpu")
+    rows = X if within else MinMaxScaler().fit_transform(X)
+    y = LABELS if is_classifier(model) else NUMBERS
+    space = Space.of("default", model)
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
+    for _ in range(3):
+        model.set_params(**space.draw(study.ask()))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(rows, y)
+        assert np.isfinite(model.predict(rows)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_estimator_as_it_is_is_a_candidate(name: str) -> None:
+    model = CLASSES[name]()
+    placed = Space.of("default", model).place(model.get_params())
+    assert (placed is None) == (name in UNPLACED)
+
+
+def test_names_begin_as_set_params_wants_them() -> None:
+    model = Accelerated(make_pipeline(MinMaxScaler(), XGBClassifier()), device="cpu")
+    prefix = "estimator__xgbclassifier__"
+    assert {name.removeprefix(prefix) for name in default_space(model)} == set(
+        default_space(XGBClassifier())
+    )
+    within = TransformedTargetRegressor(Ridge())
+    assert set(default_space(within)) == {"regressor__alpha"}
+
+
+def test_a_default_space_can_be_added_to() -> None:
+    model = make_pipeline(MinMaxScaler(), LogisticRegression())
+    given = {**default_space(model), "minmaxscaler__clip": [True, False]}
+    drawn = Space.of(given, model).draw(optuna.create_study().ask())
+    assert set(drawn) == {"logisticregression__C", "minmaxscaler__clip"}
+
+
+class Own(Ridge):
+    """An algorithm of the user's own."""
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        (LinearRegression(), "LinearRegression has no default space; pass space={'PARAMETER'"),
+        (Own(), "Own has no default space"),
+        (make_pipeline(MinMaxScaler()), "'minmaxscaler__PARAMETER'.* There is one for Logistic"),
+        (Accelerated(LinearRegression()), "'estimator__PARAMETER'"),
+        (XGBRegressor(booster="gblinear"), "XGBRegressor has no default space"),
+    ],
+)
+def test_others_have_none(model: Any, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        Space.of("default", model)
+
+
+def test_xgboost_takes_for_none_what_we_say() -> None:
+    model = XGBRegressor().fit(X, NUMBERS)
+    config = json.loads(model.get_booster().save_config())["learner"]["gradient_booster"]
+    params = config["tree_train_param"]
+    for name, value in _UNSET.items():
+        if name in params:
+            assert float(params[name]) == pytest.approx(value), name
+    assert model.get_booster().num_boosted_rounds() == _UNSET["n_estimators"]
+    assert float(config["gbtree_model_param"]["num_parallel_tree"]) == 1
+    said = unset(model, model.get_params())
+    as_said = XGBRegressor(**said).fit(X, NUMBERS)
+    assert as_said.get_booster().save_raw() == model.get_booster().save_raw()
+
+
+def test_what_is_set_is_not_unset() -> None:
+    model = make_pipeline(XGBClassifier(learning_rate=0.7))
+    said = unset(model, model.get_params())
+    assert "xgbclassifier__learning_rate" not in said
+    assert said["xgbclassifier__max_depth"] == 6
+    assert unset(Ridge(), Ridge().get_params()) == {}
+    linear = XGBRegressor(booster="gblinear")
+    assert unset(linear, linear.get_params()) == {}
+
+
+def test_search_takes_default() -> None:
+    model = Accelerated(make_pipeline(MinMaxScaler(), LogisticRegression()), device="cpu")
+    search = Search(model, "default", trials=3, cv=2, random_state=0).fit(X, LABELS)
+    assert search.cv_results_["params"][0] == {"estimator__logisticregression__C": 1.0}
+
+
+def test_a_search_of_scikit_learn_takes_the_names() -> None:
+    space = {name: [each.low, each.high] for name, each in default_space(Ridge()).items()}
+    search = RandomizedSearchCV(Ridge(), space, n_iter=2, cv=2, random_state=0).fit(X, NUMBERS)
+    assert set(search.best_params_) == set(default_space(Ridge()))
+
+
+# ---- documentation
+
+
+def said(each: Any) -> str:
+    if isinstance(each, Range):
+        return f"{each.low:g} to {each.high:g}{' log' if each.log else ''}"
+    return ", ".join(f"{value}" for value in each)
+
+
+def test_the_table_of_the_documentation_is_the_code() -> None:
+    lines = ["| last step | drawn from | source |", "|---|---|---|"]
+    for row in ROWS:
+        drawn = "; ".join(f"`{name}` {said(each)}" for name, each in row.drawn.items())
+        lines.append(f"| {', '.join(row.estimators)} | {drawn} | {row.source} |")
+    table = "\n".join(lines)
+    text = (Path(__file__).parents[2] / "docs/tuning.md").read_text("utf-8")
+    assert table in text, table
+    for letter, source in SOURCES.items():
+        assert f"{letter}: {source}" in text.replace("\n", " ")
