@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,7 +20,32 @@ from pipeline.benchmark.report.tuning_page import parts, render_tuning, tuning_h
 from pipeline.benchmark.results import Interval
 from pipeline.benchmark.tuning_record import TuningRecord
 from tests.benchmark import fixtures, tunings
+from tests.benchmark.test_browser import CHROMIUM, browse
 from tests.benchmark.test_report import Batch
+
+SCRIPT = """
+<script>
+const size = node => node.getBoundingClientRect();
+const wider = box =>
+  ({left: box.left - 1, right: box.right + 1, top: box.top - 1, bottom: box.bottom + 1});
+const meet = (a, b) =>
+  Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+  Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1;
+let found = 0;
+for (const figure of document.querySelectorAll("figure:has(.plot, .parallel)")) {
+  const labels = [...figure.querySelectorAll("svg text, .heads li, .feet li, .across")].map(size);
+  const drawn = [...figure.querySelectorAll("svg[role] :is(use, .steps, .one, .thread line)")];
+  const rest = drawn.map(node => wider(size(node)));
+  labels.forEach((label, i) => {
+    found += labels.slice(i + 1).filter(other => meet(label, other)).length;
+    found += rest.filter(other => meet(label, other)).length;
+  });
+  document.body.dataset.labels = Number(document.body.dataset.labels || 0) + labels.length;
+}
+document.body.dataset.found = found;
+document.body.dataset.overflow = document.documentElement.scrollWidth - innerWidth;
+</script>
+"""
 
 
 @pytest.fixture(scope="module", params=tunings.EVERY, ids=lambda make: make.__name__)
@@ -275,3 +301,22 @@ def test_what_is_missing_is_said() -> None:
     assert "there is no complete trial" in text
     assert "cuda: the NVIDIA driver is not installed" in text
     assert "one trial says nothing of parameters" in Batch(tuning_html(tunings.single())).text
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="not installed: chromium")
+@pytest.mark.parametrize("width", [1280, 500])
+@pytest.mark.parametrize("make", [tunings.wide, tunings.both, tunings.hostile])
+def test_in_a_browser_nothing_overlaps_and_nothing_is_cut_off(
+    make: Callable[[], TuningRecord], width: int, tmp_path: Path
+) -> None:
+    render_tuning(make(), tmp_path)
+    page = tmp_path / "index.html"
+    text = page.read_text(encoding="utf-8")
+    assert "CONSOLE" not in browse(tmp_path, width).stderr
+    text = text.replace("default-src 'none'", "script-src 'unsafe-inline'")
+    page.write_text(text.replace("</body>", f"{SCRIPT}</body>"), encoding="utf-8")
+    shown = browse(tmp_path, width).stdout
+    assert 'data-overflow="0"' in shown
+    assert 'data-found="0"' in shown
+    assert int(re.findall(r'data-labels="(\d+)"', shown)[0]) > 20

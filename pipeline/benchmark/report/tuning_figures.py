@@ -166,7 +166,7 @@ def _round_step(span: float) -> float:
 
 def history_figure(record: TuningRecord, search: SearchRecord) -> Plot | None:
     """Return each trial over its number, with the best score so far."""
-    if not (scored := complete(search)):
+    if not (scored := complete(search)) or len(search.trials) < 2:
         return None
     default = trial(search, search.default)
     shown = [each.score for each in (default, trial(search, search.best)) if each]
@@ -252,7 +252,7 @@ def seconds_figure(record: TuningRecord, searches: Sequence[SearchRecord]) -> Pl
     """Return the best score so far over the seconds of each search of a pipeline."""
     climbs = {each.variant: climb(each, sign(record)) for each in searches}
     climbs = {name: steps for name, steps in climbs.items() if steps}
-    if not climbs:
+    if not climbs or max(len(each.trials) for each in searches) < 2:
         return None
     took = {each.variant: max(each.seconds, climbs[each.variant][-1].seconds)
             for each in searches if each.variant in climbs}  # fmt: skip
@@ -328,7 +328,7 @@ def parallel_figure(record: TuningRecord, search: SearchRecord) -> Parallel | No
     y = score_axis(values, [], sign(record))
     step = 100 / len(chosen)
     axes = [_upright(space[name], names[name], i * step) for i, name in enumerate(chosen)]
-    axes.append(Upright(100.0, record.protocol.metric, "the score", short(y.high), short(y.low)))
+    axes.append(Upright(100.0, record.protocol.metric, _which(record), short(y.high), short(y.low)))
     ranks = sorted(scored, key=lambda each: sign(record) * (each.score or 0.0))
     stopped = [each for each in search.trials if each.state == "pruned"]
     drawn = [*thinned(stopped, MOST_THREADS), *thinned(ranks, MOST_THREADS)]
@@ -345,6 +345,10 @@ def parallel_figure(record: TuningRecord, search: SearchRecord) -> Parallel | No
         tuple(threads),
         tuple(names[name] for name in order[MOST_AXES:]),
     )
+
+
+def _which(record: TuningRecord) -> str:
+    return "less is better" if sign(record) < 0 else "more is better"
 
 
 def _upright(parameter: ParameterRecord, name: str, at: float) -> Upright:

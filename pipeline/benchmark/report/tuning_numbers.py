@@ -21,6 +21,8 @@ from pipeline.benchmark.tuning_record import (
 )
 
 T = TypeVar("T")
+MOST_SIGNS = 40
+"""Of a value; the code of the tuned pipeline has all of it."""
 
 
 @dataclass(frozen=True)
@@ -120,14 +122,15 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def written(value: Any) -> str:
-    """Write a value of a parameter.
+    """Write a value of a parameter; the end of a long text is left out.
 
     Examples
     --------
     >>> written(0.031234567), written(300), written(None), written("gini"), written(1e-05)
     ('0.03123', '300', 'None', 'gini', '1e-05')
     """
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= MOST_SIGNS else text[: MOST_SIGNS - 1] + "…"
 
 
 def searched(parameter: ParameterRecord) -> str:

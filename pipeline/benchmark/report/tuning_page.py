@@ -90,20 +90,23 @@ def _pipeline(record: TuningRecord, searches: list[SearchRecord], name: str) -> 
             yield Piece("heading", search.variant)
         if search.status != "ok":
             yield Piece("text", f"{search.status}: {search.why or 'no reason recorded'}")
-        yield from _search(record, search, own)
+        yield from _search(record, search, own, first=number == 1)
     if plot := figures.seconds_figure(record, searches):
         yield Piece("heading", "Quality against seconds")
         yield Piece("plot", plot, f"{name}-seconds")
         yield Piece("table", tables.seconds_table(record, searches), f"{name}-equal")
 
 
-def _search(record: TuningRecord, search: SearchRecord, name: str) -> Iterator[Piece]:
+def _search(
+    record: TuningRecord, search: SearchRecord, name: str, *, first: bool
+) -> Iterator[Piece]:
     if search.best is not None:
         table = tables.parameter_table(record, search)
         yield Piece("table", table, f"{name}-parameters", "parameters")
-        yield Piece("items", search.edges)
+        yield Piece("items", [*tables.remarks(search)])
     if plot := figures.history_figure(record, search):
-        yield Piece("plot", plot, f"{name}-history", _STATES_NOTE)
+        note = _STATES_NOTE if first else ""
+        yield Piece("plot", plot, f"{name}-history", note)
     if parallel := figures.parallel_figure(record, search):
         yield Piece("parallel", parallel, f"{name}-parallel")
     if bars := figures.importance_figure(search):
@@ -116,7 +119,7 @@ def _search(record: TuningRecord, search: SearchRecord, name: str) -> Iterator[P
     if search.trials:
         table = tables.trials_table(record, search)
         summary = f"{table.caption}: all values of {len(table.rows)}"
-        yield Piece("details", [Piece("table", table, f"{name}-trials")], summary)
+        yield Piece("details", [Piece("table", table, f"{name}-trials", "trials")], summary)
 
 
 def _how(record: TuningRecord) -> Iterator[Piece]:

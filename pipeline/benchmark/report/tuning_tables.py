@@ -156,12 +156,21 @@ def parameter_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
     )  # fmt: skip
 
 
+def remarks(search: SearchRecord) -> Iterator[str]:
+    """Yield what is to be known of the best parameters."""
+    if search.best is not None and search.best == search.default:
+        yield "No trial was better than the pipeline as it is."
+    yield from search.edges
+
+
 def seconds_table(record: TuningRecord, searches: Sequence[SearchRecord]) -> ReportTable:
     """Return the best score so far at equal seconds of all searches of a pipeline."""
     climbs = {each.variant: climb(each, sign(record)) for each in searches}
     shortest = min((each.seconds for each in searches if each.seconds > 0), default=0.0)
     longest = max((each.seconds for each in searches), default=0.0)
-    moments = sorted({shortest / 4, shortest / 2, shortest, longest} - {0.0})
+    moments = [shortest * part for part in (0.25, 0.5, 1)] if shortest else []
+    if longest > 1.05 * shortest:
+        moments.append(longest)
     rows, equal = [], " at equal seconds" if len(searches) > 1 else ""
     for moment in moments:
         found = [best_at(climbs[each.variant], moment) for each in searches]
