@@ -1,0 +1,152 @@
+"""A search inside what scikit-learn has, and around what we have."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from optuna.distributions import FloatDistribution
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import StackingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from pipeline import Accelerated, Search, load, save, shared
+from pipeline.errors import ConfigError
+
+_BUNCH = load_breast_cancer(as_frame=True)
+X, Y = _BUNCH.data.iloc[::3], _BUNCH.target.iloc[::3]
+C = FloatDistribution(1e-3, 1e2, log=True)
+
+
+def accelerated() -> Accelerated:
+    steps = make_pipeline(StandardScaler(), LogisticRegression())
+    return Accelerated(steps, device="cpu", dtype="float64")
+
+
+def search_of(estimator: Any = None, **settings: Any) -> Search:
+    estimator = accelerated() if estimator is None else estimator
+    names = [name for name in estimator.get_params() if name.rpartition("__")[2] == "C"]
+    return Search(estimator, dict.fromkeys(names, C), trials=4, cv=3, random_state=0, **settings)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Search:
+    return search_of().fit(X, Y)
+
+
+def test_nested_folds_are_those_of_searches_by_hand() -> None:
+    folds = [(np.arange(90), np.arange(90, 190)), (np.arange(60, 190), np.arange(60))]
+    by_hand = [
+        search_of().fit(X.iloc[train], Y.iloc[train]).score(X.iloc[test], Y.iloc[test])
+        for train, test in folds
+    ]
+    for rows in (X, shared(X)):
+        assert cross_val_score(search_of(), rows, Y, cv=folds).tolist() == by_hand
+
+
+def test_nested_folds_share_what_they_have_in_common() -> None:
+    found = cross_validate(search_of(), shared(X), Y, cv=2, return_estimator=True)
+    for search in found["estimator"]:
+        assert {"fit", "reused"} <= {event.call for event in search.execution_log_.entries}
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+def test_outer_folds_over_processes() -> None:
+    for rows in (X, shared(X)):
+        here, there = (
+            cross_val_score(search_of(), rows, Y, cv=2, n_jobs=n_jobs) for n_jobs in (1, 2)
+        )
+        assert here.tolist() == there.tolist()
+
+
+@pytest.mark.parametrize(
+    "outer",
+    [
+        lambda search: make_pipeline(StandardScaler(), search),
+        lambda search: CalibratedClassifierCV(search, cv=2),
+        lambda search: StackingClassifier([("search", search)], cv=2),
+    ],
+    ids=["pipeline", "calibrated", "stacked"],
+)
+def test_within_estimators_of_scikit_learn(outer: Any) -> None:
+    model = outer(search_of(make_pipeline(StandardScaler(), LogisticRegression())))
+    assert clone(model).fit(X, Y).score(X, Y) > 0.95
+
+
+def test_as_a_step_of_a_model_it_is_on_the_host() -> None:
+    steps = make_pipeline(StandardScaler(), search_of(LogisticRegression()))
+    ours = Accelerated(steps, device="cpu", dtype="float64").fit(X, Y)
+    theirs = clone(steps).fit(X, Y)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-12)
+
+
+def test_copies_of_what_is_fitted(fitted: Search, tmp_path: Path) -> None:
+    joblib.dump(fitted, tmp_path / "search")
+    copies = [
+        joblib.load(tmp_path / "search"),
+        pickle.loads(pickle.dumps(fitted)),
+        copy.deepcopy(fitted),
+    ]
+    for each in copies:
+        np.testing.assert_array_equal(each.predict_proba(X), fitted.predict_proba(X))
+        assert each.study_.best_value == fitted.best_score_
+        assert each.cv_results_.keys() == fitted.cv_results_.keys()
+        assert each.fit(X, Y).best_params_ == fitted.best_params_
+    assert not hasattr(clone(fitted), "best_params_")
+
+
+def test_it_is_shown_as_other_searches_are(fitted: Search) -> None:
+    assert repr(search_of()).startswith("Search(cv=3,")
+    assert "best_estimator_" in fitted._repr_html_()
+    assert "best_estimator_" not in search_of()._repr_html_()
+    names = fitted.get_params(deep=False)
+    assert list(names) == sorted(Search.__init__.__annotations__.keys() - {"return"})
+    assert fitted.get_params()["estimator__estimator__logisticregression__C"] == 1.0
+
+
+def test_another_fit_forgets_the_last_one(fitted: Search) -> None:
+    again = copy.deepcopy(fitted).set_params(refit=False)
+    again.fit(X.to_numpy(), Y)
+    assert not hasattr(again, "best_estimator_")
+    assert not hasattr(again, "feature_names_in_")
+    with pytest.raises(AttributeError, match="has no attribute 'predict'"):
+        again.predict(X)
+
+
+def test_the_best_is_a_model_like_any_other(fitted: Search, tmp_path: Path) -> None:
+    assert isinstance(fitted.best_estimator_, Accelerated)
+    calls = [event.call for event in fitted.best_estimator_.execution_log_.events]
+    assert "fit" in calls
+    assert fitted.n_features_in_ == X.shape[1]
+    assert fitted.feature_names_in_.tolist() == list(X)
+    model = load(save(fitted.best_estimator_, tmp_path / "model"), "cpu")
+    np.testing.assert_array_equal(model.predict_proba(X), fitted.predict_proba(X))
+    with pytest.raises(ConfigError, match="got Search; pass its best_estimator_"):
+        save(fitted, tmp_path / "search")
+
+
+def test_rows_of_any_kind_are_taken(fitted: Search) -> None:
+    for rows in (X.to_numpy(), shared(X), X.to_numpy().tolist()):
+        search = search_of().fit(rows, Y)
+        assert search.best_params_ == fitted.best_params_
+        np.testing.assert_allclose(
+            search.cv_results_["mean_test_score"], fitted.cv_results_["mean_test_score"]
+        )
+
+
+def test_an_index_of_its_own_plays_no_part(fitted: Search) -> None:
+    rows = X.set_axis(np.arange(len(X))[::-1] + 7)
+    search = search_of().fit(rows, pd.Series(Y.to_numpy(), index=rows.index))
+    assert search.best_params_ == fitted.best_params_
