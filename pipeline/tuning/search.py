@@ -207,6 +207,10 @@ class Search(BaseSearchCV):
         context.call_on_fit_task_end(**told)
         return self
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether there is what a fit was to find; the last fit may have ended early."""
+        return hasattr(self, "best_estimator_" if self.refit else "cv_results_")
+
     def _check_parameters(self) -> None:
         try:
             self._validate_params()

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import numpy as np
 import pytest
 from optuna.distributions import FloatDistribution
+from optuna.samplers import RandomSampler
+from sklearn.cluster import DBSCAN
 from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pipeline import Accelerated, Search
+from pipeline.errors import ConfigError, DataError
+from pipeline.tuning import race
+from pipeline.tuning.evaluate import Judged
+from pipeline.tuning.results import Outcome, tabulate
 
 X, y = load_breast_cancer(return_X_y=True)
 NAME = "estimator__logisticregression__C"
@@ -41,3 +51,168 @@ def test_the_first_candidate_is_the_estimator_itself(search: Search) -> None:
 def test_the_best_is_fitted_on_all_rows(search: Search) -> None:
     again = model().set_params(**search.best_params_).fit(X, y)
     np.testing.assert_allclose(search.predict_proba(X), again.predict_proba(X), atol=1e-7)
+
+
+WRONG = [
+    ({"trials": 0}, "'trials' parameter of Search must be an int in the range [1, inf)"),
+    ({"trials": 2.5}, "'trials' parameter of Search"),
+    ({"timeout": 0}, "pass seconds, or None for no limit"),
+    ({"timeout": -1.0}, "'timeout' parameter of Search"),
+    ({"validation_fraction": 0.0}, "it is a share of the training rows, as 0.1"),
+    ({"validation_fraction": 1}, "'validation_fraction' parameter of Search"),
+    ({"cv": "five"}, "'cv' parameter of Search"),
+    ({"cv": 1}, "'cv' parameter of Search must be an int in the range [2, inf)"),
+    ({"cv": []}, "yields no folds"),
+    ({"scoring": "area"}, "scoring='area': pass a name of sklearn.metrics.get_scorer_names()"),
+    ({"scoring": ["roc_auc", "f1"]}, "a search is for one metric; pass its name"),
+    ({"scoring": {"auc": "roc_auc"}}, "a search is for one metric; pass its name"),
+    ({"refit": "roc_auc"}, "pass True, or False and fit the estimator with best_params_"),
+    ({"error_score": 0.0}, "a trial that fails has no score: pass nan, or 'raise'"),
+    ({"error_score": "ignore"}, "'error_score' parameter of Search"),
+    ({"trials_per_worker": 0}, "'trials_per_worker' parameter of Search"),
+    ({"trial_timeout": 0}, "'trial_timeout' parameter of Search"),
+    ({"sampler": "tpe"}, "'sampler' parameter of Search"),
+    ({"prune": "median"}, "prune='median'"),
+    ({"storage": 3}, "'storage' parameter of Search"),
+    ({"random_state": "x"}, "'random_state' parameter of Search"),
+    ({"verbose": -1}, "'verbose' parameter of Search"),
+    ({"estimator": "logistic"}, "'estimator' parameter of Search"),
+]
+
+
+@pytest.mark.parametrize(("settings", "said"), WRONG, ids=[str(each) for each, _ in WRONG])
+def test_what_cannot_be_used_is_said(settings: dict[str, Any], said: str) -> None:
+    search = Search(model(), SPACE, trials=2).set_params(**settings)
+    with pytest.raises(ValueError, match=re.escape(said)) as error:
+        search.fit(X, y)
+    assert isinstance(error.value, ConfigError)
+    assert not hasattr(search, "study_")
+
+
+class Failing(LogisticRegression):
+    """Fails where C is large, or on all rows."""
+
+    def __init__(self, C: float = 1.0, worst: float = 1.0, most: int = 1000) -> None:
+        super().__init__(C=C)
+        self.worst, self.most = worst, most
+
+    def fit(self, X: Any, y: Any) -> Failing:
+        if self.worst < self.C or len(y) > self.most:
+            raise MemoryError(f"C={self.C:.2f} wants more than there is")
+        return super().fit(X, y)
+
+
+SCALED = StandardScaler().fit_transform(X)
+
+
+def failing(**settings: Any) -> Search:
+    space = {"C": FloatDistribution(0.5, 2)}
+    settings = {"trials": 8, "cv": 3, "random_state": 0, "prune": False, **settings}
+    return Search(Failing(), space, **settings)
+
+
+@pytest.mark.filterwarnings("ignore:. of 8 trials failed")
+def test_trials_that_fail_are_recorded_and_the_search_goes_on() -> None:
+    search = failing().fit(SCALED, y)
+    values, states = search.cv_results_["param_C"].data, search.cv_results_["state"]
+    assert (states == np.where(values > 1, "failed", "complete")).all()
+    assert set(states) == {"failed", "complete"}
+    for value, state, reason in zip(values, states, search.cv_results_["reason"], strict=True):
+        said = f"MemoryError: C={value:.2f} wants more than there is"
+        assert reason == (said if state == "failed" else "")
+    assert (search.cv_results_["mean_fit_time"] > 0).all()
+    assert np.isnan(search.cv_results_["split1_test_score"][states == "failed"]).all()
+    told = [trial.state.name for trial in search.study_.trials]
+    assert told == np.where(values > 1, "FAIL", "COMPLETE").tolist()
+
+
+def test_an_error_ends_the_search_where_that_is_asked_for() -> None:
+    with pytest.raises(MemoryError, match="wants more"):
+        failing(error_score="raise").fit(SCALED, y)
+
+
+def test_where_all_fail_the_reasons_are_said() -> None:
+    search = failing().set_params(estimator__worst=0.0)
+    with pytest.raises(DataError, match=r"none of 8 trials was completed: MemoryError: C=.*raise"):
+        search.fit(SCALED, y)
+    assert not hasattr(search, "cv_results_")
+
+
+def test_where_the_last_fit_fails_what_was_found_is_kept() -> None:
+    search = failing(trials=1).set_params(estimator__most=500)
+    with pytest.raises(MemoryError) as error:
+        search.fit(SCALED, y)
+    assert error.value.__notes__ == ["Search: in the fit of best_params_={'C': 1.0} on all rows"]
+    assert search.best_params_ == {"C": 1.0}
+    with pytest.raises(NotFittedError):
+        search.predict(SCALED)
+
+
+def test_a_score_is_one_number() -> None:
+    with pytest.raises(ConfigError, match="returned a dict; one number is needed"):
+        failing(scoring=lambda *_: {"accuracy": 1.0}).fit(SCALED, y)
+
+
+def test_a_score_of_nan_is_a_failure() -> None:
+    with pytest.raises(DataError, match="its score is nan"):
+        failing(scoring=lambda *_: np.nan).fit(SCALED, y)
+
+
+def test_an_estimator_without_a_score_needs_a_metric() -> None:
+    with pytest.raises(ConfigError, match="scoring=None: pass a name"):
+        Search(DBSCAN(), {"eps": FloatDistribution(0.1, 1)}).fit(X)
+
+
+class Clock:
+    """A clock that a fit moves on by a second."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def scorer(self, *_: Any) -> float:
+        self.now += 1
+        return self.now
+
+
+def test_time_that_is_over_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(race, "time", clock)
+    search = failing(trials=50, timeout=7.5, scoring=clock.scorer)
+    search.set_params(estimator__worst=2.0).fit(SCALED, y)
+    assert search.cv_results_["state"].tolist() == ["complete"] * 2
+    assert clock.now == 8
+    assert [trial.state.name for trial in search.study_.trials][2:] == ["RUNNING"]
+    message = r"timeout=2 seconds were over before the first trial was complete; give it more"
+    with pytest.raises(DataError, match=message):
+        search.set_params(timeout=2).fit(SCALED, y)
+
+
+def test_times_of_a_stopped_trial_are_means_of_the_folds_that_ran() -> None:
+    folds = {0: Judged(0.9, 1.0, 0.1), 1: Judged(0.8, 3.0, 0.3)}
+    outcomes = [
+        Outcome(0, {"C": 1.0}, {**folds, 2: Judged(0.7, 2.0, 0.2)}, "complete"),
+        Outcome(1, {"C": 2.0}, folds, "pruned", "unlikely"),
+    ]
+    table = tabulate(outcomes, 3, failing()._format_results)
+    assert table["mean_fit_time"].tolist() == [2.0, 2.0]
+    assert table["std_fit_time"] == pytest.approx([np.std([1, 2, 3]), 1.0])
+    assert table["mean_score_time"] == pytest.approx([0.2, 0.2])
+    assert table["split1_test_score"].tolist() == [0.8, 0.8]
+    np.testing.assert_array_equal(table["split2_test_score"], [0.7, np.nan])
+    np.testing.assert_array_equal(table["mean_test_score"], [np.mean([0.9, 0.8, 0.7]), np.nan])
+    assert table["rank_test_score"].tolist() == [1, 2]
+    assert table["reason"].tolist() == ["", "unlikely"]
+
+
+def test_the_same_seed_draws_the_same_candidates() -> None:
+    found = [failing(random_state=seed).set_params(estimator__worst=2.0) for seed in (1, 1, 2)]
+    drawn = [search.fit(SCALED, y).cv_results_["params"] for search in found]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_a_sampler_of_optuna_stays_as_it_is() -> None:
+    search = failing(sampler=RandomSampler(seed=0)).set_params(estimator__worst=2.0)
+    first = search.fit(SCALED, y).cv_results_["params"]
+    assert first == search.fit(SCALED, y).cv_results_["params"]
