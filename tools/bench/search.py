@@ -243,8 +243,8 @@ def _cases(ask: Ask) -> Generator[Case, None, None]:
 CLAIM = Claim(
     folder="search-cpu",
     settings={
-        "rows": (10_000,), "held_out": (50_000,), "trials": (40,), "seconds": (45,),
-        "halving": (27,),
+        "rows": (20_000,), "held_out": (50_000,), "trials": (40,), "seconds": (60,),
+        "halving": (45,),
     },
     repeats=5,
     cases=_cases,
