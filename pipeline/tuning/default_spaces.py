@@ -131,13 +131,13 @@ ROWS = (
         {
             "learning_rate": Range(5e-3, 0.7, log=True),
             "max_depth": Range(1, 11),
-            "min_child_weight": Range(1, 100, log=True),
+            "min_child_weight": Range(0.5, 100.0, log=True),
             "subsample": Range(0.5, 1.0),
             "colsample_bytree": Range(0.5, 1.0),
             "colsample_bylevel": Range(0.5, 1.0),
             "reg_lambda": Range(1e-3, 1e3, log=True),
         },
-        "G; T: `learning_rate` from 0.005; B: `reg_lambda`",
+        "G; T: low ends of `learning_rate`, `min_child_weight`; B: `reg_lambda`",
     ),
     Row(
         ["MLPClassifier", "MLPRegressor"],

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import isclose, isfinite, isinf, log
 from numbers import Integral, Real
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -16,6 +17,7 @@ import scipy.stats
 from scipy.stats.distributions import rv_frozen
 from sklearn.base import clone
 
+from pipeline.backends.identity import identify_if_known
 from pipeline.errors import ConfigError
 from pipeline.optional import load
 
@@ -83,6 +85,10 @@ def parameter(name: str, given: Any) -> Parameter:
         raise ConfigError(f"{where} is a distribution without its arguments; pass {said}(...)")
     if isinstance(given, np.ndarray) and given.ndim or _is_sequence(given):
         return Listed.of(where, given)
+    if hasattr(given, "rvs"):
+        raise ConfigError(
+            f"{where} has no quantiles; pass a frozen distribution of scipy, or a list"
+        )
     many = isinstance(given, Iterable) and not isinstance(given, str | bytes)
     wanted = "a list of its values" if many else f"[{_short(given)}] for this value alone"
     raise ConfigError(
@@ -333,6 +339,8 @@ def _is_estimator(value: Any) -> bool:
 def identity(value: Any) -> str:
     """Return a text of a value that is the same in each process: no places in memory.
 
+    Functions of the user's own are other ones when their code is.
+
     >>> import math
     >>> identity([1, math.sin, {"a": None}])
     "[1, math.sin, {'a': None}]"
@@ -346,11 +354,15 @@ def identity(value: Any) -> str:
         return f"array({value.dtype}, {hashlib.blake2b(data, digest_size=8).hexdigest()})"
     if isinstance(value, partial):
         return f"partial{identity((value.func, value.args, value.keywords))}"
+    if isinstance(value, FunctionType):
+        return f"{_path(value)} {(identify_if_known(value) or '')[:8]}".strip()
     if hasattr(value, "__qualname__"):
         return _path(value)
     if isinstance(value, dict):
         items = (f"{identity(key)}: {identity(each)}" for key, each in value.items())
         return f"{{{', '.join(items)}}}"
+    if isinstance(value, set | frozenset):
+        return f"{{{', '.join(sorted(map(identity, value)))}}}"
     if type(value) in (list, tuple):
         inside = ", ".join(map(identity, value))
         single = "," * (len(value) == 1)
@@ -359,7 +371,7 @@ def identity(value: Any) -> str:
 
 
 def _without_places(text: str) -> str:
-    return re.sub(r" at 0x[0-9a-f]+", "", text)
+    return re.sub(r" at 0x[0-9A-Fa-f]+", "", text)
 
 
 def _path(value: Any) -> str:

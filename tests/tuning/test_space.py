@@ -398,7 +398,8 @@ import numpy as np, scipy.stats
 from sklearn.svm import SVC
 from sklearn.preprocessing import StandardScaler
 from tests.tuning.test_space import Anything, Space, first_look
-space = Space.of({"a": [SVC(C=3), StandardScaler(), first_look, np.arange(3), "x", object],
+space = Space.of({"a": [SVC(C=3), StandardScaler(), first_look, np.arange(3), "x", object,
+                        {"d", "e", "f"}, SVC(random_state=np.random.RandomState(0))],
                   "b": scipy.stats.norm(1, scale=2)}, Anything())
 print(space.describe())
 """
@@ -452,6 +453,13 @@ DIFFERENT: Sequence[Any] = [
 ]
 
 
+def test_functions_are_told_apart_by_their_code() -> None:
+    given = [FunctionTransformer(lambda x, k=k: x * k) for k in (1, 2)]
+    assert {each.func(3) for each in values(given, 20)} == {3, 6}
+    said = [Space.of({"a": [each]}, Anything()).describe() for each in given]
+    assert said[0] != said[1]
+
+
 def test_descriptions_tell_spaces_apart() -> None:
     said = [str(Space.of({"a": each}, Anything()).describe()) for each in DIFFERENT]
     said += [str(Space.of(each, STEPS).describe()) for each in (PARTS, PARTS[:1], PARTS[::-1])]
@@ -473,6 +481,7 @@ def test_descriptions_tell_spaces_apart() -> None:
         ("l1", r"pass \['l1'\]"),
         (None, r"pass \[None\]"),
         ({1, 2}, "pass a list"),
+        (scipy.stats.dirichlet([1, 2]), "has no quantiles; pass a frozen distribution"),
         (Ridge(), r"pass \[Ridge\(\)\]"),
         (scipy.stats.uniform, r"without its arguments; pass scipy.stats.uniform\(...\)"),
         (scipy.stats.randint, r"pass scipy.stats.randint\(...\)"),
