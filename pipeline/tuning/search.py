@@ -60,8 +60,10 @@ class Search(BaseSearchCV):
     Parameters
     ----------
     estimator : estimator
-    space : mapping of str to distribution
-        Parameter of the estimator -> distribution of Optuna.
+    space : mapping, sequence of mapping, or "default"
+        Parameter of the estimator -> distribution of Optuna, frozen distribution of scipy, or list
+        of values; of several mappings, each trial is drawn from one. ``"default"`` is
+        `default_space` of the estimator.
     trials : int, default=50
         Candidates, with those of a study that is resumed.
     timeout : float, optional
