@@ -7,9 +7,11 @@ import shutil
 import tempfile
 import uuid
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import joblib
@@ -20,8 +22,12 @@ from pipeline.data import frames
 from pipeline.errors import ConfigError, DataError
 from pipeline.system import gpu
 from pipeline.system.cache import Cache
+from pipeline.system.memory import is_exhausted
+from pipeline.trace import record
 from pipeline.typing import Names, Table
 
+NOWHERE = "nowhere"
+"""In a cache: the table is not kept there."""
 PART = 4
 """By default, what was made of a table may fill a PART-th of the memory that is available."""
 
@@ -37,6 +43,7 @@ class SharedTable:
         self.limit_bytes: int | None = None
         """What this process may take of the machine's memory, where something says so."""
         self._caches: dict[str, Cache] = {}
+        self._lock = RLock()
         _HERE[self.token] = self
 
     def cache(self, device: str = "cpu") -> Cache:
@@ -47,6 +54,38 @@ class SharedTable:
             )
             self._caches[device] = Cache(room, device)
         return self._caches[device]
+
+    def on(self, device: str, rows: Table, take: Callable[[Table], Any]) -> Any:
+        """Return the whole table on a device, where it is copied to once; None where it is not.
+
+        Parameters
+        ----------
+        device : {"cpu", "cuda"}
+        rows : table
+            Some rows, as a model takes them.
+        take : callable
+            Returns any rows so. What it makes of the whole table must be of the same types, or the
+            rows would differ from those that it makes of them alone.
+        """
+        cache, key = self.cache(device), ("table", _form(rows))
+        with self._lock:
+            if (kept := cache.get(key)) is None:
+                kept = self._copied(device, key, take)
+                cache.put(key, kept, frames.nbytes(kept) if kept is not NOWHERE else 0)
+            return None if kept is NOWHERE else kept
+
+    def _copied(self, device: str, key: tuple[str, Any], take: Callable[[Table], Any]) -> Any:
+        room = self.cache(device).room_bytes // 2  # What is made of it needs the rest.
+        try:
+            whole = take(self.X)
+            if _form(whole) != key[1] or frames.nbytes(whole) > room:
+                return NOWHERE
+            with record("input", "copy", device, "the whole table, once"):
+                return frames.to_device(whole, device)
+        except Exception as error:
+            if not isinstance(error, DataError) and not is_exhausted(error):
+                raise
+            return NOWHERE
 
     @cached_property
     def file(self) -> str:
@@ -173,6 +212,13 @@ class SharedRows:
     def __repr__(self) -> str:
         """Return what it is a handle of."""
         return f"<{len(self):,} of the {self.table.X.shape[0]:,} rows of a shared table>"
+
+
+def _form(X: Table) -> Any:
+    """Return what rows have in common of which one table can be made."""
+    if frames.is_frame(X):
+        return tuple(zip(X.columns, X.dtypes, strict=True))
+    return type(X).__name__, str(X.dtype), getattr(X, "name", None)
 
 
 def table_of(X: Table) -> Any:

@@ -95,6 +95,7 @@ class _Sharing:
                 self._take_over(kept)
                 return kept.takes, kept.rows, done
         self.takes, X = take(self.rows.rows())
+        X = _on_device(self.plan, self.rows, X, lambda table: take(table)[1])
         if len(self.plan.steps) == 1:
             self._open_drawer(0)
         return self.takes, X, 0
@@ -128,6 +129,29 @@ class _Sharing:
     def _cache(self, done: int) -> Cache:
         """Return where the rows are kept that so many steps have made."""
         return self.rows.table.cache(self.plan.steps[done].device)
+
+
+def _on_device(plan: Plan, rows: SharedRows, X: Any, take: Callable[[Any], Any]) -> Any:
+    """Return rows on the device of the first step, of the table there; else as they are.
+
+    Parameters
+    ----------
+    plan : Plan
+    rows : SharedRows
+    X : table
+        What `take` has made of them.
+    take : callable
+    """
+    device = plan.steps[0].device
+    if device == frames.device_of(X):
+        return X
+    whole = rows.table.on(device, X, take)
+    if whole is None:
+        return X
+    with record("input", REUSED, device, "the table is there"):
+        if rows.positions is None:
+            return whole
+        return frames.at(whole, frames.to_device(rows.positions, device))
 
 
 def _settings(step: Step) -> list[Any]:
@@ -171,7 +195,8 @@ def transform(plan: Plan, keys: Sequence[str], takes: Input, rows: SharedRows) -
         if (X := caches[done].get(names[done])) is not None:
             break
     else:
-        done, X = 0, plan.bring(takes.take(rows.rows()))
+        X = _on_device(plan, rows, takes.take(rows.rows()), takes.take)
+        done, X = 0, plan.bring(X)
     for i, (step, after) in enumerate(pairwise(plan.steps), 1):
         if i <= done:
             with record(step.name, REUSED, step.device, "a prediction has made the same rows"):

@@ -102,8 +102,14 @@ class csr_matrix(OnDevice):  # noqa: N801
         return csr_matrix.made(self._host * other)
 
     def __getitem__(self, key: Any) -> csr_matrix:
-        """Return rows that follow one another: the places of the first and last cell are read."""
+        """Return rows that follow one another: the places of the first and last cell are read.
+
+        Of rows by their positions on the device, the number of their cells is read.
+        """
         RECORDER.call(self.OWNER, "__getitem__", (key,))
+        if isinstance(key, arrays.ndarray) and key.dtype.kind == "i":
+            RECORDER.copied("host", "scalar", self._host.indptr.itemsize)
+            return csr_matrix.made(self._host[key._host])
         if not isinstance(key, slice) or key.step not in (None, 1):
             raise Refused(f"the stand-in takes no {key} of sparse rows")
         for _ in range(2):

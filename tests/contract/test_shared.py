@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from optuna.distributions import CategoricalDistribution
+from scipy import sparse
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler, TargetEncoder
 
-from pipeline import Accelerated, shared
+from pipeline import Accelerated, Search, shared
+from pipeline.data import frames
 from pipeline.estimator.sharing import REUSED
 from tests.contract.cases import NUMBERS, folds, preprocessing, table, target, to_cudf
 from tests.contract.recorder import Recorder
@@ -65,3 +72,84 @@ def test_the_log_says_what_stayed_on_the_device() -> None:
     assert model.execution_log_.entries[0].to_device_bytes == 0
     again = Accelerated(PROGRAMS["two steps before"], device="cuda").fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(rows), again.predict_proba(X))
+
+
+def found_by_ours(program: Any, X: Any, y: np.ndarray) -> Search:
+    model = Accelerated(program, device="cuda")
+    given = {"trials": 4, "cv": folds(), "prune": False, "refit": False, "random_state": 0}
+    parameter = {"estimator__logisticregression__C": CategoricalDistribution([0.5, 1.0])}
+    return Search(model, parameter, error_score="raise", **given).fit(X, y)
+
+
+def expected_of(program: Any, X: Any, y: np.ndarray, found: Search) -> list[float]:
+    model = Accelerated(program, device="cuda")
+    return [
+        cross_val_score(clone(model).set_params(**params), X, y, cv=folds()).mean()
+        for params in found.cv_results_["params"]
+    ]
+
+
+def copies(found: Search) -> list[int]:
+    events = found.execution_log_.entries
+    return [e.to_device_bytes for e in events if e.call == "copy" and e.to_device_bytes]
+
+
+MATRIX = table()[["amount", "count"]].fillna(0.0).to_numpy()
+TABLES = {
+    "frame": (PROGRAMS["two steps before"], table()),
+    "matrix": (make_pipeline(StandardScaler(), LogisticRegression()), MATRIX),
+    "columns in order": (
+        make_pipeline(StandardScaler(), LogisticRegression()), np.asfortranarray(MATRIX),
+    ),
+    "sparse": (make_pipeline(LogisticRegression()), sparse.csr_matrix(MATRIX)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_search_uploads_its_table_once(name: str) -> None:
+    program, X = TABLES[name]
+    y = target(table())
+    found = found_by_ours(program, X, y)
+    host = frames.nbytes(X)
+    (uploaded,) = copies(found)
+    assert host * 0.7 <= uploaded <= host  # Of sparse rows, indices are narrowed.
+    assert found.execution_log_.entries[1].call == REUSED
+    np.testing.assert_array_equal(
+        found.cv_results_["mean_test_score"], expected_of(program, X, y, found)
+    )
+
+
+def test_a_table_that_does_not_fit_is_uploaded_fold_by_fold() -> None:
+    program, X = TABLES["matrix"]
+    y = target(table())
+    found = found_by_ours(program, shared(X, room_bytes=MATRIX.nbytes), y)
+    assert len(copies(found)) > 1
+    assert max(copies(found)) < MATRIX.nbytes
+    expected = expected_of(program, X, y, found)
+    np.testing.assert_array_equal(found.cv_results_["mean_test_score"], expected)
+
+
+def test_rows_whose_types_are_not_those_of_the_table_are_uploaded_by_themselves() -> None:
+    X = pd.DataFrame({"n": np.arange(20, dtype=object), "m": np.arange(20.0)})
+    X.loc[0, "n"] = None
+    y = np.arange(20) % 2
+    model = Accelerated(make_pipeline(SimpleImputer(), LogisticRegression()), device="cuda")
+    rows = shared(X)[np.arange(1, 20)]
+    fitted = clone(model).fit(rows, y[1:])
+    (copied,) = [e for e in fitted.execution_log_.events if e.call == "copy"]
+    assert copied.why == "the table"
+    expected = model.fit(X[1:], y[1:]).predict_proba(X[1:])
+    np.testing.assert_array_equal(fitted.predict_proba(X[1:]), expected)
+
+
+def test_threads_upload_a_table_once(device: Recorder) -> None:
+    rows, both = shared(MATRIX), Barrier(2)
+
+    def upload(_: int) -> Any:
+        both.wait(60)
+        return rows.table.on("cuda", MATRIX[:3], lambda X: X)
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(upload, range(2))
+    assert first is second
+    assert device.nbytes("device") == MATRIX.nbytes
