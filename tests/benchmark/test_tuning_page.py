@@ -202,6 +202,20 @@ def test_a_value_at_the_edge_is_said_in_its_row() -> None:
     assert set(notes.values()) == {""}
 
 
+def test_a_stopped_trial_is_never_the_best() -> None:
+    """Optuna gives a stopped trial the value of its last fold."""
+    (search,) = tunings.normal().searches
+    stopped = [replace(e, score=0.99) if e.state == "pruned" else e for e in search.trials]
+    again = replace(search, trials=stopped)
+    assert numbers.climb(again, 1) == numbers.climb(search, 1)
+    assert numbers.complete(again) == numbers.complete(search)
+
+
+def test_a_score_no_better_than_the_dummys_is_doubted() -> None:
+    record = replace(tunings.normal(), baseline={"roc_auc": 0.8})
+    assert "boosting, cpu is worse than a dummy" in Batch(tuning_html(record)).text
+
+
 def test_every_trial_is_in_the_history_by_its_shape() -> None:
     record = tunings.failing()
     search = record.searches[0]

@@ -58,7 +58,7 @@ def trial(search: SearchRecord, number: int | None) -> TrialRecord | None:
 
 def complete(search: SearchRecord) -> list[TrialRecord]:
     """Return the trials that have a score."""
-    return [each for each in search.trials if each.score is not None]
+    return [e for e in search.trials if e.state == "complete" and e.score is not None]
 
 
 def count(search: SearchRecord, state: str) -> int:

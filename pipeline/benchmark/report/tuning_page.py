@@ -78,7 +78,7 @@ def parts(record: TuningRecord) -> Iterator[Part]:
 
 def _summary(record: TuningRecord) -> Iterator[Piece]:
     yield Piece("scores", [*tables.headlines(record)])
-    yield Piece("cautions", record.cautions)
+    yield Piece("cautions", tables.every_remark(record))
     yield Piece("table", tables.folds_table(record), "folds-table")
     yield Piece("table", tables.judged_table(record), "judged-table")
 

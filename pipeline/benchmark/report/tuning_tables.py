@@ -23,6 +23,7 @@ from pipeline.benchmark.report.tuning_numbers import (
 )
 from pipeline.benchmark.responses import smaller_is_better
 from pipeline.benchmark.results import Interval
+from pipeline.benchmark.scores import with_doubts
 from pipeline.benchmark.tuning_record import SearchRecord, TrialRecord, TuningRecord
 
 MOST_TRIALS = 200
@@ -51,6 +52,16 @@ def headlines(record: TuningRecord) -> Iterator[str]:
             yield found + f"{name} {_pair(one, other)} on the test rows, {word}"
         else:
             yield found + "not judged on the test rows"
+
+
+def every_remark(record: TuningRecord) -> list[str]:
+    """Return what is to be known before a score is believed."""
+    judged = [
+        (f"{each.pipeline}, {each.variant}", each.tuned.metrics, record.baseline,
+         record.task.rows_test)
+        for each in record.searches if each.tuned
+    ]  # fmt: skip
+    return with_doubts(record.cautions, judged)
 
 
 def _pair(one: float, other: float) -> str:
@@ -234,11 +245,11 @@ def about_importance(search: SearchRecord) -> str:
     """Say how importances were found and how sure they are, or why there are none."""
     if not search.importances:
         return f"Importance of parameters: none, {search.importances_why or 'not recorded'}."
-    n = count(search, "complete")
-    sure = "" if n >= ENOUGH else f"; with fewer than {ENOUGH} they are a hint at most"
+    n, more = count(search, "complete"), count(search, "pruned")
+    sure = "" if n >= ENOUGH else f" Fewer than {ENOUGH} are complete: a hint at most."
     return (
-        f"Share of the variance of the scores of {n} complete trials that each parameter alone "
-        f"explains, by fANOVA{sure}."
+        f"Share of each parameter in what sets the better trials apart, by Optuna's PED-ANOVA, of "
+        f"{n} complete trials and {more} stopped ones; these count by the folds they have.{sure}"
     )
 
 
