@@ -154,14 +154,22 @@ def score_axis(values: Sequence[float], shown: Iterable[float], direction: int) 
     span = max(high - low, 1e-3 * max(abs(low), abs(high)), 1e-9)
     if span > high - low:
         low, high = (low + high - span) / 2, (low + high + span) / 2
-    step = _round_step(span)
-    low, high = math.floor(low / step + 1e-6) * step, math.ceil(high / step - 1e-6) * step
+    return _rounded(low, high)
+
+
+def _rounded(low: float, high: float) -> Axis:
+    """Return an axis that begins and ends with a tick."""
+    step, wider = 0.0, _round_step(high - low)
+    while wider > step * (1 + 1e-6):
+        step = wider
+        low, high = math.floor(low / step + 1e-6) * step, math.ceil(high / step - 1e-6) * step
+        wider = _round_step(high - low)
     return Axis(float(f"{low:.12g}"), float(f"{high:.12g}"))
 
 
 def _round_step(span: float) -> float:
     base = 10.0 ** math.floor(math.log10(span))
-    return next(base * f for f in (0.2, 0.5, 1, 2) if span / (base * f) <= 5)
+    return next(base * f for f in (0.2, 0.5, 1, 2) if span / (base * f) <= 5 + 1e-6)
 
 
 def history_figure(record: TuningRecord, search: SearchRecord) -> Plot | None:
@@ -299,7 +307,7 @@ def _told_times(steps: Iterable[Best]) -> str:
 
 def importance_figure(search: SearchRecord) -> Figure | None:
     """Return a bar for each parameter that the scores depend on."""
-    if not search.importances:
+    if len(search.importances) < 2:
         return None
     names = short_names([*search.importances])
     axis = Axis(0, max([*search.importances.values(), 1e-9]))

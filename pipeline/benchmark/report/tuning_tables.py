@@ -245,6 +245,8 @@ def about_importance(search: SearchRecord) -> str:
     """Say how importances were found and how sure they are, or why there are none."""
     if not search.importances:
         return f"Importance of parameters: none, {search.importances_why or 'not recorded'}."
+    if len(search.importances) == 1:
+        return "Importance of parameters: none, since only one was searched."
     n, more = count(search, "complete"), count(search, "pruned")
     sure = "" if n >= ENOUGH else f" Fewer than {ENOUGH} are complete: a hint at most."
     return (
