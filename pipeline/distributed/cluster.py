@@ -223,6 +223,9 @@ def dask_settings(options: ClusterOptions) -> dict[str, Any]:
     }
 
 
+PRELOAD = "pipeline.distributed.preload"
+
+
 def local_arguments(options: ClusterOptions) -> dict[str, Any]:
     """Return the arguments of `LocalCluster`."""
     cores = hardware.describe().cores
@@ -231,6 +234,7 @@ def local_arguments(options: ClusterOptions) -> dict[str, Any]:
         "n_workers": workers,
         "threads_per_worker": max(1, cores // workers),
         "memory_limit": options.memory_limit,
+        "preload": [*load("dask.config.get")("distributed.worker.preload"), PRELOAD],
         **_find_addresses(options),
     }
 

@@ -202,8 +202,7 @@ class Search(BaseSearchCV):
         told["metadata"] = None if weights is None else {"sample_weight": weights}
         context.call_on_fit_task_begin(**told)
         evaluation = self._evaluation(X, y, routed)
-        race = self._run(evaluation, context)
-        self._take(race)
+        self._run(evaluation, context)
         if self.refit:
             self._refit(evaluation, context.subcontext(task_name="refit-with-best-params"), told)
         context.call_on_fit_task_end(**told)
@@ -258,8 +257,8 @@ class Search(BaseSearchCV):
             raises=isinstance(self.error_score, str),
         )  # fmt: skip
 
-    def _run(self, evaluation: Evaluation, context: CallbackContext) -> Race:
-        """Search, and return how it went."""
+    def _run(self, evaluation: Evaluation, context: CallbackContext) -> None:
+        """Search, and take what was found."""
         told = FitsTold(self, context, evaluation, self.trials)
         evaluation = replace(evaluation, watch=told.fitting)
         space = Space.of(self.space, self.estimator)
@@ -280,7 +279,7 @@ class Search(BaseSearchCV):
                 own=self.estimator.get_params(),
             )  # fmt: skip
             race.run()
-        return race
+            self._take(race)
 
     def _identity(self, evaluation: Evaluation, space: Space) -> Mapping[str, str]:
         """Return what makes this search another one than others."""
@@ -325,13 +324,13 @@ class Search(BaseSearchCV):
                 f"{len(failed)} of {len(ended)} trials failed, the first one with: "
                 f"{failed[0].why}; see cv_results_['reason']"
             )
-            warnings.warn(said, FitFailedWarning, stacklevel=5)
+            warnings.warn(said, FitFailedWarning, stacklevel=6)
         if interrupted and len(ended) < self.trials:
             said = (
                 f"stopped by Ctrl-C after {len(ended)} of {self.trials} trials; the best so far "
                 f"is {self.best_params_} with {self.best_score_:.5g}"
             )
-            warnings.warn(said, UserWarning, stacklevel=5)
+            warnings.warn(said, UserWarning, stacklevel=6)
 
     def _refit(
         self, evaluation: Evaluation, context: CallbackContext, told: Mapping[str, Any]

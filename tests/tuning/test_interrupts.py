@@ -127,41 +127,59 @@ def test_a_search_in_a_thread_runs_as_ever() -> None:
 
 CHILD = """
 import sys, time, warnings
+from contextlib import nullcontext
 import numpy as np
 from optuna.distributions import IntDistribution
 from sklearn.dummy import DummyClassifier
-from pipeline import Search
+from pipeline import Search, cluster
 
 class Slow(DummyClassifier):
     def fit(self, X, y):
-        if len(X) < 24:
-            print("fit", flush=True)
-            time.sleep(0.05)
+        time.sleep(0.05 if len(X) < 24 else 0)
         return super().fit(X, y)
 
 warnings.simplefilter("ignore")
-search = Search(Slow(), {"random_state": IntDistribution(0, 99)}, trials=10_000, cv=3)
-search.fit(np.zeros((24, 1)), np.arange(24) % 2)
+space = {"random_state": IntDistribution(0, 99)}
+search = Search(Slow(), space, trials=10_000, cv=3, prune=False, verbose=1)
+with cluster("local", workers=2) if "workers" in sys.argv else nullcontext():
+    search.fit(np.zeros((24, 1)), np.arange(24) % 2)
 print("found", len(search.cv_results_["params"]), hasattr(search, "best_estimator_"))
 """
 
 
-@pytest.mark.slow
-def test_of_a_process_of_its_own(tmp_path: Path) -> None:
+def interrupted(*arguments: str) -> str:
+    """Press Ctrl-C in a search in processes of its own; return what it says last."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     process = subprocess.Popen(
-        [sys.executable, "-c", CHILD], stdout=subprocess.PIPE, text=True, env=environment
+        [sys.executable, "-c", CHILD, *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
     )
     assert process.stdout
     with process:
-        for _ in range(8):
-            assert process.stdout.readline() == "fit\n"
-        process.send_signal(signal.SIGINT)
+        for number in range(1, 4):
+            assert process.stdout.readline().startswith(f"{number} of 10000, trial ")
+        os.killpg(process.pid, signal.SIGINT)
         *_, last = process.stdout.read().splitlines()
     assert process.returncode == 0
-    found, number, refitted = last.split()
+    return last
+
+
+@pytest.mark.slow
+def test_of_a_process_of_its_own() -> None:
+    found, number, refitted = interrupted().split()
     assert (found, refitted) == ("found", "True")
-    assert 2 <= int(number) < 10_000
+    assert 3 <= int(number) < 10_000
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+def test_it_reaches_the_workers_too_and_is_not_for_them() -> None:
+    found, number, refitted = interrupted("workers").split()
+    assert (found, refitted) == ("found", "True")
+    assert 3 <= int(number) < 10_000
 
 
 def test_nested_searches_go_on(recwarn: pytest.WarningsRecorder) -> None:
