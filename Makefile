@@ -17,6 +17,8 @@ MODEL :=
 IN :=
 COPY_COLUMNS :=
 PIPELINES :=
+TRIALS :=
+TIMEOUT :=
 FROM :=
 # Of `make new-task`: as they are in the environment too, where no shell and no make reads them.
 TABLE_OPTIONS := FILE TARGET KIND FEATURES IGNORE POSITIVE SPLIT BY CUT WEIGHT MIN_ROWS ENCODING \
@@ -62,7 +64,7 @@ CONTRACT_PYTHON := $(CONTRACT_VENV)/bin/python
 
 RUN = $(PYTHON) -m pipeline
 # Taken as they are given: a `$` in them is no variable of make.
-TEXTS = TASK MODEL IN COPY_COLUMNS DEVICE SEED ROWS YEARS OUT PIPELINES FROM REPEATS
+TEXTS = TASK MODEL IN COPY_COLUMNS DEVICE SEED ROWS YEARS OUT PIPELINES TRIALS TIMEOUT FROM REPEATS
 $(foreach name,$(TEXTS),$(eval override $(name) := $$(value $(name))))
 # One word of the shell, whatever is in it.
 quoted = '$(subst ','\'',$($(1)))'
@@ -90,12 +92,14 @@ help: ## List the targets and variables
 	@echo '  OPTIONS=         of `make synthetic`, as in OPTIONS="--kind ranking --columns 50"; of'
 	@echo '                   `make compare` and `make report`: OPTIONS="--sizes 0.1,0.3,1.0"; of'
 	@echo '                   `make predict`: OPTIONS="--cluster local --workers 4"; of'
+	@echo '                   `make tune`: OPTIONS="--cv 10 --no-prune"; of'
 	@echo '                   `make explain`: OPTIONS="--html steps.html"; tests for'
 	@echo '                   `make test-sklearn`: OPTIONS="preprocessing/tests/test_data.py"'
 	@echo '  OUT=             folder for the results, if not the usual one; file of predictions'
 	@echo '  MODEL= IN=       folder of a saved model (`make models`), and table of rows, for predict'
 	@echo '  COPY_COLUMNS=    columns of IN to copy to OUT, as in a,"b, c"'
 	@echo '  PIPELINES=       pipelines of the task, with commas; empty for all'
+	@echo '  TRIALS= TIMEOUT= of each search of `make tune`: candidates (50), seconds (any number)'
 	@echo '  FROM=            what was downloaded by hand for `make data`: a file or a folder'
 	@echo '  FILE= TARGET=    a table of your own and its column to predict, for `make new-task`'
 	@echo '  NAME= KIND= FEATURES= IGNORE= POSITIVE= SPLIT= BY= CUT= WEIGHT= MIN_ROWS= ENCODING='
@@ -165,6 +169,11 @@ compare: data ## Measure TASK on the CPU and, where there is one, on the GPU
 .PHONY: report
 report: data ## Compare, then write the report and say where it is
 	$(RUN) report $(call quoted,TASK) $(COMPARE_OPTIONS)
+
+.PHONY: tune
+tune: data ## Search for the parameters of TASK: TRIALS candidates of each pipeline, for TIMEOUT seconds
+	$(RUN) tune $(call quoted,TASK) $(RUN_OPTIONS)$(call given,--trials,TRIALS)$(call \
+		given,--timeout,TIMEOUT)$(if $(OPTIONS), $(OPTIONS))
 
 .PHONY: gallery
 gallery: setup ## Report on all tasks whose data is there, with an index page

@@ -56,7 +56,7 @@ def test_no_target_uses_an_undefined_variable(target) -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["doctor", "list", "data", "run", "compare", "report", "test", "check"]
+    "target", ["doctor", "list", "data", "run", "compare", "report", "tune", "test", "check"]
 )
 def test_every_target_sets_up_first(target) -> None:
     assert re.search(r"tools/setup.py .*--venv \.venv --extra 'auto'$", commands(target)[0])
@@ -69,7 +69,7 @@ def test_the_contract_has_an_environment_of_its_own(target) -> None:
     assert last.startswith(".venv-contract/bin/python -m ")
 
 
-@pytest.mark.parametrize("target", ["run", "compare", "report"])
+@pytest.mark.parametrize("target", ["run", "compare", "report", "tune"])
 def test_the_data_is_there_before_it_is_used(target) -> None:
     *_, data, last = commands(target, "TASK=other")
     assert data == ".venv/bin/python -m pipeline data 'other'"
@@ -85,6 +85,11 @@ def test_the_data_is_there_before_it_is_used(target) -> None:
             "--repeats '3'",
         ),
         (["report"], "report 'flights' --device 'auto' --seed '0'"),
+        (
+            ["tune", "PIPELINES=boosting", "TRIALS=9", "TIMEOUT=60", "OPTIONS=--cv 3"],
+            "tune 'flights' --device 'auto' --seed '0' --pipelines 'boosting' --trials '9' "
+            "--timeout '60' --cv 3",
+        ),
         (["data", "TASK=higgs", "FROM=my file.gz"], "data 'higgs' --from 'my file.gz'"),
     ],
 )
@@ -103,7 +108,10 @@ ODD = [
     "#x",
     "ü",
 ]
-OPTION_OF = {"OUT": "--out", "PIPELINES": "--pipelines", "FROM": "--from", "DEVICE": "--device"}
+OPTION_OF = {
+    "OUT": "--out", "PIPELINES": "--pipelines", "FROM": "--from", "DEVICE": "--device",
+    "TRIALS": "--trials", "TIMEOUT": "--timeout",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("value", ODD)
@@ -112,6 +120,7 @@ OPTION_OF = {"OUT": "--out", "PIPELINES": "--pipelines", "FROM": "--from", "DEVI
     [
         ("run", ["TASK", "DEVICE", "OUT", "PIPELINES"]),
         ("report", ["TASK", "DEVICE", "OUT", "PIPELINES"]),
+        ("tune", ["TASK", "TRIALS", "TIMEOUT"]),
         ("data", ["TASK", "FROM"]),
         ("explain", ["TASK", "DEVICE", "PIPELINES"]),
         ("gallery", ["DEVICE", "OUT"]),
@@ -212,6 +221,9 @@ def used(copy, small_home, published) -> Path:
     (copy / "reports" / "flights").mkdir(parents=True)
     for name in ("results.json", "index.html", "report.md"):
         (copy / "reports" / "flights" / name).touch()
+    (copy / "reports" / "flights-tuning").mkdir()
+    for name in ("tuning.json", "index.html", "study-a-cpu.journal", "study-a-cpu.times.json"):
+        (copy / "reports" / "flights-tuning" / name).touch()
     (copy / "reports" / "index.html").write_text("<title>Comparisons of all tasks</title>")
     return copy
 

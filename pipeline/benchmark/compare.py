@@ -20,6 +20,7 @@ from msgspec import structs
 
 from pipeline.benchmark import agreement, measure, metrics, provenance, results, task, truth
 from pipeline.benchmark.beforehand import before_runs
+from pipeline.benchmark.measure import Outcome
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.rounds import CellRuns, Schedule, as_run
 from pipeline.benchmark.task import CLOCK, Job, Task
@@ -149,7 +150,7 @@ class Comparison:
         return results.Results(
             schema=results.SCHEMA,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            task=self._task(reports[0]),
+            task=describe_task(self.task, self.job, reports[0]),
             data=provenance.describe_data(self.task, self.job.path),
             machine=environment.machine(reports[0].threads, load),
             source=environment.source(self.command),
@@ -162,38 +163,42 @@ class Comparison:
                 isolation=ISOLATION,
             ),
             variants=entries,
-            pipelines=[self._describe(pipeline) for pipeline in self.pipelines],
+            pipelines=[describe_pipeline(self.task, self.job, name) for name in self.pipelines],
             cells=[runs.cell(references.get(runs.pipeline), self.task) for runs in cells],
         )
 
-    def _task(self, report: RunReport) -> results.TaskInfo:
-        kind, (name, split) = self.task.kind, self.task.split(self.job.split)
-        target: Any = metrics.part(report.y_true, "target")
-        positive = truth.positive_of(self.task, report.classes)
-        return results.TaskInfo(
-            name=self.task.name,
-            title=self.task.title,
-            target=self.task.target,
-            split=f"{name}: {split.about}",
-            rows_train=report.rows_train,
-            rows_test=len(report.y_true),
-            columns=len(self.task.columns),
-            positive_rate=float(np.mean(target)) if kind == "binary" else None,
-            margins=dict(self.task.margins),
-            kind=kind,
-            about_target=agreement.about(report.y_true, kind, report.classes, positive),
-            classes=[] if report.classes is None else list(map(str, report.classes)),
-            positive="" if positive is None else str(positive),
-            weight=self.task.weight,
-            train=task.in_words(split.train),
-            test=task.in_words(split.test),
-        )
 
-    def _describe(self, name: str) -> results.PipelineInfo:
-        make: Any = self.task.pipelines[name]
-        title = (make.__doc__ or name).strip().partition("\n")[0]
-        code = source_code.code(self.task.pipeline(name, self.job.seed, self.job.changes))
-        return results.PipelineInfo(name=name, title=title, code=code)
+def describe_task(what: Task, job: Job, found: RunReport | Outcome) -> results.TaskInfo:
+    """Return the record of a task, with what a run has found in its data."""
+    kind, (name, split) = what.kind, what.split(job.split)
+    target: Any = metrics.part(found.y_true, "target")
+    positive = truth.positive_of(what, found.classes)
+    return results.TaskInfo(
+        name=what.name,
+        title=what.title,
+        target=what.target,
+        split=f"{name}: {split.about}",
+        rows_train=found.rows_train,
+        rows_test=len(found.y_true),
+        columns=len(what.columns),
+        positive_rate=float(np.mean(target)) if kind == "binary" else None,
+        margins=dict(what.margins),
+        kind=kind,
+        about_target=agreement.about(found.y_true, kind, found.classes, positive),
+        classes=[] if found.classes is None else list(map(str, found.classes)),
+        positive="" if positive is None else str(positive),
+        weight=what.weight,
+        train=task.in_words(split.train),
+        test=task.in_words(split.test),
+    )
+
+
+def describe_pipeline(what: Task, job: Job, name: str) -> results.PipelineInfo:
+    """Return the record of a pipeline, as the job changes it."""
+    make: Any = what.pipelines[name]
+    title = (make.__doc__ or name).strip().partition("\n")[0]
+    code = source_code.code(what.pipeline(name, job.seed, job.changes))
+    return results.PipelineInfo(name=name, title=title, code=code)
 
 
 def file_of(task: Task, job: Job, size: float) -> Path:

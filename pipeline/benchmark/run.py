@@ -152,8 +152,6 @@ class PredictedBatch:
         values = measure.judge_outcome(self.task, outcome)
         said = "; ".join(beside_dummy(key, value, baseline) for key, value in values.items())
         say(f"{name}: {said}; {outcome.total:.2f} s on {outcome.model.device_}")
-        data = provenance.describe_data(self.task, self.job.path).sha256
-        about = About(values, data, format=self.task.format)
         return PipelineRun(
             pipeline=name,
             code=source_code.code(pipeline),
@@ -166,26 +164,9 @@ class PredictedBatch:
             metrics=values,
             placement=placement_records(outcome.placements),
             execution_log=provenance.movements(outcome.execution_log),
-            model=self._save(outcome, folder / f"{name}.model", about),
+            model=save_model(self.task, self.job, outcome, values, folder / f"{name}.model"),
             predictions=self._save_predictions(outcome, folder, name),
         )
-
-    def _save(self, outcome: Outcome, folder: Path, about: About) -> FilePart:
-        """Save a model, with the profile of its training rows if they fit; no clock sees that."""
-        model = outcome.model
-        if outcome.reading is None or outcome.reading.need <= partitioned.room("cpu"):
-            self._profile(model)
-        folder.mkdir()
-        manifest.write_manifest(folder, *pack(model, about))
-        sums = _part(folder / manifest.SUMS)
-        return msgspec.structs.replace(sums, file=f"{folder.name}/{sums.file}")
-
-    def _profile(self, model: Accelerated) -> None:
-        _, split = self.task.split(self.job.split)
-        task = self.task
-        X, _ = parquet.read_parquet(self.job.path, task.features, task.target, split.train, "cpu")
-        if isinstance(model.inputs_, Schema):
-            model.profile_ = fit_profiles(model.inputs_.read(model.inputs_.take(X)))
 
     def _save_predictions(self, outcome: Outcome, folder: Path, name: str) -> FilePart:
         path = folder / f"{name}.predictions.parquet"
@@ -208,6 +189,46 @@ class PredictedBatch:
             return {}
         _, split = self.task.split(self.job.split)
         return {"row": parquet.read_parquet(path, [], [number], split.test, "cpu")[1][number]}
+
+
+def save_model(
+    task: Task, job: Job, outcome: Outcome, values: dict[str, float], folder: Path
+) -> FilePart:
+    """Save a fitted model, with the profile of its training rows if they fit in memory.
+
+    No clock sees that.
+
+    Parameters
+    ----------
+    task : Task
+    job : Job
+    outcome : Outcome
+        Of the run that fitted it.
+    values : dict of str to float
+        The metrics of that run.
+    folder : Path
+        Of the model; it is made.
+
+    Returns
+    -------
+    FilePart
+        The list of sums of the folder.
+    """
+    if outcome.reading is None or outcome.reading.need <= partitioned.room("cpu"):
+        _profile(task, job, outcome.model)
+    data = provenance.describe_data(task, job.path).sha256
+    about = About(values, data, format=task.format)
+    folder.mkdir()
+    manifest.write_manifest(folder, *pack(outcome.model, about))
+    sums = _part(folder / manifest.SUMS)
+    return msgspec.structs.replace(sums, file=f"{folder.name}/{sums.file}")
+
+
+def _profile(task: Task, job: Job, model: Accelerated) -> None:
+    _, split = task.split(job.split)
+    X, _ = parquet.read_parquet(job.path, task.features, task.target, split.train, "cpu")
+    if isinstance(model.inputs_, Schema):
+        model.profile_ = fit_profiles(model.inputs_.read(model.inputs_.take(X)))
 
 
 def answer_columns(task: Task, outcome: Outcome) -> dict[str, Any]:

@@ -97,6 +97,9 @@ class Task:
         How files with rows to predict are read.
     row_id : str
         Column with the number of each row in the file that the data were made of.
+    spaces : mapping of str to mapping or str
+        Pipeline -> what `make tune` draws its parameters from: each parameter with a list of values
+        or a distribution of :mod:`scipy.stats`; or ``"default"``, as for those that are not named.
     """
 
     name: str
@@ -117,6 +120,7 @@ class Task:
     weight: str = ""
     format: TableFormat | None = None
     row_id: str = ""
+    spaces: Mapping[str, Mapping[str, Any] | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         pick(self.kind, get_args(Kind), f"kind of {self.name}")
@@ -141,6 +145,11 @@ class Task:
                 raise ConfigError(f"{self.name}: {name!r} is {function!r}, which is no function")
         for name, metric in self.metrics.items():
             check_metric(self.name, self.kind, name, metric)
+        for name, space in self.spaces.items():
+            pick(name, self.pipelines, f"pipeline among the spaces of {self.name}")
+            if space != "default" and not (isinstance(space, Mapping) and space):
+                told = f"the space of {name!r} is {space!r}; give each parameter what it is drawn"
+                raise ConfigError(f"{self.name}: {told} from, or 'default'")
 
     @property
     def columns(self) -> list[str]:

@@ -23,13 +23,20 @@ import click
 from pipeline import __version__
 from pipeline.benchmark.prepare import choose_pipelines, prepare
 from pipeline.cli.benchmark import compare, gallery, report_
-from pipeline.cli.options import Names, check_named, common_options, count, on_cluster
+from pipeline.cli.options import (
+    INTERRUPTED,
+    Names,
+    check_named,
+    common_options,
+    count,
+    on_cluster,
+)
+from pipeline.cli.tune import tune
 from pipeline.errors import ConfigError, OutputError
 from pipeline.optional import PYTHON, why_not_here
 from pipeline.system.threads import keep_freed_memory
 from pipeline.typing import Table
 
-INTERRUPTED = 130
 TERMINATED = 143
 _INTERNAL = 70
 _CLOSED = 1
@@ -88,7 +95,7 @@ def run_(
     click.echo(f"results: {folder}")
 
 
-for _command in (compare, report_, gallery):
+for _command in (compare, report_, tune, gallery):
     commands.add_command(_command)
 
 

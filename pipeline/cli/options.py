@@ -12,6 +12,9 @@ import click
 from pipeline.errors import ConfigError
 from pipeline.optional import PYTHON
 
+INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
+
 
 def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that `run`, `compare` and `report` share."""

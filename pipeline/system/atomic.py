@@ -20,7 +20,7 @@ from pathlib import Path
 
 from pipeline.errors import OutputError, OutputLocked, PipelineError
 
-RECORDS = ("model.manifest.json", "record.json", "results.json")
+RECORDS = ("model.manifest.json", "record.json", "results.json", "tuning.json")
 """Files that make a folder known as results, which the next ones may replace."""
 _AT_FDCWD = -100
 _EXCHANGE = 2

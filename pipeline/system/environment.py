@@ -17,7 +17,7 @@ from pipeline.system import devices, gpu, hardware
 PACKAGES = (
     "numpy", "pandas", "pyarrow", "scipy", "scikit-learn", "xgboost", "xgboost-cpu",
     "xgboost-cu13", "cudf-cu12", "cudf-cu13", "cuml-cu12", "cuml-cu13", "cupy-cuda12x",
-    "cupy-cuda13x", "scikit-learn-intelex", "polars", "skrub",
+    "cupy-cuda13x", "scikit-learn-intelex", "optuna", "polars", "skrub",
 )  # fmt: skip
 SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES")
 

@@ -1,0 +1,223 @@
+"""The trials of a study as records, and when they ended."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from pipeline.benchmark.tuning_record import ParameterRecord, TrialRecord
+from pipeline.optional import load
+from pipeline.planning import source_code
+from pipeline.system import atomic
+from pipeline.tuning.space import Space
+from pipeline.typing import Estimator
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+PREFIX = "estimator__"
+"""Before the parameters of a pipeline that is in an `Accelerated`."""
+LEAST = 4
+"""Trials below which nothing is said of the importance of parameters."""
+_STATES: Mapping[str, Literal["complete", "pruned", "failed"]] = {
+    "COMPLETE": "complete",
+    "PRUNED": "pruned",
+    "FAIL": "failed",
+}
+
+
+@dataclass(frozen=True)
+class StudyClock:
+    """Seconds of a search, over all commands that have worked on its study.
+
+    Parameters
+    ----------
+    sessions : sequence of (float, float)
+        Of each command the time since when nothing was searched, and the time when it began, in
+        seconds since the epoch.
+    """
+
+    sessions: list[tuple[float, float]]
+
+    @classmethod
+    def begin(cls, journal: Path) -> StudyClock:
+        """Return the clock of a study, of which a command goes on now; it is kept beside it.
+
+        Parameters
+        ----------
+        journal : Path
+            The study, which was last written to when the command before had its last result.
+        """
+        kept, now = journal.with_suffix(".times.json"), time.time()
+        sessions = [(now, now)]
+        if journal.exists() and kept.exists():
+            known = [(float(idle), float(began)) for idle, began in json.loads(kept.read_bytes())]
+            sessions = [*known, (journal.stat().st_mtime, now)]
+        atomic.write_text(kept, json.dumps(sessions))
+        return cls(sessions)
+
+    @property
+    def before(self) -> float:
+        """Seconds that were searched before this command."""
+        return self.seconds(self.sessions[-1][0])
+
+    def seconds(self, at: float | None = None) -> float:
+        """Return the seconds of searching up to a time, by default to now."""
+        end = time.time() if at is None else at
+        (_, first), *others = self.sessions
+        idle = sum(max(0.0, min(end, began) - since) for since, began in others)
+        return max(0.0, end - first - idle)
+
+
+def records_of_trials(
+    study: Study, space: Space, clock: StudyClock, sign: int
+) -> list[TrialRecord]:
+    """Return the trials that have ended, with the values of the metric itself.
+
+    Parameters
+    ----------
+    study : optuna.study.Study
+    space : Space
+        What they are drawn from.
+    clock : StudyClock
+    sign : {1, -1}
+        -1 where the study holds the negative of a loss.
+    """
+    ended = [each for each in study.get_trials(deepcopy=False) if each.state.is_finished()]
+    return [_record(each, space.read(each.params), clock, sign) for each in ended]
+
+
+def _record(
+    trial: FrozenTrial, params: Mapping[str, Any], clock: StudyClock, sign: int
+) -> TrialRecord:
+    steps = dict(trial.intermediate_values)
+    look = steps.pop(0, None)
+    ended = clock.seconds(trial.datetime_complete.timestamp()) if trial.datetime_complete else 0.0
+    began = clock.seconds(trial.datetime_start.timestamp()) if trial.datetime_start else ended
+    return TrialRecord(
+        number=trial.number,
+        params={name.removeprefix(PREFIX): plain(value) for name, value in params.items()},
+        state=_STATES[trial.state.name],
+        reason=str(trial.user_attrs.get("reason", "")),
+        score=None if trial.value is None else sign * trial.value,
+        folds=[sign * steps[step] for step in sorted(steps)],
+        first_look=None if look is None else sign * look,
+        seconds=ended,
+        duration=max(0.0, ended - began),
+        worker=str(trial.user_attrs.get("worker", "")),
+    )
+
+
+def records_of_space(space: Space, estimator: Estimator) -> list[ParameterRecord]:
+    """Return what each parameter is drawn from, by its name in the pipeline."""
+    own = estimator.get_params()
+    return [
+        _parameter(name.removeprefix(PREFIX), each, plain(own.get(name)))
+        for name, each in space.distributions.items()
+    ]
+
+
+def _parameter(name: str, distribution: Any, default: Any) -> ParameterRecord:
+    if hasattr(distribution, "choices"):
+        choices = [plain(each) for each in distribution.choices]
+        return ParameterRecord(name=name, kind="choice", choices=choices, default=default)
+    return ParameterRecord(
+        name=name,
+        kind="int" if isinstance(distribution.low, int) else "float",
+        low=distribution.low,
+        high=distribution.high,
+        log=distribution.log,
+        step=distribution.step,
+        default=default,
+    )
+
+
+def plain(value: Any) -> Any:
+    """Return a parameter as JSON has it; what it has not as code.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> plain(np.int64(3)), plain("sqrt"), plain(None), plain(Ridge(2.0)), plain(float("nan"))
+    (3, 'sqrt', None, 'Ridge(alpha=2.0)', 'nan')
+    """
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not np.isfinite(value):
+        return repr(value)
+    known = value is None or isinstance(value, bool | int | float | str)
+    return value if known else source_code.code(value)
+
+
+def importances_of(study: Study) -> tuple[dict[str, float], str]:
+    """Return the share of each parameter in what makes candidates good, or why there is none.
+
+    By Optuna's PED-ANOVA, over the complete trials and those that were stopped. A stopped one
+    counts as the best trial's score, and its mean difference to that on the folds it has.
+
+    Returns
+    -------
+    importances : dict of str to float
+        Parameter of the pipeline -> 0 to 1, the largest first; they add up to 1.
+    why : str
+        Empty where there are some.
+    """
+    valued = _valued(study.get_trials(deepcopy=False))
+    if len(valued) < LEAST:
+        return {}, f"{len(valued)} trials have a score, and {LEAST} is the least that tells"
+    with _silent():
+        try:
+            shares = load("optuna.importance.get_param_importances")(_study_of(valued))
+        except (RuntimeError, ValueError) as error:
+            return {}, str(error)
+    return {name.removeprefix(PREFIX): float(share) for name, share in shares.items()}, ""
+
+
+def _study_of(valued: list[tuple[FrozenTrial, float]]) -> Study:
+    optuna = load("optuna")
+    study: Study = optuna.create_study(direction="maximize")
+    for each, value in valued:
+        kinds = each.distributions
+        made = optuna.trial.create_trial(params=each.params, distributions=kinds, value=value)
+        study.add_trial(made)
+    return study
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Let Optuna neither tell of a study nor warn of what is an experiment of its own."""
+    logging = load("optuna.logging")
+    before = logging.get_verbosity()
+    logging.set_verbosity(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.set_verbosity(before)
+
+
+def _valued(trials: list[FrozenTrial]) -> list[tuple[FrozenTrial, float]]:
+    """Return the trials that can be compared, with their scores, in part estimated."""
+    complete = [each for each in trials if each.value is not None]
+    if not complete:
+        return []
+    best = max(complete, key=lambda each: each.value or 0.0)
+    found = []
+    for each in trials:
+        steps, there = each.intermediate_values, best.intermediate_values
+        common = [step for step in steps if step and step in there] or [
+            s for s in steps if s in there
+        ]
+        if each.value is not None:
+            found.append((each, each.value))
+        elif each.state.name == "PRUNED" and common:
+            apart = np.mean([steps[step] - there[step] for step in common])
+            found.append((each, (best.value or 0.0) + float(apart)))
+    return found

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import optuna
+import pytest
+from optuna.distributions import FloatDistribution
+from sklearn.linear_model import Ridge
+
+from pipeline.benchmark.trials import StudyClock, importances_of, records_of_trials
+from pipeline.estimator.accelerated import Accelerated
+from pipeline.tuning.space import Space
+
+ALPHA, OTHER = "estimator__alpha", "estimator__tol"
+RANGE = FloatDistribution(0.0, 1.0)
+HEAVY = optuna.trial.TrialState.COMPLETE
+STOPPED = optuna.trial.TrialState.PRUNED
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> None:
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+
+def study_of(*trials: optuna.trial.FrozenTrial) -> optuna.Study:
+    study = optuna.create_study(direction="maximize")
+    study.add_trials(trials)
+    return study
+
+
+def trial(alpha: float, steps: dict[int, float], value: float | None = None) -> object:
+    return optuna.trial.create_trial(
+        params={ALPHA: alpha, OTHER: (alpha * 7) % 1}, distributions={ALPHA: RANGE, OTHER: RANGE},
+        value=value, intermediate_values=steps, state=HEAVY if value is not None else STOPPED,
+        user_attrs={} if value is not None else {"reason": "stopped after fold 1"},
+    )  # fmt: skip
+
+
+def test_the_time_between_two_commands_does_not_count(tmp_path: Path) -> None:
+    journal = tmp_path / "study-a-cpu.journal"
+    clock = StudyClock.begin(journal)
+    assert (clock.before, clock.seconds(clock.sessions[0][1] + 7.0)) == (0.0, 7.0)
+    journal.touch()
+    start = time.time() - 1_000
+    (tmp_path / "study-a-cpu.times.json").write_text(f"[[{start}, {start}]]")
+    os.utime(journal, (start + 60, start + 60))
+    again = StudyClock.begin(journal)
+    assert again.before == pytest.approx(60)
+    began = again.sessions[-1][1]
+    assert began - start >= 1_000
+    ends = {start + 20: 20, start + 60: 60, start + 500: 60, began: 60, began + 5: 65}
+    for at, seconds in ends.items():
+        assert again.seconds(at) == pytest.approx(seconds, abs=1e-3)
+    # A third command goes on from both.
+    os.utime(journal, (began + 10, began + 10))
+    assert StudyClock.begin(journal).before == pytest.approx(70, abs=1e-3)
+
+
+def test_a_study_without_a_clock_begins_one(tmp_path: Path) -> None:
+    journal = tmp_path / "study-a-cpu.journal"
+    journal.touch()
+    assert StudyClock.begin(journal).before == 0.0
+
+
+def test_scores_of_a_loss_are_the_losses_themselves(tmp_path: Path) -> None:
+    study = study_of(trial(0.5, {1: -2.0, 2: -4.0}, value=-3.0), trial(0.1, {0: -9.0, 1: -8.0}))
+    space = Space.of({ALPHA: RANGE, OTHER: RANGE}, Accelerated(Ridge()))
+    clock = StudyClock.begin(tmp_path / "a.journal")
+    one, other = records_of_trials(study, space, clock, -1)
+    assert (one.number, one.params["alpha"], one.score, one.folds) == (0, 0.5, 3.0, [2.0, 4.0])
+    assert (one.state, one.reason, one.first_look) == ("complete", "", None)
+    assert (other.score, other.folds, other.first_look) == (None, [8.0], 9.0)
+    assert (other.state, other.reason) == ("pruned", "stopped after fold 1")
+
+
+def test_importances_are_of_what_makes_candidates_good() -> None:
+    draws = [i / 40 for i in range(40)]
+    shares, why = importances_of(study_of(*(trial(a, {1: a}, value=a) for a in draws)))
+    assert why == ""
+    assert list(shares) == ["alpha", "tol"]
+    assert sum(shares.values()) == pytest.approx(1)
+    assert shares["alpha"] > 0.7
+
+
+def test_stopped_trials_count_by_the_folds_that_they_have() -> None:
+    """The fold is hard for all: of itself its score would make the stopped ones the best."""
+    best = [trial(0.9 + i / 100, {1: 5.0 + i, 2: 1.0 + i}, value=3.0 + i) for i in range(5)]
+    bad = [trial(i / 50, {1: 4.0}) for i in range(30)]
+    shares, _ = importances_of(study_of(*best, *bad))
+    assert shares["alpha"] > shares["tol"]
+
+
+def test_of_few_trials_it_is_said_that_they_do_not_tell() -> None:
+    shares, why = importances_of(study_of(trial(0.5, {1: 1.0}, value=1.0)))
+    assert (shares, why) == ({}, "1 trials have a score, and 4 is the least that tells")

@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import get_scorer, roc_auc_score
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
+
+from pipeline.benchmark import tune
+from pipeline.benchmark.report.tuning_lines import tuning_lines
+from pipeline.benchmark.tune import publish_tuning, tuned_variants
+from pipeline.benchmark.tuning_record import SearchRecord, TuningRecord, load_tuning
+from pipeline.errors import ConfigError, OutputLocked
+from pipeline.serving.load import load
+from pipeline.system import atomic, devices
+from tests.benchmark.tuned import ALPHA, NUMBERS, SEVERAL, C, batch_of, boosting, logistic, task_of
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a batch of two pipelines."""
+    home = tmp_path_factory.mktemp("tuned")
+    what = task_of(home / "small.parquet")
+    publish_tuning(batch_of(home / "out", what), home / "out", lambda line: None)
+    return home / "out"
+
+
+@pytest.fixture(scope="module")
+def record(folder: Path) -> TuningRecord:
+    return load_tuning(folder / "tuning.json")
+
+
+def table(folder: Path, *, train: bool) -> pd.DataFrame:
+    frame = pd.read_parquet(folder.parent / "small.parquet")
+    return frame[(frame["fold"] < 3) == train]
+
+
+def published(folder: Path, what: Any, **options: Any) -> TuningRecord:
+    return publish_tuning(batch_of(folder, what, **options), folder, lambda line: None)
+
+
+def the(record: TuningRecord, name: str) -> SearchRecord:
+    found = record.search(name, "cpu")
+    assert found is not None
+    return found
+
+
+def best_params(search: SearchRecord) -> dict[str, Any]:
+    return next(each.params for each in search.trials if each.number == search.best)
+
+
+@pytest.mark.parametrize("name", ["logistic", "boosting"])
+def test_the_first_trial_is_the_pipeline_as_scikit_learn_judges_it(
+    folder: Path, record: TuningRecord, name: str
+) -> None:
+    search, rows = the(record, name), table(folder, train=True)
+    assert search.default == 0
+    made = {"logistic": logistic, "boosting": boosting}[name](0)
+    y = (rows["good"] == "yes").astype(int)
+    cut = StratifiedKFold(3, shuffle=True, random_state=0)
+    expected = cross_val_score(made, rows[["a", "b", "c"]], y, cv=cut, scoring="roc_auc")
+    np.testing.assert_allclose(search.trials[0].folds, expected, rtol=1e-6)
+    assert search.trials[0].score == pytest.approx(expected.mean())
+
+
+@pytest.mark.parametrize("name", ["logistic", "boosting"])
+def test_what_was_found_is_judged_on_the_test_rows(
+    folder: Path, record: TuningRecord, name: str
+) -> None:
+    search = the(record, name)
+    train, test = table(folder, train=True), table(folder, train=False)
+    make = {"logistic": logistic, "boosting": boosting}[name]
+    for judged, params in ((search.untuned, {}), (search.tuned, best_params(search))):
+        made = make(0).set_params(**params)
+        made.fit(train[["a", "b", "c"]], train["good"] == "yes")
+        chance = made.predict_proba(test[["a", "b", "c"]])[:, 1]
+        assert judged is not None
+        assert list(judged.metrics) == ["roc_auc", "log_loss"]
+        assert judged.metrics["roc_auc"] == pytest.approx(
+            roc_auc_score(test["good"] == "yes", chance), rel=1e-6
+        )
+    metrics = search.tuned.metrics["roc_auc"] - search.untuned.metrics["roc_auc"]
+    interval = search.differences["roc_auc"]
+    assert interval.low <= metrics <= interval.high
+
+
+def test_the_saved_model_is_the_tuned_one(folder: Path, record: TuningRecord) -> None:
+    test = table(folder, train=False)
+    for name in ("logistic", "boosting"):
+        model = load(folder / f"{name}.model", "cpu")
+        search = the(record, name)
+        assert search.model is not None
+        assert search.model.file == f"{name}.model/SHA256SUMS"
+        chance = model.predict_proba(test[["a", "b", "c"]])[:, list(model.classes_).index("yes")]
+        value = roc_auc_score(test["good"] == "yes", chance)
+        assert value == pytest.approx(search.tuned.metrics["roc_auc"], rel=1e-6)
+
+
+def test_no_search_sees_the_test_rows(folder: Path, record: TuningRecord, tmp_path: Path) -> None:
+    frame = pd.read_parquet(folder.parent / "small.parquet")
+    tested = frame["fold"] == 3
+    frame.loc[tested, "good"] = np.where(frame.loc[tested, "good"] == "yes", "no", "yes")
+    frame.loc[tested, ["a", "b"]] = 0.5
+    other = tmp_path / "small.parquet"
+    frame.to_parquet(other)
+    what = replace(task_of(other), prepare=lambda home: other)
+    found = published(tmp_path / "out", what)
+    for name in ("logistic", "boosting"):
+        one, same = the(found, name), the(record, name)
+        assert [t.folds for t in one.trials] == [t.folds for t in same.trials]
+        assert one.best == same.best
+        assert one.tuned.metrics != same.tuned.metrics
+
+
+def test_the_record_is_whole(folder: Path, record: TuningRecord) -> None:
+    assert [each.pipeline for each in record.searches] == ["logistic", "boosting"]
+    for search in record.searches:
+        assert [trial.number for trial in search.trials] == list(range(5))
+        complete = {trial.number: trial.score for trial in search.trials if trial.score}
+        assert search.best == max(complete, key=complete.__getitem__)
+        ends = [trial.seconds for trial in search.trials]
+        assert ends == sorted(ends)
+        assert 0 < ends[-1] <= search.seconds
+        assert all(0 < trial.duration <= trial.seconds for trial in search.trials)
+        assert (search.status, search.ended) == ("ok", "all trials")
+        assert set(search.importances) <= set(search.trials[0].params)
+        assert bool(search.importances) != bool(search.importances_why)
+    (depth,) = record.spaces["boosting"]
+    assert (depth.name, depth.kind) == ("xgbclassifier__max_depth", "int")
+    assert (depth.low, depth.high, depth.log, depth.default) == (1, 4, False, 2)
+    assert record.spaces["logistic"][0].log
+    assert record.protocol.metric == "roc_auc"
+    assert not record.protocol.smaller_is_better
+    assert record.task.rows_train == len(table(folder, train=True))
+    assert record.task.rows_test == len(table(folder, train=False))
+    assert {each.name: each.status for each in record.variants} == {"cpu": "ok", "cuda": "skipped"}
+    assert record.baseline["roc_auc"] == 0.5
+
+
+def test_the_terminal_tells_what_was_found_and_what_to_do_with_it(
+    folder: Path, record: TuningRecord
+) -> None:
+    text = "\n".join(tuning_lines(record, folder))
+    search = the(record, "boosting")
+    assert (
+        f"--set xgbclassifier__max_depth={best_params(search)['xgbclassifier__max_depth']}" in text
+    )
+    assert f"predict {folder}/boosting.model IN OUT" in text
+    before, after = (f"{m.metrics['roc_auc']:.3f}" for m in (search.untuned, search.tuned))
+    assert f"boosting  cpu: roc_auc of the test rows {before} → {after}" in text
+    assert "5 complete, 0 stopped, 0 failed" in text or "stopped" in text
+
+
+def test_a_loss_is_made_small_and_weights_count(tmp_path: Path) -> None:
+    what = task_of(tmp_path / "small.parquet", **NUMBERS)
+    record = published(tmp_path / "out", what)
+    search = the(record, "ridge")
+    scores = {trial.number: trial.score for trial in search.trials if trial.score is not None}
+    assert record.protocol.smaller_is_better
+    assert min(scores.values()) > 0
+    assert search.best == min(scores, key=scores.__getitem__)
+    rows = table(tmp_path / "out", train=True)
+    cut, made = KFold(3, shuffle=True, random_state=0), what.pipeline("ridge", 0)
+    expected = []
+    for train, test in cut.split(rows):
+        one, other = rows.iloc[train], rows.iloc[test]
+        made.fit(one[["a", "b", "c"]], one["size"], ridge__sample_weight=one["weight"])
+        gaps = np.abs(made.predict(other[["a", "b", "c"]]) - other["size"])
+        expected.append(np.average(gaps, weights=other["weight"]))
+    assert search.trials[0].folds == pytest.approx(expected, rel=0.02)
+
+
+def test_classes_with_names_are_learnt_by_their_places(tmp_path: Path) -> None:
+    what = task_of(tmp_path / "small.parquet", **SEVERAL)
+    record = published(tmp_path / "out", what, trials=2)
+    rows = table(tmp_path / "out", train=True)
+    cut = StratifiedKFold(3, shuffle=True, random_state=0)
+    expected = -cross_val_score(
+        logistic(0), rows[["a", "b", "c"]], rows["kind"], cv=cut, scoring=get_scorer("neg_log_loss")
+    )
+    np.testing.assert_allclose(the(record, "logistic").trials[0].folds, expected, rtol=1e-4)
+    assert the(record, "boosting").tuned.metrics["accuracy"] > 0.4
+    model = load(tmp_path / "out" / "boosting.model", "cpu")
+    assert list(model.classes_) == ["low", "mid", "top"]
+
+
+@pytest.mark.parametrize("kind", ["ranking", "clusters"])
+def test_what_cannot_be_cut_into_folds_is_refused(tmp_path: Path, kind: str) -> None:
+    more = {"query": "fold"} if kind == "ranking" else {}
+    what = task_of(tmp_path / "small.parquet", kind=kind, positive=None, metrics={"m": max}, **more)
+    with pytest.raises(ConfigError, match=f"kind '{kind}'"):
+        published(tmp_path / "out", what)
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
+
+
+@pytest.mark.parametrize(
+    ("spaces", "said"),
+    [
+        ({"logistik": C}, "did you mean 'logistic'"),
+        ({"logistic": {}}, "the space of 'logistic' is {}; give each parameter"),
+        ({"logistic": "wide"}, "or 'default'"),
+    ],
+)
+def test_a_wrong_declaration_is_refused(tmp_path: Path, spaces: Any, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        task_of(tmp_path / "small.parquet", spaces=spaces)
+
+
+def test_a_parameter_that_there_is_not_is_named(tmp_path: Path) -> None:
+    what = task_of(tmp_path / "small.parquet", spaces={"logistic": ALPHA})
+    with pytest.raises(ConfigError, match="small: the space of 'logistic': .*ridge__alpha"):
+        published(tmp_path / "out", what)
+
+
+def test_a_second_command_at_once_is_refused(tmp_path: Path) -> None:
+    what = task_of(tmp_path / "small.parquet")
+    with atomic.locked(tmp_path / "out"), pytest.raises(OutputLocked):
+        published(tmp_path / "out", what)
+
+
+def test_one_device_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "obstacle", lambda: "")
+    monkeypatch.setattr(devices, "choose", lambda device: None)
+    able = {
+        device: [each.name for each in tuned_variants(device) if each.status == "ok"]
+        for device in ("auto", "cpu", "cuda")
+    }
+    assert able == {"auto": ["cpu", "cuda"], "cpu": ["cpu"], "cuda": ["cuda"]}
+
+
+def test_the_best_of_two_devices_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one is the CPU too, under another name and with other seconds."""
+    what = task_of(tmp_path / "small.parquet")
+    found = [replace_name(each) for each in tuned_variants("cpu")]
+    monkeypatch.setattr(tune, "tuned_variants", lambda device: found)
+    record = published(tmp_path / "out", what, pipelines=["logistic"], trials=3)
+    assert [each.variant for each in record.searches] == ["cpu", "auto"]
+    scores = [max(t.score or 0 for t in each.trials) for each in record.searches]
+    saved = [each.model is not None for each in record.searches]
+    assert saved == [scores[0] >= scores[1], scores[1] > scores[0]]
+
+
+def replace_name(variant: Any) -> Any:
+    from msgspec import structs
+
+    if variant.name == "cpu":
+        return variant
+    return structs.replace(variant, name="auto", status="ok", why="")
+
+
+def test_all_failing_is_an_error_and_what_was_there_stays(folder: Path, tmp_path: Path) -> None:
+    from optuna.distributions import CategoricalDistribution
+
+    from pipeline.errors import DataError
+
+    out = tmp_path / "out"
+    shutil.copytree(folder, out)
+    bad = {"logisticregression__solver": CategoricalDistribution(["no such solver"])}
+    what = task_of(tmp_path / "small.parquet", spaces={"logistic": bad})
+    with pytest.raises(DataError, match="no such solver"):
+        publish_tuning(
+            batch_of(out, what, pipelines=["logistic"]), out, lambda line: None, resume=False
+        )
+    assert (out / "tuning.json").read_bytes() == (folder / "tuning.json").read_bytes()
