@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 
 from pipeline.benchmark.task import Task
@@ -25,4 +24,5 @@ def describe_data(task: Task, path: Path) -> DataInfo:
 
 def movements(found: Iterable[Event]) -> list[Movement]:
     """Return the entries of a log, as records."""
-    return [Movement(**asdict(entry)) for entry in found]
+    names = Movement.__struct_fields__
+    return [Movement(**{name: getattr(entry, name) for name in names}) for entry in found]
