@@ -219,6 +219,8 @@ class _Walk:
         for constant in code.co_consts:
             if isinstance(constant, types.CodeType):
                 yield from self._bytecode(constant, value, path)
+            elif isinstance(constant, frozenset):  # in another order in another process
+                yield from sorted(map(repr, constant))
             else:
                 yield repr(constant)
         for name in code.co_names:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pipeline.optional import load
 from pipeline.trace import ExecutionLog
 from pipeline.tuning.evaluate import Judged, Task
 from pipeline.tuning.interrupts import Interrupts
@@ -17,7 +16,7 @@ from pipeline.tuning.racing import reason_to_stop
 from pipeline.tuning.results import COMPLETE, FAILED, PRUNED, Outcome
 from pipeline.tuning.slots import Slots
 from pipeline.tuning.space import Space
-from pipeline.tuning.study import ask, unfinished
+from pipeline.tuning.study import ask, recall, report, seconds_before, tell, unfinished
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -87,6 +86,8 @@ class Race:
         self.running: dict[int, _Running] = {}
         self.log, self.interrupts = ExecutionLog(), Interrupts()
         self.ask = partial(ask, study, space, seed)
+        self.seconds, self.started = seconds_before(study), time.monotonic()
+        self.unfinished: list[Trial] = []
         self.ends = None if timeout is None else time.monotonic() + timeout
 
     @property
@@ -100,11 +101,10 @@ class Race:
         with self.interrupts.held():
             if not self.study.get_trials(deepcopy=False):
                 self._enqueue_own()
-            for trial in unfinished(self.study):
-                self._begin(trial, self.space.draw(trial))
+            self.outcomes = {each.number: each for each in recall(self.study, self.space)}
+            self.unfinished = unfinished(self.study)
             while not self.over:
-                while self.slots.free and len(self.outcomes) < self.trials:
-                    self._begin(*self.ask())
+                self._fill()
                 if not self.running:
                     break
                 left = None if self.ends is None else self.ends - time.monotonic()
@@ -117,11 +117,22 @@ class Race:
         if own is not None:
             self.study.enqueue_trial(own)
 
-    def _begin(self, trial: Trial, params: dict[str, Any]) -> None:
-        outcome = Outcome(trial.number, params)
+    def _fill(self) -> None:
+        """Begin trials while slots are free: first those that another process had begun."""
+        while self.slots.free and not self.over:
+            if self.unfinished:
+                trial = self.unfinished.pop(0)
+                self._begin(trial, self.outcomes[trial.number])
+            elif len(self.outcomes) < self.trials:
+                trial, params = self.ask()
+                self._begin(trial, Outcome(trial.number, params))
+            else:
+                break
+
+    def _begin(self, trial: Trial, outcome: Outcome) -> None:
         self.outcomes[trial.number] = outcome
         self.running[trial.number] = _Running(trial, outcome)
-        self.slots.submit(Task(trial.number, params, 0))
+        self._advance(trial, outcome)
 
     def _take(self, task: Task, judged: Judged) -> None:
         """Take in what has come of a task, and go on with its trial, or end it."""
@@ -129,23 +140,24 @@ class Race:
         self.listener.judged(task)
         self.log.events.extend(judged.events)
         outcome.folds[task.fold] = judged
+        report(self.study, trial, task.fold + 1, judged)
         if judged.error or np.isnan(judged.score):
             self._end(trial, outcome, FAILED, judged.error or "its score is nan")
-            return
-        trial.report(judged.score, task.fold + 1)
-        if len(outcome.folds) == self.n_splits:
+        else:
+            self._advance(trial, outcome)
+
+    def _advance(self, trial: Trial, outcome: Outcome) -> None:
+        """Begin the next fold of a trial, or end it; what is known of it decides on that alone."""
+        done = len(outcome.folds)
+        if done == self.n_splits:
             self._end(trial, outcome, COMPLETE)
-        elif why := reason_to_stop(self.study, trial):
+        elif done and (why := reason_to_stop(self.study, trial)):
             self._end(trial, outcome, PRUNED, why)
         elif not self.over:
-            self.slots.submit(task._replace(fold=task.fold + 1))
+            self.slots.submit(Task(trial.number, outcome.params, done))
 
     def _end(self, trial: Trial, outcome: Outcome, state: str, reason: str = "") -> None:
         outcome.state, outcome.reason = state, reason
-        if reason:
-            trial.set_user_attr("reason", reason)
-        states = load("optuna.trial.TrialState")
-        told = {COMPLETE: states.COMPLETE, PRUNED: states.PRUNED, FAILED: states.FAIL}[state]
-        self.study.tell(trial, outcome.score if state == COMPLETE else None, state=told)
+        tell(self.study, trial, outcome, self.seconds + time.monotonic() - self.started)
         del self.running[trial.number]
         self.listener.ended(outcome)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
@@ -29,6 +30,7 @@ from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.callbacks import propagated
 from pipeline.tuning.callbacks import FitsTold
 from pipeline.tuning.evaluate import Evaluation
+from pipeline.tuning.identity import identity_of
 from pipeline.tuning.progress import telling
 from pipeline.tuning.race import Listener, Race
 from pipeline.tuning.racing import pruner_of
@@ -262,11 +264,16 @@ class Search(BaseSearchCV):
         told = FitsTold(self, context, evaluation, self.trials)
         evaluation = replace(evaluation, watch=told.fitting)
         space = Space.of(self.space, self.estimator)
-        identity = self._identity(evaluation, space)
+        identity = partial(identity_of, self, evaluation, space.describe())
+        opened = open_study(self.storage, identity, pruner_of(self.prune), evaluation.seed)
         with (
             told.searching(),
-            open_study(self.storage, identity, pruner_of(self.prune)) as study,
-            open_slots(evaluation, self.trials_per_worker, self.trial_timeout) as slots,
+            opened as study,
+            open_slots(
+                replace(evaluation, seed=study.user_attrs["seed"]),
+                self.trials_per_worker,
+                self.trial_timeout,
+            ) as slots,
             telling(self.verbose, self.trials, self.timeout) as tell,
         ):
             if self.sampler is not None:
@@ -275,15 +282,11 @@ class Search(BaseSearchCV):
             race = Race(
                 study, space, slots, self.n_splits_, Listener(told.make_up, tell),
                 trials=self.trials, timeout=self.timeout,
-                seed=evaluation.seed if self.sampler is None else None,
+                seed=study.user_attrs["seed"] if self.sampler is None else None,
                 own=self.estimator.get_params(),
             )  # fmt: skip
             race.run()
             self._take(race)
-
-    def _identity(self, evaluation: Evaluation, space: Space) -> Mapping[str, str]:
-        """Return what makes this search another one than others."""
-        return space.describe()
 
     def _take(self, race: Race) -> None:
         """Take what was found, if there is anything."""

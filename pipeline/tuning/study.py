@@ -2,43 +2,183 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import platform
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.optional import load
+import numpy as np
+import sklearn
+
+from pipeline.errors import ConfigError, DataError, OutputError
+from pipeline.optional import load, version
+from pipeline.system.atomic import locked
+from pipeline.tuning.evaluate import Judged
+from pipeline.tuning.identity import differences, name_of
+from pipeline.tuning.journal import Journal
+from pipeline.tuning.results import COMPLETE, FAILED, PRUNED, RUNNING, Outcome
 from pipeline.tuning.space import Space
 
 if TYPE_CHECKING:
     from optuna.pruners import BasePruner
+    from optuna.storages import JournalStorage
     from optuna.study import Study
-    from optuna.trial import Trial
+    from optuna.trial import FrozenTrial, Trial
 
 DIRECTION = "maximize"
+_STEP = "step "
+_STATES = {COMPLETE: "COMPLETE", PRUNED: "PRUNED", FAILED: "FAIL", RUNNING: "RUNNING"}
 
 
 @contextmanager
 def open_study(
-    storage: str | Path | None, identity: Mapping[str, str], pruner: BasePruner
+    storage: str | Path | None,
+    identify_search: Callable[[], Mapping[str, str]],
+    pruner: BasePruner,
+    seed: int = 0,
 ) -> Iterator[Study]:
-    """Yield the study of a search.
+    """Yield the study of a search; its attribute "seed" is that with which it was begun.
 
     Parameters
     ----------
     storage : str or Path, optional
         A file; by default the study is in memory.
-    identity : mapping of str to str
-        What makes the search this one and no other: what it is called in messages -> a text.
+    identify_search : callable
+        Returns what makes the search this one and no other: what it is called in messages -> a
+        text. Called only where there is a file.
     pruner : optuna.pruners.BasePruner
+    seed : int
+        Of the search, if it is begun now.
+
+    Raises
+    ------
+    ConfigError
+        The file holds another search, or the storage is not the name of a file.
+    DataError
+        The file is something else.
+    OutputError
+        The file cannot be read or written.
+    OutputLocked
+        Another search is writing to the file.
     """
     optuna = load("optuna")
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
+    with ExitStack() as stack:
+        stack.callback(optuna.logging.set_verbosity, before)
+        if storage is None:
+            study = optuna.create_study(direction=DIRECTION, pruner=pruner)
+            study.set_user_attr("seed", seed)
+        else:
+            path = _path_of(storage)
+            with _naming(path):
+                stack.enter_context(locked(path))
+                journal = stack.enter_context(Journal(path))
+            study = _open(journal, identify_search(), pruner, seed)
+        yield study
+
+
+def _path_of(storage: str | Path) -> Path:
+    if not isinstance(storage, str | Path) or "://" in str(storage):
+        raise ConfigError(f"storage={str(storage)!r} is not the name of a file; pass one")
+    return Path(storage).resolve()
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
     try:
-        yield optuna.create_study(direction=DIRECTION, pruner=pruner)
-    finally:
-        optuna.logging.set_verbosity(before)
+        yield
+    except OutputError:
+        raise
+    except OSError as error:
+        raise OutputError(
+            f"storage={str(path)!r}: {error.strerror or error}; name another file"
+        ) from error
+
+
+def _open(journal: Journal, identity: Mapping[str, str], pruner: BasePruner, seed: int) -> Study:
+    """Return the study of a file: the one that it holds, if it is of this search, or a new one."""
+    optuna, path = load("optuna"), journal.path
+    storage = _replay(journal)
+    known = storage.get_all_studies()
+    if not known:
+        with journal.together():
+            study: Study = optuna.create_study(
+                storage=storage, study_name=name_of(identity), direction=DIRECTION, pruner=pruner
+            )
+            study.set_user_attr("identity", dict(identity))
+            study.set_user_attr("seed", seed)
+            study.set_user_attr("versions", versions())
+        return study
+    attrs = known[0].user_attrs
+    if len(known) > 1 or not {"identity", "seed", "versions"} <= attrs.keys():
+        raise DataError(f"{path}: a study that Search has not made; name another file as storage")
+    if changed := differences(attrs["identity"], identity):
+        raise ConfigError(
+            f"{path} holds a search that differs (before → now): {'; '.join(changed)}; "
+            "set back what has changed, or name another file as storage"
+        )
+    study = optuna.load_study(study_name=known[0].study_name, storage=storage, pruner=pruner)
+    _warn_of_versions(study, path)
+    return study
+
+
+def _replay(journal: Journal) -> JournalStorage:
+    try:
+        storage: JournalStorage = load("optuna.storages.JournalStorage")(journal)
+    except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise DataError(
+            f"{journal.path}: not a journal that Optuna {version('optuna')} can read; "
+            "name another file as storage"
+        ) from error
+    return storage
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what scores depend on."""
+    ours = {"pipeline": sys.modules["pipeline"].__version__, "python": platform.python_version()}
+    xgboost = next(filter(None, map(version, ("xgboost", "xgboost-cpu", "xgboost-cu13"))), "")
+    theirs = {"optuna": version("optuna"), "scikit-learn": sklearn.__version__, "xgboost": xgboost}
+    return ours | theirs
+
+
+def _warn_of_versions(study: Study, path: Path) -> None:
+    """Warn where the trials so far are by other versions than the next ones."""
+    if changed := differences(study.user_attrs["versions"], versions()):
+        warnings.warn(
+            f"{path}: other versions (before → now): {'; '.join(changed)}; scores may differ",
+            UserWarning,
+            stacklevel=2,
+        )
+        study.set_user_attr("versions", versions())
+
+
+def _together(study: Study) -> AbstractContextManager[None]:
+    """Write what is said of a study within the block at once."""
+    journal = getattr(study._storage, "_backend", None)
+    return journal.together() if isinstance(journal, Journal) else nullcontext()
+
+
+def recall(study: Study, space: Space) -> list[Outcome]:
+    """Return what is known of the trials of a study, in their order."""
+    waiting = load("optuna.trial.TrialState").WAITING
+    trials = study.get_trials(deepcopy=False)
+    return [_outcome(trial, space) for trial in trials if trial.state != waiting]
+
+
+def _outcome(trial: FrozenTrial, space: Space) -> Outcome:
+    state = next(ours for ours, theirs in _STATES.items() if theirs == trial.state.name)
+    reason, values = trial.user_attrs.get("reason", ""), trial.intermediate_values
+    outcome = Outcome(trial.number, space.read(trial.params), {}, state, reason)
+    for name, known in trial.user_attrs.items():
+        if name.startswith(_STEP):
+            step = int(name.removeprefix(_STEP))
+            error = "" if step in values else reason
+            outcome.folds[step - 1] = Judged(values.get(step, np.nan), error=error, **known)
+    return outcome
 
 
 def unfinished(study: Study) -> list[Trial]:
@@ -46,6 +186,12 @@ def unfinished(study: Study) -> list[Trial]:
     state = load("optuna.trial.TrialState").RUNNING
     known = study.get_trials(deepcopy=False, states=(state,))
     return [load("optuna.trial.Trial")(study, each._trial_id) for each in known]
+
+
+def seconds_before(study: Study) -> float:
+    """Return the seconds that the search had taken when its last trial ended."""
+    known = study.get_trials(deepcopy=False)
+    return max((each.user_attrs.get("seconds", 0.0) for each in known), default=0.0)
 
 
 def ask(study: Study, space: Space, seed: int | None) -> tuple[Trial, dict[str, Any]]:
@@ -57,5 +203,34 @@ def ask(study: Study, space: Space, seed: int | None) -> tuple[Trial, dict[str, 
     if seed is not None:
         number = len(study.get_trials(deepcopy=False))
         study.sampler = load("optuna.samplers.TPESampler")(seed=(seed * 1_000_003 + number) % 2**32)
-    trial = study.ask()
-    return trial, space.draw(trial)
+    with _together(study):
+        trial = study.ask()
+        return trial, space.draw(trial)
+
+
+def report(study: Study, trial: Trial, step: int, judged: Judged) -> None:
+    """Keep what has come of a task: its score, how long it took, and where it ran.
+
+    Parameters
+    ----------
+    study : optuna.study.Study
+    trial : optuna.trial.Trial
+    step : int
+        0 for the first look, else the number of the fold, from 1 on.
+    judged : Judged
+    """
+    known = {name: getattr(judged, name) for name in ("fit_time", "score_time", "worker")}
+    with _together(study):
+        if not np.isnan(judged.score):
+            trial.report(judged.score, step)
+        trial.set_user_attr(f"{_STEP}{step}", known)
+
+
+def tell(study: Study, trial: Trial, outcome: Outcome, seconds: float) -> None:
+    """Keep that a trial has ended, how, why, and after how many seconds of the search."""
+    state = load("optuna.trial.TrialState")[_STATES[outcome.state]]
+    with _together(study):
+        if outcome.reason:
+            trial.set_user_attr("reason", outcome.reason)
+        trial.set_user_attr("seconds", round(seconds, 3))
+        study.tell(trial, outcome.score if outcome.state == COMPLETE else None, state=state)
