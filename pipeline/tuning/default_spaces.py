@@ -196,15 +196,16 @@ def default_space(estimator: Estimator) -> dict[str, Any]:
     {'alpha': FloatDistribution(high=1000.0, log=True, low=0.001, step=None)}
     """
     prefix, last = last_step(estimator)
-    name = type(last).__name__
-    of_library = type(last).__module__.partition(".")[0] in ("sklearn", "xgboost")
+    module, name = type(last).__module__, type(last).__name__
+    of_library = module.partition(".")[0] in ("sklearn", "xgboost")
     of_trees = getattr(last, "booster", None) != "gblinear"
     for row in ROWS:
         if of_library and of_trees and name in row.estimators:
             return {f"{prefix}{key}": _distribution(each) for key, each in row.drawn.items()}
+    said = name if of_library else f"{module}.{name}"
     known = ", ".join(each for row in ROWS for each in row.estimators)
     raise ConfigError(
-        f"{name} has no default space; pass space={{'{prefix}PARAMETER': [...]}} with what it is "
+        f"{said} has no default space; pass space={{'{prefix}PARAMETER': [...]}} with what it is "
         f"to be drawn from. There is one for {known}"
     )
 

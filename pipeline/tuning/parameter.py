@@ -241,10 +241,7 @@ class Quantiles:
         """Return the probability below a number, where that leads back to it."""
         if isinstance(value, bool) or not isinstance(value, Real):
             raise LookupError(value)
-        below = self.frozen.cdf(value)
-        if self.discrete:
-            below -= self.frozen.pmf(value) / 2
-        held = float(np.clip(below, _TAIL, 1 - _TAIL))
+        held = float(np.clip(self.frozen.cdf(value), _TAIL, 1 - _TAIL))
         if not isclose(self.value(held), value, rel_tol=1e-6, abs_tol=1e-12):
             raise LookupError(value)
         return held
@@ -303,7 +300,6 @@ def _is_named(dist: Any) -> bool:
 def _labelled(values: Sequence[Any]) -> dict[Any, Any]:
     """Return what is held for each value."""
     labelled: dict[Any, Any] = {}
-    taken = {each for each in values if isinstance(each, _PLAIN)}
     for each in values:
         # For Optuna and as a key, True and 1.0 are 1.
         if isinstance(each, _PLAIN) and each not in labelled:
@@ -311,7 +307,7 @@ def _labelled(values: Sequence[Any]) -> dict[Any, Any]:
             continue
         label = short = _short(each)
         count = 1
-        while label in taken or label in labelled:
+        while label in labelled:
             count += 1
             label = f"{short} ({count})"
         labelled[label] = each

@@ -11,7 +11,7 @@ import numpy as np
 import optuna
 import pytest
 from optuna.samplers import RandomSampler
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -21,7 +21,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils import all_estimators
 from xgboost import XGBClassifier, XGBRegressor
 
-from pipeline import Accelerated, Search
+from pipeline import Accelerated, Search, explain
 from pipeline.errors import ConfigError
 from pipeline.tuning.default_spaces import _UNSET, ROWS, SOURCES, Range, default_space, unset
 from pipeline.tuning.space import Space
@@ -66,6 +66,17 @@ def test_candidates_fit(name: str, *, within: bool) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_candidates_run_on_a_gpu_where_the_estimator_does(name: str) -> None:
+    model = CLASSES[name]()
+    supported = explain(model, device="cuda").supported
+    space = Space.of("default", model)
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
+    for _ in range(12):
+        candidate = clone(model).set_params(**space.draw(study.ask()))
+        assert explain(candidate, device="cuda").supported == supported
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_the_estimator_as_it_is_is_a_candidate(name: str) -> None:
     model = CLASSES[name]()
     placed = Space.of("default", model).place(model.get_params())
@@ -89,15 +100,15 @@ def test_a_default_space_can_be_added_to() -> None:
     assert set(drawn) == {"logisticregression__C", "minmaxscaler__clip"}
 
 
-class Own(Ridge):
-    """An algorithm of the user's own."""
+OWN = type("Ridge", (Ridge,), {"__module__": "mine"})
+"""Another algorithm of the same name."""
 
 
 @pytest.mark.parametrize(
     ("model", "says"),
     [
         (LinearRegression(), "LinearRegression has no default space; pass space={'PARAMETER'"),
-        (Own(), "Own has no default space"),
+        (OWN(), "mine.Ridge has no default space"),
         (make_pipeline(MinMaxScaler()), "'minmaxscaler__PARAMETER'.* There is one for Logistic"),
         (Accelerated(LinearRegression()), "'estimator__PARAMETER'"),
         (XGBRegressor(booster="gblinear"), "XGBRegressor has no default space"),

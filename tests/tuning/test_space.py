@@ -16,6 +16,7 @@ import scipy.stats
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler, TPESampler
 from sklearn.base import BaseEstimator
+from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
@@ -25,7 +26,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 from sklearn.svm import SVC
 from xgboost import XGBClassifier
 
-from pipeline import Accelerated
+from pipeline import Accelerated, Search
 from pipeline.errors import ConfigError
 from pipeline.tuning.parameter import identity, parameter
 from pipeline.tuning.space import PART, Space
@@ -171,6 +172,7 @@ def test_numbers_outside_have_no_place(given: Any, outside: Any) -> None:
         np.array(["l1", "l2"], dtype=object),
         [np.float32(0.5), np.int64(3), np.bool_(True)],
         [True, 1, 1.0, 0, False, "1"],
+        ["1", "1 (2)", True, 1, (1,), "(1,)"],
         [(5,), (5, 5), None],
         [first_look, second_look, np.log1p],
         ["passthrough", "value"],
@@ -464,6 +466,27 @@ def test_descriptions_tell_spaces_apart() -> None:
     said = [str(Space.of({"a": each}, Anything()).describe()) for each in DIFFERENT]
     said += [str(Space.of(each, STEPS).describe()) for each in (PARTS, PARTS[:1], PARTS[::-1])]
     assert len(set(said)) == len(said)
+
+
+# ---- searches
+
+
+def test_a_search_goes_on_with_what_is_held_by_labels(tmp_path: Path) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = Pipeline([("scale", StandardScaler()), ("last", LogisticRegression())])
+    space = [
+        {"scale": [StandardScaler(), MinMaxScaler()], "last__C": scipy.stats.loguniform(0.01, 10)},
+        {"last": [RandomForestClassifier(5, random_state=0)], "last__max_features": [1, 1.0]},
+    ]
+    half, whole = [
+        Search(model, space, trials=n, cv=2, storage=tmp_path / "study", random_state=0).fit(X, y)
+        for n in (5, 10)
+    ]
+    at_once = Search(model, space, trials=10, cv=2, random_state=0).fit(X, y)
+    params = identity(list(at_once.cv_results_["params"]))
+    assert identity(list(whole.cv_results_["params"])) == params
+    assert params.startswith(identity(list(half.cv_results_["params"]))[:-1])
+    assert at_once.cv_results_["params"][0]["last__C"] == 1.0
 
 
 # ---- errors
