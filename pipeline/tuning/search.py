@@ -58,10 +58,13 @@ class Search(BaseSearchCV):
 
     Candidates are judged fold by fold, and those that are unlikely to become the best one are
     stopped. What they have in common is fitted once, where the estimator is an `Accelerated`.
+    Everything else is as of `GridSearchCV`: the best candidate, fitted on all rows, predicts.
 
     Parameters
     ----------
     estimator : estimator
+        Cloned, never changed. The first candidate is the estimator as it is, if the space holds
+        it.
     space : mapping, sequence of mapping, or "default"
         Parameter of the estimator -> distribution of Optuna, frozen distribution of scipy, or list
         of values; of several mappings, each trial is drawn from one. ``"default"`` is
@@ -69,11 +72,11 @@ class Search(BaseSearchCV):
     trials : int, default=50
         Candidates, with those of a study that is resumed.
     timeout : float, optional
-        Seconds after which no further fit is begun.
+        Seconds after which no further fit is begun; the best candidate is then fitted on all rows.
     cv : int, splitter or iterable, optional
-        As `GridSearchCV` takes it; by default 5 folds.
+        As `GridSearchCV` takes it; by default 5 folds. All candidates have the same folds.
     scoring : str or callable, optional
-        One metric, as `GridSearchCV` takes it.
+        One metric, as `GridSearchCV` takes it: higher is better.
     prune : bool or optuna.pruners.BasePruner, default=True
         Whether, or by what, candidates are stopped before their last fold.
     refit : bool, default=True
@@ -98,17 +101,44 @@ class Search(BaseSearchCV):
     Attributes
     ----------
     best_estimator_ : estimator
+        The best candidate, fitted on all rows; where `refit`.
     best_params_ : dict
     best_score_ : float
+        Its mean over the folds.
     best_index_ : int
-        Place of the best trial in `cv_results_`.
-    cv_results_ : dict of str to numpy.ndarray
-        scikit-learn's columns, and ``state``, ``reason`` and ``trial`` of each trial.
+        Place of the best trial in `cv_results_`: the first of equal ones.
+    cv_results_ : dict of str to numpy.ndarray, each of shape (n_trials,)
+        scikit-learn's columns of the trials that have ended, and ``trial`` (its number), ``state``
+        ("complete", "pruned" or "failed") and ``reason`` of each. Scores of folds that did not run
+        are nan, and so is the mean score of a trial that is not complete.
     study_ : optuna.study.Study
+        With trials that were running when Ctrl-C or `timeout` ended the search, too.
     execution_log_ : ExecutionLog
         What ran where, of all fits and predictions of the trials.
     n_splits_ : int
+        Folds.
     refit_time_ : float
+        Seconds of the fit on all rows.
+    scorer_ : callable
+    classes_ : numpy.ndarray
+        Of `best_estimator_`, as `n_features_in_` and `feature_names_in_`.
+
+    Examples
+    --------
+    >>> from optuna.distributions import FloatDistribution
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from pipeline import Accelerated, Search
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = Accelerated(make_pipeline(StandardScaler(), LogisticRegression()), device="cpu")
+    >>> space = {"estimator__logisticregression__C": FloatDistribution(0.01, 100, log=True)}
+    >>> search = Search(model, space, trials=8, random_state=0).fit(X, y)
+    >>> search.best_score_ > 0.96
+    True
+    >>> search.predict(X[:2]).tolist()
+    [0, 0]
     """
 
     return_train_score = False

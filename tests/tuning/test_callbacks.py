@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,9 @@ from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, Search
-from pipeline.tuning.evaluate import Evaluation, Task, unwatched
+from pipeline.tuning import search
+from pipeline.tuning.evaluate import Evaluation, unwatched
+from pipeline.tuning.slots import InProcess
 
 X, Y = make_classification(n_samples=90, n_features=5, random_state=0)
 X[:, 0] *= 1e3
@@ -64,17 +68,17 @@ def model() -> Pipeline:
     return make_pipeline(StandardScaler(), LogisticRegression(max_iter=5, tol=1e-12))
 
 
-def search_of(estimator: Any, prefix: str = "", **settings: Any) -> Search:
-    space = {prefix + STEP: CategoricalDistribution(VALUES)}
-    return Search(estimator, space, trials=3, cv=2, prune=False, random_state=0, **settings)
+def search_of(estimator: Any, name: str = STEP) -> Search:
+    space = {name: CategoricalDistribution(VALUES)}
+    return Search(estimator, space, trials=3, cv=2, prune=False, random_state=0)
 
 
 @pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
 @pytest.mark.filterwarnings("ignore:.* does not support callbacks")
 def test_as_of_a_grid() -> None:
     ours, theirs = Heard(), Heard()
-    search = search_of(model()).set_callbacks(ours).fit(X, Y)
-    grid = [{STEP: [params[STEP]]} for params in search.cv_results_["params"]]
+    fitted = search_of(model()).set_callbacks(ours).fit(X, Y)
+    grid = [{STEP: [params[STEP]]} for params in fitted.cv_results_["params"]]
     GridSearchCV(model(), grid, cv=2).set_callbacks(theirs).fit(X, Y)
     named = [(path, name.replace("GridSearchCV", "Search"), n) for path, name, n in theirs.begun]
     assert ours.begun == named
@@ -84,8 +88,8 @@ def test_as_of_a_grid() -> None:
 
 def test_weights_are_those_of_the_fold() -> None:
     heard = Heard()
-    search = Search(LogisticRegression(), {"C": FloatDistribution(0.1, 1)}, trials=1, cv=3)
-    search.set_callbacks(heard).fit(X, Y, sample_weight=WEIGHTS)
+    model = Search(LogisticRegression(), {"C": FloatDistribution(0.1, 1)}, trials=1, cv=3)
+    model.set_callbacks(heard).fit(X, Y, sample_weight=WEIGHTS)
     told = [lengths for path, name, lengths in heard.begun if name == "Search" and lengths[0]]
     assert told[0] == told[-1] == (90, 90, 90)
     assert all(lengths == (60, 60, 60) for lengths in told[1:-1])
@@ -96,7 +100,7 @@ def test_a_monitored_step_is_heard_in_every_fit() -> None:
     monitor, pipeline = ScoringMonitor(scoring="neg_log_loss"), model()
     pipeline[-1].set_callbacks(monitor)
     accelerated = Accelerated(pipeline, device="cpu", dtype="float64")
-    search_of(accelerated, "estimator__").fit(X, Y)
+    search_of(accelerated, f"estimator__{STEP}").fit(X, Y)
     logs = monitor.get_logs()
     assert len(logs[-1].data_as_pandas if isinstance(logs, list) else logs.data_as_pandas) >= (
         5 * (3 * 2 + 1)
@@ -106,7 +110,7 @@ def test_a_monitored_step_is_heard_in_every_fit() -> None:
 @pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
 def test_a_bar_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     accelerated = Accelerated(model(), device="cpu")
-    search_of(accelerated, "estimator__").set_callbacks(ProgressBar()).fit(X, Y)
+    search_of(accelerated, f"estimator__{STEP}").set_callbacks(ProgressBar()).fit(X, Y)
     shown = capsys.readouterr().out
     assert "Search - fit" in shown
     assert "Search - search" in shown
@@ -117,32 +121,34 @@ def test_stopped_trials_and_models_without_callbacks_are_told() -> None:
     heard = Heard()
     space = {"learning_rate": FloatDistribution(1e-9, 0.3, log=True)}
     trees = XGBClassifier(n_estimators=3, max_depth=2, n_jobs=1)
-    search = Search(trees, space, trials=8, cv=5, random_state=0).set_callbacks(heard)
+    stopping = Search(trees, space, trials=8, cv=5, random_state=0).set_callbacks(heard)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        search.fit(X, Y)
+        stopping.fit(X, Y)
     judged = sum(
-        np.isfinite(search.cv_results_[f"split{fold}_test_score"]).sum() for fold in range(5)
+        np.isfinite(stopping.cv_results_[f"split{fold}_test_score"]).sum() for fold in range(5)
     )
     folds = [path for path, *_ in heard.begun if "candidate-split" in path]
     assert len(folds) == judged
     assert sorted(path for path, *_ in heard.begun) == sorted(heard.ended)
 
 
-def test_they_stay_in_this_process() -> None:
-    """A worker is sent no callback: a fold that it has judged is told here, once."""
-    told: list[str] = []
+def test_they_stay_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sent to a worker tells nothing; what it has judged is told here, once."""
 
-    def watch(task: Task, estimator: Any) -> Any:
-        told.append("watched")
-        return unwatched(task, estimator)
+    @contextmanager
+    def elsewhere(evaluation: Evaluation, *limits: Any) -> Iterator[InProcess]:
+        sent = pickle.loads(pickle.dumps(evaluation))
+        assert sent.watch is unwatched is not evaluation.watch
+        yield InProcess(sent)
 
-    folds = [(np.arange(60), np.arange(60, 90))]
-    here = Evaluation(LogisticRegression(), X, Y, folds, accuracy, watch=watch)
-    sent = pickle.loads(pickle.dumps(here))
-    assert sent.run(Task(0, {"C": 1.0}, 0)).score == here.run(Task(0, {"C": 1.0}, 0)).score
-    assert told == ["watched"]
-
-
-def accuracy(estimator: Any, X: Any, y: Any) -> float:
-    return float(estimator.score(X, y))
+    found = []
+    for where in (None, elsewhere):
+        if where:
+            monkeypatch.setattr(search, "open_slots", where)
+        heard = Heard()
+        heard.max_propagation_depth = 0
+        search_of(LogisticRegression(), "C").set_callbacks(heard).fit(X, Y)
+        found.append((heard.begun, heard.ended))
+    assert found[0] == found[1]
+    assert sum("candidate-split" in path for path, *_ in found[1][0]) == 3 * 2

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import re
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from optuna.distributions import FloatDistribution
+from rich.console import Console
 from sklearn.datasets import make_classification
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
 
 from pipeline import Search
+from pipeline.system import progress
 from pipeline.tuning.evaluate import Judged
 from pipeline.tuning.progress import Lines
 from pipeline.tuning.results import Outcome
@@ -87,3 +91,12 @@ def test_failures_are_one_warning() -> None:
     assert all("'C' parameter" in reason for reason in search.cv_results_["reason"][failed])
     assert np.isnan(search.cv_results_["mean_test_score"][failed]).all()
     assert search.cv_results_["rank_test_score"][failed].min() > (~failed).sum()
+
+
+def test_a_terminal_has_a_line_that_lives(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    console = partial(Console, file=out, force_terminal=True, width=120)
+    monkeypatch.setattr(progress, "Console", console)
+    Search(LogisticRegression(), C, trials=3, cv=3, random_state=0, verbose=1).fit(X, Y)
+    assert "search, 3 of 3, trial 2" in out.getvalue()
+    assert "3/3" in out.getvalue()
