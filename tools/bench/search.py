@@ -244,7 +244,7 @@ CLAIM = Claim(
     folder="search-cpu",
     settings={
         "rows": (20_000,), "held_out": (50_000,), "trials": (40,), "seconds": (60,),
-        "halving": (45,),
+        "halving": (75,),
     },
     repeats=5,
     cases=_cases,
