@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from multiprocessing import resource_tracker
 from typing import Any
 
 from pipeline.distributed.guard import check_main_guard
@@ -291,7 +293,9 @@ def _close_with(stack: ExitStack, workers: Any) -> Any:
 
 def _start_local(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
     arguments = local_arguments(options)
-    workers = _close_with(stack, load("distributed.LocalCluster")(**arguments))
+    with _deaf_to_interrupts():
+        started = load("distributed.LocalCluster")(**arguments)
+    workers = _close_with(stack, started)
     client = stack.enter_context(load("distributed.Client")(workers))
     return Cluster(client, options, f"{arguments['n_workers']} worker(s) on this machine")
 
@@ -300,11 +304,27 @@ def _start_cuda(where: str, options: ClusterOptions, stack: ExitStack) -> Cluste
     if not available("dask_cuda"):
         raise ConfigError("dask-cuda is not installed; run `make setup` on a machine with a GPU")
     stack.enter_context(_cudf_options_restored())
-    workers = _close_with(stack, load("dask_cuda.LocalCUDACluster")(**cuda_arguments(options)))
+    with _deaf_to_interrupts():
+        started = load("dask_cuda.LocalCUDACluster")(**cuda_arguments(options))
+    workers = _close_with(stack, started)
     client = stack.enter_context(load("distributed.Client")(workers))
     about = "{} GPU worker(s) on this machine; {}: {}"
     protocol = choose_protocol(options)
     return Cluster(client, options, about.format(len(workers.workers), *protocol))
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Start processes, now and later, that Ctrl-C does not reach: a terminal sends it to all.
+
+    They have the mask of the thread that starts them, which has that of this one.
+    """
+    resource_tracker.ensure_running()  # As it starts, it takes the block off the thread.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 import time
 from collections import Counter, deque
@@ -22,6 +23,7 @@ from pipeline.data.shared import SharedRows, SharedTable, shared
 from pipeline.distributed.cluster import Cluster
 from pipeline.distributed.ordered_map import hold_on_workers, submit_task
 from pipeline.distributed.retry import POLL, SETTLE, await_workers, explain_loss
+from pipeline.errors import ClusterUnavailable
 from pipeline.optional import load
 from pipeline.system.threads import limit_threads
 from pipeline.tuning.evaluate import Evaluation, Judged, Task
@@ -29,6 +31,14 @@ from pipeline.typing import Estimator
 
 if TYPE_CHECKING:
     from distributed import Future
+
+
+_NOISY = "distributed.worker.state_machine"
+
+
+def _is_news(said: logging.LogRecord) -> bool:
+    """Return whether a worker says something else than that it ends, and a task with it."""
+    return not said.getMessage().endswith("ended with CancelledError")
 
 
 class Sent:
@@ -75,6 +85,7 @@ class Sent:
         """
         with self._lock:
             if self._opened is None:
+                logging.getLogger(_NOISY).addFilter(_is_news)
                 if table is not None:
                     table = SharedTable(table, None, self.token)
                 elif self.file and not Path(self.file).exists():
@@ -258,7 +269,12 @@ class OnWorkers:
 
     def _look(self) -> None:
         """See which workers are there, and which trials take too long."""
-        before, self.workers = self.workers, self._usable(self.cluster.workers())
+        try:
+            found = self.cluster.workers()
+        except ClusterUnavailable:
+            self._under_way.clear()
+            raise
+        before, self.workers = self.workers, self._usable(found)
         for key, sending in list(self._under_way.items()):
             if sending.worker not in self.workers:
                 del self._under_way[key]
@@ -278,7 +294,7 @@ class OnWorkers:
     def _lose(self, sending: _Sending, before: Mapping[str, Any] | None = None) -> None:
         """Do a task again whose worker was lost, if it was not lost too often."""
         trial = sending.task.trial
-        self._cancel(sending)
+        self._cancel(sending.future)
         self._losses[trial] += 1
         if self._losses[trial] <= self.cluster.options.retries:
             self._pending.appendleft(sending.task)
@@ -297,15 +313,15 @@ class OnWorkers:
         """End a trial that takes too long, with its worker where that can be restarted."""
         assert self.trial_timeout is not None
         self._tell(sending.task, too_long(self.trial_timeout))
-        if self.workers[sending.worker]["nanny"] is None:
+        if not self._has_nanny(sending.worker):
             sending.wanted = False
             return
         del self._under_way[sending.future.key]
-        self._cancel(sending)
+        self._cancel(sending.future)
         for key, other in list(self._under_way.items()):
             if other.worker == sending.worker:
                 del self._under_way[key]
-                self._cancel(other)
+                self._cancel(other.future)
                 self._pending.appendleft(other.task)
         self._restart([sending.worker])
 
@@ -313,7 +329,8 @@ class OnWorkers:
         """Restart workers, while this thread goes on."""
 
         def restart() -> None:
-            with suppress(OSError, RuntimeError, ValueError):
+            # One may have gone by itself.
+            with suppress(OSError, RuntimeError, ValueError, LookupError):
                 self.cluster.client.restart_workers(
                     workers, timeout=self.cluster.options.timeout, raise_for_error=False
                 )
@@ -323,25 +340,33 @@ class OnWorkers:
         self._restarts.update(dict.fromkeys(workers, thread))
         self.workers = self._usable(self.workers)
 
-    def _cancel(self, sending: _Sending) -> None:
-        with suppress(OSError, RuntimeError):
-            self.cluster.client.cancel([sending.future])
+    def _cancel(self, *futures: Future) -> None:
+        # Where the scheduler is gone, so are they.
+        with suppress(OSError, RuntimeError, AttributeError):
+            self.cluster.client.cancel(list(futures))
 
     def close(self) -> None:
-        """Cancel what is under way; workers that would go on with it are restarted."""
+        """Wait a little for what is under way; workers that go on with it are restarted."""
+        self._pending.clear()
+        self._await_the_end()
         busy = list(self._under_way.values())
         self._under_way.clear()
-        self._pending.clear()
-        for sending in busy:
-            self._cancel(sending)
-        workers = {each.worker for each in busy}
-        there = [name for name in workers if self.workers.get(name, {}).get("nanny") is not None]
+        held = filter(None, (self._sent, self._table))
+        self._cancel(*(sending.future for sending in busy), *held)
+        there = {each.worker for each in busy if self._has_nanny(each.worker)}
         if there:
-            self._restart(there)
+            self._restart(sorted(there))
         for thread in set(self._restarts.values()):
             thread.join(self.cluster.options.timeout)
-        with suppress(OSError, RuntimeError):
-            self._sent.release()
+
+    def _await_the_end(self) -> None:
+        end = time.monotonic() + POLL
+        while self._under_way and (left := end - time.monotonic()) > 0:
+            with suppress(Empty):
+                self._under_way.pop(self._ended.get(timeout=left).key, None)
+
+    def _has_nanny(self, worker: str) -> bool:
+        return self.workers.get(worker, {}).get("nanny") is not None
 
 
 def too_long(trial_timeout: float) -> Judged:

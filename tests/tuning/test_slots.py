@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+from pathlib import Path
+from time import sleep
+
 import pytest
+from optuna.distributions import FloatDistribution
 from sklearn.datasets import load_iris
 from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeClassifier
 
-from pipeline.errors import ConfigError
+from pipeline import Search
+from pipeline.errors import ClusterUnavailable, ConfigError
 from pipeline.tuning import slots
 from pipeline.tuning.evaluate import Evaluation, Task
 from tests.clusters import in_process
@@ -70,3 +76,27 @@ def test_a_search_in_a_task_of_a_cluster_does_not_wait_for_its_workers() -> None
     with in_process(1) as client:
         assert kind_of_slots() == "OnWorkers"
         assert client.submit(kind_of_slots).result() == "InProcess"
+
+
+class Brief(DecisionTreeClassifier):
+    """Takes a while."""
+
+    begun = threading.Event()
+
+    def fit(self, X: object, y: object) -> Brief:
+        self.begun.set()
+        sleep(0.2)
+        return super().fit(X, y)
+
+
+def test_without_its_cluster_a_search_ends_and_its_study_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "study"
+    asked = {"trials": 12, "cv": 2, "random_state": 0, "prune": False, "storage": path}
+    search = Search(Brief(), {"ccp_alpha": FloatDistribution(0, 0.1)}, **asked)
+    with in_process(1) as client:
+        end = threading.Thread(target=lambda: Brief.begun.wait(60) and client.close())
+        end.start()
+        with pytest.raises(ClusterUnavailable, match="is lost"):
+            search.fit(X, y)
+        end.join()
+    assert search.fit(X, y).cv_results_["trial"].tolist() == [*range(12)]

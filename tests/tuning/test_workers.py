@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +19,20 @@ import pandas as pd
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.samplers import RandomSampler
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import FitFailedWarning
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from xgboost import XGBClassifier
 
 import pipeline
-from pipeline import Accelerated, Search
+from pipeline import Accelerated, Search, shared
 from pipeline.data.shared import SharedTable
-from pipeline.tuning import workers
+from pipeline.tuning import slots, workers
 from tests.clusters import in_process
 
 pytest.importorskip("distributed")
@@ -73,11 +78,12 @@ def processes() -> Iterator[Any]:
 @pytest.mark.parametrize("per_worker", [1, 2])
 @pytest.mark.parametrize("name", CASES)
 def test_scores_are_those_of_a_search_in_this_process(
-    name: str, per_worker: int, request: pytest.FixtureRequest
+    name: str, per_worker: int, threads: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = search(name)
-    request.getfixturevalue("threads")
     there = search(name, trials_per_worker=per_worker)
+    monkeypatch.setattr(slots, "active", lambda: None)
+    here = search(name)
+    assert {event.worker for event in here.execution_log_.entries} <= {""}
     assert scores(there) == scores(here)
 
 
@@ -230,6 +236,35 @@ def test_when_the_time_is_over_nobody_waits_for_what_still_runs(processes: Any) 
     assert len(before & set(processes.client.run(os.getpid).values())) == 1
 
 
+FITTED = [
+    RandomForestClassifier(5, random_state=0),
+    XGBClassifier(n_estimators=5, n_jobs=1),
+    LogisticRegression(),
+]
+
+
+@pytest.mark.parametrize("last", FITTED, ids=lambda last: type(last).__name__)
+def test_fits_in_two_threads_are_those_of_one(last: Any) -> None:
+    model = Accelerated(make_pipeline(SimpleImputer(), StandardScaler(), last), device="cpu")
+    train, test = np.arange(0, len(X), 2), np.arange(1, len(X), 2)
+    both = threading.Barrier(2)
+
+    def fitted(rows: Any, wait: bool) -> tuple[np.ndarray, list[str]]:
+        if wait:
+            both.wait(60)
+        own = clone(model).fit(rows[train], y[train])
+        answers = own.predict_proba(rows[test])
+        return answers, [event.step for event in own.execution_log_.entries]
+
+    expected, steps = fitted(shared(X), False)
+    for rows in (shared(X) for _ in range(3)):
+        with ThreadPoolExecutor(2) as pool:
+            made = [pool.submit(fitted, rows, True) for _ in range(2)]
+        for answers, own_steps in (future.result() for future in made):
+            np.testing.assert_array_equal(answers, expected)
+            assert own_steps == steps
+
+
 class Brief(BaseEstimator):
     """Takes a while."""
 
@@ -242,6 +277,46 @@ class Brief(BaseEstimator):
 
     def score(self, X: Any, y: Any) -> float:
         return -self.number
+
+
+INTERRUPTED = """
+import time
+from optuna.distributions import FloatDistribution
+from sklearn.datasets import load_iris
+from sklearn.tree import DecisionTreeClassifier
+from pipeline import Search, cluster
+
+class Slow(DecisionTreeClassifier):
+    def fit(self, X, y):
+        time.sleep(0.05 if self.ccp_alpha == 0 else 600)
+        return super().fit(X, y)
+
+if __name__ == "__main__":
+    with cluster("local", workers=1):
+        print("begins", flush=True)
+        space = {"ccp_alpha": FloatDistribution(0, 1)}
+        search = Search(Slow(), space, trials=5, cv=2).fit(*load_iris(return_X_y=True))
+        print(search.best_params_)
+"""
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+def test_ctrl_c_in_a_terminal_ends_a_search_on_a_cluster_cleanly(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(INTERRUPTED)
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, start_new_session=True, env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begins\n"
+    time.sleep(10)
+    os.killpg(process.pid, signal.SIGINT)
+    said, _ = process.communicate(timeout=120)
+    assert "Traceback" not in said
+    assert said.endswith("{'ccp_alpha': 0.0}\n")
+    assert process.returncode == 0
 
 
 @pytest.mark.alone
