@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from scipy.stats import randint
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score, log_loss
@@ -53,4 +54,11 @@ TASK = Task(
     margins={"accuracy": 0.01, "macro_f1": 0.01, "log_loss": 0.01},
     licence=digits.LICENCE,
     source=digits.SOURCE,
+    spaces={
+        "neighbours": {
+            "pca__n_components": randint(10, 61),
+            "kneighborsclassifier__n_neighbors": randint(1, 21),
+            "kneighborsclassifier__weights": ["uniform", "distance"],
+        },
+    },
 )

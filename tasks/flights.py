@@ -7,6 +7,7 @@ this project.
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import loguniform, randint, uniform
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
@@ -77,6 +78,28 @@ def unseen_as(code: float) -> OrdinalEncoder:
     )
 
 
+SPACES = {
+    "logistic": {
+        "logisticregression__C": loguniform(1e-3, 1e3),
+        "columntransformer__pipeline-2__targetencoder__smooth": ["auto", 1.0, 10.0, 100.0],
+    },
+    "forest": {
+        "randomforestclassifier__max_depth": randint(6, 25),
+        "randomforestclassifier__min_samples_leaf": randint(1, 101),
+        "randomforestclassifier__max_features": ["sqrt", 0.2, 0.4, 0.6],
+    },
+    "boosting": {
+        "xgbclassifier__n_estimators": randint(25, 301),
+        "xgbclassifier__learning_rate": loguniform(0.02, 0.5),
+        "xgbclassifier__max_depth": randint(3, 13),
+        "xgbclassifier__min_child_weight": loguniform(1, 100),
+        "xgbclassifier__subsample": uniform(0.5, 0.5),
+        "xgbclassifier__colsample_bytree": uniform(0.5, 0.5),
+        "xgbclassifier__reg_lambda": loguniform(0.01, 100),
+    },
+}
+"""What `make tune` draws parameters from; `uniform` takes the least and the width."""
+
 TASK = Task(
     name="flights",
     title=flights.TITLE,
@@ -97,4 +120,5 @@ TASK = Task(
     margins={"roc_auc": 0.002, "average_precision": 0.004, "log_loss": 0.004},
     licence=flights.LICENCE,
     source=flights.SOURCE,
+    spaces=SPACES,
 )

@@ -5,6 +5,7 @@ The columns of the task `flights`; a number is predicted in place of a class.
 
 from __future__ import annotations
 
+from scipy.stats import loguniform, randint, uniform
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.impute import SimpleImputer
@@ -70,6 +71,23 @@ def by_mean(seed: int) -> TargetEncoder:
     return TargetEncoder(target_type="continuous", cv=KFold(5, shuffle=True, random_state=seed))
 
 
+SPACES = {
+    "linear": {"ridge__alpha": loguniform(1e-3, 1e3)},
+    "forest": {
+        "randomforestregressor__max_depth": randint(5, 21),
+        "randomforestregressor__min_samples_leaf": randint(1, 101),
+        "randomforestregressor__max_features": uniform(0.1, 0.9),
+    },
+    "boosting": {
+        "xgbregressor__n_estimators": randint(25, 301),
+        "xgbregressor__learning_rate": loguniform(0.02, 0.5),
+        "xgbregressor__max_depth": randint(3, 13),
+        "xgbregressor__min_child_weight": loguniform(1, 1000),
+        "xgbregressor__subsample": uniform(0.5, 0.5),
+        "xgbregressor__reg_lambda": loguniform(0.01, 100),
+    },
+}
+
 TASK = Task(
     name="flights_delay",
     title=flights_delay.TITLE,
@@ -87,4 +105,5 @@ TASK = Task(
     margins={"r2": 0.005, "mean_absolute_error": 0.09},
     licence=flights_delay.LICENCE,
     source=flights_delay.SOURCE,
+    spaces=SPACES,
 )

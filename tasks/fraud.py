@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scipy.stats import uniform
 from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
@@ -54,4 +55,10 @@ TASK = Task(
     margins={"average_precision": 0.02, "roc_auc": 0.005},
     licence=fraud.LICENCE,
     source=fraud.SOURCE,
+    spaces={
+        "isolation": {
+            "isolationforest__max_samples": ["auto", 1024, 4096, 16384],
+            "isolationforest__max_features": uniform(0.2, 0.8),
+        },
+    },
 )

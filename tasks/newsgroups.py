@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from scipy.stats import loguniform
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score, log_loss
@@ -30,6 +31,11 @@ def words() -> TfidfVectorizer:
     return TfidfVectorizer(min_df=3, sublinear_tf=True)
 
 
+WORDS = {
+    "tfidfvectorizer__min_df": [1, 2, 3, 5, 10],
+    "tfidfvectorizer__sublinear_tf": [False, True],
+}
+
 TASK = Task(
     name="newsgroups",
     title=newsgroups.TITLE,
@@ -48,4 +54,8 @@ TASK = Task(
     margins={"accuracy": 0.005, "macro_f1": 0.005, "log_loss": 0.01},
     licence=newsgroups.LICENCE,
     source=newsgroups.SOURCE,
+    spaces={
+        "logistic": {**WORDS, "logisticregression__C": loguniform(0.01, 1000)},
+        "bayes": {**WORDS, "multinomialnb__alpha": loguniform(1e-3, 10)},
+    },
 )

@@ -120,7 +120,7 @@ class Task:
     weight: str = ""
     format: TableFormat | None = None
     row_id: str = ""
-    spaces: Mapping[str, Mapping[str, Any] | str] = field(default_factory=dict)
+    spaces: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         pick(self.kind, get_args(Kind), f"kind of {self.name}")

@@ -17,8 +17,9 @@ from pipeline.benchmark.tuning_record import ParameterRecord, TrialRecord
 from pipeline.optional import load
 from pipeline.planning import source_code
 from pipeline.system import atomic
+from pipeline.tuning.default_spaces import unset
+from pipeline.tuning.parameter import Listed, Parameter, Quantiles
 from pipeline.tuning.space import Space
-from pipeline.typing import Estimator
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 PREFIX = "estimator__"
 """Before the parameters of a pipeline that is in an `Accelerated`."""
+_NEARLY = 0.001
+"""The probability beyond the ends of a distribution that are shown."""
 LEAST = 4
 """Trials below which nothing is said of the importance of parameters."""
 _STATES: Mapping[str, Literal["complete", "pruned", "failed"]] = {
@@ -117,28 +120,54 @@ def _record(
     )
 
 
-def records_of_space(space: Space, estimator: Estimator) -> list[ParameterRecord]:
+def records_of_space(space: Space) -> list[ParameterRecord]:
     """Return what each parameter is drawn from, by its name in the pipeline."""
-    own = estimator.get_params()
+    own = space.estimator.get_params()
+    own |= unset(space.estimator, own)
+    drawn = {name: each for part in space.parts for name, each in part.items()}
     return [
         _parameter(name.removeprefix(PREFIX), each, plain(own.get(name)))
-        for name, each in space.distributions.items()
+        for name, each in drawn.items()
     ]
 
 
-def _parameter(name: str, distribution: Any, default: Any) -> ParameterRecord:
-    if hasattr(distribution, "choices"):
-        choices = [plain(each) for each in distribution.choices]
+def _parameter(name: str, each: Parameter, default: Any) -> ParameterRecord:
+    if isinstance(each, Listed):
+        choices = [plain(value) for value in each.values.values()]
         return ParameterRecord(name=name, kind="choice", choices=choices, default=default)
+    if isinstance(each, Quantiles):
+        ends = [float(each.value(held)) for held in (_NEARLY, 1 - _NEARLY)]
+        kind: Literal["float", "int"] = "int" if each.discrete else "float"
+        return ParameterRecord(name=name, kind=kind, low=ends[0], high=ends[1], default=default)
+    known = each.distribution
     return ParameterRecord(
         name=name,
-        kind="int" if isinstance(distribution.low, int) else "float",
-        low=distribution.low,
-        high=distribution.high,
-        log=distribution.log,
-        step=distribution.step,
+        kind="int" if isinstance(known, load("optuna.distributions.IntDistribution")) else "float",
+        low=known.low,
+        high=known.high,
+        log=known.log,
+        step=known.step,
         default=default,
     )
+
+
+def edges_of(space: Space, trial: FrozenTrial) -> list[str]:
+    """Return sentences that say which values of a trial lie at an end of their range."""
+    ranges = {each.name: each for each in records_of_space(space)}
+    values = space.read(trial.params)
+    found = []
+    for name, end in space.edges(trial.params).items():
+        here = ranges[name.removeprefix(PREFIX)]
+        limit = here.low if end == "low" else here.high
+        found.append(
+            f"The best {here.name}, {_shown(values[name])}, lies at the {end} end of its range, "
+            f"{_shown(limit)}: widen it there."
+        )
+    return found
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def plain(value: Any) -> Any:

@@ -33,6 +33,7 @@ from pipeline.benchmark.task import Job, Task
 from pipeline.benchmark.trials import (
     PREFIX,
     StudyClock,
+    edges_of,
     importances_of,
     records_of_space,
     records_of_trials,
@@ -150,10 +151,7 @@ class TunedBatch:
             protocol=self._protocol(records),
             variants=entries,
             pipelines=[describe_pipeline(self.task, self.job, name) for name in self.pipelines],
-            spaces={
-                name: records_of_space(space, self._accelerated(name))
-                for name, space in spaces.items()
-            },
+            spaces={name: records_of_space(space) for name, space in spaces.items()},
             searches=records,
             cautions=noted,
             baseline=baseline,
@@ -272,7 +270,7 @@ class TunedBatch:
             trials=trials,
             default=0 if held else None,
             best=None if best is None else best.number,
-            edges=[],
+            edges=[] if best is None else edges_of(space, search.study_.get_trials()[best.number]),
             importances=shares,
             importances_why=lacking,
             untuned=None,

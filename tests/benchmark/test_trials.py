@@ -7,9 +7,17 @@ from pathlib import Path
 import optuna
 import pytest
 from optuna.distributions import FloatDistribution
+from scipy.stats import expon, loguniform, randint, uniform
 from sklearn.linear_model import Ridge
+from xgboost import XGBRegressor
 
-from pipeline.benchmark.trials import StudyClock, importances_of, records_of_trials
+from pipeline.benchmark.trials import (
+    StudyClock,
+    edges_of,
+    importances_of,
+    records_of_space,
+    records_of_trials,
+)
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.tuning.space import Space
 
@@ -73,6 +81,45 @@ def test_scores_of_a_loss_are_the_losses_themselves(tmp_path: Path) -> None:
     assert (one.state, one.reason, one.first_look) == ("complete", "", None)
     assert (other.score, other.folds, other.first_look) == (None, [8.0], 9.0)
     assert (other.state, other.reason) == ("pruned", "stopped after fold 1")
+
+
+def test_a_space_is_told_by_the_values_that_estimators_are_given() -> None:
+    given = {
+        "estimator__max_depth": randint(1, 9), "estimator__learning_rate": loguniform(0.01, 1),
+        "estimator__gamma": expon(), "estimator__booster": ["gbtree", "dart"],
+        "estimator__base_score": [None, Ridge(2.0)],
+    }  # fmt: skip
+    space = Space.of(given, Accelerated(XGBRegressor(booster="dart")))
+    depth, rate, gamma, booster, score = records_of_space(space)
+    assert (depth.name, depth.kind, depth.low, depth.high, depth.default) == (
+        "max_depth", "int", 1, 8, 6,
+    )  # fmt: skip
+    assert (rate.kind, rate.low, rate.high, rate.log, rate.default) == ("float", 0.01, 1, True, 0.3)
+    assert (gamma.kind, gamma.low) == ("float", pytest.approx(expon.ppf(0.001)))
+    assert gamma.high == pytest.approx(expon.ppf(0.999))
+    assert (booster.kind, booster.choices, booster.default) == (
+        "choice",
+        ["gbtree", "dart"],
+        "dart",
+    )
+    assert score.choices == [None, "Ridge(alpha=2.0)"]
+
+
+def test_the_best_value_at_an_edge_is_said_but_not_where_there_is_none_beyond() -> None:
+    given = {
+        "estimator__max_depth": randint(1, 9), "estimator__learning_rate": loguniform(0.01, 1),
+        "estimator__subsample": uniform(0.5, 0.5),
+    }  # fmt: skip
+    space = Space.of(given, Accelerated(XGBRegressor()))
+    drawn = {
+        "estimator__max_depth": 8,
+        "estimator__learning_rate": 0.3,
+        "estimator__subsample": 1.0,
+    }
+    made = optuna.trial.create_trial(params=drawn, distributions=space.distributions, value=1.0)
+    assert edges_of(space, made) == [
+        "The best max_depth, 8, lies at the high end of its range, 8: widen it there."
+    ]
 
 
 def test_importances_are_of_what_makes_candidates_good() -> None:

@@ -8,17 +8,31 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.metrics import get_scorer, roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 
-from pipeline.benchmark import tune
+from pipeline.benchmark import task, tune
 from pipeline.benchmark.report.tuning_lines import tuning_lines
-from pipeline.benchmark.tune import publish_tuning, tuned_variants
+from pipeline.benchmark.tune import publish_tuning, space_of, tuned_variants
 from pipeline.benchmark.tuning_record import SearchRecord, TuningRecord, load_tuning
 from pipeline.errors import ConfigError, OutputLocked
+from pipeline.estimator.accelerated import Accelerated
 from pipeline.serving.load import load
 from pipeline.system import atomic, devices
+from pipeline.tuning.space import Space
 from tests.benchmark.tuned import ALPHA, NUMBERS, SEVERAL, C, batch_of, boosting, logistic, task_of
+
+PAIRS = [
+    (name, pipeline)
+    for name in task.published()
+    if task.facts(name).kind not in ("ranking", "clusters")
+    for pipeline in task.load(name).pipelines
+]
+
+
+def gaussian(seed: int) -> GaussianProcessClassifier:
+    return GaussianProcessClassifier(random_state=seed)
 
 
 @pytest.fixture(scope="module")
@@ -187,6 +201,23 @@ def test_classes_with_names_are_learnt_by_their_places(tmp_path: Path) -> None:
     assert the(record, "boosting").tuned.metrics["accuracy"] > 0.4
     model = load(tmp_path / "out" / "boosting.model", "cpu")
     assert list(model.classes_) == ["low", "mid", "top"]
+
+
+@pytest.mark.parametrize(("name", "pipeline"), PAIRS)
+def test_each_pipeline_here_has_a_space_that_holds_it_as_it_is(name: str, pipeline: str) -> None:
+    what = task.load(name)
+    space = Space.of(space_of(what, pipeline), Accelerated(what.pipeline(pipeline, 0)))
+    assert space.place(space.estimator.get_params()) is not None
+
+
+def test_a_pipeline_without_a_space_is_told_how_to_get_one(tmp_path: Path) -> None:
+    what = task_of(tmp_path / "small.parquet", pipelines={"own": gaussian}, spaces={})
+    with pytest.raises(ConfigError) as caught:
+        published(tmp_path / "out", what)
+    assert "small: the task declares no space for 'own'" in str(caught.value)
+    assert "write spaces={'own': {'step__parameter': [1, 10, 100]}} into tasks/small.py" in str(
+        caught.value
+    )
 
 
 @pytest.mark.parametrize("kind", ["ranking", "clusters"])
