@@ -120,6 +120,13 @@ def _record(
     )
 
 
+def trial_as_it_is(study: Study, space: Space) -> int | None:
+    """Return the number of the trial that is the estimator as it is; None where there is none."""
+    own = space.place(space.estimator.get_params())
+    ended = (each for each in study.get_trials(deepcopy=False) if each.state.is_finished())
+    return next((each.number for each in ended if each.params == own), None)
+
+
 def records_of_space(space: Space) -> list[ParameterRecord]:
     """Return what each parameter is drawn from, by its name in the pipeline."""
     own = space.estimator.get_params()

@@ -37,6 +37,7 @@ from pipeline.benchmark.trials import (
     importances_of,
     records_of_space,
     records_of_trials,
+    trial_as_it_is,
 )
 from pipeline.benchmark.tuning_record import (
     TUNING_FILE,
@@ -259,7 +260,6 @@ class TunedBatch:
         complete = [each for each in trials if each.score is not None]
         best = max(complete, key=lambda each: sign * (each.score or 0.0), default=None)
         shares, lacking = importances_of(search.study_)
-        held = bool(trials) and space.place(search.estimator.get_params()) is not None
         return SearchRecord(
             pipeline=names[0],
             variant=names[1],
@@ -268,7 +268,7 @@ class TunedBatch:
             ended=self._ended(len(trials), seconds),
             seconds=seconds,
             trials=trials,
-            default=0 if held else None,
+            default=trial_as_it_is(search.study_, space),
             best=None if best is None else best.number,
             edges=[] if best is None else edges_of(space, search.study_.get_trials()[best.number]),
             importances=shares,
@@ -413,10 +413,10 @@ def _telling_kept(studies: Path) -> Iterator[None]:
     """Say that studies are kept, if there are any, in a block that does not end well."""
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             studies.rmdir()
-        if studies.exists():
+        if studies.exists() and not isinstance(error, ConfigError):
             said = "the trials that have ended are kept; the same command goes on after them"
             Console(stderr=True, soft_wrap=True).print(said, markup=False, highlight=False)
         raise
