@@ -106,18 +106,24 @@ def _record(
     look = steps.pop(0, None)
     ended = clock.seconds(trial.datetime_complete.timestamp()) if trial.datetime_complete else 0.0
     began = clock.seconds(trial.datetime_start.timestamp()) if trial.datetime_start else ended
+    value = score_of(trial)
     return TrialRecord(
         number=trial.number,
         params={name.removeprefix(PREFIX): plain(value) for name, value in params.items()},
         state=_STATES[trial.state.name],
         reason=str(trial.user_attrs.get("reason", "")),
-        score=None if trial.value is None else sign * trial.value,
+        score=None if value is None else sign * value,
         folds=[sign * steps[step] for step in sorted(steps)],
         first_look=None if look is None else sign * look,
         seconds=ended,
         duration=max(0.0, ended - began),
         worker=str(trial.user_attrs.get("worker", "")),
     )
+
+
+def score_of(trial: FrozenTrial) -> float | None:
+    """Return the value of a complete trial; Optuna gives a stopped one that of its last fold."""
+    return trial.value if trial.state.name == "COMPLETE" else None
 
 
 def trial_as_it_is(study: Study, space: Space) -> int | None:
@@ -241,7 +247,7 @@ def _silent() -> Iterator[None]:
 
 def _valued(trials: list[FrozenTrial]) -> list[tuple[FrozenTrial, float]]:
     """Return the trials that can be compared, with their scores, in part estimated."""
-    complete = [each for each in trials if each.value is not None]
+    complete = [each for each in trials if score_of(each) is not None]
     if not complete:
         return []
     best = max(complete, key=lambda each: each.value or 0.0)
@@ -251,8 +257,8 @@ def _valued(trials: list[FrozenTrial]) -> list[tuple[FrozenTrial, float]]:
         common = [step for step in steps if step and step in there] or [
             s for s in steps if s in there
         ]
-        if each.value is not None:
-            found.append((each, each.value))
+        if (value := score_of(each)) is not None:
+            found.append((each, value))
         elif each.state.name == "PRUNED" and common:
             apart = np.mean([steps[step] - there[step] for step in common])
             found.append((each, (best.value or 0.0) + float(apart)))

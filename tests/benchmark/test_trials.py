@@ -122,6 +122,18 @@ def test_the_best_value_at_an_edge_is_said_but_not_where_there_is_none_beyond() 
     ]
 
 
+def test_a_stopped_trial_has_no_score_though_optuna_gives_it_one(tmp_path: Path) -> None:
+    study = optuna.create_study(direction="maximize")
+    for value, state in ((0.5, HEAVY), (None, STOPPED)):
+        asked = study.ask({ALPHA: RANGE, OTHER: RANGE})
+        asked.report(0.9, 1)
+        study.tell(asked, value, state=state)
+    assert study.trials[1].value == 0.9, "what the record must not take"
+    space = Space.of({ALPHA: RANGE, OTHER: RANGE}, Accelerated(Ridge()))
+    found = records_of_trials(study, space, StudyClock.begin(tmp_path / "a.journal"), 1)
+    assert [(each.state, each.score) for each in found] == [("complete", 0.5), ("pruned", None)]
+
+
 def test_importances_are_of_what_makes_candidates_good() -> None:
     draws = [i / 40 for i in range(40)]
     shares, why = importances_of(study_of(*(trial(a, {1: a}, value=a) for a in draws)))

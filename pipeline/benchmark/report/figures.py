@@ -84,7 +84,7 @@ class Axis:
         if length <= 0:
             return [self.low]
         base = 10.0 ** math.floor(math.log10(length))
-        step = next(base * f for f in (0.2, 0.5, 1, 2) if length / (base * f) <= most - 1)
+        step = next(base * f for f in (0.2, 0.5, 1, 2) if length / (base * f) < most - 1 + 1e-6)
         count = math.floor(length / step + 1e-9) + 1
         return [float(f"{self.low + step * i:.6g}") for i in range(count)]
 
