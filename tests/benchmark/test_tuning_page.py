@@ -18,6 +18,7 @@ from pipeline.benchmark.report import tuning_tables as tables
 from pipeline.benchmark.report.figures import HEIGHT
 from pipeline.benchmark.report.tuning_page import parts, render_tuning, tuning_html, tuning_markdown
 from pipeline.benchmark.results import Interval
+from pipeline.benchmark.run import FilePart
 from pipeline.benchmark.tuning_record import TuningRecord
 from tests.benchmark import fixtures, tunings
 from tests.benchmark.test_browser import CHROMIUM, browse
@@ -306,6 +307,19 @@ def test_many_trials_stay_a_small_page() -> None:
     best = record.searches[0].best
     assert f"trial {best}: " in source
     assert "more are in tuning.json" in Batch(source).text
+
+
+def test_the_page_says_how_to_run_what_was_found() -> None:
+    record = tunings.normal()
+    (search,) = record.searches
+    model = FilePart(file="a b.model/SHA256SUMS", sha256="0" * 64, bytes=9)
+    run, predict = tables.commands(record, replace(search, model=model))
+    best = numbers.trial(search, search.best)
+    assert best is not None
+    rate = best.params[tunings.PREFIX + "learning_rate"]
+    assert f"pipeline run flights --pipelines boosting --set {tunings.PREFIX}learning_rate" in run
+    assert str(rate) in run
+    assert predict.endswith("pipeline predict 'a b.model' IN OUT")
 
 
 def test_what_is_missing_is_said() -> None:

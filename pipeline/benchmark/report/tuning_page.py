@@ -134,3 +134,4 @@ def _code(record: TuningRecord) -> Iterable[Piece]:
         if each.tuned is not None:
             yield Piece("heading", f"{each.pipeline}, {each.variant}")
             yield Piece("code", each.tuned.code)
+            yield Piece("code", "\n".join(tables.commands(record, each)))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from pathlib import PurePosixPath
 
 from pipeline.benchmark.report.cards import Card
 from pipeline.benchmark.report.format import MISSING, difference, integer, metric, score, seconds
 from pipeline.benchmark.report.table import ReportTable, Row, TableCell, row
+from pipeline.benchmark.report.tuning_lines import set_options
 from pipeline.benchmark.report.tuning_numbers import (
     at_edge,
     best_at,
@@ -25,6 +28,7 @@ from pipeline.benchmark.responses import smaller_is_better
 from pipeline.benchmark.results import Interval
 from pipeline.benchmark.scores import with_doubts
 from pipeline.benchmark.tuning_record import SearchRecord, TrialRecord, TuningRecord
+from pipeline.optional import PYTHON
 
 MOST_TRIALS = 200
 """Rows in the table of trials."""
@@ -253,6 +257,16 @@ def about_importance(search: SearchRecord) -> str:
         f"Share of each parameter in what sets the better trials apart, by Optuna's PED-ANOVA, of "
         f"{n} complete trials and {more} stopped ones; these count by the folds they have.{sure}"
     )
+
+
+def commands(record: TuningRecord, search: SearchRecord) -> Iterator[str]:
+    """Yield what runs the tuned pipeline, and what predicts with the model that is kept."""
+    if best := trial(search, search.best):
+        names = shlex.join([record.task.name, "--pipelines", search.pipeline])
+        yield f"{PYTHON} -m pipeline run {names} {set_options(best.params)}"
+    if search.model is not None:
+        model = shlex.quote(str(PurePosixPath(search.model.file).parent))
+        yield f"{PYTHON} -m pipeline predict {model} IN OUT"
 
 
 def protocol_card(record: TuningRecord) -> Card:
