@@ -201,6 +201,19 @@ def test_a_value_at_the_edge_is_said_in_its_row() -> None:
     notes = {row[0].text: row[-1].text for row in table.rows}
     assert notes.pop("learning_rate") == "at the edge: widen it"
     assert set(notes.values()) == {""}
+    assert [*tables.remarks(record, record.searches[0])] == [], "the table says it"
+    other = replace(record.searches[0], edges=["something is at an end"])
+    assert tables.parameter_table(record, other).head[-1] == "Searched"
+    assert [*tables.remarks(record, other)] == ["something is at an end"]
+
+
+def test_reasons_of_stopped_trials_are_told_by_how_far_they_came() -> None:
+    (search,) = tunings.normal().searches
+    many = [replace(e, reason=f"after fold 1: {e.number}% chance") if e.state == "pruned" else e
+            for e in search.trials]  # fmt: skip
+    table = tables.reasons_table(replace(search, trials=many))
+    assert [row[1].text for row in table.rows] == ["after fold 1"]
+    assert table.rows[0][2].text == str(numbers.count(search, "pruned"))
 
 
 def test_a_stopped_trial_is_never_the_best() -> None:

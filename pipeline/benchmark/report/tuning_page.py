@@ -103,7 +103,7 @@ def _search(
     if search.best is not None:
         table = tables.parameter_table(record, search)
         yield Piece("table", table, f"{name}-parameters", "parameters")
-        yield Piece("items", [*tables.remarks(search)])
+        yield Piece("items", [*tables.remarks(record, search)])
     if plot := figures.history_figure(record, search):
         note = _STATES_NOTE if first else ""
         yield Piece("plot", plot, f"{name}-history", note)

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import PurePosixPath
 
+from msgspec import structs
+
 from pipeline.benchmark.report.cards import Card
 from pipeline.benchmark.report.format import MISSING, difference, integer, metric, score, seconds
 from pipeline.benchmark.report.table import ReportTable, Row, TableCell, row
@@ -155,27 +157,28 @@ def parameter_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
     """Return the best values, beside those of the pipeline as it is and what was searched."""
     space = record.spaces.get(search.pipeline, [])
     names, best = short_names([each.name for each in space]), trial(search, search.best)
+    edges = [each.name for each in space if best is not None and at_edge(search, each.name)]
     rows = []
     for each in space:
-        edge = best is not None and at_edge(search, each.name)
         value = MISSING
         if best is not None:
             value = written(best.params[each.name]) if each.name in best.params else "not used"
-        rows.append(
-            row(names[each.name], written(each.default), TableCell(value), searched(each),
-                TableCell("at the edge: widen it", "bad") if edge else TableCell(""))
-        )  # fmt: skip
-    return ReportTable(
-        f"Best parameters of {search.pipeline}, {search.variant}",
-        ("Parameter", "As it is", "Best", "Searched", "Note"), "lrrll", tuple(rows),
-    )  # fmt: skip
+        cells = row(names[each.name], written(each.default), value, searched(each))
+        note = TableCell("at the edge: widen it", "bad") if each.name in edges else TableCell("")
+        rows.append((*cells, note) if edges else cells)
+    head = ("Parameter", "As it is", "Best", "Searched", *(["Note"] if edges else []))
+    caption = f"Best parameters of {search.pipeline}, {search.variant}"
+    return ReportTable(caption, head, "lrrll"[: len(head)], tuple(rows))
 
 
-def remarks(search: SearchRecord) -> Iterator[str]:
-    """Yield what is to be known of the best parameters."""
+def remarks(record: TuningRecord, search: SearchRecord) -> Iterator[str]:
+    """Yield what is to be known of the best parameters and stands in no row of their table."""
     if search.best is not None and search.best == search.default:
         yield "No trial was better than the pipeline as it is."
-    yield from search.edges
+    told = [each.name for each in record.spaces.get(search.pipeline, [])]
+    for each in search.edges:
+        if not any(at_edge(structs.replace(search, edges=[each]), name) for name in told):
+            yield each
 
 
 def seconds_table(record: TuningRecord, searches: Sequence[SearchRecord]) -> ReportTable:
@@ -232,7 +235,9 @@ def reasons_table(search: SearchRecord) -> ReportTable:
     reasons: dict[tuple[str, str], list[str]] = {}
     for each in search.trials:
         if each.state != "complete":
-            key = STATES[each.state], each.reason or "no reason recorded"
+            # The chance of a stopped trial is its own; how far it came, it has in common.
+            reason = each.reason.partition(":")[0] if each.state == "pruned" else each.reason
+            key = STATES[each.state], reason or "no reason recorded"
             reasons.setdefault(key, []).append(str(each.number))
     return ReportTable(
         f"Trials of {search.pipeline}, {search.variant}, that were not completed",
