@@ -110,7 +110,7 @@ def search(pipeline: str, variant: str, made: list[TrialRecord], **more: Any) ->
         "pipeline": pipeline, "variant": variant, "status": "ok", "why": "",
         "ended": "all trials", "seconds": made[-1].seconds, "trials": made, "default": 0,
         "best": best,
-        "edges": [f"{names[0]} is at the upper end of what was searched: widen it"],
+        "edges": [f"The best {names[0]}, 0.29, lies at the high end of its range: widen it there."],
         "importances": dict(zip(names, map(float, shares), strict=True)),
         "importances_why": "", "untuned": untuned, "tuned": tuned,
         "differences": {"roc_auc": Interval(low=0.0041, high=0.0135),
