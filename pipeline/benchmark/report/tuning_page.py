@@ -80,7 +80,7 @@ def _summary(record: TuningRecord) -> Iterator[Piece]:
     yield Piece("scores", [*tables.headlines(record)])
     yield Piece("cautions", tables.every_remark(record))
     yield Piece("table", tables.folds_table(record), "folds-table")
-    yield Piece("table", tables.judged_table(record), "judged-table")
+    yield Piece("table", tables.judged_table(record), "judged-table", "judged")
 
 
 def _pipeline(record: TuningRecord, searches: list[SearchRecord], name: str) -> Iterator[Piece]:
