@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import re
+import threading
 import time
-import traceback
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from numbers import Number
+from textwrap import shorten
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, _num_samples
 
 from pipeline.errors import ConfigError
 from pipeline.trace import Event
-from pipeline.typing import Estimator, Params, Table, Target
+from pipeline.tuning.early_stopping import ask_for, hold_out, stops_early, weights_of
+from pipeline.tuning.first_look import cut_trees
+from pipeline.typing import Array, Estimator, Params, Table, Target
+
+LONGEST = 300
+"""Letters of the reason of a failure."""
 
 
 class Task(NamedTuple):
@@ -44,6 +52,8 @@ class Judged(NamedTuple):
     """What ran where, of an `Accelerated`."""
     worker: str = ""
     """Where it ran, on a cluster."""
+    warned: Sequence[tuple[type[Warning], str]] = ()
+    """What was warned of."""
 
 
 Watch = Callable[[Task, Estimator], AbstractContextManager[Any]]
@@ -75,6 +85,8 @@ class Evaluation:
         Share of the training rows of a fold that early stopping is judged by.
     seed : int
         Of the choice of these rows.
+    groups : array-like of shape (n_rows,), optional
+        Of the rows, as the splitter was given them.
     raises : bool
         Whether an error of a fit ends the search.
     watch : callable
@@ -90,6 +102,7 @@ class Evaluation:
     score_params: Params = field(default_factory=dict)
     validation_fraction: float = 0.1
     seed: int = 0
+    groups: Array = None
     raises: bool = False
     watch: Watch = unwatched
 
@@ -105,10 +118,17 @@ class Evaluation:
         ConfigError
             The scorer returns something else than a number.
         """
+        with heard() as warned:
+            judged = self._run(task)
+        return judged._replace(warned=tuple((each.category, str(each.message)) for each in warned))
+
+    def _run(self, task: Task) -> Judged:
         train, test = self.folds[task.fold]
         start = time.perf_counter()
         try:
             model = clone(self.estimator).set_params(**clone(dict(task.params), safe=False))
+            if task.share < 1:
+                cut_trees(model, task.share)
             with self.watch(task, model):
                 self.fit(model, train)
             fitted = time.perf_counter()
@@ -116,7 +136,7 @@ class Evaluation:
         except Exception as error:
             if self.raises:
                 raise
-            said = "".join(traceback.format_exception_only(error)).strip()
+            said = f"fold {task.fold + 1}: {_line(error)}"
             return Judged(np.nan, time.perf_counter() - start, error=said)
         seconds = fitted - start, time.perf_counter() - fitted
         if not isinstance(score, Number):
@@ -124,12 +144,41 @@ class Evaluation:
                 f"scoring={self.scorer} returned a {type(score).__name__}; one number is needed"
             )
         log = getattr(model, "execution_log_", None)
-        return Judged(float(score), *seconds, events=tuple(log.entries) if log else ())
+        return Judged(float(score), *seconds, events=merged(log.entries) if log else ())
 
     def fit(self, model: Estimator, positions: np.ndarray | None = None) -> None:
-        """Fit an estimator on some rows, by default all."""
+        """Fit an estimator on some rows, by default all.
+
+        Rows that early stopping is judged by are some of them, and its steps learn nothing of
+        these: so what is fitted on all rows is what was judged on folds.
+        """
+        more: Params = {}
+        if stops_early(model) and not any(name.endswith("eval_set") for name in self.fit_params):
+            positions, more = self._hold_out(model, positions)
         X, y, params = self.cut(positions)
+        params = {**params, **more}
         model.fit(X, **params) if y is None else model.fit(X, y, **params)
+
+    def _hold_out(
+        self, model: Estimator, positions: np.ndarray | None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Return the rows that a model learns from, and what tells it when to stop."""
+        held = hold_out(
+            model, np.arange(_num_samples(self.X)) if positions is None else positions, self.y,
+            fraction=self.validation_fraction, groups=self.groups, in_order=self._in_order,
+            seed=self.seed,
+        )  # fmt: skip
+        X, y, params = self.cut(held.judging)
+        more: dict[str, Any] = {"eval_set": [(X, y)], "verbose": False, **params}
+        more |= {judging: [params[name]] for name, judging in weights_of(params).items()}
+        own = more.keys() - params.keys()
+        ask_for(model, own)
+        return held.taught, {name: more[name] for name in own}
+
+    @property
+    def _in_order(self) -> bool:
+        """Whether each fold is judged by later rows than it learns from."""
+        return all(train.max() < test.min() for train, test in self.folds)
 
     def cut(self, positions: np.ndarray | None = None) -> tuple[Table, Target, Params]:
         """Return what an estimator is fitted on: some rows, by default all."""
@@ -145,3 +194,37 @@ class Evaluation:
             self.scorer(model, X, **params) if y is None else self.scorer(model, X, y, **params)
         )
         return score.item() if hasattr(score, "item") else score
+
+
+@contextmanager
+def heard() -> Iterator[list[warnings.WarningMessage]]:
+    """Yield the list of warnings in the block, which are not shown; all are, in other threads."""
+    if threading.current_thread() is not threading.main_thread():
+        yield []  # What hears warnings does so for all threads at once.
+        return
+    with warnings.catch_warnings(record=True) as warned:
+        yield warned
+
+
+def _line(error: Exception) -> str:
+    """Return what an error is, and the beginning of what it says, in one line."""
+    # XGBoost's begin with the time and a file of its own.
+    text = re.sub(r"^\[\d\d:\d\d:\d\d\] \S+:\d+: ", "", str(error))
+    said = [line.strip() for line in text.splitlines() if line.strip()]
+    return shorten(": ".join([type(error).__name__, *said[:1]]), LONGEST, placeholder="…")
+
+
+def merged(events: Sequence[Event]) -> tuple[Event, ...]:
+    """Return one event for all calls of a step that are alike, with their sums.
+
+    >>> [each.seconds for each in merged([Event("pca", "fit", "cpu", 1.0)] * 2)]
+    [2.0]
+    """
+    alike: dict[tuple[str, ...], Event] = {}
+    for each in events:
+        key = each.step, each.call, each.device, each.why
+        one = alike.setdefault(key, Event(each.step, each.call, each.device, why=each.why))
+        one.seconds += each.seconds
+        one.to_device_bytes += each.to_device_bytes
+        one.to_host_bytes += each.to_host_bytes
+    return tuple(alike.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,7 +13,7 @@ import numpy as np
 from pipeline.trace import ExecutionLog
 from pipeline.tuning.evaluate import Judged, Task
 from pipeline.tuning.interrupts import Interrupts
-from pipeline.tuning.racing import reason_to_stop
+from pipeline.tuning.racing import LOOK, reason_to_stop
 from pipeline.tuning.results import COMPLETE, FAILED, PRUNED, Outcome
 from pipeline.tuning.slots import Slots
 from pipeline.tuning.space import Space
@@ -57,6 +58,8 @@ class Race:
         Of what is drawn; None where the study has a sampler of the user's.
     own : mapping
         The parameters of the estimator as it is.
+    look : callable
+        Returns the share of its trees that a candidate is looked at with first; 1 for no look.
 
     Attributes
     ----------
@@ -79,9 +82,11 @@ class Race:
         timeout: float | None,
         seed: int | None,
         own: Mapping[str, Any],
+        look: Callable[[Mapping[str, Any]], float],
     ) -> None:
         self.study, self.space, self.slots, self.n_splits = study, space, slots, n_splits
-        self.listener, self.trials, self.own = listener, trials, own
+        self.listener, self.trials, self.own, self.look = listener, trials, own, look
+        self.warned: set[tuple[type[Warning], str]] = set()
         self.outcomes: dict[int, Outcome] = {}
         self.running: dict[int, _Running] = {}
         self.log, self.interrupts = ExecutionLog(), Interrupts()
@@ -139,22 +144,38 @@ class Race:
         trial, outcome = self.running[task.trial]
         self.listener.judged(task)
         self.log.events.extend(judged.events)
-        outcome.folds[task.fold] = judged
-        report(self.study, trial, task.fold + 1, judged)
-        if judged.error or np.isnan(judged.score):
-            self._end(trial, outcome, FAILED, judged.error or "its score is nan")
+        self._warn(judged)
+        looked = task.share < 1
+        if looked:
+            outcome.look = judged
+        else:
+            outcome.folds[task.fold] = judged
+        report(self.study, trial, LOOK if looked else task.fold + 1, judged)
+        if judged.error or not np.isfinite(judged.score):
+            why = f"fold {task.fold + 1}: the score is {judged.score}"
+            self._end(trial, outcome, FAILED, judged.error or why)
         else:
             self._advance(trial, outcome)
 
     def _advance(self, trial: Trial, outcome: Outcome) -> None:
         """Begin the next fold of a trial, or end it; what is known of it decides on that alone."""
         done = len(outcome.folds)
+        begun = done or outcome.look
         if done == self.n_splits:
             self._end(trial, outcome, COMPLETE)
-        elif done and (why := reason_to_stop(self.study, trial)):
+        elif begun and (why := reason_to_stop(self.study, trial)):
             self._end(trial, outcome, PRUNED, why)
         elif not self.over:
-            self.slots.submit(Task(trial.number, outcome.params, done))
+            share = 1.0 if begun else self.look(outcome.params)
+            self.slots.submit(Task(trial.number, outcome.params, done, share))
+
+    def _warn(self, judged: Judged) -> None:
+        """Issue the warnings of a task, each text once in a search."""
+        for each in dict.fromkeys(judged.warned):
+            if each not in self.warned:
+                self.warned.add(each)
+                category, text = each
+                warnings.warn(text, category, stacklevel=2)
 
     def _end(self, trial: Trial, outcome: Outcome, state: str, reason: str = "") -> None:
         outcome.state, outcome.reason = state, reason

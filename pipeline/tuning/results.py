@@ -27,6 +27,8 @@ class Outcome:
     state : {"running", "complete", "pruned", "failed"}
     reason : str
         Why it was stopped or failed.
+    look : Judged, optional
+        The first look at it.
     """
 
     number: int
@@ -34,6 +36,7 @@ class Outcome:
     folds: dict[int, Judged] = field(default_factory=dict)
     state: str = RUNNING
     reason: str = ""
+    look: Judged | None = None
 
     @property
     def why(self) -> str:

@@ -29,7 +29,9 @@ from pipeline.errors import ConfigError, DataError, in_words_of
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.callbacks import propagated
 from pipeline.tuning.callbacks import FitsTold
+from pipeline.tuning.early_stopping import require_able
 from pipeline.tuning.evaluate import Evaluation
+from pipeline.tuning.first_look import look_share
 from pipeline.tuning.identity import identity_of
 from pipeline.tuning.progress import telling
 from pipeline.tuning.race import Listener, Race
@@ -286,7 +288,7 @@ class Search(BaseSearchCV):
         return Evaluation(
             clone(self.estimator), X, y, folds, self.scorer_, routed.estimator.fit,
             routed.scorer.score, self.validation_fraction, seed,
-            raises=isinstance(self.error_score, str),
+            routed.splitter.split.get("groups"), raises=isinstance(self.error_score, str),
         )  # fmt: skip
 
     def _run(self, evaluation: Evaluation, context: CallbackContext) -> None:
@@ -294,6 +296,7 @@ class Search(BaseSearchCV):
         told = FitsTold(self, context, evaluation, self.trials)
         evaluation = replace(evaluation, watch=told.fitting)
         space = Space.of(self.space, self.estimator)
+        require_able(self.estimator, space.describe())
         identity = partial(identity_of, self, evaluation, space.describe())
         opened = open_study(self.storage, identity, pruner_of(self.prune), evaluation.seed)
         with (
@@ -314,6 +317,7 @@ class Search(BaseSearchCV):
                 trials=self.trials, timeout=self.timeout,
                 seed=study.user_attrs["seed"] if self.sampler is None else None,
                 own=self.estimator.get_params(),
+                look=partial(look_share, study, self.estimator),
             )  # fmt: skip
             race.run()
             self._take(race)

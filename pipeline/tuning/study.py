@@ -177,7 +177,11 @@ def _outcome(trial: FrozenTrial, space: Space) -> Outcome:
         if name.startswith(_STEP):
             step = int(name.removeprefix(_STEP))
             error = "" if step in values else reason
-            outcome.folds[step - 1] = Judged(values.get(step, np.nan), error=error, **known)
+            judged = Judged(values.get(step, np.nan), error=error, **known)
+            if step:
+                outcome.folds[step - 1] = judged
+            else:
+                outcome.look = judged
     return outcome
 
 
@@ -221,7 +225,7 @@ def report(study: Study, trial: Trial, step: int, judged: Judged) -> None:
     """
     known = {name: getattr(judged, name) for name in ("fit_time", "score_time", "worker")}
     with _together(study):
-        if not np.isnan(judged.score):
+        if np.isfinite(judged.score):
             trial.report(judged.score, step)
         trial.set_user_attr(f"{_STEP}{step}", known)
 

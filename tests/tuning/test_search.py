@@ -118,7 +118,7 @@ def test_trials_that_fail_are_recorded_and_the_search_goes_on() -> None:
     assert (states == np.where(values > 1, "failed", "complete")).all()
     assert set(states) == {"failed", "complete"}
     for value, state, reason in zip(values, states, search.cv_results_["reason"], strict=True):
-        said = f"MemoryError: C={value:.2f} wants more than there is"
+        said = f"fold 1: MemoryError: C={value:.2f} wants more than there is"
         assert reason == (said if state == "failed" else "")
     assert (search.cv_results_["mean_fit_time"] > 0).all()
     assert np.isnan(search.cv_results_["split1_test_score"][states == "failed"]).all()
@@ -133,7 +133,9 @@ def test_an_error_ends_the_search_where_that_is_asked_for() -> None:
 
 def test_where_all_fail_the_reasons_are_said() -> None:
     search = failing().set_params(estimator__worst=0.0)
-    with pytest.raises(DataError, match=r"none of 8 trials was completed: MemoryError: C=.*raise"):
+    with pytest.raises(
+        DataError, match=r"none of 8 trials was completed: fold 1: MemoryError: C=.*raise"
+    ):
         search.fit(SCALED, y)
     assert not hasattr(search, "cv_results_")
 
@@ -154,7 +156,7 @@ def test_a_score_is_one_number() -> None:
 
 
 def test_a_score_of_nan_is_a_failure() -> None:
-    with pytest.raises(DataError, match="its score is nan"):
+    with pytest.raises(DataError, match="the score is nan"):
         failing(scoring=lambda *_: np.nan).fit(SCALED, y)
 
 

@@ -1,0 +1,145 @@
+"""Rows that XGBoost's early stopping is judged by: some of those that it may learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
+from sklearn.pipeline import Pipeline
+from sklearn.utils.multiclass import type_of_target
+
+from pipeline.errors import ConfigError, DataError
+from pipeline.estimator.accelerated import Accelerated
+from pipeline.estimator.routing import routes
+from pipeline.tuning.last_step import last_step
+from pipeline.typing import Array, Estimator, Target
+
+NAME = "early_stopping_rounds"
+WEIGHTS = "sample_weight"
+
+
+class Held(NamedTuple):
+    """Positions of rows."""
+
+    taught: np.ndarray
+    """What the estimator learns from, with all its steps."""
+    judging: np.ndarray
+    """What tells it when to stop."""
+
+
+def stops_early(model: Estimator) -> bool:
+    """Return whether an estimator needs rows that tell it when to stop.
+
+    >>> from xgboost import XGBClassifier
+    >>> stops_early(XGBClassifier()), stops_early(XGBClassifier(early_stopping_rounds=10))
+    (False, True)
+    """
+    return bool(getattr(last_step(model)[1], NAME, None))
+
+
+def require_able(estimator: Estimator, drawn: Collection[str]) -> None:
+    """Refuse an estimator that stops early, or may, and cannot be given rows for it.
+
+    Parameters
+    ----------
+    estimator : estimator
+    drawn : collection of str
+        Names of parameters that differ between candidates.
+
+    Raises
+    ------
+    ConfigError
+        The steps before the last would not prepare these rows.
+    """
+    prefix, last = last_step(estimator)
+    inner = estimator.estimator if isinstance(estimator, Accelerated) else estimator
+    able = inner is last or (inner is not estimator and _ends_with(inner, last))
+    if not able and (stops_early(estimator) or (prefix + NAME in drawn and hasattr(last, NAME))):
+        raise ConfigError(
+            f"{prefix}{NAME}: a {type(inner).__name__} does not prepare the rows that early "
+            f"stopping is judged by; search over Accelerated(Pipeline([..., {type(last).__name__}"
+            f"(...)]), which does, or set {NAME}=None"
+        )
+
+
+def _ends_with(estimator: Estimator, last: Estimator) -> bool:
+    return isinstance(estimator, Pipeline) and estimator.steps[-1][1] is last
+
+
+def hold_out(
+    model: Estimator,
+    positions: np.ndarray,
+    y: Target,
+    *,
+    fraction: float,
+    groups: Array,
+    in_order: bool,
+    seed: int,
+) -> Held:
+    """Choose the rows that tell a model when to stop, among those that it may learn from.
+
+    Parameters
+    ----------
+    model : estimator
+    positions : numpy.ndarray of int
+        Rows that it may learn from.
+    y : target
+        Of all rows.
+    fraction : float
+        Share of the rows; of whole groups, where there are any.
+    groups : array-like of shape (n_rows,) or None
+    in_order : bool
+        Whether the rows are in the order of time: then the last ones.
+    seed : int
+
+    Raises
+    ------
+    DataError
+        There are too few rows or groups.
+    """
+    n_judging = round(fraction * len(positions))
+    if not 0 < n_judging < len(positions):
+        raise DataError(
+            f"validation_fraction={fraction} of {len(positions)} rows leaves {n_judging} to judge "
+            "early stopping by; pass another one"
+        )
+    if in_order:
+        return Held(positions[:-n_judging], positions[-n_judging:])
+    own = None if groups is None else np.asarray(groups)[positions]
+    if own is not None and len(np.unique(own)) < 2:
+        raise DataError(f"{NAME}: all rows of a fold are of one group, and none can be held out")
+    labels = np.asarray(y)[positions] if is_classifier(model) else None
+    if own is not None:
+        splitter: Any = GroupShuffleSplit(1, test_size=fraction, random_state=seed)
+    elif labels is not None and _can_stratify(labels, n_judging):
+        splitter = StratifiedShuffleSplit(1, test_size=n_judging, random_state=seed)
+    else:
+        splitter = ShuffleSplit(1, test_size=n_judging, random_state=seed)
+    taught, judging = next(splitter.split(positions, labels, own))
+    return Held(positions[np.sort(taught)], positions[np.sort(judging)])
+
+
+def _can_stratify(labels: np.ndarray, n_judging: int) -> bool:
+    if type_of_target(labels) not in ("binary", "multiclass"):
+        return False
+    counts = np.unique(labels, return_counts=True)[1]
+    return bool(counts.min() >= 2 and len(counts) <= min(n_judging, len(labels) - n_judging))
+
+
+def weights_of(params: Mapping[str, Any]) -> dict[str, str]:
+    """Return the names of weights among parameters of `fit`, and those for the rows that judge.
+
+    >>> weights_of({"xgb__sample_weight": [1, 2], "verbose": False})
+    {'xgb__sample_weight': 'xgb__sample_weight_eval_set'}
+    """
+    return {name: f"{name}_eval_set" for name in params if name.rpartition("__")[2] == WEIGHTS}
+
+
+def ask_for(model: Estimator, names: Collection[str]) -> None:
+    """Let the last step of a model ask for parameters of `fit`, where metadata are routed."""
+    if routes():
+        bare = {name.rpartition("__")[2] for name in names}
+        last_step(model)[1].set_fit_request(**dict.fromkeys(bare, True))
