@@ -19,6 +19,7 @@ from pipeline.system.atomic import locked
 from pipeline.tuning.evaluate import Judged
 from pipeline.tuning.identity import differences, name_of
 from pipeline.tuning.journal import Journal
+from pipeline.tuning.racing import estimated
 from pipeline.tuning.results import COMPLETE, FAILED, PRUNED, RUNNING, Outcome
 from pipeline.tuning.space import Space
 
@@ -204,10 +205,18 @@ def ask(study: Study, space: Space, seed: int | None) -> tuple[Trial, dict[str, 
     With a seed, what is drawn depends on it, the number of the trial and the trials before, so a
     search that was killed draws what it would have drawn.
     """
+    known = study.get_trials(deepcopy=False)
+    states = {each.state.name for each in known}
     if seed is not None:
-        number = len(study.get_trials(deepcopy=False))
-        study.sampler = load("optuna.samplers.TPESampler")(seed=(seed * 1_000_003 + number) % 2**32)
+        sampler = load("optuna.samplers.TPESampler")(seed=(seed * 1_000_003 + len(known)) % 2**32)
+        study.sampler = sampler
     with _together(study):
+        if seed is not None and "PRUNED" in states and "WAITING" not in states:
+            guess = load("optuna").create_study(direction=DIRECTION, sampler=sampler)
+            guess.add_trials(estimated(known))
+            drawn = guess.ask()
+            space.draw(drawn)
+            study.enqueue_trial(drawn.params)
         trial = study.ask()
         return trial, space.draw(trial)
 

@@ -6,7 +6,7 @@ import numpy as np
 import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.trial import TrialState, create_trial
+from optuna.trial import FrozenTrial, TrialState, create_trial
 from scipy import stats
 
 from pipeline.errors import ConfigError
@@ -15,6 +15,7 @@ from pipeline.tuning.racing import (
     PAIRS,
     Racing,
     chance_to_win,
+    estimated,
     pooled_deviation,
     predict_first_fold,
     pruner_of,
@@ -181,7 +182,7 @@ def test_a_fold_is_predicted_where_learning_curves_cross(rate: float) -> None:
     look, first = crossing(rate)
     trial.report(look, LOOK)
     frozen = study.trials[trial.number]
-    score, error = predict_first_fold(study.trials, frozen) or (0.0, 0.0)
+    score, error = predicted(study, frozen)
     assert score == pytest.approx(first, abs=0.002)
     # The largest gain of any would say nothing here.
     assert error < 0.002
@@ -217,7 +218,7 @@ def test_the_prediction_is_that_of_bayesian_ridge_and_knows_categories() -> None
         study.enqueue_trial({"kind": kind, "n": 3})
         trial = study.ask(kinds)
         trial.report(0.6, LOOK)
-        score, error = predict_first_fold(study.trials, study.trials[trial.number]) or (0.0, 0.0)
+        score, error = predicted(study, study.trials[trial.number])
         assert score == pytest.approx(expected, abs=0.001)
         assert error < 0.001
 
@@ -231,5 +232,28 @@ def test_equal_scores_are_predicted_to_be_equal() -> None:
         study.tell(trial, state=TrialState.PRUNED)
     trial = ask(study, 0.2)
     trial.report(0.5, LOOK)
-    score, error = predict_first_fold(study.trials, study.trials[trial.number]) or (0.0, 1.0)
+    score, error = predicted(study, study.trials[trial.number])
     assert (score, error) == (pytest.approx(0.6), 0.0)
+
+
+def predicted(study: optuna.Study, trial: FrozenTrial) -> tuple[float, float]:
+    made = predict_first_fold(study.trials, [trial])
+    assert made is not None
+    return float(made[0][0]), float(made[1][0])
+
+
+def test_a_sampler_learns_what_stopped_trials_would_score() -> None:
+    study = after_looks(RATES)
+    bad, looked = ask(study, 0.9), ask(study, 0.3)
+    study.tell(bad, state=TrialState.FAIL)
+    looked.report(crossing(0.3)[0], LOOK)
+    study.tell(looked, state=TrialState.PRUNED)
+    made = estimated(study.trials)
+    assert len(made) == 3 + len(RATES) + 1
+    assert {each.state for each in made} == {TrialState.COMPLETE}
+    best = study.best_trial
+    assert [each.value for each in made[:3]] == pytest.approx([t.value for t in study.trials[:3]])
+    for each in made[3:]:
+        gap = crossing(each.params["rate"])[1] - best.intermediate_values[1]
+        assert each.value == pytest.approx(best.value + gap, abs=0.002)
+    assert estimated(study.trials[3:]) == []
