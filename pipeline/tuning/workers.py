@@ -171,6 +171,7 @@ class OnWorkers:
         self._losses: Counter[int] = Counter()
         self._remote: set[str] = set()
         self._restarts: dict[str, Thread] = {}
+        self._full: dict[str, float] = {}
         self._table: Future | None = None
         self._looked = 0.0
         self.workers: Mapping[str, Any] = await_workers(cluster, 1)
@@ -282,10 +283,23 @@ class OnWorkers:
                     self._lose(sending, before)
         if not self.workers and not self._restarts:
             self.workers = await_workers(self.cluster, 1)
+        self._leave_full()
         for sending in list(self._under_way.values()):
             if sending.wanted and self._takes_too_long(sending.task):
                 self._give_up(sending)
         self._looked = time.monotonic()
+
+    def _leave_full(self) -> None:
+        """Restart workers that begin no task, since their memory is full of what they keep."""
+        now, wanted = time.monotonic(), {each.worker for each in self._under_way.values()}
+        full = {name for name in wanted if self._has_nanny(name) and _is_full(self.workers[name])}
+        self._full = {name: self._full.get(name, now) for name in full}
+        for name in (name for name, since in self._full.items() if now - since > SETTLE):
+            for key, sending in list(self._under_way.items()):
+                if sending.worker == name:
+                    del self._under_way[key]
+                    self._lose(sending)
+            self._restart([name])
 
     def _usable(self, workers: Mapping[str, Any]) -> dict[str, Any]:
         self._restarts = {name: each for name, each in self._restarts.items() if each.is_alive()}
@@ -367,6 +381,11 @@ class OnWorkers:
 
     def _has_nanny(self, worker: str) -> bool:
         return self.workers.get(worker, {}).get("nanny") is not None
+
+
+def _is_full(worker: Mapping[str, Any]) -> bool:
+    """Return whether a worker is paused, and none of its tasks is running that may free memory."""
+    return worker["status"] == "paused" and not worker["metrics"].get("executing")
 
 
 def too_long(trial_timeout: float) -> Judged:

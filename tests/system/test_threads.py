@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from pipeline.system.threads import each, halved, in_step, pieces
+from pipeline.system.threads import alone, each, halved, in_step, limit_threads, pieces
 from pipeline.trace import execution_log, record, record_transfer
 
 
@@ -150,3 +150,18 @@ def test_freed_memory_is_kept_only_where_that_was_asked_for(
     environ = {name: value for name, value in os.environ.items() if "MALLOC_" not in name}
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == pieces
+
+
+def test_a_limit_leaves_the_other_cores_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    meeting = threading.Barrier(3)
+
+    def work(item: int) -> str:
+        meeting.wait(60)
+        return threading.current_thread().name
+
+    with limit_threads(3):
+        assert len(set(each(work, range(9)))) == 3
+    with limit_threads(3), alone():
+        names = set(each(lambda _: threading.current_thread().name, range(9)))
+    assert names == {threading.current_thread().name}

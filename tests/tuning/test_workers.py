@@ -265,6 +265,24 @@ def test_fits_in_two_threads_are_those_of_one(last: Any) -> None:
             assert own_steps == steps
 
 
+def fill(dask_worker: Any) -> None:
+    """Let a worker take its memory for full."""
+    dask_worker.memory_manager.memory_pause_fraction = 1e-6
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+def test_a_worker_whose_memory_stays_full_is_restarted(processes: Any) -> None:
+    processes.client.wait_for_workers(2, timeout=60)
+    full, other = processes.workers()
+    processes.client.run(fill, workers=[full])
+    found = search("ours", trials=12)
+    assert set(found.cv_results_["state"]) == {"complete"}
+    processes.client.wait_for_workers(2, timeout=60)
+    assert other in processes.workers()
+    assert full not in processes.workers()
+
+
 class Brief(BaseEstimator):
     """Takes a while."""
 
