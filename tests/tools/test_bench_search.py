@@ -17,6 +17,7 @@ from tools.bench import (
     by_hand_search,
     claim,
     plot,
+    record,
     report,
     search,
     search_report,
@@ -61,8 +62,10 @@ def made(seeds: int = 2, **changed: float) -> Results:
 
 
 @pytest.mark.slow
-def test_searches_are_measured_beside_each_other(small_home: Path) -> None:
-    found = claim.measure("search", search.CLAIM, Ask(SMALL, 2, data=small_home))
+def test_searches_are_measured_beside_each_other(small_home: Path, tmp_path: Path) -> None:
+    out = tmp_path / "record"
+    claim.publish("search", search.CLAIM, Ask(SMALL, 2, data=small_home), out)
+    found = record.load(out / "results.json")
     assert [each.name for each in found.cases] == [
         f"{kind}, seed {seed}" for seed in (0, 1) for kind in ("trials", "seconds")
     ]

@@ -209,7 +209,7 @@ def _find_by_halving(rows: Rows, candidates: int) -> Found:
     best, at = [], 0.0
     for iteration, each in found.groupby("iter"):
         # Fits are nearly all of it; the rest is spread over them.
-        at += whole * each["taken"].sum() / found["taken"].sum()
+        at += whole * float(each["taken"].sum() / found["taken"].sum())
         first = each.sort_values("mean_test_score", ascending=False).to_dict("records")[0]
         score = float(first["mean_test_score"]) if iteration == search.n_iterations_ - 1 else None
         best.append(Candidate(at, score, first["params"]))
