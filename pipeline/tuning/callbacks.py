@@ -23,17 +23,23 @@ class FitsTold:
     context : CallbackContext
         That of its `fit`.
     evaluation : Evaluation
-    trials : int
-        How many there may be.
+    trials : int, optional
+        How many there may be; by default nobody knows.
     """
 
     def __init__(
-        self, search: Estimator, context: CallbackContext, evaluation: Evaluation, trials: int
+        self,
+        search: Estimator,
+        context: CallbackContext,
+        evaluation: Evaluation,
+        trials: int | None = None,
     ) -> None:
         self.search, self.evaluation = search, evaluation
         self.n_splits = len(evaluation.folds)
         self.context = context.subcontext(
-            task_name="search", max_subtasks=trials * self.n_splits, sequential_subtasks=False
+            task_name="search",
+            max_subtasks=None if trials is None else trials * self.n_splits,
+            sequential_subtasks=False,
         )
         self._told: set[tuple[int, int]] = set()
 

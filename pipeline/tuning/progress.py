@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from pipeline.system.progress import Say, progress
-from pipeline.tuning.results import COMPLETE, FAILED, Outcome
+from pipeline.tuning.results import COMPLETE, FAILED, RUNNING, Outcome
 
 
 class Lines:
@@ -21,6 +21,8 @@ class Lines:
         How many there are in the end.
     timeout : float, optional
         Seconds after which no more is begun.
+    before : sequence of Outcome
+        Trials of a study that is resumed.
     clock : callable, optional
         Returns seconds.
     """
@@ -30,16 +32,13 @@ class Lines:
         say: Say,
         trials: int,
         timeout: float | None = None,
+        before: Sequence[Outcome] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.say, self.trials, self.timeout, self.clock = say, trials, timeout, clock
-        self.began, self.here, self.before = clock(), 0, 0
+        self.began, self.here, self.before = clock(), 0, len(before)
         self.best: Outcome | None = None
-
-    def resume(self, outcomes: list[Outcome]) -> None:
-        """Take in trials that had ended before."""
-        self.before = len(outcomes)
-        for outcome in outcomes:
+        for outcome in before:
             self._compare(outcome)
 
     def tell(self, outcome: Outcome) -> None:
@@ -65,7 +64,7 @@ class Lines:
 def _came_of(outcome: Outcome) -> str:
     if outcome.state == COMPLETE:
         return f"{outcome.score:.5g}"
-    return f"failed, {outcome.why}" if outcome.state == FAILED else outcome.why
+    return f"{'failed,' if outcome.state == FAILED else 'stopped'} {outcome.why}"
 
 
 def in_units(seconds: float) -> str:
@@ -82,11 +81,12 @@ def in_units(seconds: float) -> str:
 
 @contextmanager
 def telling(
-    verbose: int, trials: int, timeout: float | None
+    verbose: int, trials: int, timeout: float | None, known: Sequence[Outcome] = ()
 ) -> Iterator[Callable[[Outcome], None]]:
     """Yield what says a line for each trial that has ended, if `verbose` asks for it."""
+    before = [each for each in known if each.state != RUNNING]
     if not verbose:
         yield lambda outcome: None
         return
-    with progress("search", trials) as say:
-        yield Lines(say, trials, timeout).tell
+    with progress("search", trials - len(before)) as say:
+        yield Lines(say, trials, timeout, before).tell

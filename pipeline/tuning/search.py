@@ -39,7 +39,7 @@ from pipeline.tuning.racing import pruner_of
 from pipeline.tuning.results import COMPLETE, FAILED, RUNNING, Outcome, tabulate
 from pipeline.tuning.slots import open_slots
 from pipeline.tuning.space import Space
-from pipeline.tuning.study import open_study
+from pipeline.tuning.study import open_study, recall
 from pipeline.typing import Estimator, Table, Target
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ class Search(BaseSearchCV):
         told["metadata"] = None if weights is None else {"sample_weight": weights}
         context.call_on_fit_task_begin(**told)
         evaluation = self._evaluation(X, y, routed)
-        self._run(evaluation, context)
+        evaluation = self._run(evaluation, context)
         if self.refit:
             self._refit(evaluation, context.subcontext(task_name="refit-with-best-params"), told)
         context.call_on_fit_task_end(**told)
@@ -291,9 +291,11 @@ class Search(BaseSearchCV):
             routed.splitter.split.get("groups"), raises=isinstance(self.error_score, str),
         )  # fmt: skip
 
-    def _run(self, evaluation: Evaluation, context: CallbackContext) -> None:
-        """Search, and take what was found."""
-        told = FitsTold(self, context, evaluation, self.trials)
+    def _run(self, evaluation: Evaluation, context: CallbackContext) -> Evaluation:
+        """Search, take what was found, and return what the trials have had in common."""
+        # A file may hold any number of trials.
+        most = self.trials if self.storage is None else None
+        told = FitsTold(self, context, evaluation, most)
         evaluation = replace(evaluation, watch=told.fitting)
         space = Space.of(self.space, self.estimator)
         require_able(self.estimator, space.describe())
@@ -303,11 +305,11 @@ class Search(BaseSearchCV):
             told.searching(),
             opened as study,
             open_slots(
-                replace(evaluation, seed=study.user_attrs["seed"]),
+                evaluation := replace(evaluation, seed=study.user_attrs["seed"]),
                 self.trials_per_worker,
                 self.trial_timeout,
             ) as slots,
-            telling(self.verbose, self.trials, self.timeout) as tell,
+            telling(self.verbose, self.trials, self.timeout, recall(study, space)) as tell,
         ):
             if self.sampler is not None:
                 study.sampler = deepcopy(self.sampler)
@@ -315,12 +317,13 @@ class Search(BaseSearchCV):
             race = Race(
                 study, space, slots, self.n_splits_, Listener(told.make_up, tell),
                 trials=self.trials, timeout=self.timeout,
-                seed=study.user_attrs["seed"] if self.sampler is None else None,
+                seed=evaluation.seed if self.sampler is None else None,
                 own=self.estimator.get_params(),
                 look=partial(look_share, study, self.estimator),
             )  # fmt: skip
             race.run()
             self._take(race)
+        return evaluation
 
     def _take(self, race: Race) -> None:
         """Take what was found, if there is anything."""

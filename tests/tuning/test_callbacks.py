@@ -6,6 +6,7 @@ import pickle
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,18 @@ def test_stopped_trials_and_models_without_callbacks_are_told() -> None:
     folds = [path for path, *_ in heard.begun if "candidate-split" in path]
     assert len(folds) == judged
     assert sorted(path for path, *_ in heard.begun) == sorted(heard.ended)
+
+
+def test_folds_of_a_search_that_goes_on_are_told_once(tmp_path: Path) -> None:
+    found = []
+    for trials in (2, 3, 1):
+        heard = Heard()
+        heard.max_propagation_depth = 0
+        model = search_of(LogisticRegression(), "C").set_callbacks(heard)
+        model.set_params(trials=trials, storage=tmp_path / "study").fit(X, Y)
+        found.append([path for path, *_ in heard.begun if "candidate-split" in path])
+    assert [len(paths) for paths in found] == [4, 2, 0]
+    assert not set(found[0]) & set(found[1])
 
 
 def test_they_stay_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:

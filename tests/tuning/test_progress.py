@@ -6,6 +6,7 @@ import io
 import re
 import warnings
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,13 +45,13 @@ def test_each_line_says_what_came_of_a_trial() -> None:
     outcomes = [
         ended(0, np.nan, "failed", "ValueError: too small\nand more"),
         ended(1, 0.912347),
-        ended(3, np.nan, "pruned", "unlikely to become the best"),
+        ended(3, np.nan, "pruned", "after fold 2: 1% chance"),
         ended(2, 0.98),
     ]
     assert lines_of(outcomes, trials=50) == [
         "1 of 50, trial 0: failed, ValueError: too small; 1 min 30 s, 1 h 13 min left",
         "2 of 50, trial 1: 0.91235; best 0.91235 (trial 1); 3 min 0 s, 1 h 12 min left",
-        "3 of 50, trial 3: unlikely to become the best; best 0.91235 (trial 1); "
+        "3 of 50, trial 3: stopped after fold 2: 1% chance; best 0.91235 (trial 1); "
         "4 min 30 s, 1 h 10 min left",
         "4 of 50, trial 2: 0.98; best 0.98 (trial 2); 6 min 0 s, 1 h 9 min left",
     ]
@@ -65,6 +66,13 @@ def test_no_more_time_is_left_than_the_timeout_leaves() -> None:
     assert lines_of(outcomes, trials=3)[-1].endswith("4 min 30 s, 0.0 s left")
 
 
+def test_trials_of_before_count() -> None:
+    before = [ended(0, 0.9), ended(1, np.nan, "failed", "why")]
+    assert lines_of([ended(2, 0.8)], trials=4, before=before) == [
+        "3 of 4, trial 2: 0.8; best 0.9 (trial 0); 1 min 30 s, 1 min 30 s left"
+    ]
+
+
 def test_a_search_says_a_line_for_each_trial(capsys: pytest.CaptureFixture[str]) -> None:
     search = Search(LogisticRegression(), C, trials=5, cv=3, random_state=0, verbose=1).fit(X, Y)
     *_, last = lines = capsys.readouterr().out.splitlines()
@@ -72,6 +80,19 @@ def test_a_search_says_a_line_for_each_trial(capsys: pytest.CaptureFixture[str])
         f"{number + 1} of 5, trial {number}: " for number in range(5)
     ]
     assert f"best {search.best_score_:.5g} (trial {search.best_index_})" in last
+
+
+def test_a_search_that_goes_on_counts_from_there(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    kept = {"cv": 3, "random_state": 0, "storage": tmp_path / "study", "prune": False}
+    first = Search(LogisticRegression(), C, trials=3, **kept).fit(X, Y)
+    again = Search(LogisticRegression(), C, trials=5, verbose=1, **kept).fit(X, Y)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["4 of 5, trial 3", "5 of 5, trial 4"]
+    assert first.cv_results_["params"] == again.cv_results_["params"][:3]
+    for name in ("mean_test_score", "mean_fit_time", "state"):
+        assert first.cv_results_[name].tolist() == again.cv_results_[name][:3].tolist()
 
 
 def test_nothing_is_said_unless_asked_for(capfd: pytest.CaptureFixture[str]) -> None:
