@@ -8,7 +8,7 @@ import json
 import re
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from pipeline.data.convert import from_arrow, to_arrow
 from pipeline.data.shared import SharedRows
 from pipeline.errors import ConfigError
 from pipeline.tuning.evaluate import Evaluation
+from pipeline.tuning.space import Space
 from pipeline.typing import Estimator
 
 _PLAIN = (bool, int, float, complex, str, bytes, np.generic, np.dtype, range, slice, re.Pattern)
@@ -54,15 +55,14 @@ def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     ]
 
 
-def identity_of(search: Any, evaluation: Evaluation, drawn: Mapping[str, str]) -> dict[str, str]:
+def identity_of(search: Any, evaluation: Evaluation, space: Space) -> dict[str, str]:
     """Return what makes a search this one and no other: what it is called -> a text.
 
     Parameters
     ----------
     search : Search
     evaluation : Evaluation
-    drawn : mapping of str to str
-        Parameter that the search draws -> what from.
+    space : Space
 
     Raises
     ------
@@ -74,13 +74,14 @@ def identity_of(search: Any, evaluation: Evaluation, drawn: Mapping[str, str]) -
             f"cv={search.cv!r} draws other folds each time, and the search could not go on from "
             "its storage; give cv a random_state"
         )
+    always = set.intersection(*(set(part) for part in space.parts))
     settings = ["scoring", "prune", "sampler", "validation_fraction"]
     settings += [] if search.random_state is None else ["random_state"]
     rows = {"X": evaluation.X, "y": evaluation.y}
     params = {**evaluation.fit_params, **evaluation.score_params}
     return {
-        **{f"space[{name!r}]": text for name, text in drawn.items()},
-        **facets_of_estimator(search.estimator, list(drawn)),
+        **{f"space[{name!r}]": text for name, text in space.describe().items()},
+        **facets_of_estimator(search.estimator, always),
         **{name: describe_rows(each) for name, each in rows.items() if each is not None},
         **{name: describe(each) for name, each in params.items() if each is not None},
         "folds": describe_folds(evaluation.folds),
@@ -101,14 +102,14 @@ def describe_folds(folds: Sequence[tuple[np.ndarray, np.ndarray]]) -> str:
     return f"{len(folds)} of rows {digest.hexdigest()}"
 
 
-def facets_of_estimator(estimator: Estimator, without: Sequence[str] = ()) -> dict[str, str]:
+def facets_of_estimator(estimator: Estimator, without: Collection[str] = ()) -> dict[str, str]:
     """Return the class of an estimator and all parameters that are not the defaults, as texts.
 
     Parameters
     ----------
     estimator : estimator
-    without : sequence of str
-        Parameters that do not count, since a search draws them.
+    without : collection of str
+        Parameters that do not count, since a search draws them for each candidate.
 
     Examples
     --------

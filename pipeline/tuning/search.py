@@ -299,7 +299,7 @@ class Search(BaseSearchCV):
         evaluation = replace(evaluation, watch=told.fitting)
         space = Space.of(self.space, self.estimator)
         require_able(self.estimator, space.describe())
-        identity = partial(identity_of, self, evaluation, space.describe())
+        identity = partial(identity_of, self, evaluation, space)
         opened = open_study(self.storage, identity, pruner_of(self.prune), evaluation.seed)
         with (
             told.searching(),

@@ -177,6 +177,8 @@ def _outcome(trial: FrozenTrial, space: Space) -> Outcome:
     for name, known in trial.user_attrs.items():
         if name.startswith(_STEP):
             step = int(name.removeprefix(_STEP))
+            if state == RUNNING and step not in values:
+                continue  # It failed as the process was killed, and is fitted again.
             error = "" if step in values else reason
             judged = Judged(values.get(step, np.nan), error=error, **known)
             if step:

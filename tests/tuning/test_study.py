@@ -7,23 +7,34 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import optuna
 import pandas as pd
 import pytest
-from optuna.distributions import FloatDistribution
+from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.pruners import MedianPruner
+from optuna.samplers import RandomSampler
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pipeline import Search
+from pipeline import Accelerated, Search
 from pipeline.errors import ConfigError, DataError, OutputError
+from pipeline.tuning.evaluate import Judged
+from pipeline.tuning.journal import Journal
+from pipeline.tuning.space import Space
+from pipeline.tuning.study import ask, report
 
 X, y = load_breast_cancer(return_X_y=True)
 X, y = X[:200], y[:200]
 SPACE = {"cut": FloatDistribution(10, 25), "skew": FloatDistribution(0.5, 2, log=True)}
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
 
 
 class Stop(BaseException):
@@ -44,6 +55,8 @@ class Cut(ClassifierMixin, BaseEstimator):
             raise Stop
         Cut.left -= 1
         Cut.fits += 1
+        if self.cut > 22:
+            raise ValueError("the cut is too high")
         self.classes_ = np.array([0, 1])
         return self
 
@@ -59,7 +72,7 @@ def unstopped() -> Iterator[None]:
 
 def search(storage: Path | None, **changed: Any) -> Search:
     settings = {"trials": 12, "random_state": 0, "storage": storage, "refit": False}
-    return Search(Cut(), SPACE, **{**settings, **changed})
+    return Search(Cut(), **{"space": SPACE, **settings, **changed})
 
 
 def finish(path: Path, fits: int, **changed: Any) -> tuple[Search, int]:
@@ -90,7 +103,67 @@ def test_stopped_anywhere_a_search_ends_as_if_it_had_not_been(
     pd.testing.assert_frame_equal(table(resumed), table(whole))
     assert (Cut.fits, resumed.best_params_) == (expected, whole.best_params_)
     assert stops == (expected - 1) // fits > 2
+    failed = resumed.cv_results_["state"] == "failed"
+    assert all("the cut is too high" in why for why in resumed.cv_results_["reason"][failed])
+    assert failed.any()
     assert (resumed.cv_results_["mean_fit_time"][resumed.best_index_]) > 0
+
+
+def stopping_score(model: Any, X: Any, y: Any) -> float:
+    if not Cut.left:
+        raise Stop
+    Cut.left -= 1
+    Cut.fits += 1
+    return float(model.score(X, y))
+
+
+@pytest.mark.slow
+def test_first_looks_are_not_repeated(tmp_path: Path) -> None:
+    forest = RandomForestClassifier(n_estimators=24, random_state=0)
+    changed = {
+        "estimator": Accelerated(forest, device="cpu"),
+        "space": {"estimator__max_depth": IntDistribution(1, 6)},
+        "scoring": stopping_score,
+    }
+    whole = search(None).set_params(**changed).fit(X, y)
+    assert any(0 in each.intermediate_values for each in whole.study_.trials)
+    expected, Cut.fits = Cut.fits, 0
+    while True:
+        Cut.left = 2
+        try:
+            resumed = search(tmp_path / "study").set_params(**changed).fit(X, y)
+            break
+        except Stop:
+            pass
+    pd.testing.assert_frame_equal(table(resumed), table(whole))
+    assert Cut.fits == expected
+
+
+def test_trials_that_several_workers_had_begun_go_on(tmp_path: Path) -> None:
+    first = search(tmp_path / "study", trials=1).fit(X, y)
+    with Journal(tmp_path / "study") as journal:
+        name = first.study_.study_name
+        study = optuna.load_study(study_name=name, storage=JournalStorage(journal))
+        begun = [ask(study, Space.of(SPACE, Cut()), 0)[0] for _ in range(3)]
+        report(study, begun[1], 1, Judged(0.5, 1.0, 2.0))
+    Cut.fits = 0
+    found = search(tmp_path / "study", trials=6, prune=True).fit(X, y)
+    assert list(found.cv_results_["trial"]) == list(range(6))
+    assert found.cv_results_["split0_test_score"][2] == 0.5
+    assert found.cv_results_["mean_fit_time"][2] >= 1 / 5
+    assert found.cv_results_["mean_score_time"][2] >= 2 / 5
+
+
+def test_a_sampler_of_ones_own_goes_on(tmp_path: Path) -> None:
+    resumed, _ = finish(tmp_path / "study", 7, sampler=RandomSampler(0))
+    assert len(resumed.cv_results_["state"]) == 12
+
+
+def test_spaces_of_several_parts_go_on(tmp_path: Path) -> None:
+    space = [{"cut": [12, 15.0, 18]}, {"cut": SPACE["cut"], "skew": SPACE["skew"]}]
+    whole = search(None, space=space).fit(X, y)
+    resumed, _ = finish(tmp_path / "study", 7, space=space)
+    pd.testing.assert_frame_equal(table(resumed), table(whole))
 
 
 def test_a_search_that_is_complete_fits_nothing_more(tmp_path: Path) -> None:
@@ -209,10 +282,6 @@ def test_a_folder_or_a_url_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_study_of_another_hand_is_refused(tmp_path: Path) -> None:
-    import optuna
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend
-
     path = tmp_path / "theirs"
     optuna.create_study(storage=JournalStorage(JournalFileBackend(str(path))))
     content = path.read_bytes()
