@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import optuna
 import pytest
+from optuna.distributions import FloatDistribution, IntDistribution
+from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier, XGBRegressor, XGBRFClassifier
 
-from pipeline import Accelerated
+from pipeline import Accelerated, Search
+from pipeline.tuning.evaluate import Evaluation, Judged, Task
 from pipeline.tuning.first_look import SHARE, cut_trees, look_share
 from pipeline.tuning.racing import Racing
 
@@ -54,6 +59,50 @@ def test_a_share_of_the_trees_is_left(asked: int | None, left: int) -> None:
     model = make_pipeline(StandardScaler(), XGBClassifier(n_estimators=asked))
     cut_trees(model, SHARE)
     assert model[-1].n_estimators == left
+
+
+class Killed(BaseException):
+    """What ends a search at once."""
+
+
+@pytest.mark.slow
+def test_a_search_goes_on_after_a_look_as_if_it_had_not_been_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    space = {
+        "learning_rate": FloatDistribution(1e-3, 1, log=True),
+        "max_depth": IntDistribution(1, 6),
+    }
+    ran: list[tuple[int, int, float]] = []
+    own = Evaluation._run
+
+    def run(self: Evaluation, task: Task) -> Judged:
+        ran.append((task.trial, task.fold, task.share))
+        if len(ran) in kills:
+            raise Killed
+        return own(self, task)
+
+    def searched(file: str) -> Any:
+        model = XGBClassifier(n_estimators=24, max_depth=2, n_jobs=1)
+        asked: dict[str, Any] = {"trials": 24, "cv": 3, "refit": False, "random_state": 0}
+        search = Search(model, space, scoring="neg_log_loss", storage=tmp_path / file, **asked)
+        while True:
+            with suppress(Killed):
+                return [
+                    (each.params, each.intermediate_values, each.state)
+                    for each in search.fit(X, y).study_.trials
+                ]
+
+    monkeypatch.setattr(Evaluation, "_run", run)
+    kills: set[int] = set()
+    whole, tasks = searched("whole"), len(ran)
+    assert {0} in [set(values) for _, values, _ in whole]
+    ran.clear()
+    kills = {2, 5, 30, 41, tasks - 3}
+    assert searched("killed") == whole
+    assert len(ran) == tasks + len(kills)
+    assert len(set(ran)) == tasks
 
 
 def of(pruner: Any) -> optuna.Study:
