@@ -117,13 +117,20 @@ def _record(
         first_look=None if look is None else sign * look,
         seconds=ended,
         duration=max(0.0, ended - began),
-        worker=str(trial.user_attrs.get("worker", "")),
+        worker=_worker(trial),
     )
 
 
 def score_of(trial: FrozenTrial) -> float | None:
     """Return the value of a complete trial; Optuna gives a stopped one that of its last fold."""
     return trial.value if trial.state.name == "COMPLETE" else None
+
+
+def _worker(trial: FrozenTrial) -> str:
+    """Return where the last fold of a trial ran."""
+    names = [f"step {step}" for step in sorted(trial.intermediate_values)]
+    known: Mapping[str, Any] = trial.user_attrs.get(names[-1], {}) if names else {}
+    return str(known.get("worker", ""))
 
 
 def trial_as_it_is(study: Study, space: Space) -> int | None:

@@ -257,8 +257,7 @@ class TunedBatch:
         seconds, (_, sign) = clock.seconds(), first_metric_of(self.task)
         space = Space.of(search.space, search.estimator)
         trials = records_of_trials(search.study_, space, clock, sign)
-        complete = [each for each in trials if each.score is not None]
-        best = max(complete, key=lambda each: sign * (each.score or 0.0), default=None)
+        best = None if why else int(search.cv_results_["trial"][search.best_index_])
         shares, lacking = importances_of(search.study_)
         return SearchRecord(
             pipeline=names[0],
@@ -269,8 +268,8 @@ class TunedBatch:
             seconds=seconds,
             trials=trials,
             default=trial_as_it_is(search.study_, space),
-            best=None if best is None else best.number,
-            edges=[] if best is None else edges_of(space, search.study_.get_trials()[best.number]),
+            best=best,
+            edges=[] if best is None else edges_of(space, search.study_.get_trials()[best]),
             importances=shares,
             importances_why=lacking,
             untuned=None,

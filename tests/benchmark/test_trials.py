@@ -83,6 +83,19 @@ def test_scores_of_a_loss_are_the_losses_themselves(tmp_path: Path) -> None:
     assert (other.state, other.reason) == ("pruned", "stopped after fold 1")
 
 
+def test_a_stopped_trial_has_no_score_though_optuna_keeps_its_last_one(tmp_path: Path) -> None:
+    study = study_of(trial(0.5, {1: 0.4, 2: 0.6}, value=0.5))
+    stopped = study.ask({ALPHA: RANGE, OTHER: RANGE})
+    stopped.report(0.9, 1)
+    stopped.set_user_attr("step 1", {"fit_time": 1.0, "score_time": 1.0, "worker": "w3"})
+    study.tell(stopped, state=STOPPED)
+    assert study.trials[1].value == 0.9
+    space = Space.of({ALPHA: RANGE, OTHER: RANGE}, Accelerated(Ridge()))
+    clock = StudyClock.begin(tmp_path / "a.journal")
+    one, other = records_of_trials(study, space, clock, 1)
+    assert (one.score, other.score, other.folds, other.worker) == (0.5, None, [0.9], "w3")
+
+
 def test_a_space_is_told_by_the_values_that_estimators_are_given() -> None:
     given = {
         "estimator__max_depth": randint(1, 9), "estimator__learning_rate": loguniform(0.01, 1),

@@ -156,6 +156,17 @@ def test_the_record_is_whole(folder: Path, record: TuningRecord) -> None:
     assert record.baseline["roc_auc"] == 0.5
 
 
+def test_a_stopped_trial_is_never_the_best(tmp_path: Path) -> None:
+    what = task_of(tmp_path / "small.parquet")
+    record = published(tmp_path / "out", what, pipelines=["boosting"], trials=16, folds=5)
+    search = the(record, "boosting")
+    states = [trial.state for trial in search.trials]
+    assert "pruned" in states
+    assert states[search.best] == "complete"
+    assert all((t.score is None) == (t.state != "complete") for t in search.trials)
+    assert f"max_depth={best_params(search)['xgbclassifier__max_depth']}" in search.tuned.code
+
+
 def test_the_terminal_tells_what_was_found_and_what_to_do_with_it(
     folder: Path, record: TuningRecord
 ) -> None:
