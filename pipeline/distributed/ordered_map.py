@@ -68,12 +68,12 @@ def submit_task(client: Client, function: Callable[..., Any], *args: Any, **opti
         return future
 
 
-def hold_on_workers(client: Client, value: Any) -> Future:
-    """Send a value to the workers, which pass it on to each other.
+def hold_on_workers(client: Client, value: Any, **options: Any) -> Future:
+    """Send a value to the workers, which pass it on to each other, or to those of the `options`.
 
     The result of a task, unlike scattered data, is made again when its worker is lost.
     """
-    return submit_task(client, _same, value)
+    return submit_task(client, _same, value, **options)
 
 
 class _Task(Generic[R]):

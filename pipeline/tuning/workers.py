@@ -172,10 +172,10 @@ class OnWorkers:
         self._remote: set[str] = set()
         self._restarts: dict[str, Thread] = {}
         self._full: dict[str, float] = {}
-        self._table: Future | None = None
+        self._held: dict[tuple[str, str], Future] = {}
         self._looked = 0.0
         self.workers: Mapping[str, Any] = await_workers(cluster, 1)
-        self._sent = hold_on_workers(cluster.client, Sent.of(evaluation))
+        self._sent = Sent.of(evaluation)
 
     @property
     def free(self) -> int:
@@ -198,9 +198,11 @@ class OnWorkers:
             self._began.setdefault(task.trial, time.monotonic())
             threads = max(1, self.workers[worker]["nthreads"] // self.trials_per_worker)
             secedes = self.trials_per_worker > self.workers[worker]["nthreads"]
-            table = self._held_table() if worker in self._remote else None
+            sent = self._hold("search", self._sent, worker)
+            remote = worker in self._remote
+            table = self._hold("table", self._whole_table, worker) if remote else None
             future = submit_task(
-                self.cluster.client, run_task, self._sent, task, threads, secedes, table,
+                self.cluster.client, run_task, sent, task, threads, secedes, table,
                 workers=[worker], allow_other_workers=False,
             )  # fmt: skip
             self._under_way[future.key] = _Sending(task, worker, future)
@@ -212,11 +214,16 @@ class OnWorkers:
         free = [(worker == home, self._room(worker), worker) for worker in self.workers]
         return max((each for each in free if each[1]), default=(False, 0, None))[2]
 
-    def _held_table(self) -> Future:
-        if self._table is None:
-            rows = self._rows.table.X if isinstance(self._rows, SharedRows) else self._rows
-            self._table = hold_on_workers(self.cluster.client, rows)
-        return self._table
+    def _hold(self, what: str, value: Any, worker: str) -> Future:
+        """Send something to a worker once; a copy from another one might be let go of by Dask."""
+        if (what, worker) not in self._held:
+            only = {"workers": [worker], "allow_other_workers": False}
+            self._held[what, worker] = hold_on_workers(self.cluster.client, value, **only)
+        return self._held[what, worker]
+
+    @property
+    def _whole_table(self) -> Any:
+        return self._rows.table.X if isinstance(self._rows, SharedRows) else self._rows
 
     def wait(self, seconds: float | None) -> list[tuple[Task, Judged]]:
         """Return what has ended, once something has, or so many seconds have passed.
@@ -365,8 +372,7 @@ class OnWorkers:
         self._await_the_end()
         busy = list(self._under_way.values())
         self._under_way.clear()
-        held = filter(None, (self._sent, self._table))
-        self._cancel(*(sending.future for sending in busy), *held)
+        self._cancel(*(sending.future for sending in busy), *self._held.values())
         there = {each.worker for each in busy if self._has_nanny(each.worker)}
         if there:
             self._restart(sorted(there))
