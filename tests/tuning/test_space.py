@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -36,6 +37,11 @@ optuna.logging.set_verbosity(optuna.logging.WARNING)
 PIPE = make_pipeline(StandardScaler(), LogisticRegression())
 STEPS = Pipeline([("scale", StandardScaler()), ("last", Ridge())])
 MODEL = Accelerated(PIPE, device="cpu")
+
+
+def named(value: object) -> str:
+    """Return the name of a case, which is the same in every process."""
+    return re.sub(r" at 0x\w+", "", str(value))
 
 
 class Anything(BaseEstimator):
@@ -179,7 +185,7 @@ def test_numbers_outside_have_no_place(given: Any, outside: Any) -> None:
         [10**20, -1],
         [float("inf"), 1.0],
     ],
-    ids=str,
+    ids=named,
 )
 def test_support_is_that_of_parameter_sampler(given: Any) -> None:
     reference = [each["a"] for each in ParameterSampler({"a": given}, len(given), random_state=0)]
@@ -228,7 +234,7 @@ def test_categorical_of_optuna_is_a_list() -> None:
         IntDistribution(1, 1000, log=True),
         CategoricalDistribution(("l1", "l2", None)),
     ],
-    ids=str,
+    ids=named,
 )
 def test_optunas_own_draws_are_the_same(given: Any) -> None:
     study, reference = new_study(), new_study()
@@ -299,7 +305,7 @@ def test_a_part_may_be_empty() -> None:
         ([1, 1.0], 1.0, 1.0),
         ([0.5, np.arange(3)], 0.5, 0.5),
     ],
-    ids=str,
+    ids=named,
 )
 def test_what_is_placed_is_drawn_first(given: Any, value: Any, first: Any) -> None:
     space = Space.of({"a": given}, Anything())
@@ -325,7 +331,7 @@ def test_what_is_placed_is_drawn_first(given: Any, value: Any, first: Any) -> No
         (IntDistribution(1, 4), 2.5),
         (IntDistribution(1, 4), np.nan),
     ],
-    ids=str,
+    ids=named,
 )
 def test_what_is_outside_has_no_place(given: Any, value: Any) -> None:
     space = Space.of({"a": given}, Anything())
@@ -368,7 +374,7 @@ def test_none_of_xgboost_is_what_xgboost_takes_for_it() -> None:
         (scipy.stats.norm(), -8.0, ""),
         ([1, 2, 3], 1, ""),
     ],
-    ids=str,
+    ids=named,
 )
 def test_ends_of_ranges(given: Any, value: Any, edge: str) -> None:
     space = Space.of({"a": given}, Anything())
@@ -515,7 +521,7 @@ def test_a_search_goes_on_with_what_is_held_by_labels(tmp_path: Path) -> None:
         (FloatDistribution(0, float("inf")), "has the ends 0.0 and inf"),
         (FloatDistribution(float("-inf"), 0), "has the ends -inf and 0.0"),
     ],
-    ids=str,
+    ids=named,
 )
 def test_what_nothing_can_be_drawn_from_is_refused(given: Any, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
@@ -543,7 +549,7 @@ def test_what_nothing_can_be_drawn_from_is_refused(given: Any, says: str) -> Non
         ),
         ({"scale": [StandardScaler(), "passthrough"], "scale__copy": [True]}, STEPS, "not every"),
     ],
-    ids=str,
+    ids=named,
 )
 def test_other_spaces_are_refused(given: Any, estimator: Any, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
