@@ -222,7 +222,7 @@ def used(copy, small_home, published) -> Path:
     for name in ("results.json", "index.html", "report.md"):
         (copy / "reports" / "flights" / name).touch()
     (copy / "reports" / "flights-tuning").mkdir()
-    for name in ("tuning.json", "index.html", "study-a-cpu.journal", "study-a-cpu.times.json"):
+    for name in ("tuning.json", "index.html", "study-a-cpu.journal"):
         (copy / "reports" / "flights-tuning" / name).touch()
     (copy / "reports" / "index.html").write_text("<title>Comparisons of all tasks</title>")
     return copy

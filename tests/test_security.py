@@ -26,8 +26,10 @@ NEVER = {
     "unpack_archive",
 }
 """Names of functions that run text or unpack files where these say."""
-TO_ITS_CHILD = {"benchmark/entry.py", "benchmark/worker.py", "data/shared.py"}
-"""What hands objects to the processes that it starts, over a pipe or in a folder of its own."""
+TO_ITS_CHILD = {
+    "benchmark/entry.py", "benchmark/worker.py", "data/shared.py", "tuning/workers.py",
+}  # fmt: skip
+"""What hands objects to processes of its own, over a pipe, in a folder of its own or by Dask."""
 PICKLES = {"pickle", "joblib", "dill", "cloudpickle", "marshal", "shelve"}
 
 

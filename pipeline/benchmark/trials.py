@@ -1,14 +1,10 @@
-"""The trials of a study as records, and when they ended."""
+"""The trials of a study as records."""
 
 from __future__ import annotations
 
-import json
-import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,10 +12,10 @@ import numpy as np
 from pipeline.benchmark.tuning_record import ParameterRecord, TrialRecord
 from pipeline.optional import load
 from pipeline.planning import source_code
-from pipeline.system import atomic
 from pipeline.tuning.default_spaces import unset
 from pipeline.tuning.parameter import Listed, Parameter, Quantiles
 from pipeline.tuning.space import Space
+from pipeline.tuning.study import judged_steps
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -38,52 +34,7 @@ _STATES: Mapping[str, Literal["complete", "pruned", "failed"]] = {
 }
 
 
-@dataclass(frozen=True)
-class StudyClock:
-    """Seconds of a search, over all commands that have worked on its study.
-
-    Parameters
-    ----------
-    sessions : sequence of (float, float)
-        Of each command the time since when nothing was searched, and the time when it began, in
-        seconds since the epoch.
-    """
-
-    sessions: list[tuple[float, float]]
-
-    @classmethod
-    def begin(cls, journal: Path) -> StudyClock:
-        """Return the clock of a study, of which a command goes on now; it is kept beside it.
-
-        Parameters
-        ----------
-        journal : Path
-            The study, which was last written to when the command before had its last result.
-        """
-        kept, now = journal.with_suffix(".times.json"), time.time()
-        sessions = [(now, now)]
-        if journal.exists() and kept.exists():
-            known = [(float(idle), float(began)) for idle, began in json.loads(kept.read_bytes())]
-            sessions = [*known, (journal.stat().st_mtime, now)]
-        atomic.write_text(kept, json.dumps(sessions))
-        return cls(sessions)
-
-    @property
-    def before(self) -> float:
-        """Seconds that were searched before this command."""
-        return self.seconds(self.sessions[-1][0])
-
-    def seconds(self, at: float | None = None) -> float:
-        """Return the seconds of searching up to a time, by default to now."""
-        end = time.time() if at is None else at
-        (_, first), *others = self.sessions
-        idle = sum(max(0.0, min(end, began) - since) for since, began in others)
-        return max(0.0, end - first - idle)
-
-
-def records_of_trials(
-    study: Study, space: Space, clock: StudyClock, sign: int
-) -> list[TrialRecord]:
+def records_of_trials(study: Study, space: Space, sign: int) -> list[TrialRecord]:
     """Return the trials that have ended, with the values of the metric itself.
 
     Parameters
@@ -91,22 +42,17 @@ def records_of_trials(
     study : optuna.study.Study
     space : Space
         What they are drawn from.
-    clock : StudyClock
     sign : {1, -1}
         -1 where the study holds the negative of a loss.
     """
     ended = [each for each in study.get_trials(deepcopy=False) if each.state.is_finished()]
-    return [_record(each, space.read(each.params), clock, sign) for each in ended]
+    return [_record(each, space.read(each.params), sign) for each in ended]
 
 
-def _record(
-    trial: FrozenTrial, params: Mapping[str, Any], clock: StudyClock, sign: int
-) -> TrialRecord:
+def _record(trial: FrozenTrial, params: Mapping[str, Any], sign: int) -> TrialRecord:
     steps = dict(trial.intermediate_values)
     look = steps.pop(0, None)
-    ended = clock.seconds(trial.datetime_complete.timestamp()) if trial.datetime_complete else 0.0
-    began = clock.seconds(trial.datetime_start.timestamp()) if trial.datetime_start else ended
-    value = score_of(trial)
+    value, judged = score_of(trial), list(judged_steps(trial).values())
     return TrialRecord(
         number=trial.number,
         params={name.removeprefix(PREFIX): plain(value) for name, value in params.items()},
@@ -115,22 +61,15 @@ def _record(
         score=None if value is None else sign * value,
         folds=[sign * steps[step] for step in sorted(steps)],
         first_look=None if look is None else sign * look,
-        seconds=ended,
-        duration=max(0.0, ended - began),
-        worker=_worker(trial),
+        seconds=float(trial.user_attrs.get("seconds", 0.0)),
+        duration=sum(each.fit_time + each.score_time for each in judged),
+        worker=judged[-1].worker if judged else "",
     )
 
 
 def score_of(trial: FrozenTrial) -> float | None:
     """Return the value of a complete trial; Optuna gives a stopped one that of its last fold."""
     return trial.value if trial.state.name == "COMPLETE" else None
-
-
-def _worker(trial: FrozenTrial) -> str:
-    """Return where the last fold of a trial ran."""
-    names = [f"step {step}" for step in sorted(trial.intermediate_values)]
-    known: Mapping[str, Any] = trial.user_attrs.get(names[-1], {}) if names else {}
-    return str(known.get("worker", ""))
 
 
 def trial_as_it_is(study: Study, space: Space) -> int | None:

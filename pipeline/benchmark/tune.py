@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from msgspec import structs
@@ -32,7 +33,6 @@ from pipeline.benchmark.statistics import differences
 from pipeline.benchmark.task import Job, Task
 from pipeline.benchmark.trials import (
     PREFIX,
-    StudyClock,
     edges_of,
     importances_of,
     records_of_space,
@@ -57,6 +57,7 @@ from pipeline.system.atomic import publishing
 from pipeline.system.progress import Say
 from pipeline.tuning.search import Search
 from pipeline.tuning.space import Space
+from pipeline.tuning.study import seconds_in
 
 INTERRUPTED = "Ctrl-C"
 TUNED = ("cpu", "cuda")
@@ -227,8 +228,8 @@ class TunedBatch:
         model = self._accelerated(name, variant)
         rows = read_learnt_rows(self.task, self.job, model.estimator, variant)
         journal = studies / f"study-{name}-{variant}.journal"
-        clock = StudyClock.begin(journal)
-        left = None if self.timeout is None else max(self.timeout - clock.before, 0.001)
+        goes_on, before, start = journal.exists(), seconds_in(journal), perf_counter()
+        left = None if self.timeout is None else max(self.timeout - before, 0.001)
         search = Search(
             model, space_of(self.task, name), trials=self.trials, timeout=left,
             cv=self._splitter(), scoring=rows.scorer, prune=self.prune, refit=False,
@@ -239,24 +240,25 @@ class TunedBatch:
             with explained(f"{self.task.name}: the search over {name!r}"):
                 search.fit(rows.X, rows.y, **rows.params)
         except ConfigError as error:
-            way = "; --no-resume begins anew" if len(clock.sessions) > 1 else ""
+            way = "; --no-resume begins anew" if goes_on else ""
             raise ConfigError(f"{error}{way}") from error
         except (DataError, KeyboardInterrupt) as error:
             if not hasattr(search, "study_"):
                 raise
             why = str(error) or "Ctrl-C before a trial was complete"
-        record = self._record(search, clock, (name, variant), why)
+        seconds = before + perf_counter() - start
+        record = self._record(search, seconds, (name, variant), why)
         if why:
             return _Found(record, None)
         best = search.best_params_.items()
         return _Found(record, {key.removeprefix(PREFIX): value for key, value in best})
 
     def _record(
-        self, search: Search, clock: StudyClock, names: tuple[str, str], why: str
+        self, search: Search, seconds: float, names: tuple[str, str], why: str
     ) -> SearchRecord:
-        seconds, (_, sign) = clock.seconds(), first_metric_of(self.task)
+        _, sign = first_metric_of(self.task)
         space = Space.of(search.space, search.estimator)
-        trials = records_of_trials(search.study_, space, clock, sign)
+        trials = records_of_trials(search.study_, space, sign)
         best = None if why else int(search.cv_results_["trial"][search.best_index_])
         shares, lacking = importances_of(search.study_)
         return SearchRecord(

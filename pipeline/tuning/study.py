@@ -19,7 +19,7 @@ from pipeline.system.atomic import locked
 from pipeline.tuning.evaluate import Judged
 from pipeline.tuning.identity import differences, name_of
 from pipeline.tuning.journal import Journal
-from pipeline.tuning.racing import estimated
+from pipeline.tuning.racing import LOOK, estimated
 from pipeline.tuning.results import COMPLETE, FAILED, PRUNED, RUNNING, Outcome
 from pipeline.tuning.space import Space
 
@@ -172,20 +172,23 @@ def recall(study: Study, space: Space) -> list[Outcome]:
 
 def _outcome(trial: FrozenTrial, space: Space) -> Outcome:
     state = next(ours for ours, theirs in _STATES.items() if theirs == trial.state.name)
-    reason, values = trial.user_attrs.get("reason", ""), trial.intermediate_values
-    outcome = Outcome(trial.number, space.read(trial.params), {}, state, reason)
+    steps, reason = judged_steps(trial), trial.user_attrs.get("reason", "")
+    look = steps.pop(LOOK, None)
+    folds = {step - 1: judged for step, judged in steps.items()}
+    return Outcome(trial.number, space.read(trial.params), folds, state, reason, look)
+
+
+def judged_steps(trial: FrozenTrial) -> dict[int, Judged]:
+    """Return what came of each step of a trial, in the order in which they ended."""
+    values, steps = trial.intermediate_values, {}
     for name, known in trial.user_attrs.items():
         if name.startswith(_STEP):
             step = int(name.removeprefix(_STEP))
-            if state == RUNNING and step not in values:
+            if trial.state.name == _STATES[RUNNING] and step not in values:
                 continue  # It failed as the process was killed, and is fitted again.
-            error = "" if step in values else reason
-            judged = Judged(values.get(step, np.nan), error=error, **known)
-            if step:
-                outcome.folds[step - 1] = judged
-            else:
-                outcome.look = judged
-    return outcome
+            error = "" if step in values else trial.user_attrs.get("reason", "")
+            steps[step] = Judged(values.get(step, np.nan), error=error, **known)
+    return steps
 
 
 def unfinished(study: Study) -> list[Trial]:
@@ -193,6 +196,18 @@ def unfinished(study: Study) -> list[Trial]:
     state = load("optuna.trial.TrialState").RUNNING
     known = study.get_trials(deepcopy=False, states=(state,))
     return [load("optuna.trial.Trial")(study, each._trial_id) for each in known]
+
+
+def seconds_in(path: Path) -> float:
+    """Return the seconds that the search in a file has taken; 0 where there is none."""
+    if not path.exists():
+        return 0.0
+    with Journal(path) as journal:
+        storage = _replay(journal)
+        known = [each.study_name for each in storage.get_all_studies()]
+        load_study = load("optuna").load_study
+        return max((seconds_before(load_study(study_name=n, storage=storage)) for n in known),
+                   default=0.0)  # fmt: skip
 
 
 def seconds_before(study: Study) -> float:

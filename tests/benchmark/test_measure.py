@@ -79,7 +79,8 @@ def test_only_the_accelerated_run_keeps_a_ledger(small_flights: Path) -> None:
 
 
 def test_an_estimator_without_a_pipeline_is_measured_too(small_flights: Path) -> None:
-    task = replace(TASK, features=NUMBERS, pipelines={"bare": lambda seed: LogisticRegression()})
+    bare = {"bare": lambda seed: LogisticRegression()}
+    task = replace(TASK, features=NUMBERS, pipelines=bare, spaces={})
     job = Job("flights", "bare", "reference", small_flights)
     reference = measure.measure_once(task, task.pipeline("bare", 0), job)
     accelerated = measure.measure_once(task, task.pipeline("bare", 0), replace(job, variant="cpu"))

@@ -1,9 +1,5 @@
 from __future__ import annotations
 
-import os
-import time
-from pathlib import Path
-
 import optuna
 import pytest
 from optuna.distributions import FloatDistribution
@@ -12,7 +8,6 @@ from sklearn.linear_model import Ridge
 from xgboost import XGBRegressor
 
 from pipeline.benchmark.trials import (
-    StudyClock,
     edges_of,
     importances_of,
     records_of_space,
@@ -46,54 +41,28 @@ def trial(alpha: float, steps: dict[int, float], value: float | None = None) -> 
     )  # fmt: skip
 
 
-def test_the_time_between_two_commands_does_not_count(tmp_path: Path) -> None:
-    journal = tmp_path / "study-a-cpu.journal"
-    clock = StudyClock.begin(journal)
-    assert (clock.before, clock.seconds(clock.sessions[0][1] + 7.0)) == (0.0, 7.0)
-    journal.touch()
-    start = time.time() - 1_000
-    (tmp_path / "study-a-cpu.times.json").write_text(f"[[{start}, {start}]]")
-    os.utime(journal, (start + 60, start + 60))
-    again = StudyClock.begin(journal)
-    assert again.before == pytest.approx(60)
-    began = again.sessions[-1][1]
-    assert began - start >= 1_000
-    ends = {start + 20: 20, start + 60: 60, start + 500: 60, began: 60, began + 5: 65}
-    for at, seconds in ends.items():
-        assert again.seconds(at) == pytest.approx(seconds, abs=1e-3)
-    # A third command goes on from both.
-    os.utime(journal, (began + 10, began + 10))
-    assert StudyClock.begin(journal).before == pytest.approx(70, abs=1e-3)
-
-
-def test_a_study_without_a_clock_begins_one(tmp_path: Path) -> None:
-    journal = tmp_path / "study-a-cpu.journal"
-    journal.touch()
-    assert StudyClock.begin(journal).before == 0.0
-
-
-def test_scores_of_a_loss_are_the_losses_themselves(tmp_path: Path) -> None:
+def test_scores_of_a_loss_are_the_losses_themselves() -> None:
     study = study_of(trial(0.5, {1: -2.0, 2: -4.0}, value=-3.0), trial(0.1, {0: -9.0, 1: -8.0}))
     space = Space.of({ALPHA: RANGE, OTHER: RANGE}, Accelerated(Ridge()))
-    clock = StudyClock.begin(tmp_path / "a.journal")
-    one, other = records_of_trials(study, space, clock, -1)
+    one, other = records_of_trials(study, space, -1)
     assert (one.number, one.params["alpha"], one.score, one.folds) == (0, 0.5, 3.0, [2.0, 4.0])
     assert (one.state, one.reason, one.first_look) == ("complete", "", None)
     assert (other.score, other.folds, other.first_look) == (None, [8.0], 9.0)
     assert (other.state, other.reason) == ("pruned", "stopped after fold 1")
 
 
-def test_a_stopped_trial_has_no_score_though_optuna_keeps_its_last_one(tmp_path: Path) -> None:
+def test_a_stopped_trial_has_no_score_though_optuna_keeps_its_last_one() -> None:
     study = study_of(trial(0.5, {1: 0.4, 2: 0.6}, value=0.5))
     stopped = study.ask({ALPHA: RANGE, OTHER: RANGE})
     stopped.report(0.9, 1)
-    stopped.set_user_attr("step 1", {"fit_time": 1.0, "score_time": 1.0, "worker": "w3"})
+    stopped.set_user_attr("step 1", {"fit_time": 1.0, "score_time": 0.5, "worker": "w3"})
+    stopped.set_user_attr("seconds", 7.0)
     study.tell(stopped, state=STOPPED)
     assert study.trials[1].value == 0.9
     space = Space.of({ALPHA: RANGE, OTHER: RANGE}, Accelerated(Ridge()))
-    clock = StudyClock.begin(tmp_path / "a.journal")
-    one, other = records_of_trials(study, space, clock, 1)
+    one, other = records_of_trials(study, space, 1)
     assert (one.score, other.score, other.folds, other.worker) == (0.5, None, [0.9], "w3")
+    assert (other.seconds, other.duration) == (7.0, 1.5)
 
 
 def test_a_space_is_told_by_the_values_that_estimators_are_given() -> None:
@@ -135,7 +104,7 @@ def test_the_best_value_at_an_edge_is_said_but_not_where_there_is_none_beyond() 
     ]
 
 
-def test_a_stopped_trial_has_no_score_though_optuna_gives_it_one(tmp_path: Path) -> None:
+def test_a_stopped_trial_has_no_score_though_optuna_gives_it_one() -> None:
     study = optuna.create_study(direction="maximize")
     for value, state in ((0.5, HEAVY), (None, STOPPED)):
         asked = study.ask({ALPHA: RANGE, OTHER: RANGE})
@@ -143,7 +112,7 @@ def test_a_stopped_trial_has_no_score_though_optuna_gives_it_one(tmp_path: Path)
         study.tell(asked, value, state=state)
     assert study.trials[1].value == 0.9, "what the record must not take"
     space = Space.of({ALPHA: RANGE, OTHER: RANGE}, Accelerated(Ridge()))
-    found = records_of_trials(study, space, StudyClock.begin(tmp_path / "a.journal"), 1)
+    found = records_of_trials(study, space, 1)
     assert [(each.state, each.score) for each in found] == [("complete", 0.5), ("pruned", None)]
 
 

@@ -154,9 +154,9 @@ def test_only_a_talk_of_workers_that_broke_off_is_tried_again(
 
 
 def test_a_worker_that_was_full_is_reported_as_such() -> None:
-    said = retry._explain({"w"}, {"w": FULL}, 3)
+    said = retry.explain_loss({"w"}, {"w": FULL}, 3)
     assert "at 95% of its memory limit of 1,000 bytes" in said
-    assert "memory limit" not in retry._explain({"w"}, {"w": HALF}, 3)
+    assert "memory limit" not in retry.explain_loss({"w"}, {"w": HALF}, 3)
 
 
 class Holding:
