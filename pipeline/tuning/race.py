@@ -13,7 +13,7 @@ import numpy as np
 from pipeline.trace import ExecutionLog
 from pipeline.tuning.evaluate import Judged, Task
 from pipeline.tuning.interrupts import Interrupts
-from pipeline.tuning.racing import LOOK, reason_to_stop
+from pipeline.tuning.racing import LOOK, Racing, first_fold, reason_to_stop
 from pipeline.tuning.results import COMPLETE, FAILED, PRUNED, Outcome
 from pipeline.tuning.slots import Slots
 from pipeline.tuning.space import Space
@@ -167,7 +167,14 @@ class Race:
             self._end(trial, outcome, PRUNED, why)
         elif not self.over:
             share = 1.0 if begun else self.look(outcome.params)
-            self.slots.submit(Task(trial.number, outcome.params, done, share))
+            self.slots.submit(Task(trial.number, outcome.params, self._next_fold(outcome), share))
+
+    def _next_fold(self, outcome: Outcome) -> int:
+        """Return the first fold that is to come; Optuna's own pruners read them in order."""
+        races = isinstance(self.study.pruner, Racing)
+        first = first_fold(outcome.number, self.n_splits) if races else 0
+        folds = ((first + place) % self.n_splits for place in range(self.n_splits))
+        return next(fold for fold in folds if fold not in outcome.folds)
 
     def _warn(self, judged: Judged) -> None:
         """Issue the warnings of a task, each text once in a search."""

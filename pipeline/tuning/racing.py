@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, cast
@@ -75,34 +75,47 @@ class Racing:
     def judge(self, study: Study, trial: FrozenTrial) -> str:
         """Return why a trial is to be stopped; empty where it goes on."""
         trials = study.get_trials(deepcopy=False)
-        scores = [_folds(each) for each in trials]
-        best = self._best(trials, scores)
-        if best is None or not trial.intermediate_values:
+        best = _best(trials)
+        if best is None or _count_complete(trials) < self.startup or not trial.intermediate_values:
             return ""
-        bar, own = scores[best], _folds(trial)
-        gaps = [each - bar[: len(each)] for i, each in enumerate(scores) if i != best]
+        bar, own = _folds(best), _gaps(trial, best)
         if len(own):
-            gap, error, limit = float((own - bar[: len(own)]).mean()), 0.0, self.chance
-        elif (first := predict_first_fold(trials, [trial])) is not None:
-            gap, error = float(first[0][0] - bar[0]), float(first[1][0])
-            limit = self.look_chance
+            gap, error, limit = float(own.mean()), 0.0, self.chance
+        elif (first := predict_first_gap(trials, [trial], best)) is not None:
+            gap, error, limit = float(first[0][0]), float(first[1][0]), self.look_chance
         else:
             return ""
-        chance = chance_to_win(gap, pooled_deviation(gaps), len(own) or 1, len(bar), error)
+        deviation = pooled_deviation([_gaps(each, best) for each in trials if each is not best])
+        chance = chance_to_win(gap, deviation, len(own) or 1, len(bar), error)
         if chance >= limit:
             return ""
-        when = f"fold {len(own)}" if len(own) else "a first look"
-        return f"after {when}: {chance:.0%} chance of beating trial {best}"
+        when = f"{len(own)} of {len(bar)} folds" if len(own) else "a first look"
+        return f"after {when}: {chance:.0%} chance of beating trial {best.number}"
 
-    def _best(self, trials: Sequence[FrozenTrial], scores: Sequence[np.ndarray]) -> int | None:
-        """Return the number of the best complete trial; None where there are too few."""
-        n_folds, state = max(map(len, scores)), load("optuna.trial.TrialState").COMPLETE
-        complete = [
-            t.number for t in trials if t.state == state and len(scores[t.number]) == n_folds
-        ]
-        if len(complete) < self.startup:
-            return None
-        return max(complete, key=lambda number: float(scores[number].mean()))
+
+def first_fold(number: int, n_folds: int) -> int:
+    """Return the fold that a trial begins with, from 0; the others follow in a circle.
+
+    If all began with the same fold, the sampler would learn what is best on that fold.
+
+    >>> [first_fold(number, 5) for number in range(7)]
+    [0, 1, 2, 3, 4, 0, 1]
+    """
+    return number % n_folds
+
+
+def _best(trials: Sequence[FrozenTrial]) -> FrozenTrial | None:
+    """Return the best complete trial; None where there is none."""
+    complete = [each for each in trials if each.state == _complete()]
+    return max(complete, key=lambda each: float(each.value or 0), default=None)
+
+
+def _count_complete(trials: Sequence[FrozenTrial]) -> int:
+    return sum(each.state == _complete() for each in trials)
+
+
+def _complete() -> Any:
+    return load("optuna.trial.TrialState").COMPLETE
 
 
 def chance_to_win(
@@ -140,22 +153,21 @@ def pooled_deviation(groups: Sequence[np.ndarray]) -> float:
     return float((sum(each @ each for each, _ in within) / degrees) ** 0.5) if degrees else 0.0
 
 
-def _folds(trial: FrozenTrial) -> np.ndarray:
-    """Return the scores of the folds that are done, in order."""
-    return np.array(list(_in_order(trial.intermediate_values)))
+def _folds(trial: FrozenTrial) -> dict[int, float]:
+    """Return the scores of the folds that are done, by their steps."""
+    return {step: score for step, score in trial.intermediate_values.items() if step != LOOK}
 
 
-def _in_order(values: Any) -> Iterator[float]:
-    step = 1
-    while step in values:
-        yield values[step]
-        step += 1
+def _gaps(trial: FrozenTrial, best: FrozenTrial) -> np.ndarray:
+    """Return how much better than the best trial another one is, on the folds that it has."""
+    bar = _folds(best)
+    return np.array([score - bar[step] for step, score in _folds(trial).items()])
 
 
-def predict_first_fold(
-    trials: Sequence[FrozenTrial], wanted: Sequence[FrozenTrial]
+def predict_first_gap(
+    trials: Sequence[FrozenTrial], wanted: Sequence[FrozenTrial], best: FrozenTrial
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return what the first fold of some trials will score, after a first look at each.
+    """Return how much better than the best trial some will be on their first fold.
 
     Parameters
     ----------
@@ -163,24 +175,28 @@ def predict_first_fold(
         What is learnt from: those with a look and a first fold.
     wanted : sequence of FrozenTrial
         With a look.
+    best : FrozenTrial
+        Complete.
 
     Returns
     -------
-    scores, errors : numpy.ndarray of shape (n_wanted,), or None
+    gaps, errors : numpy.ndarray of shape (n_wanted,), or None
         Of the predictions, and their standard errors; None where too little is known.
     """
-    seen = [each for each in trials if {LOOK, 1} <= each.intermediate_values.keys()]
+    bar = _folds(best)
+    step = {id(each): first_fold(each.number, len(bar)) + 1 for each in (*trials, *wanted)}
+    seen = [t for t in trials if {LOOK, step[id(t)]} <= t.intermediate_values.keys()]
     if len(seen) < PAIRS:
         return None
     both = [*seen, *wanted]
     names = sorted(set(both[0].params).intersection(*(each.params for each in both)))
-    features = np.array([_features(each, names) for each in both])
-    scores = np.array([each.intermediate_values[1] for each in seen])
-    middle, width = scores.mean(), scores.std()
-    if not np.ptp(scores):
+    features = np.array([_features(each, names, bar[step[id(each)]]) for each in both])
+    gaps = np.array([t.intermediate_values[step[id(t)]] - bar[step[id(t)]] for t in seen])
+    middle, width = gaps.mean(), gaps.std()
+    if not np.ptp(gaps):
         return np.full(len(wanted), middle), np.zeros(len(wanted))
     features[:, 0] = (features[:, 0] - middle) / width
-    model = BayesianRidge().fit(features[: len(seen)], (scores - middle) / width)
+    model = BayesianRidge().fit(features[: len(seen)], (gaps - middle) / width)
     means, errors = model.predict(features[len(seen) :], return_std=True)
     return middle + width * means, width * errors
 
@@ -195,20 +211,17 @@ def estimated(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
     """
     states = load("optuna.trial.TrialState")
     ended = [each for each in trials if each.state in (states.COMPLETE, states.PRUNED)]
-    complete = [each for each in ended if each.state == states.COMPLETE and each.value is not None]
-    if not complete:
+    best = _best(ended)
+    if best is None or best.value is None:
         return []
-    best = _folds(max(complete, key=lambda each: float(each.value or 0)))
     looked = [each for each in ended if each.intermediate_values.keys() == {LOOK}]
-    firsts = predict_first_fold(ended, looked) if looked else None
-    gaps = {} if firsts is None else dict(zip(map(id, looked), firsts[0] - best[0], strict=True))
-    for each in ended:
-        if len(own := _folds(each)):
-            gaps[id(each)] = float((own - best[: len(own)]).mean())
+    firsts = predict_first_gap(ended, looked, best) if looked else None
+    gaps = {} if firsts is None else dict(zip(map(id, looked), firsts[0], strict=True))
+    gaps |= {id(t): float(own.mean()) for t in ended if len(own := _gaps(t, best))}
     make = load("optuna.trial.create_trial")
     return [
         make(
-            value=float(best.mean() + gaps[id(each)]),
+            value=best.value + gaps[id(each)],
             params=each.params,
             distributions=each.distributions,
         )
@@ -217,10 +230,10 @@ def estimated(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
     ]
 
 
-def _features(trial: FrozenTrial, names: Sequence[str]) -> list[float]:
-    """Return the look at a trial and its parameters, as numbers from -1 to 1 and their squares."""
+def _features(trial: FrozenTrial, names: Sequence[str], bar: float) -> list[float]:
+    """Return the gap of a look and the parameters, as numbers from -1 to 1 and their squares."""
     own = [_coordinates(trial.distributions[name], trial.params[name]) for name in names]
-    return [trial.intermediate_values[LOOK], *chain.from_iterable(own)]
+    return [trial.intermediate_values[LOOK] - bar, *chain.from_iterable(own)]
 
 
 def _coordinates(distribution: Any, value: Any) -> list[float]:

@@ -6,7 +6,7 @@ import numpy as np
 import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.trial import FrozenTrial, TrialState, create_trial
+from optuna.trial import TrialState, create_trial
 from scipy import stats
 
 from pipeline.errors import ConfigError
@@ -16,8 +16,9 @@ from pipeline.tuning.racing import (
     Racing,
     chance_to_win,
     estimated,
+    first_fold,
     pooled_deviation,
-    predict_first_fold,
+    predict_first_gap,
     pruner_of,
     reason_to_stop,
 )
@@ -52,7 +53,7 @@ def test_a_candidate_far_behind_is_stopped_after_its_first_fold() -> None:
     study = study_of(*three())
     trial = reported(study, FOLDS[:1] - 0.05)
     assert trial.should_prune()
-    assert reason_to_stop(study, trial).startswith("after fold 1: 0% chance of beating trial ")
+    assert reason_to_stop(study, trial).startswith("after 1 of 5 folds: 0% chance of beating")
 
 
 def test_an_easy_fold_does_not_save_a_bad_candidate_nor_a_hard_one_stop_a_good_one() -> None:
@@ -163,11 +164,25 @@ def crossing(rate: float) -> tuple[float, float]:
 def after_looks(rates: np.ndarray) -> optuna.Study:
     study = study_of(*(FOLDS + each for each in (0.0, 0.001, -0.001)))
     for rate in rates:
-        trial = ask(study, rate)
-        for step, score in zip((LOOK, 1), crossing(rate), strict=True):
-            trial.report(score, step)
+        trial = looked_at(study, rate)
+        trial.report(crossing(rate)[1] + ease(trial), step_of(trial))
         study.tell(trial, state=TrialState.PRUNED)
     return study
+
+
+def step_of(trial: optuna.trial.Trial) -> int:
+    return first_fold(trial.number, 5) + 1
+
+
+def ease(trial: optuna.trial.Trial) -> float:
+    """Return how much easier the first fold of a trial is than the hardest one."""
+    return float(FOLDS[step_of(trial) - 1] - FOLDS[0])
+
+
+def looked_at(study: optuna.Study, rate: float) -> optuna.trial.Trial:
+    trial = ask(study, rate)
+    trial.report(crossing(rate)[0] + ease(trial), LOOK)
+    return trial
 
 
 def ask(study: optuna.Study, rate: float) -> optuna.trial.Trial:
@@ -178,21 +193,17 @@ def ask(study: optuna.Study, rate: float) -> optuna.trial.Trial:
 @pytest.mark.parametrize("rate", [0.015, 0.08, 0.5])
 def test_a_fold_is_predicted_where_learning_curves_cross(rate: float) -> None:
     study = after_looks(RATES)
-    trial = ask(study, rate)
-    look, first = crossing(rate)
-    trial.report(look, LOOK)
-    frozen = study.trials[trial.number]
-    score, error = predicted(study, frozen)
-    assert score == pytest.approx(first, abs=0.002)
+    trial = looked_at(study, rate)
+    gap, error = predicted(study, trial)
+    best = study.best_trial.intermediate_values[1]
+    assert gap == pytest.approx(crossing(rate)[1] - best, abs=0.002)
     # The largest gain of any would say nothing here.
     assert error < 0.002
 
 
 def test_a_look_stops_what_will_not_come_near_the_best() -> None:
     study = after_looks(RATES)
-    bad, good = ask(study, 0.9), ask(study, 0.06)
-    bad.report(crossing(0.9)[0], LOOK)
-    good.report(crossing(0.06)[0], LOOK)
+    bad, good = looked_at(study, 0.9), looked_at(study, 0.06)
     assert crossing(0.9)[0] > crossing(0.06)[0]
     assert reason_to_stop(study, bad).startswith("after a first look: 0% chance of beating trial")
     assert reason_to_stop(study, good) == ""
@@ -206,47 +217,51 @@ def test_a_look_stops_nothing_before_enough_is_known() -> None:
 
 
 def test_the_prediction_is_that_of_bayesian_ridge_and_knows_categories() -> None:
-    study, rng = study_of(*three()), np.random.default_rng(0)
+    study, rng = (
+        study_of(*(FOLDS + each for each in (0.0, 0.001, -0.001))),
+        np.random.default_rng(0),
+    )
     kinds = {"kind": CategoricalDistribution(["a", "b", "c"]), "n": IntDistribution(3, 3)}
     for i in range(24):
         study.enqueue_trial({"kind": "abc"[i % 3], "n": 3})
         trial = study.ask(kinds)
-        trial.report(0.6, LOOK)
-        trial.report(0.70 + 0.01 * (i % 3) + rng.normal(0, 1e-4), 1)
+        trial.report(0.6 + ease(trial), LOOK)
+        score = 0.70 + 0.01 * (i % 3) + rng.normal(0, 1e-4) + ease(trial)
+        trial.report(score, step_of(trial))
         study.tell(trial, state=TrialState.PRUNED)
-    for kind, expected in (("a", 0.70), ("c", 0.72)):
+    gaps = []
+    for kind in ("a", "c"):
         study.enqueue_trial({"kind": kind, "n": 3})
         trial = study.ask(kinds)
-        trial.report(0.6, LOOK)
-        score, error = predicted(study, study.trials[trial.number])
-        assert score == pytest.approx(expected, abs=0.001)
+        trial.report(0.6 + ease(trial), LOOK)
+        gap, error = predicted(study, trial)
+        gaps.append(gap)
         assert error < 0.001
+    assert gaps[1] - gaps[0] == pytest.approx(0.02, abs=0.001)
 
 
 def test_equal_scores_are_predicted_to_be_equal() -> None:
-    study = study_of(*three())
+    study = study_of(np.full(5, 0.7))
     for _ in range(PAIRS):
         trial = ask(study, 0.1)
         trial.report(0.5, LOOK)
-        trial.report(0.6, 1)
+        trial.report(0.6, step_of(trial))
         study.tell(trial, state=TrialState.PRUNED)
     trial = ask(study, 0.2)
     trial.report(0.5, LOOK)
-    score, error = predicted(study, study.trials[trial.number])
-    assert (score, error) == (pytest.approx(0.6), 0.0)
+    assert predicted(study, trial) == (pytest.approx(-0.1), 0.0)
 
 
-def predicted(study: optuna.Study, trial: FrozenTrial) -> tuple[float, float]:
-    made = predict_first_fold(study.trials, [trial])
+def predicted(study: optuna.Study, trial: optuna.trial.Trial) -> tuple[float, float]:
+    made = predict_first_gap(study.trials, [study.trials[trial.number]], study.best_trial)
     assert made is not None
     return float(made[0][0]), float(made[1][0])
 
 
 def test_a_sampler_learns_what_stopped_trials_would_score() -> None:
     study = after_looks(RATES)
-    bad, looked = ask(study, 0.9), ask(study, 0.3)
+    bad, looked = ask(study, 0.9), looked_at(study, 0.3)
     study.tell(bad, state=TrialState.FAIL)
-    looked.report(crossing(0.3)[0], LOOK)
     study.tell(looked, state=TrialState.PRUNED)
     made = estimated(study.trials)
     assert len(made) == 3 + len(RATES) + 1
