@@ -133,7 +133,7 @@ def test_an_error_of_a_fit_ends_its_trial_or_the_search() -> None:
     with pytest.warns(FitFailedWarning, match="C is too low"):
         found = Search(Refusing(), space, **asked).fit(X[:, :3], y)
     reasons = dict(zip(found.cv_results_["param_C"], found.cv_results_["reason"], strict=True))
-    assert reasons == {1.0: "", 0.5: "fold 1: ValueError: C is too low"}
+    assert reasons == {1.0: "", 0.5: "fold 2: ValueError: C is too low"}  # It begins there.
     with pytest.raises(ValueError, match="C is too low"):
         Search(Refusing(), space, error_score="raise", **asked).fit(X[:, :3], y)
 
