@@ -258,6 +258,11 @@ class Search(BaseSearchCV):
                 f"scoring={self.scoring!r}: a search is for one metric; pass its name, and see "
                 "others of best_estimator_ with cross_validate"
             )
+        if type(self.sampler).__name__ in ("BruteForceSampler", "GridSampler"):
+            raise ConfigError(
+                f"sampler={type(self.sampler).__name__}: it ends the study by itself, which only "
+                "study.optimize lets it; pass GridSearchCV what shared(X) returns for all of a grid"
+            )
 
     def _forget(self) -> None:
         """Forget what an earlier fit has found."""

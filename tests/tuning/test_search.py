@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from optuna.distributions import FloatDistribution
-from optuna.samplers import RandomSampler
+from optuna.samplers import GridSampler, RandomSampler
 from sklearn.cluster import DBSCAN
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import NotFittedError
@@ -72,6 +72,7 @@ WRONG = [
     ({"trials_per_worker": 0}, "'trials_per_worker' parameter of Search"),
     ({"trial_timeout": 0}, "'trial_timeout' parameter of Search"),
     ({"sampler": "tpe"}, "'sampler' parameter of Search"),
+    ({"sampler": GridSampler({NAME: [0.1, 1.0]})}, "it ends the study by itself"),
     ({"prune": "median"}, "prune='median'"),
     ({"storage": 3}, "'storage' parameter of Search"),
     ({"random_state": "x"}, "'random_state' parameter of Search"),
@@ -80,7 +81,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("settings", "said"), WRONG, ids=[str(each) for each, _ in WRONG])
+@pytest.mark.parametrize(("settings", "said"), WRONG, ids=map(str, range(len(WRONG))))
 def test_what_cannot_be_used_is_said(settings: dict[str, Any], said: str) -> None:
     search = Search(model(), SPACE, trials=2).set_params(**settings)
     with pytest.raises(ValueError, match=re.escape(said)) as error:
