@@ -41,7 +41,7 @@ from pipeline.estimator.routing import (
     route,
     router,
 )
-from pipeline.estimator.sharing import begin_fit
+from pipeline.estimator.sharing import begin_fit, prepare
 from pipeline.optional import load
 from pipeline.planning.choose import choose_for
 from pipeline.planning.classify import rows_of, takes_sparse
@@ -316,7 +316,8 @@ class Accelerated(CallbackSupportMixin, Answers):
         takes, X, sharing, keys = begin_fit(X, y, plan, choice.name, rows)
         if params.get("eval_set"):
             sets = list(inputs.validate_eval_set(params["eval_set"], takes))
-            params = {**params, "eval_set": sets}
+            ready = partial(prepare, plan, keys, takes)
+            params = {**params, "eval_set": sets, "prepare": ready}
         first = plan.steps[0].worker
         if isinstance(first, Program) and isinstance(takes, Schema):
             first.origins = takes.origins

@@ -206,6 +206,8 @@ def _rows_of(X: Table, rows: np.ndarray) -> Any:
 def validate_eval_set(sets: Any, takes: Input) -> Iterator[tuple[Any, Any]]:
     """Return the tables and targets of XGBoost's `eval_set`, held to the columns of the fit.
 
+    Shared rows are left as they are, to be taken where the rows of the fit are.
+
     Raises
     ------
     DataError
@@ -214,7 +216,7 @@ def validate_eval_set(sets: Any, takes: Input) -> Iterator[tuple[Any, Any]]:
     for pair in sets:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise DataError("eval_set is not a list of pairs; pass [(X_valid, y_valid)]")
-        X = takes.take(pair[0].rows() if isinstance(pair[0], SharedRows) else pair[0])
+        X = pair[0] if isinstance(pair[0], SharedRows) else takes.take(pair[0])
         yield (output.categorize(X) if frames.is_frame(X) else X), check_target(pair[1], X)
 
 

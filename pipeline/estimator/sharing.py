@@ -13,7 +13,7 @@ from sklearn.decomposition import PCA
 from pipeline.backends.base import Model
 from pipeline.backends.identity import NotShared, identify
 from pipeline.backends.xgboost.checkpoints import hash_rows
-from pipeline.data import frames
+from pipeline.data import frames, output
 from pipeline.data.shared import SharedRows
 from pipeline.data.target import check_target
 from pipeline.estimator.inputs import Input, fit_input
@@ -199,9 +199,28 @@ def transform(plan: Plan, keys: Sequence[str], takes: Input, rows: SharedRows) -
         done, X = 0, plan.bring(X)
     for i, (step, after) in enumerate(pairwise(plan.steps), 1):
         if i <= done:
-            with record(step.name, REUSED, step.device, "a prediction has made the same rows"):
+            with record(step.name, REUSED, step.device, "the same rows have been made before"):
                 continue
         X = after.bring(step.call("transform", X))
         if i < len(names):
             caches[i].put(names[i], X, frames.nbytes(X))
     return X
+
+
+def prepare(plan: Plan, keys: Sequence[str], takes: Input, X: Any) -> Any:
+    """Return rows that early stopping is judged by as the last step takes them.
+
+    Parameters
+    ----------
+    plan : Plan
+        Fitted, but for its last step.
+    keys : sequence of str
+        Those of its fit.
+    takes : Input
+    X : SharedRows or table
+        A table is one that was taken already.
+    """
+    if not isinstance(X, SharedRows):
+        return plan.transform(X)
+    X = transform(plan, keys, takes, X)
+    return output.categorize(X) if frames.is_frame(X) else X

@@ -267,6 +267,7 @@ class Plan:
         /,
         *,
         eval_set: Sequence[tuple[Any, Any]] | None = None,
+        prepare: Callable[[Table], Any] | None = None,
         done: int = 0,
         keep: Callable[[int, Any], None] = lambda done, X: None,
         watch: Watch = lambda step, last: nullcontext(),
@@ -282,6 +283,9 @@ class Plan:
         y : target
         method : {"fit", "partial_fit", "fit_transform", "fit_predict"}
             More rows are learnt from by an only step.
+        eval_set : sequence of (table, target), optional
+        prepare : callable, optional
+            Returns a table of these as the last step takes it; by default, `transform`.
         done : int
             So many steps are fitted, and X is what they have made.
         keep : callable
@@ -296,7 +300,7 @@ class Plan:
                     X = after.bring(step.learn("fit_transform", X, y))
                 keep(i, X)
         if eval_set:
-            params["eval_set"] = [(self._transform(Z), z) for Z, z in eval_set]
+            params["eval_set"] = [((prepare or self.transform)(Z), z) for Z, z in eval_set]
         last = self.steps[-1]
         with verbose.timed(self.estimator, last.name), watch(last, True):
             made = last.learn(method, X, y, **params)
@@ -305,9 +309,9 @@ class Plan:
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Transform step by step, and return the last one's `method`; `params` go to it."""
-        return self.steps[-1].call(method, self._transform(X), **params)
+        return self.steps[-1].call(method, self.transform(X), **params)
 
-    def _transform(self, X: Table) -> Any:
+    def transform(self, X: Table) -> Any:
         """Return rows as the last step takes them, on its device."""
         X = self.bring(X)
         for step, after in pairwise(self.steps):

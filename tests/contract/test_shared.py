@@ -17,11 +17,15 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler, TargetEncoder
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler, TargetEncoder
+from xgboost import XGBClassifier
 
 from pipeline import Accelerated, Search, shared
+from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames
 from pipeline.estimator.sharing import REUSED
+from pipeline.system.devices import obstacle
+from pipeline.tuning.early_stopping import hold_out
 from tests.contract.cases import NUMBERS, folds, preprocessing, table, target, to_cudf
 from tests.contract.recorder import Recorder
 
@@ -154,3 +158,31 @@ def test_threads_upload_a_table_once(device: Recorder) -> None:
         first, second = pool.map(upload, range(2))
     assert first is second
     assert device.nbytes("device") == MATRIX.nbytes
+
+
+@pytest.mark.skipif(not obstacle(), reason="XGBoost would train on the GPU of this machine")
+@pytest.mark.filterwarnings("ignore:.*(No visible GPU|not compiled with CUDA|Device is).*")
+def test_rows_that_judge_when_to_stop_are_taken_of_the_table_that_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(XGBoostModel, "_check_device", lambda self, booster: None)
+    X = table()
+    y = target(X)
+    last = XGBClassifier(n_estimators=30, early_stopping_rounds=2, n_jobs=1)
+    # XGBoost takes sparse rows on the host, and none of the stand-ins.
+    first = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), NAMES))
+    model = Accelerated(make_pipeline(first, last), device="cuda")
+    space = {"estimator__xgbclassifier__max_depth": CategoricalDistribution([2, 3])}
+    given = {"trials": 3, "cv": folds(), "prune": False, "refit": False, "random_state": 0}
+    found = Search(model, space, error_score="raise", **given).fit(X, y)
+    (uploaded,) = copies(found)
+    assert uploaded <= frames.nbytes(X)
+    seed = found.study_.user_attrs["seed"]
+    params, scores = (found.cv_results_[name] for name in ("params", "split0_test_score"))
+    train, test = next(folds().split(X, y))
+    held = hold_out(model, train, y, fraction=0.1, groups=None, in_order=False, seed=seed)
+    for candidate, score in zip(params, scores, strict=True):
+        judged = [(X.iloc[held.judging], y[held.judging])]
+        alone = clone(model).set_params(**candidate)
+        alone.fit(X.iloc[held.taught], y[held.taught], eval_set=judged, verbose=False)
+        assert score == alone.score(X.iloc[test], y[test])

@@ -339,15 +339,32 @@ def test_weights_are_part_of_the_matrix() -> None:
         assert np.array_equal(found, plain.fit(X, Y, sample_weight=weights).predict_proba(X))
 
 
-def test_early_stopping_judges_by_shared_rows() -> None:
+def test_early_stopping_judges_by_shared_rows(calls) -> None:
     program = make_pipeline(encoded(), XGBClassifier(n_estimators=50, early_stopping_rounds=3))
-    rows, params = shared(X), {}
+    rows, name = shared(X), program.steps[0][0]
     found = []
-    for given in (rows, rows, X):
+    for depth, given in ((3, rows), (4, rows), (4, X)):
+        asked = clone(program).set_params(xgbclassifier__max_depth=depth)
+        model = Accelerated(asked, device="cpu")
+        seen, judged = given[:400], given[400:]
+        model.fit(seen, Y[:400], eval_set=[(judged, Y[400:])], verbose=False)
+        made = calls[name, "transform"]
+        told = [e.call for e in model.execution_log_.events if e.step == name]
+        found.append((model[-1].best_iteration, made, told, model.predict_proba(X).tolist()))
+    assert found[1][::3] == found[2][::3]
+    # What the first model predicts is made once more: a table, and no handle.
+    assert [made for _, made, _, _ in found] == [1, 2, 4]
+    assert [told for _, _, told, _ in found] == [
+        ["fit_transform", "transform"], [REUSED, REUSED], ["fit_transform", "transform"],
+    ]  # fmt: skip
+
+
+def test_rows_to_judge_by_may_be_of_another_shared_table() -> None:
+    program = make_pipeline(encoded(), XGBClassifier(n_estimators=50, early_stopping_rounds=3))
+    found = []
+    for judged in (X[400:], shared(X[400:]), shared(X)[400:]):
         model = Accelerated(program, device="cpu")
-        Z = given[:400] if given is rows else X[:400]
-        V = given[400:] if given is rows else X[400:]
-        model.fit(Z, Y[:400], eval_set=[(V, Y[400:])], verbose=False, **params)
+        model.fit(X[:400], Y[:400], eval_set=[(judged, Y[400:])], verbose=False)
         found.append((model[-1].best_iteration, model.predict_proba(X).tolist()))
     assert found[0] == found[1] == found[2]
 
