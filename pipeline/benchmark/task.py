@@ -97,9 +97,10 @@ class Task:
         How files with rows to predict are read.
     row_id : str
         Column with the number of each row in the file that the data were made of.
-    spaces : mapping of str to mapping or str
+    spaces : mapping of str to mapping, list of mapping, or str
         Pipeline -> what `make tune` draws its parameters from: each parameter with a list of values
-        or a distribution of :mod:`scipy.stats`; or ``"default"``, as for those that are not named.
+        or a distribution of :mod:`scipy.stats`; several of these mappings, of which each trial is
+        drawn from one; or ``"default"``, as for those that are not named.
     """
 
     name: str
@@ -147,7 +148,8 @@ class Task:
             check_metric(self.name, self.kind, name, metric)
         for name, space in self.spaces.items():
             pick(name, self.pipelines, f"pipeline among the spaces of {self.name}")
-            if space != "default" and not (isinstance(space, Mapping) and space):
+            parts = space if isinstance(space, list) and space else [space]
+            if space != "default" and not all(isinstance(p, Mapping) and p for p in parts):
                 told = f"the space of {name!r} is {space!r}; give each parameter what it is drawn"
                 raise ConfigError(f"{self.name}: {told} from, or 'default'")
 

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from msgspec import structs
 
 from pipeline.benchmark.tuning_record import ParameterRecord, TrialRecord
 from pipeline.optional import load
 from pipeline.planning import source_code
 from pipeline.tuning.default_spaces import unset
 from pipeline.tuning.parameter import Listed, Parameter, Quantiles
-from pipeline.tuning.space import Space
+from pipeline.tuning.space import PART, Space
 from pipeline.tuning.study import judged_steps
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def _record(trial: FrozenTrial, params: Mapping[str, Any], sign: int) -> TrialRe
         seconds=float(trial.user_attrs.get("seconds", 0.0)),
         duration=sum(each.fit_time + each.score_time for each in judged),
         worker=judged[-1].worker if judged else "",
+        part=trial.params.get(PART, 0),
     )
 
 
@@ -80,14 +82,20 @@ def trial_as_it_is(study: Study, space: Space) -> int | None:
 
 
 def records_of_space(space: Space) -> list[ParameterRecord]:
-    """Return what each parameter is drawn from, by its name in the pipeline."""
+    """Return what each parameter is drawn from, by its name in the pipeline.
+
+    One that parts of the space draw in different ways has a record for each way.
+    """
     own = space.estimator.get_params()
     own |= unset(space.estimator, own)
-    drawn = {name: each for part in space.parts for name, each in part.items()}
-    return [
-        _parameter(name.removeprefix(PREFIX), each, plain(own.get(name)))
-        for name, each in drawn.items()
-    ]
+    found: dict[str, dict[str, ParameterRecord]] = {}
+    for i, part in enumerate(space.parts):
+        for name, each in part.items():
+            ways = found.setdefault(name, {})
+            known = ways.get(each.text)
+            made = known or _parameter(name.removeprefix(PREFIX), each, plain(own.get(name)))
+            ways[each.text] = structs.replace(made, parts=(*(known.parts if known else ()), i))
+    return [each for ways in found.values() for each in ways.values()]
 
 
 def _parameter(name: str, each: Parameter, default: Any) -> ParameterRecord:
@@ -112,15 +120,16 @@ def _parameter(name: str, each: Parameter, default: Any) -> ParameterRecord:
 
 def edges_of(space: Space, trial: FrozenTrial) -> list[str]:
     """Return sentences that say which values of a trial lie at an end of their range."""
-    ranges = {each.name: each for each in records_of_space(space)}
-    values = space.read(trial.params)
+    part, values = trial.params.get(PART, 0), space.read(trial.params)
+    ranges = {each.name: each for each in records_of_space(space) if part in each.parts}
+    where = f" in part {part} of the space" if len(space.parts) > 1 else ""
     found = []
     for name, end in space.edges(trial.params).items():
         here = ranges[name.removeprefix(PREFIX)]
         limit = here.low if end == "low" else here.high
         found.append(
-            f"The best {here.name}, {_shown(values[name])}, lies at the {end} end of its range, "
-            f"{_shown(limit)}: widen it there."
+            f"The best {here.name}, {_shown(values[name])}, lies at the {end} end of its "
+            f"range{where}, {_shown(limit)}: widen it there."
         )
     return found
 

@@ -355,7 +355,13 @@ def space_of(task: Task, pipeline: str) -> Any:
     given = task.spaces.get(pipeline, "default")
     if isinstance(given, str):
         return given
-    return {f"{PREFIX}{name}": each for name, each in given.items()}
+    if isinstance(given, Mapping):
+        return _prefixed(given)
+    return [_prefixed(part) for part in given]
+
+
+def _prefixed(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"{PREFIX}{name}": each for name, each in part.items()}
 
 
 def tuned_variants(device: str) -> list[Variant]:

@@ -14,7 +14,7 @@ from pipeline.benchmark.trials import (
     records_of_trials,
 )
 from pipeline.estimator.accelerated import Accelerated
-from pipeline.tuning.space import Space
+from pipeline.tuning.space import PART, Space
 
 ALPHA, OTHER = "estimator__alpha", "estimator__tol"
 RANGE = FloatDistribution(0.0, 1.0)
@@ -101,6 +101,31 @@ def test_the_best_value_at_an_edge_is_said_but_not_where_there_is_none_beyond() 
     made = optuna.trial.create_trial(params=drawn, distributions=space.distributions, value=1.0)
     assert edges_of(space, made) == [
         "The best max_depth, 8, lies at the high end of its range, 8: widen it there."
+    ]
+
+
+def test_a_parameter_of_several_parts_is_recorded_as_each_of_them_draws_it() -> None:
+    depth, rate, seed = (f"estimator__{name}" for name in ("max_depth", "learning_rate", "seed"))
+    rates = {rate: loguniform(0.01, 1)}
+    given = [{depth: randint(1, 4), **rates}, {depth: randint(4, 9), **rates}, {seed: [1, 2]}]
+    space = Space.of(given, Accelerated(XGBRegressor(seed=1)))
+    told = [(each.name, each.low, each.high, each.parts) for each in records_of_space(space)]
+    assert told == [
+        ("max_depth", 1, 3, (0,)), ("max_depth", 4, 8, (1,)), ("learning_rate", 0.01, 1, (0, 1)),
+        ("seed", None, None, (2,)),
+    ]  # fmt: skip
+    study, found = optuna.create_study(), []
+    for part, value in ((0, 3), (1, 4), (1, 6)):
+        held = {PART: part, f"{depth} [{part}]": value, rate: 0.3}
+        kinds = {name: space.distributions[name] for name in held}
+        study.add_trial(optuna.trial.create_trial(params=held, distributions=kinds, value=1.0))
+        found.append(edges_of(space, study.trials[-1]))
+    assert [each.part for each in records_of_trials(study, space, 1)] == [0, 1, 1]
+    said = "The best max_depth, {}, lies at the {} end of its range in part {} of the space, {}: "
+    assert found == [
+        [said.format(3, "high", 0, 3) + "widen it there."],
+        [said.format(4, "low", 1, 4) + "widen it there."],
+        [],
     ]
 
 

@@ -245,12 +245,21 @@ def test_what_cannot_be_cut_into_folds_is_refused(tmp_path: Path, kind: str) -> 
     [
         ({"logistik": C}, "did you mean 'logistic'"),
         ({"logistic": {}}, "the space of 'logistic' is {}; give each parameter"),
+        ({"logistic": []}, r"the space of 'logistic' is \[\]; give each parameter"),
+        ({"logistic": [C, {}]}, "give each parameter what it is drawn"),
         ({"logistic": "wide"}, "or 'default'"),
     ],
 )
 def test_a_wrong_declaration_is_refused(tmp_path: Path, spaces: Any, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         task_of(tmp_path / "small.parquet", spaces=spaces)
+
+
+def test_a_task_may_declare_a_space_of_several_parts(tmp_path: Path) -> None:
+    what = task_of(tmp_path / "small.parquet", spaces={"logistic": [C, C]})
+    name, each = next(iter(C.items()))
+    assert space_of(what, "logistic") == [{f"estimator__{name}": each}] * 2
+    assert space_of(what, "boosting") == "default"
 
 
 def test_a_parameter_that_there_is_not_is_named(tmp_path: Path) -> None:

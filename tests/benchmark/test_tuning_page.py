@@ -207,6 +207,39 @@ def test_a_value_at_the_edge_is_said_in_its_row() -> None:
     assert [*tables.remarks(record, other)] == ["something is at an end"]
 
 
+def test_a_parameter_of_several_parts_has_a_row_and_an_axis_for_each() -> None:
+    rate, leaves, *rest = tunings.SPACE
+    space = [rate, replace(leaves, high=32), replace(leaves, low=33, parts=(1,)), *rest]
+    space = [each if each.name == leaves.name else replace(each, parts=(0, 1)) for each in space]
+    (search,) = tunings.normal().searches
+    found = [replace(each, part=int(each.params[leaves.name] > 32)) for each in search.trials]
+    best = numbers.trial(search, search.best)
+    assert best is not None
+    value = best.params[leaves.name]
+    part = int(value > 32)
+    said = f"The best {leaves.name}, {value}, lies at the high end of its range in part {part}"
+    made = replace(search, trials=found, edges=[said])
+    record = replace(tunings.normal(), searches=[made], spaces={"boosting": space})
+    table = tables.parameter_table(record, made)
+    rows = {cells[0].text: [cell.text for cell in cells[2:]] for cells in table.rows}
+    names = ["max_leaf_nodes [0]", "max_leaf_nodes [1]"]
+    assert rows[names[part]][0] == str(value)
+    assert rows[names[part]][2] == "at the edge: widen it"
+    assert rows[names[1 - part]][0] == "not used"
+    assert rows[names[1 - part]][2] == ""
+    assert [rows[name][1] for name in names] == ["4 to 32, logarithmic", "33 to 256, logarithmic"]
+    assert [*tables.remarks(record, made)] == []
+    trials = tables.trials_table(record, made)
+    at = [trials.head.index(name) for name in names]
+    assert all((row[at[0]].text == "–") != (row[at[1]].text == "–") for row in trials.rows)
+    parallel = figures.parallel_figure(record, made)
+    assert parallel is not None
+    assert set(names) <= {axis.name for axis in parallel.axes}
+    told = parallel.description.partition("The best trial")[2]
+    assert f"{names[part]} {value}" in told
+    assert names[1 - part] not in told
+
+
 def test_reasons_of_stopped_trials_are_told_by_how_far_they_came() -> None:
     (search,) = tunings.normal().searches
     many = [replace(e, reason=f"after fold 1: {e.number}% chance") if e.state == "pruned" else e

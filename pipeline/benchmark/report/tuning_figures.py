@@ -20,15 +20,18 @@ from pipeline.benchmark.report.figures import (
 )
 from pipeline.benchmark.report.format import metric, seconds, share, short
 from pipeline.benchmark.report.tuning_numbers import (
+    NOT_DRAWN,
     Best,
     climb,
     complete,
     count,
     end,
+    labels,
     short_names,
     sign,
     thinned,
     trial,
+    value_of,
     written,
 )
 from pipeline.benchmark.tuning_record import (
@@ -327,22 +330,24 @@ def _shares(high: float) -> list[float]:
 
 def parallel_figure(record: TuningRecord, search: SearchRecord) -> Parallel | None:
     """Return the trials across the most important parameters and the score."""
-    space = {each.name: each for each in record.spaces.get(search.pipeline, [])}
+    every = record.spaces.get(search.pipeline, [])
+    space = dict(zip(labels(every), every, strict=True))
     if len(scored := complete(search)) < 2 or not space:
         return None
     order = sorted(space, key=lambda name: -search.importances.get(name, 0.0))
-    chosen, names = order[:MOST_AXES], short_names([*space])
+    names, shown = short_names([*space]), order[:MOST_AXES]
+    chosen = [space[name] for name in shown]
     values = [score for each in scored if (score := each.score) is not None]
     y = score_axis(values, [], sign(record))
     step = 100 / len(chosen)
-    axes = [_upright(space[name], names[name], i * step) for i, name in enumerate(chosen)]
+    axes = [_upright(space[name], names[name], i * step) for i, name in enumerate(shown)]
     axes.append(Upright(100.0, record.protocol.metric, _which(record), short(y.high), short(y.low)))
     ranks = sorted(scored, key=lambda each: sign(record) * (each.score or 0.0))
     stopped = [each for each in search.trials if each.state == "pruned"]
     drawn = [*thinned(stopped, MOST_THREADS), *thinned(ranks, MOST_THREADS)]
     shades = {each.number: 1 + i * SHADES // len(ranks) for i, each in enumerate(ranks)}
     threads = (
-        Thread(_pieces(each, [space[name] for name in chosen], y, step),
+        Thread(_pieces(each, chosen, y, step),
                shades.get(each.number, 0), each.number == search.best)
         for each in drawn
     )  # fmt: skip
@@ -369,22 +374,24 @@ def _upright(parameter: ParameterRecord, name: str, at: float) -> Upright:
     return Upright(at, name, about, last if between > -1 else "", first)
 
 
-def _told_best(search: SearchRecord, axes: Sequence[Upright], chosen: Sequence[str]) -> str:
+def _told_best(
+    search: SearchRecord, axes: Sequence[Upright], chosen: Sequence[ParameterRecord]
+) -> str:
     best = trial(search, search.best)
     ranges = ", ".join(f"{axis.name} from {axis.low} to {axis.high}" for axis in axes)
     if best is None:
         return f"Axes: {ranges}."
     values = (
-        f"{axis.name} {written(best.params[name])}"
-        for axis, name in zip(axes, chosen, strict=False)
-        if name in best.params
+        f"{axis.name} {written(value)}"
+        for axis, parameter in zip(axes, chosen, strict=False)
+        if (value := value_of(best, parameter)) is not NOT_DRAWN
     )
     return f"Axes: {ranges}. The best trial has {', '.join(values)}, score {metric(best.score)}."
 
 
 def _pieces(each: TrialRecord, chosen: Sequence[ParameterRecord], y: Axis, step: float) -> Pieces:
     """Return the line of a trial; it is broken where the trial has no value."""
-    heights = [height(parameter, each.params.get(parameter.name)) for parameter in chosen]
+    heights = [height(parameter, value_of(each, parameter)) for parameter in chosen]
     if each.score is not None:
         heights.append(y.down(min(max(each.score, y.low), y.high)))
     points = [(round(i * step, 2), at) for i, at in enumerate(heights)]
@@ -400,7 +407,7 @@ def height(parameter: ParameterRecord, value: Any) -> float | None:
         up = parameter.choices.index(value) / max(len(parameter.choices) - 1, 1)
         return round(HEIGHT * (1 - up), 1)
     low, high = parameter.low, parameter.high
-    if isinstance(value, str | None) or low is None or high is None:
+    if not isinstance(value, int | float) or low is None or high is None:
         return None
     if parameter.log and min(low, value) > 0:
         low, high, value = math.log(low), math.log(high), math.log(value)

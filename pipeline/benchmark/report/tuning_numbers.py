@@ -21,6 +21,7 @@ from pipeline.benchmark.tuning_record import (
 )
 
 T = TypeVar("T")
+NOT_DRAWN = object()
 MOST_SIGNS = 40
 """Of a value; the code of the tuned pipeline has all of it."""
 
@@ -119,6 +120,27 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     return {
         name: end if ends.count(end) == 1 else name for name, end in zip(names, ends, strict=True)
     }
+
+
+def labels(space: Sequence[ParameterRecord]) -> list[str]:
+    """Return the names of parameters, with the parts of the space where these draw otherwise.
+
+    Examples
+    --------
+    >>> one, other = (ParameterRecord(name="eta", kind="float", parts=(i,)) for i in range(2))
+    >>> labels([one]), labels([one, other])
+    (['eta'], ['eta [0]', 'eta [1]'])
+    """
+    names = [each.name for each in space]
+    return [
+        name if names.count(name) == 1 else f"{name} [{', '.join(map(str, each.parts))}]"
+        for name, each in zip(names, space, strict=True)
+    ]
+
+
+def value_of(each: TrialRecord, parameter: ParameterRecord) -> Any:
+    """Return the value of a trial that was drawn so; `NOT_DRAWN` where it was not."""
+    return each.params.get(parameter.name, NOT_DRAWN) if each.part in parameter.parts else NOT_DRAWN
 
 
 def written(value: Any) -> str:

@@ -14,22 +14,30 @@ from pipeline.benchmark.report.format import MISSING, difference, integer, metri
 from pipeline.benchmark.report.table import ReportTable, Row, TableCell, row
 from pipeline.benchmark.report.tuning_lines import set_options
 from pipeline.benchmark.report.tuning_numbers import (
+    NOT_DRAWN,
     at_edge,
     best_at,
     climb,
     count,
     gain,
+    labels,
     searched,
     short_names,
     sign,
     thinned,
     trial,
+    value_of,
     written,
 )
 from pipeline.benchmark.responses import smaller_is_better
 from pipeline.benchmark.results import Interval
 from pipeline.benchmark.scores import with_doubts
-from pipeline.benchmark.tuning_record import SearchRecord, TrialRecord, TuningRecord
+from pipeline.benchmark.tuning_record import (
+    ParameterRecord,
+    SearchRecord,
+    TrialRecord,
+    TuningRecord,
+)
 from pipeline.optional import PYTHON
 
 MOST_TRIALS = 200
@@ -156,17 +164,21 @@ def _test_rows(search: SearchRecord) -> Iterator[Row]:
 def parameter_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
     """Return the best values, beside those of the pipeline as it is and what was searched."""
     space = record.spaces.get(search.pipeline, [])
-    names, best = short_names([each.name for each in space]), trial(search, search.best)
-    edges = [each.name for each in space if best is not None and at_edge(search, each.name)]
+    names, best = short_names(labels(space)), trial(search, search.best)
+    edges = [
+        best is not None and best.part in each.parts and at_edge(search, each.name)
+        for each in space
+    ]
     rows = []
-    for each in space:
+    for each, name, edge in zip(space, names.values(), edges, strict=True):
         value = MISSING
         if best is not None:
-            value = written(best.params[each.name]) if each.name in best.params else "not used"
-        cells = row(names[each.name], written(each.default), value, searched(each))
-        note = TableCell("at the edge: widen it", "bad") if each.name in edges else TableCell("")
-        rows.append((*cells, note) if edges else cells)
-    head = ("Parameter", "As it is", "Best", "Searched", *(["Note"] if edges else []))
+            drawn = value_of(best, each)
+            value = "not used" if drawn is NOT_DRAWN else written(drawn)
+        cells = row(name, written(each.default), value, searched(each))
+        note = TableCell("at the edge: widen it", "bad") if edge else TableCell("")
+        rows.append((*cells, note) if any(edges) else cells)
+    head = ("Parameter", "As it is", "Best", "Searched", *(["Note"] if any(edges) else []))
     caption = f"Best parameters of {search.pipeline}, {search.variant}"
     return ReportTable(caption, head, "lrrll"[: len(head)], tuple(rows))
 
@@ -201,8 +213,8 @@ def seconds_table(record: TuningRecord, searches: Sequence[SearchRecord]) -> Rep
 
 def trials_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
     """Return every trial, or so many of them as a page takes."""
-    space = [each.name for each in record.spaces.get(search.pipeline, [])]
-    names = short_names(space)
+    space = record.spaces.get(search.pipeline, [])
+    names = short_names(labels(space)).values()
     kept = thinned(search.trials, MOST_TRIALS)
     best = trial(search, search.best)
     if best is not None and best not in kept:
@@ -210,7 +222,7 @@ def trials_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
     more = len(search.trials) - len(kept)
     return ReportTable(
         f"Trials of {search.pipeline}, {search.variant}",
-        ("Trial", "State", "Score", "Folds", "At, s", "Took, s", *(names[name] for name in space)),
+        ("Trial", "State", "Score", "Folds", "At, s", "Took, s", *names),
         "rlrrrr" + "r" * len(space),
         tuple(row(*_trial_cells(each, space, search.best)) for each in kept),
         f"{integer(more)} more are in tuning.json." if more else "",
@@ -218,7 +230,7 @@ def trials_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
 
 
 def _trial_cells(
-    each: TrialRecord, space: Sequence[str], best: int | None
+    each: TrialRecord, space: Sequence[ParameterRecord], best: int | None
 ) -> Iterator[str | TableCell]:
     yield str(each.number)
     tone = "good" if each.number == best else "bad" if each.state == "failed" else ""
@@ -227,7 +239,8 @@ def _trial_cells(
     yield str(len(each.folds))
     yield seconds(each.seconds)
     yield seconds(each.duration)
-    yield from (written(each.params[name]) if name in each.params else MISSING for name in space)
+    values = (value_of(each, parameter) for parameter in space)
+    yield from (MISSING if value is NOT_DRAWN else written(value) for value in values)
 
 
 def reasons_table(search: SearchRecord) -> ReportTable:
