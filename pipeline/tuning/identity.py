@@ -11,7 +11,7 @@ import sysconfig
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -23,8 +23,13 @@ from pipeline.data.convert import from_arrow, to_arrow
 from pipeline.data.shared import SharedRows
 from pipeline.errors import ConfigError
 from pipeline.tuning.evaluate import Evaluation
+from pipeline.tuning.first_look import FEWEST, SHARE
+from pipeline.tuning.racing import PAIRS, Racing, pruner_of
 from pipeline.tuning.space import Space
 from pipeline.typing import Estimator
+
+if TYPE_CHECKING:
+    from optuna.pruners import BasePruner
 
 _PLAIN = (bool, int, float, complex, str, bytes, np.generic, np.dtype, range, slice, re.Pattern)
 _NO_MATTER = {"memory", "n_jobs", "verbose", "verbosity"}
@@ -75,7 +80,7 @@ def identity_of(search: Any, evaluation: Evaluation, space: Space) -> dict[str, 
             "its storage; give cv a random_state"
         )
     always = set.intersection(*(set(part) for part in space.parts))
-    settings = ["scoring", "prune", "sampler", "validation_fraction"]
+    settings = ["scoring", "sampler", "validation_fraction"]
     settings += [] if search.random_state is None else ["random_state"]
     rows = {"X": evaluation.X, "y": evaluation.y}
     params = {**evaluation.fit_params, **evaluation.score_params}
@@ -85,6 +90,7 @@ def identity_of(search: Any, evaluation: Evaluation, space: Space) -> dict[str, 
         **{name: describe_rows(each) for name, each in rows.items() if each is not None},
         **{name: describe(each) for name, each in params.items() if each is not None},
         "folds": describe_folds(evaluation.folds),
+        "prune": describe_pruner(search.prune),
         **{name: describe(getattr(search, name)) for name in settings},
     }
 
@@ -100,6 +106,18 @@ def describe_folds(folds: Sequence[tuple[np.ndarray, np.ndarray]]) -> str:
         digest.update(f"{len(part)} ".encode())
         digest.update(np.ascontiguousarray(part, dtype="int64").data)
     return f"{len(folds)} of rows {digest.hexdigest()}"
+
+
+def describe_pruner(prune: bool | BasePruner) -> str:
+    """Return what stops candidates; of our own rule, with the constants that decide in it.
+
+    >>> describe_pruner(True)
+    'Racing(chance=0.4, look_chance=0.1, startup=3), looks at 0.125 of 16 trees or more, 15 pairs'
+    """
+    pruner = pruner_of(prune)
+    if not isinstance(pruner, Racing):
+        return describe(prune)
+    return f"{describe(pruner)}, looks at {SHARE} of {FEWEST} trees or more, {PAIRS} pairs"
 
 
 def facets_of_estimator(estimator: Estimator, without: Collection[str] = ()) -> dict[str, str]:

@@ -27,6 +27,7 @@ from pipeline import Accelerated, Search
 from pipeline.errors import ConfigError, DataError, OutputError
 from pipeline.tuning.evaluate import Judged
 from pipeline.tuning.journal import Journal
+from pipeline.tuning.racing import Racing
 from pipeline.tuning.space import Space
 from pipeline.tuning.study import ask, report
 
@@ -214,7 +215,8 @@ CHANGES: dict[str, tuple[dict[str, Any], str]] = {
     "target": ({"y": y[::-1]}, r"y: 200, \w+ → 200, \w+; "),
     "folds": ({"cv": 3}, r"folds: 5 of rows \w+ → 3 of rows \w+"),
     "scoring": ({"scoring": "roc_auc"}, "scoring: None → 'roc_auc'"),
-    "prune": ({"prune": False}, "prune: True → False"),
+    "prune": ({"prune": False}, r"prune: Racing\(chance=0.4, .*, 15 pairs → False"),
+    "chance": ({"prune": Racing(chance=0.1)}, r"prune: Racing\(.* → Racing\(chance=0.1, "),
     "seed": ({"random_state": 1}, "random_state: 0 → 1"),
     "no seed": ({"random_state": None}, "random_state: 0 → not set"),
     "fraction": ({"validation_fraction": 0.2}, "validation_fraction: 0.1 → 0.2"),
@@ -238,6 +240,16 @@ def test_a_search_that_differs_is_refused_with_the_difference(begun: Path, name:
         search(begun).set_params(**changed).fit(rows, target)
     assert "name another file as storage" in str(caught.value)
     assert begun.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["FEWEST", "PAIRS", "SHARE"])
+def test_a_release_with_other_constants_of_the_rule_does_not_go_on(
+    begun: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    search(begun, trials=1, prune=Racing()).fit(X, y)
+    monkeypatch.setattr(f"pipeline.tuning.identity.{name}", 7)
+    with pytest.raises(ConfigError, match=r"prune: Racing\(.* → Racing\(.*\b7\b"):
+        search(begun).fit(X, y)
 
 
 def test_an_estimator_that_differs_is_refused_with_the_parameter(tmp_path: Path) -> None:
