@@ -49,7 +49,14 @@ TASK = Task(
     features=[*NUMBERS, *airline.CATEGORIES],
     target=airline.TARGET,
     pipelines={"logistic": logistic, "boosting": boosting},
-    splits={"time": Split([("later", "==", 0)], [("later", "==", 1)], "test the last quarter")},
+    splits={
+        "time": Split(
+            [("later", "==", 0)],
+            [("later", "==", 1)],
+            "test the last quarter",
+            time=["year", "month", "day"],
+        )  # fmt: skip
+    },
     metrics={
         "roc_auc": roc_auc_score,
         "average_precision": average_precision_score,

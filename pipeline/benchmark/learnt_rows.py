@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -66,6 +66,8 @@ class LearntRows(NamedTuple):
     params: Mapping[str, Any]
     """What else `fit` is told."""
     scorer: MetricScorer
+    by: Mapping[str, np.ndarray] = {}
+    """Columns that folds go by."""
 
 
 def first_metric_of(task: Task) -> tuple[str, int]:
@@ -74,7 +76,9 @@ def first_metric_of(task: Task) -> tuple[str, int]:
     return name, -1 if smaller_is_better(name) else 1
 
 
-def read_learnt_rows(task: Task, job: Job, pipeline: Estimator, device: str) -> LearntRows:
+def read_learnt_rows(
+    task: Task, job: Job, pipeline: Estimator, device: str, by: Sequence[str] = ()
+) -> LearntRows:
     """Read the training rows of a task onto a device.
 
     Parameters
@@ -86,10 +90,12 @@ def read_learnt_rows(task: Task, job: Job, pipeline: Estimator, device: str) -> 
     pipeline : estimator
         What will learn from them.
     device : {"cpu", "cuda"}
+    by : sequence of str
+        Columns that folds go by.
     """
     prepare_memory(device)
     split = measure.typed_split(task.split(job.split)[1], job.path)
-    others = [task.target, *filter(None, [task.weight])]
+    others = [*dict.fromkeys([task.target, *filter(None, [task.weight]), *by])]
     X, known = parquet.read_parquet(job.path, task.features, others, split.train, device)
     truth.require_weights(task, pipeline)
     y, params = truth.learnt(task, known, "training")
@@ -103,4 +109,4 @@ def read_learnt_rows(task: Task, job: Job, pipeline: Estimator, device: str) -> 
             y, classes = LabelEncoder().fit_transform(y), np.arange(len(classes))
     metric, decide = metrics.judges(task, plain)[name], metrics.wants_decisions(task)
     scorer = MetricScorer(metric, sign, task.kind, classes, place, decide)
-    return LearntRows(X, y, params, scorer)
+    return LearntRows(X, y, params, scorer, {name: known[name] for name in by})

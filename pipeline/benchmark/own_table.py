@@ -134,7 +134,9 @@ class OwnTable:
             "groups": f"train three quarters, cut between groups of {self.by}",
         }[self.split]
         last = FOLDS - 1
-        return {self.split: Split([(self.fold, "<", last)], [(self.fold, "==", last)], about)}
+        rows = [(self.fold, "<", last)], [(self.fold, "==", last)]
+        time, groups = (self.by if self.split == each else "" for each in SPLITS[1:])
+        return {self.split: Split(*rows, about, time, groups)}
 
     def store(self, rows: pa.Table, path: Path) -> None:
         """Write the data."""

@@ -35,13 +35,30 @@ _UNWEIGHTED = {
 
 @dataclass(frozen=True)
 class Split:
-    """Which rows to learn from and which to judge on."""
+    """Which rows to learn from and which to judge on.
+
+    Parameters
+    ----------
+    train, test : sequence of tuple
+        Conditions on columns: (column, test, value).
+    about : str
+        In words.
+    time : str or sequence of str
+        Column of the time that it goes by, or several, as year and month. One that is cut at a
+        date, or in a split called "time", is known.
+    groups : str
+        Column of the groups that it goes by.
+    """
 
     train: Filter
     test: Filter
     about: str
+    time: Sequence[str] | str = ()
+    groups: str = ""
 
     def __post_init__(self) -> None:
+        if self.time and self.groups:
+            raise ConfigError(f"split {self.about!r}: goes by time={self.time!r} or by groups=")
         for condition in (*self.train, *self.test):
             if len(condition) != 3 or condition[1] not in TESTS:
                 raise ConfigError(

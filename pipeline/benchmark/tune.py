@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 from msgspec import structs
 from rich.console import Console
-from sklearn.model_selection import KFold, StratifiedKFold
 
 from pipeline.benchmark import measure, metrics, provenance
 from pipeline.benchmark.beforehand import before_runs
 from pipeline.benchmark.compare import describe_pipeline, describe_task
 from pipeline.benchmark.faults import explained
+from pipeline.benchmark.folds import FoldPlan, plan_folds
 from pipeline.benchmark.learnt_rows import first_metric_of, read_learnt_rows
 from pipeline.benchmark.measure import Outcome
 from pipeline.benchmark.publish import kept
@@ -155,7 +155,7 @@ class TunedBatch:
             pipelines=[describe_pipeline(self.task, self.job, name) for name in self.pipelines],
             spaces={name: records_of_space(space) for name, space in spaces.items()},
             searches=records,
-            cautions=noted,
+            cautions=[*self._plan().cautions, *noted],
             baseline=baseline,
         )
 
@@ -191,7 +191,7 @@ class TunedBatch:
         return Accelerated(pipeline, device=variant)
 
     def _protocol(self, records: Sequence[SearchRecord]) -> TuningProtocol:
-        name, sign = first_metric_of(self.task)
+        (name, sign), plan = first_metric_of(self.task), self._plan()
         return TuningProtocol(
             seed=self.job.seed,
             trials=self.trials,
@@ -199,16 +199,17 @@ class TunedBatch:
             metric=name,
             smaller_is_better=sign < 0,
             folds=self.folds,
-            splitter=repr(self._splitter()),
+            splitter=repr(plan.splitter),
+            time=[*plan.time],
+            groups=plan.groups,
             prune=self.prune,
             cluster=self.cluster or "",
             workers=self.workers or 1,
             interrupted=any(each.ended == INTERRUPTED for each in records),
         )
 
-    def _splitter(self) -> KFold | StratifiedKFold:
-        kind = KFold if self.task.kind == "regression" else StratifiedKFold
-        return kind(self.folds, shuffle=True, random_state=self.job.seed)
+    def _plan(self) -> FoldPlan:
+        return plan_folds(self.task, self.job, self.folds)
 
     def _search_all(self, names: Sequence[str], studies: Path, say: Say) -> list[_Found]:
         """Search pipeline by pipeline, each by all variants; Ctrl-C leaves out the rest."""
@@ -226,19 +227,22 @@ class TunedBatch:
         time = "" if self.timeout is None else f", at most {self.timeout:g} s"
         say(f"{name}  {variant}: {self.trials} trials of {self.folds} folds{time}")
         model = self._accelerated(name, variant)
-        rows = read_learnt_rows(self.task, self.job, model.estimator, variant)
+        plan = self._plan()
+        rows = read_learnt_rows(self.task, self.job, model.estimator, variant, plan.columns)
+        rows, groups = plan.arrange(rows)
+        params = rows.params if groups is None else {**rows.params, "groups": groups}
         journal = studies / f"study-{name}-{variant}.journal"
         goes_on, before, start = journal.exists(), seconds_in(journal), perf_counter()
         left = None if self.timeout is None else max(self.timeout - before, 0.001)
         search = Search(
             model, space_of(self.task, name), trials=self.trials, timeout=left,
-            cv=self._splitter(), scoring=rows.scorer, prune=self.prune, refit=False,
+            cv=plan.splitter, scoring=rows.scorer, prune=self.prune, refit=False,
             storage=journal, random_state=self.job.seed, verbose=1,
         )  # fmt: skip
         why = ""
         try:
             with explained(f"{self.task.name}: the search over {name!r}"):
-                search.fit(rows.X, rows.y, **rows.params)
+                search.fit(rows.X, rows.y, **params)
         except ConfigError as error:
             way = "; --no-resume begins anew" if goes_on else ""
             raise ConfigError(f"{error}{way}") from error

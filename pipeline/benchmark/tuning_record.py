@@ -124,6 +124,11 @@ class TuningProtocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     folds: int
     splitter: str
     """What the training rows are cut by, as code."""
+    time: list[str] = []
+    """Columns of the time, the first one first, by which the rows are in order; of one time as in
+    the file. Empty where the split is not by time."""
+    groups: str = ""
+    """The column whose groups are not parted; empty where the split is not by groups."""
     prune: bool
     """Whether candidates are stopped that are unlikely to become the best."""
     cluster: str = ""

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 from scipy import stats
+from sklearn.model_selection import KFold, TimeSeriesSplit
 
 from pipeline.benchmark.report import tuning_figures as figures
 from pipeline.benchmark.report import tuning_numbers as numbers
@@ -156,20 +157,24 @@ def test_a_difference_is_judged_by_its_interval(name: str, interval: Interval, s
     assert tables.verdict_of(name, interval).text == said
 
 
-def test_the_interval_over_folds_is_students_corrected_for_shared_rows() -> None:
+@pytest.mark.parametrize("by_time", [False, True])
+def test_the_interval_over_folds_is_students_corrected_for_shared_rows(by_time: bool) -> None:
     (search,) = tunings.normal().searches
     best, default = numbers.trial(search, search.best), numbers.trial(search, 0)
     assert best is not None
     assert default is not None
-    found = numbers.gain(search)
+    found = numbers.gain(search, by_time=by_time)
     assert found is not None
     assert found.interval is not None
     assert found.value == best.score - default.score
-    # scipy's interval of a paired difference has s² / k where ours has s² (1/k + 1/(k - 1)).
+    # scipy's interval of a paired difference has s² / k where ours has s² (1/k + shared), the rows
+    # judged by over those learnt from.
     plain = stats.ttest_rel(best.folds, default.folds).confidence_interval(0.95)
     k = len(best.folds)
     ratio = (found.interval.high - found.interval.low) / (plain.high - plain.low)
-    assert ratio == pytest.approx((1 + k / (k - 1)) ** 0.5)
+    cut = TimeSeriesSplit(k) if by_time else KFold(k)
+    shared = np.mean([len(test) / len(train) for train, test in cut.split(np.zeros(k * (k + 1)))])
+    assert ratio == pytest.approx((1 + k * shared) ** 0.5)
 
 
 def test_the_best_so_far_only_rises_and_is_what_a_running_maximum_says() -> None:

@@ -224,6 +224,7 @@ def hostile() -> TuningRecord:
     )  # fmt: skip
     return record(
         changed, space=space, cautions=[bad], created=bad,
+        protocol=replace(base.protocol, time=[bad], splitter=bad),
         pipelines=[PipelineInfo(name=bad, title=bad, code=bad)],
         variants=[Variant(name="cpu", title=bad, device="cpu", status="skipped", why=bad)],
         task=fixtures.hostile().task, machine=fixtures.hostile().machine,

@@ -32,7 +32,8 @@ class Gain:
 
     The interval is Student's of the differences of the folds, with the variance that Nadeau and
     Bengio ("Inference for the generalization error", Machine Learning 52, 2003) give to folds
-    whose training rows overlap: for k folds, s² (1/k + 1/(k - 1)).
+    whose training rows overlap: for k folds, s² (1/k + 1/(k - 1)), and by time s² (1/k + r), with
+    r the mean of 1, 1/2, …, 1/k: rows judged by for each one learnt from.
     """
 
     value: float
@@ -67,8 +68,15 @@ def count(search: SearchRecord, state: str) -> int:
     return sum(each.state == state for each in search.trials)
 
 
-def gain(search: SearchRecord) -> Gain | None:
-    """Return what the best trial is over the default; None where one of them lacks a score."""
+def gain(search: SearchRecord, *, by_time: bool = False) -> Gain | None:
+    """Return what the best trial is over the default; None where one of them lacks a score.
+
+    Parameters
+    ----------
+    search : SearchRecord
+    by_time : bool, default=False
+        Whether each fold is judged by the rows after those it learns from.
+    """
     one, other = trial(search, search.best), trial(search, search.default)
     if one is None or other is None or one.score is None or other.score is None:
         return None
@@ -76,7 +84,8 @@ def gain(search: SearchRecord) -> Gain | None:
     if k < 2 or k != len(other.folds) or one is other:
         return Gain(value, None)
     differences = np.subtract(one.folds, other.folds)
-    spread = float(np.std(differences, ddof=1) * np.sqrt(1 / k + 1 / (k - 1)))
+    overlap = np.mean(1 / np.arange(1, k + 1)) if by_time else 1 / (k - 1)
+    spread = float(np.std(differences, ddof=1) * np.sqrt(1 / k + overlap))
     reach = float(student.ppf((1 + LEVEL) / 2, k - 1)) * spread
     return Gain(value, Interval(low=value - reach, high=value + reach))
 

@@ -36,6 +36,7 @@ from pipeline.benchmark.tuning_record import (
     ParameterRecord,
     SearchRecord,
     TrialRecord,
+    TuningProtocol,
     TuningRecord,
 )
 from pipeline.optional import PYTHON
@@ -112,7 +113,8 @@ def folds_table(record: TuningRecord) -> ReportTable:
     plan = record.protocol
     rows: list[Row] = []
     for each in record.searches:
-        default, best, found = trial(each, each.default), trial(each, each.best), gain(each)
+        default, best = trial(each, each.default), trial(each, each.best)
+        found = gain(each, by_time=bool(plan.time))
         failed, absent = count(each, "failed"), "not in the space" if each.trials else MISSING
         rows.append(
             row(
@@ -287,6 +289,13 @@ def commands(record: TuningRecord, search: SearchRecord) -> Iterator[str]:
         yield f"{PYTHON} -m pipeline predict {model} IN OUT"
 
 
+def _kind_of(plan: TuningProtocol) -> str:
+    """Return in words what each fold is judged by."""
+    if plan.time:
+        return f"later rows (by {', '.join(plan.time)})"
+    return f"other groups (of {plan.groups})" if plan.groups else "random rows"
+
+
 def protocol_card(record: TuningRecord) -> Card:
     """Return how the searches were made."""
     plan, task = record.protocol, record.task
@@ -296,7 +305,8 @@ def protocol_card(record: TuningRecord) -> Card:
     return [
         ("Task", f"{task.title} ({task.name}); target {task.target}"),
         ("Metric", f"{plan.metric}, {less} is better"),
-        ("Searched on", f"{integer(task.rows_train)} training rows, by {plan.splitter}"),
+        ("Searched on", f"{integer(task.rows_train)} training rows, by folds of {_kind_of(plan)}"),
+        ("Folds", plan.splitter),
         ("Judged on", f"{integer(task.rows_test)} test rows, split {task.split}"),
         ("Each search", f"at most {plan.trials} trials{bound}; in {where}"),
         ("Candidates", "stopped early where unlikely to be the best" if plan.prune
