@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pipeline.distributed.cluster import Cluster, active
+from pipeline.distributed.restarts import restarting
 from pipeline.errors import ClusterUnavailable, PipelineError, WorkerLost
 from pipeline.optional import load
 
@@ -74,7 +75,9 @@ def retry(work: Callable[[], T]) -> T:
 
 
 def await_workers(cluster: Cluster, n_workers: int) -> dict[str, dict[str, Any]]:
-    """Wait until a nanny has replaced lost workers; return those that are there in time.
+    """Wait until nannies have replaced workers that were lost, or that a search has left.
+
+    Returns those that are there in time.
 
     Raises
     ------
@@ -82,7 +85,9 @@ def await_workers(cluster: Cluster, n_workers: int) -> dict[str, dict[str, Any]]
         None is there within `ClusterOptions.timeout`.
     """
     end = time.monotonic() + cluster.options.timeout
-    while len(workers := cluster.workers()) < n_workers and time.monotonic() < end:
+    while len(workers := cluster.workers()) < n_workers or restarting(cluster):
+        if time.monotonic() >= end:
+            break
         time.sleep(POLL)
     if not workers:
         raise WorkerLost(

@@ -6,13 +6,13 @@ import logging
 import pickle
 import time
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import Lock, Thread
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 from pipeline.data.shared import SharedRows, SharedTable, shared
 from pipeline.distributed.cluster import Cluster
 from pipeline.distributed.ordered_map import hold_on_workers, submit_task
+from pipeline.distributed.restarts import begin_restart, restarting
 from pipeline.distributed.retry import POLL, SETTLE, await_workers, explain_loss
 from pipeline.errors import ClusterUnavailable
 from pipeline.optional import load
@@ -170,16 +171,17 @@ class OnWorkers:
         self._began: dict[int, float] = {}
         self._losses: Counter[int] = Counter()
         self._remote: set[str] = set()
-        self._restarts: dict[str, Thread] = {}
         self._full: dict[str, float] = {}
         self._held: dict[tuple[str, str], Future] = {}
         self._looked = 0.0
-        self.workers: Mapping[str, Any] = await_workers(cluster, 1)
+        self.workers: Mapping[str, Any] = self._find_workers()
         self._sent = Sent.of(evaluation)
 
     @property
     def free(self) -> int:
-        """How many more tasks the workers can begin now."""
+        """How many more tasks the workers can begin now; one waits for a worker that comes back."""
+        if not self.workers:
+            return int(not self._pending)
         return max(0, sum(map(self._room, self.workers)) - len(self._pending))
 
     def _room(self, worker: str) -> int:
@@ -277,19 +279,17 @@ class OnWorkers:
 
     def _look(self) -> None:
         """See which workers are there, and which trials take too long."""
+        before = self.workers
         try:
-            found = self.cluster.workers()
+            self.workers = self._find_workers()
         except ClusterUnavailable:
             self._under_way.clear()
             raise
-        before, self.workers = self.workers, self._usable(found)
         for key, sending in list(self._under_way.items()):
             if sending.worker not in self.workers:
                 del self._under_way[key]
                 if sending.wanted:
                     self._lose(sending, before)
-        if not self.workers and not self._restarts:
-            self.workers = await_workers(self.cluster, 1)
         self._leave_full()
         for sending in list(self._under_way.values()):
             if sending.wanted and self._takes_too_long(sending.task):
@@ -308,9 +308,16 @@ class OnWorkers:
                     self._lose(sending)
             self._restart([name])
 
+    def _find_workers(self) -> Mapping[str, Any]:
+        """Return the workers that take tasks; none while all are being restarted."""
+        usable = self._usable(self.cluster.workers())
+        if usable or restarting(self.cluster):
+            return usable
+        return await_workers(self.cluster, 1)
+
     def _usable(self, workers: Mapping[str, Any]) -> dict[str, Any]:
-        self._restarts = {name: each for name, each in self._restarts.items() if each.is_alive()}
-        return {name: each for name, each in workers.items() if name not in self._restarts}
+        unusable = restarting(self.cluster)
+        return {name: each for name, each in workers.items() if name not in unusable}
 
     def _lose(self, sending: _Sending, before: Mapping[str, Any] | None = None) -> None:
         """Do a task again whose worker was lost, if it was not lost too often."""
@@ -346,19 +353,9 @@ class OnWorkers:
                 self._pending.appendleft(other.task)
         self._restart([sending.worker])
 
-    def _restart(self, workers: list[str]) -> None:
+    def _restart(self, workers: Collection[str]) -> None:
         """Restart workers, while this thread goes on."""
-
-        def restart() -> None:
-            # One may have gone by itself.
-            with suppress(OSError, RuntimeError, ValueError, LookupError):
-                self.cluster.client.restart_workers(
-                    workers, timeout=self.cluster.options.timeout, raise_for_error=False
-                )
-
-        thread = Thread(target=restart, name="restart of workers", daemon=True)
-        thread.start()
-        self._restarts.update(dict.fromkeys(workers, thread))
+        begin_restart(self.cluster, workers)
         self.workers = self._usable(self.workers)
 
     def _cancel(self, *futures: Future) -> None:
@@ -367,7 +364,7 @@ class OnWorkers:
             self.cluster.client.cancel(list(futures))
 
     def close(self) -> None:
-        """Wait a little for what is under way; workers that go on with it are restarted."""
+        """Wait a little for what is under way; workers that go on with it begin to be restarted."""
         self._pending.clear()
         self._await_the_end()
         busy = list(self._under_way.values())
@@ -375,9 +372,7 @@ class OnWorkers:
         self._cancel(*(sending.future for sending in busy), *self._held.values())
         there = {each.worker for each in busy if self._has_nanny(each.worker)}
         if there:
-            self._restart(sorted(there))
-        for thread in set(self._restarts.values()):
-            thread.join(self.cluster.options.timeout)
+            self._restart(there)
 
     def _await_the_end(self) -> None:
         end = time.monotonic() + POLL
