@@ -229,7 +229,8 @@ class TunedBatch:
         model = self._accelerated(name, variant)
         plan = self._plan()
         rows = read_learnt_rows(self.task, self.job, model.estimator, variant, plan.columns)
-        rows, groups = plan.arrange(rows)
+        with explained(f"{self.task.name}: the {self.folds} folds"):
+            rows, groups = plan.arrange(rows)
         params = rows.params if groups is None else {**rows.params, "groups": groups}
         journal = studies / f"study-{name}-{variant}.journal"
         goes_on, before, start = journal.exists(), seconds_in(journal), perf_counter()

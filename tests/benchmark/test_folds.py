@@ -224,6 +224,29 @@ def test_tables_of_ones_own_say_what_they_are_split_by(split: str) -> None:
     assert made.groups == ("b" if split == "groups" else "")
 
 
+@pytest.mark.parametrize("split", ["time", "groups"])
+def test_tables_of_ones_own_are_cut_as_scikit_learn_cuts_them(tmp_path: Path, split: str) -> None:
+    """Texts are stored as codes, and moments keep their zone."""
+    frame = pd.read_parquet(prepared(tmp_path / "small.parquet")).drop(columns="fold")
+    frame["when"] = frame["when"].dt.tz_localize("Europe/Berlin")
+    frame.to_parquet(tmp_path / "own.parquet")
+    column = {"time": "when", "groups": "patient"}[split]
+    file = str(tmp_path / "own.parquet")
+    table = OwnTable(name="small", file=file, target="ill", kind="binary", split=split, by=column)
+    what = task_by(tmp_path, RANDOM, prepare=table.prepare, splits=table.splits())
+    job = job_of(what, tmp_path)
+    plan = plan_folds(what, job, 3)
+    rows, groups = plan.arrange(read_learnt_rows(what, job, classes(0), "cpu", plan.columns))
+    kept = pd.read_parquet(job.path)
+    kept = kept[kept["fold"] < 3]
+    if split == "time":
+        assert rows.X["x"].tolist() == kept.sort_values("when", kind="stable")["x"].tolist()
+    else:
+        expected = plan.splitter.split(kept, kept["ill"], kept["patient"].astype(str))
+        for one, other in zip(plan.splitter.split(rows.X, rows.y, groups), expected, strict=True):
+            np.testing.assert_array_equal(one[1], other[1])
+
+
 def test_the_tasks_here_that_split_by_time_have_folds_by_time() -> None:
     expected = {
         "airline": ("year", "month", "day"), "flights": ("month",), "flights_delay": ("month",),
@@ -279,6 +302,22 @@ def test_a_fold_without_a_class_is_refused(tmp_path: Path) -> None:
     said = refused(tmp_path, replace(LATER, time="day"), 3, ill_at_last)
     assert "fold 1 of 3 by 'day': no row to learn from is of the class True" in said
     assert "ask for 2 folds or fewer (--cv 2), or choose another --split" in said
+
+
+@pytest.mark.parametrize("split", [GROUPS, replace(RANDOM, time="day")], ids=["groups", "time"])
+def test_a_study_does_not_go_on_by_other_folds(tmp_path: Path, split: Split) -> None:
+    path = tmp_path / "small.parquet"
+    searched(tmp_path, task_by(path, RANDOM))
+    batch = batch_of(tmp_path / "out", task_by(path, split), trials=8, prune=False)
+    with pytest.raises(ConfigError, match=r"folds: 3 of rows \w+ → 3 of rows .*--no-resume"):
+        publish_tuning(batch, tmp_path / "out", lambda line: None)
+
+
+def test_classes_too_rare_for_the_folds_are_refused(tmp_path: Path) -> None:
+    split = Split([("day", "<", 3)], [("day", ">=", 3)], "", groups="weight")
+    what = task_by(tmp_path / "small.parquet", split)
+    with pytest.raises(DataError, match=r"small: the 9 folds: .*n_splits=9 cannot be greater"):
+        publish_tuning(batch_of(tmp_path / "out", what, folds=9), tmp_path / "out", print)
 
 
 def test_a_split_goes_by_one_thing() -> None:
