@@ -15,11 +15,11 @@ from pipeline.benchmark import task
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.publish import PublishOptions, publish, render
 from pipeline.benchmark.report.gallery_page import build_gallery
-from pipeline.benchmark.report.html import Entry, gallery_page, overview
+from pipeline.benchmark.report.html import Entry, Tuning, gallery_page, overview
 from pipeline.benchmark.results import dumps
 from pipeline.benchmark.task import Job
 from pipeline.cli import main
-from tests.benchmark import fixtures
+from tests.benchmark import fixtures, tunings
 from tests.commands import ROOT
 
 LINKS = ["#breast_cancer", "breast_cancer/index.html"]
@@ -87,9 +87,28 @@ def test_a_report_is_shown_where_it_is_of_the_last_run(
     assert said in text
 
 
+def test_what_was_tuned_is_linked_with_its_scores(workspace) -> None:
+    reports = workspace / "reports"
+    made = {"flights-tuning": dumps(tunings.both()), "a b": dumps(tunings.failing()), "c": b"{}"}
+    for name, record in made.items():
+        (reports / name).mkdir(parents=True)
+        (reports / name / "tuning.json").write_bytes(record)
+    index = build_gallery(reports, workspace / "data", [], from_results=True)
+    text = index.read_text(encoding="utf-8")
+    assert Links(text).found == [f"{name}/index.html" for name in ("a%20b", "c", "flights-tuning")]
+    for variant in ("cpu", "cuda"):
+        said = f"<dd>boosting, {variant}: roc_auc 0.730 → 0.739 on the test rows, better</dd>"
+        assert said in text
+    assert "forest, cpu: failed, DataError: none of 5 trials was completed" in text
+    assert "not a pipeline.tuning/1 file" in text
+
+
 def test_foreign_text_is_no_markup() -> None:
+    odd = Tuning("<u>", "<em>title</em>", ["<em>line</em>"])
     text = gallery_page([Entry("odd", "<script>alert(1)</script>", fixtures.hostile()),
-                 Entry("gone", "<b>bold</b>", None, "<i>why</i>")])  # fmt: skip
+                 Entry("gone", "<b>bold</b>", None, "<i>why</i>")], [odd])  # fmt: skip
+    assert "<em>" not in text
+    assert "<u>" not in text
     assert "<script>" not in text
     assert "<b>bold" not in text
     assert "<i>why" not in text

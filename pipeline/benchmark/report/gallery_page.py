@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pipeline.benchmark import results, task
-from pipeline.benchmark.report.html import Entry, gallery_page
+from pipeline.benchmark.report.html import Entry, Tuning, gallery_page
+from pipeline.benchmark.report.tuning_tables import headlines
+from pipeline.benchmark.tuning_record import TUNING_FILE, load_tuning
 from pipeline.errors import PipelineError
 from pipeline.system.atomic import write_text
 
 
 def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results: bool) -> Path:
-    """Measure what can be measured and write the index; return its path.
+    """Measure what can be measured and write the index, with what was tuned; return its path.
 
     Parameters
     ----------
@@ -33,7 +35,8 @@ def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results
         if not why and not from_results:
             why = _report(name, [*options, "--data-home", str(home), "--out", str(out / name)])
         entries.append(_entry(name, out, why))
-    write_text(out / "index.html", gallery_page(entries))
+    tunings = [_tuning(path) for path in sorted(out.glob(f"*/{TUNING_FILE}"))]
+    write_text(out / "index.html", gallery_page(entries, tunings))
     return out / "index.html"
 
 
@@ -77,3 +80,13 @@ def _entry(name: str, out: Path, why: str) -> Entry:
         return Entry(name, summary, results.load(path))
     except PipelineError as error:
         return Entry(name, summary, None, str(error))
+
+
+def _tuning(path: Path) -> Tuning:
+    """Return what the record of a batch of searches says of each."""
+    name = path.parent.name
+    try:
+        record = load_tuning(path)
+    except PipelineError as error:
+        return Tuning(name, name, [str(error)])
+    return Tuning(name, record.task.title, [*headlines(record)])

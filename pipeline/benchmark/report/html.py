@@ -63,6 +63,21 @@ class Entry:
     why: str = ""
 
 
+class Tuning(NamedTuple):
+    """A batch of searches beside the gallery.
+
+    Parameters
+    ----------
+    folder, title : str
+    lines : list of str
+        What came of each search, or why its record cannot be read.
+    """
+
+    folder: str
+    title: str
+    lines: list[str]
+
+
 class Row(NamedTuple):
     """A task in the overview of the gallery.
 
@@ -110,15 +125,17 @@ def _ratios(results: Results, pipeline: str) -> Iterator[TableCell]:
             yield TableCell(said + (", but quality FAILS" if failed else ""), tone)
 
 
-def gallery_page(entries: Sequence[Entry]) -> str:
+def gallery_page(entries: Sequence[Entry], tunings: Sequence[Tuning] = ()) -> str:
     """Return the page; the same entries give the same bytes.
 
     Parameters
     ----------
     entries : sequence of Entry
         The report of one lies at ``<name>/index.html`` beside the page.
+    tunings : sequence of Tuning
+        The page of one lies at ``<folder>/index.html``.
     """
     shown = [overview(entry, entry.results) for entry in entries if entry.results]
     rest = [entry for entry in entries if not entry.results]
     template = environment().get_template("gallery.html.j2")
-    return template.render(shown=shown, rest=rest, integer=integer)
+    return template.render(shown=shown, tunings=tunings, rest=rest, integer=integer)
