@@ -15,8 +15,9 @@ from pipeline.optional import load
 from pipeline.planning import source_code
 from pipeline.tuning.default_spaces import unset
 from pipeline.tuning.parameter import Listed, Parameter, Quantiles
+from pipeline.tuning.racing import estimated
 from pipeline.tuning.space import PART, Space
-from pipeline.tuning.study import judged_steps
+from pipeline.tuning.study import DIRECTION, judged_steps
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -155,8 +156,8 @@ def plain(value: Any) -> Any:
 def importances_of(study: Study) -> tuple[dict[str, float], str]:
     """Return the share of each parameter in what makes candidates good, or why there is none.
 
-    By Optuna's PED-ANOVA, over the complete trials and those that were stopped. A stopped one
-    counts as the best trial's score, and its mean difference to that on the folds it has.
+    By Optuna's PED-ANOVA, over the complete trials and those that were stopped, which count by the
+    scores that the sampler took them for.
 
     Returns
     -------
@@ -165,25 +166,17 @@ def importances_of(study: Study) -> tuple[dict[str, float], str]:
     why : str
         Empty where there are some.
     """
-    valued = _valued(study.get_trials(deepcopy=False))
+    valued = estimated(study.get_trials(deepcopy=False))
     if len(valued) < LEAST:
         return {}, f"{len(valued)} trials have a score, and {LEAST} is the least that tells"
     with _silent():
+        whole = load("optuna").create_study(direction=DIRECTION)
+        whole.add_trials(valued)
         try:
-            shares = load("optuna.importance.get_param_importances")(_study_of(valued))
+            shares = load("optuna.importance.get_param_importances")(whole)
         except (RuntimeError, ValueError) as error:
             return {}, str(error)
     return {name.removeprefix(PREFIX): float(share) for name, share in shares.items()}, ""
-
-
-def _study_of(valued: list[tuple[FrozenTrial, float]]) -> Study:
-    optuna = load("optuna")
-    study: Study = optuna.create_study(direction="maximize")
-    for each, value in valued:
-        kinds = each.distributions
-        made = optuna.trial.create_trial(params=each.params, distributions=kinds, value=value)
-        study.add_trial(made)
-    return study
 
 
 @contextmanager
@@ -198,23 +191,3 @@ def _silent() -> Iterator[None]:
             yield
     finally:
         logging.set_verbosity(before)
-
-
-def _valued(trials: list[FrozenTrial]) -> list[tuple[FrozenTrial, float]]:
-    """Return the trials that can be compared, with their scores, in part estimated."""
-    complete = [each for each in trials if score_of(each) is not None]
-    if not complete:
-        return []
-    best = max(complete, key=lambda each: each.value or 0.0)
-    found = []
-    for each in trials:
-        steps, there = each.intermediate_values, best.intermediate_values
-        common = [step for step in steps if step and step in there] or [
-            s for s in steps if s in there
-        ]
-        if (value := score_of(each)) is not None:
-            found.append((each, value))
-        elif each.state.name == "PRUNED" and common:
-            apart = np.mean([steps[step] - there[step] for step in common])
-            found.append((each, (best.value or 0.0) + float(apart)))
-    return found

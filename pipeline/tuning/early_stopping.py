@@ -13,12 +13,11 @@ from sklearn.utils.multiclass import type_of_target
 
 from pipeline.errors import ConfigError, DataError
 from pipeline.estimator.accelerated import Accelerated
-from pipeline.estimator.routing import routes
+from pipeline.estimator.routing import WEIGHTS, routes
 from pipeline.tuning.last_step import last_step
 from pipeline.typing import Array, Estimator, Target
 
 NAME = "early_stopping_rounds"
-WEIGHTS = "sample_weight"
 
 
 class Held(NamedTuple):

@@ -14,7 +14,6 @@ from textwrap import shorten
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params, _num_samples
 
@@ -22,6 +21,7 @@ from pipeline.errors import ConfigError
 from pipeline.trace import Event
 from pipeline.tuning.early_stopping import ask_for, hold_out, stops_early, weights_of
 from pipeline.tuning.first_look import cut_trees
+from pipeline.tuning.space import candidate_of
 from pipeline.typing import Array, Estimator, Params, Table, Target
 
 LONGEST = 300
@@ -126,7 +126,7 @@ class Evaluation:
         train, test = self.folds[task.fold]
         start = time.perf_counter()
         try:
-            model = clone(self.estimator).set_params(**clone(dict(task.params), safe=False))
+            model = candidate_of(self.estimator, task.params)
             if task.share < 1:
                 cut_trees(model, task.share)
             with self.watch(task, model):

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sklearn.base import clone
-
 from pipeline.backends.grown import shares_trees
 from pipeline.backends.xgboost.shared import may_boost_on
 from pipeline.tuning.last_step import last_step
 from pipeline.tuning.racing import Racing
+from pipeline.tuning.space import candidate_of
 from pipeline.typing import Estimator
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def look_share(study: Study, estimator: Estimator, params: Mapping[str, Any]) ->
     if not isinstance(study.pruner, Racing):
         return 1.0
     try:
-        model = clone(estimator).set_params(**clone(dict(params), safe=False))
+        model = candidate_of(estimator, params)
     except (TypeError, ValueError):
         return 1.0  # The fit will fail, and say why.
     last = last_step(model)[1]

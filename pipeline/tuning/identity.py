@@ -24,6 +24,7 @@ from pipeline.data.shared import SharedRows
 from pipeline.errors import ConfigError
 from pipeline.tuning.evaluate import Evaluation
 from pipeline.tuning.first_look import FEWEST, SHARE
+from pipeline.tuning.parameter import is_estimator
 from pipeline.tuning.racing import PAIRS, Racing, pruner_of
 from pipeline.tuning.space import Space
 from pipeline.typing import Estimator
@@ -144,7 +145,7 @@ def _facets(path: str, value: Any, without: frozenset[str]) -> Iterator[tuple[st
     """Yield the path of an estimator, or of another value, and of all that it holds."""
     if path in without:
         return
-    if _is_estimator(value):
+    if is_estimator(value):
         yield path, describe(type(value))
         before = f"{path}__" if path else ""
         defaults = _defaults(type(value))
@@ -162,10 +163,6 @@ def _facets(path: str, value: Any, without: frozenset[str]) -> Iterator[tuple[st
                 yield from _facets(f"{before}{name}", each, without)
     else:
         yield path, describe(value)
-
-
-def _is_estimator(value: Any) -> bool:
-    return hasattr(value, "get_params") and not isinstance(value, type)
 
 
 def _are_named(value: Any) -> bool:
@@ -205,7 +202,7 @@ def _text(value: Any) -> str:
         return f"[{', '.join(map(describe, value))}]"
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{describe(k)}: {describe(v)}' for k, v in value.items())}}}"
-    if _is_estimator(value):
+    if is_estimator(value):
         return ", ".join(f"{name}={text}" for name, text in _facets("", value, frozenset()))
     if isinstance(value, type) or inspect.isroutine(value):
         return f"{value.__qualname__}{_code(value)}"

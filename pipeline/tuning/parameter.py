@@ -325,10 +325,11 @@ def _is_data(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(map(_is_data, value))
     plain = isinstance(value, (*_PLAIN, np.ndarray))
-    return plain or isinstance(value, type) or _is_estimator(value)
+    return plain or isinstance(value, type) or is_estimator(value)
 
 
-def _is_estimator(value: Any) -> bool:
+def is_estimator(value: Any) -> bool:
+    """Return whether a value is an estimator, and no class of one."""
     return hasattr(value, "get_params") and not isinstance(value, type)
 
 
@@ -341,7 +342,7 @@ def identity(value: Any) -> str:
     >>> identity([1, math.sin, {"a": None}])
     "[1, math.sin, {'a': None}]"
     """
-    if _is_estimator(value):
+    if is_estimator(value):
         params = value.get_params(deep=False).items()
         inside = ", ".join(f"{name}={identity(each)}" for name, each in params)
         return f"{_path(type(value))}({inside})"

@@ -38,7 +38,7 @@ from pipeline.tuning.race import Listener, Race
 from pipeline.tuning.racing import pruner_of
 from pipeline.tuning.results import COMPLETE, FAILED, RUNNING, Outcome, tabulate
 from pipeline.tuning.slots import open_slots
-from pipeline.tuning.space import Space
+from pipeline.tuning.space import Space, candidate_of
 from pipeline.tuning.study import open_study, recall
 from pipeline.typing import Estimator, Table, Target
 
@@ -381,7 +381,7 @@ class Search(BaseSearchCV):
         self, evaluation: Evaluation, context: CallbackContext, told: Mapping[str, Any]
     ) -> None:
         """Fit the best candidate on all rows."""
-        best = clone(self.estimator).set_params(**clone(dict(self.best_params_), safe=False))
+        best = candidate_of(self.estimator, self.best_params_)
         start = time.perf_counter()
         try:
             with propagated(context, best):

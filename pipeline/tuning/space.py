@@ -8,6 +8,7 @@ from functools import cached_property
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, RealNotInt
 
 from pipeline.errors import ConfigError
@@ -170,6 +171,11 @@ class Space:
         """Return what the study calls a parameter: with the part, where parts differ in it."""
         texts = {each[name].text for each in self.parts if name in each}
         return name if len(texts) == 1 else f"{name} [{part}]"
+
+
+def candidate_of(estimator: Estimator, params: Mapping[str, Any]) -> Estimator:
+    """Return a clone of an estimator with parameters, of which no other candidate has a part."""
+    return clone(estimator).set_params(**clone(dict(params), safe=False))
 
 
 def _check_names(part: Mapping[str, Parameter], estimator: Estimator) -> None:

@@ -21,10 +21,11 @@ from pipeline.benchmark.report.figures import (
 from pipeline.benchmark.report.format import metric, seconds, share, short
 from pipeline.benchmark.report.tuning_numbers import (
     NOT_DRAWN,
+    STATES,
     Best,
     climb,
     complete,
-    count,
+    counts,
     end,
     labels,
     short_names,
@@ -226,24 +227,20 @@ def _spots(search: SearchRecord, x: Axis, y: Axis, name: str) -> Iterator[Spot]:
 def _shape(search: SearchRecord, each: TrialRecord) -> str:
     if each.number == search.best:
         return "best"
-    return "stopped" if each.state == "pruned" else each.state
+    return STATES[each.state]
 
 
 def _said(each: TrialRecord, name: str) -> str:
     if each.score is not None:
         return f"trial {each.number}: {name} {metric(each.score)}"
-    return f"trial {each.number}: {'; '.join(filter(None, (_STATES[each.state], each.reason)))}"
-
-
-_STATES = {"complete": "complete", "pruned": "stopped", "failed": "failed"}
+    return f"trial {each.number}: {'; '.join(filter(None, (STATES[each.state], each.reason)))}"
 
 
 def _told(record: TuningRecord, search: SearchRecord) -> str:
     """Describe the history of a search."""
     steps = climb(search, sign(record), by_time=False)
     return (
-        f"{len(search.trials)} trials: {count(search, 'complete')} complete, "
-        f"{count(search, 'pruned')} stopped, {count(search, 'failed')} failed. "
+        f"{len(search.trials)} trials: {counts(search)}. "
         f"Best so far: {', '.join(f'{metric(s.score)} at trial {s.number}' for s in steps)}."
     )
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.benchmark.report.format import difference, score
+from pipeline.benchmark.report.tuning_numbers import counts, trial
 from pipeline.benchmark.scores import in_terminal, with_doubts
-from pipeline.benchmark.tuning_record import TUNING_FILE, SearchRecord, TrialRecord, TuningRecord
+from pipeline.benchmark.tuning_record import TUNING_FILE, SearchRecord, TuningRecord
 from pipeline.optional import PYTHON
 
 
@@ -38,17 +39,14 @@ def tuning_lines(record: TuningRecord, folder: Path) -> Iterator[str]:
 
 def _of_search(record: TuningRecord, search: SearchRecord, folder: Path) -> Iterator[str]:
     name = f"{search.pipeline}  {search.variant}"
-    states = [str(each.state) for each in search.trials]
-    counts = (("complete", "complete"), ("pruned", "stopped"), ("failed", "failed"))
-    told = ", ".join(f"{states.count(state)} {word}" for state, word in counts)
     ended = f"{search.seconds:.0f} s, ended by {search.ended}"
-    yield f"{name}: {len(states)} trials in {ended}: {told}"
-    best = _trial(search, search.best)
+    yield f"{name}: {len(search.trials)} trials in {ended}: {counts(search)}"
+    best = trial(search, search.best)
     if best is None or search.tuned is None or search.untuned is None:
         yield f"{name}: failed: {search.why}"
         return
     metric = record.protocol.metric
-    own = _trial(search, search.default)
+    own = trial(search, search.default)
     before = f"{score(own.score)} → " if own is not None and own.score is not None else ""
     yield f"{name}: {metric} by cross-validation {before}{score(best.score or 0.0)}"
     values = search.untuned.metrics[metric], search.tuned.metrics[metric]
@@ -59,10 +57,6 @@ def _of_search(record: TuningRecord, search: SearchRecord, folder: Path) -> Iter
     if search.model is not None:
         model = (folder / search.model.file).parent
         yield f"  {PYTHON} -m pipeline predict {shlex.quote(str(model))} IN OUT"
-
-
-def _trial(search: SearchRecord, number: int | None) -> TrialRecord | None:
-    return next((each for each in search.trials if each.number == number), None)
 
 
 def set_options(params: dict[str, Any]) -> str:

@@ -22,6 +22,8 @@ from pipeline.benchmark.tuning_record import (
 
 T = TypeVar("T")
 NOT_DRAWN = object()
+STATES = {"complete": "complete", "pruned": "stopped", "failed": "failed"}
+"""How a trial ended -> in words."""
 MOST_SIGNS = 40
 """Of a value; the code of the tuned pipeline has all of it."""
 
@@ -66,6 +68,11 @@ def complete(search: SearchRecord) -> list[TrialRecord]:
 def count(search: SearchRecord, state: str) -> int:
     """Return how many trials ended so."""
     return sum(each.state == state for each in search.trials)
+
+
+def counts(search: SearchRecord) -> str:
+    """Write how many trials ended in each way."""
+    return ", ".join(f"{count(search, state)} {word}" for state, word in STATES.items())
 
 
 def gain(search: SearchRecord, *, by_time: bool = False) -> Gain | None:

@@ -15,6 +15,7 @@ from pipeline.benchmark.report.table import ReportTable, Row, TableCell, row
 from pipeline.benchmark.report.tuning_lines import set_options
 from pipeline.benchmark.report.tuning_numbers import (
     NOT_DRAWN,
+    STATES,
     at_edge,
     best_at,
     climb,
@@ -45,7 +46,6 @@ MOST_TRIALS = 200
 """Rows in the table of trials."""
 ENOUGH = 20
 """Complete trials from which on importances are more than a hint."""
-STATES = {"complete": "complete", "pruned": "stopped", "failed": "failed"}
 
 
 def headlines(record: TuningRecord) -> Iterator[str]:
