@@ -233,6 +233,8 @@ def test_a_parameter_of_several_parts_has_a_row_and_an_axis_for_each() -> None:
     assert rows[names[1 - part]][0] == "not used"
     assert rows[names[1 - part]][2] == ""
     assert [rows[name][1] for name in names] == ["4 to 32, logarithmic", "33 to 256, logarithmic"]
+    assert table.note.startswith("In brackets: the parts")
+    assert tables.parameter_table(tunings.normal(), search).note == ""
     assert [*tables.remarks(record, made)] == []
     trials = tables.trials_table(record, made)
     at = [trials.head.index(name) for name in names]

@@ -173,16 +173,20 @@ def parameter_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
     ]
     rows = []
     for each, name, edge in zip(space, names.values(), edges, strict=True):
-        value = MISSING
-        if best is not None:
-            drawn = value_of(best, each)
-            value = "not used" if drawn is NOT_DRAWN else written(drawn)
+        value = MISSING if best is None else _shown(best, each, "not used")
         cells = row(name, written(each.default), value, searched(each))
         note = TableCell("at the edge: widen it", "bad") if edge else TableCell("")
         rows.append((*cells, note) if any(edges) else cells)
     head = ("Parameter", "As it is", "Best", "Searched", *(["Note"] if any(edges) else []))
     caption = f"Best parameters of {search.pipeline}, {search.variant}"
-    return ReportTable(caption, head, "lrrll"[: len(head)], tuple(rows))
+    parted = len({each.name for each in space}) < len(space)
+    about = "In brackets: the parts of the space that draw a parameter so." if parted else ""
+    return ReportTable(caption, head, "lrrll"[: len(head)], tuple(rows), about)
+
+
+def _shown(each: TrialRecord, parameter: ParameterRecord, lacking: str) -> str:
+    value = value_of(each, parameter)
+    return lacking if value is NOT_DRAWN else written(value)
 
 
 def remarks(record: TuningRecord, search: SearchRecord) -> Iterator[str]:
@@ -241,8 +245,7 @@ def _trial_cells(
     yield str(len(each.folds))
     yield seconds(each.seconds)
     yield seconds(each.duration)
-    values = (value_of(each, parameter) for parameter in space)
-    yield from (MISSING if value is NOT_DRAWN else written(value) for value in values)
+    yield from (_shown(each, parameter, MISSING) for parameter in space)
 
 
 def reasons_table(search: SearchRecord) -> ReportTable:
