@@ -3,9 +3,12 @@
 Half of the kills come from outside, after a random time; the others come within a write to the
 file of the study, of which a random part arrives. After each kill the file is read: each trial
 that had ended is there as it was, and no fold that had been reported is ever fitted again. In the
-end each search is what it is without kills::
+end each search is what it is without kills. With ``--workers`` searches run on a cluster on this
+machine: workers are killed too, and no process may outlive its search; with several, scores are
+those that are known beforehand::
 
     .venv/bin/python -m tools.kill_search --kills 1000
+    .venv/bin/python -m tools.kill_search --kills 30 --workers 2
 """
 
 from __future__ import annotations
@@ -19,11 +22,14 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, NamedTuple
 
 import numpy as np
+import psutil
 from optuna.distributions import FloatDistribution
 from optuna.storages import JournalStorage
 from optuna.trial import FrozenTrial
@@ -31,6 +37,7 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
 
 from pipeline import Search
+from pipeline.distributed.cluster import optional_cluster
 from pipeline.tuning.journal import Journal
 
 TRIALS, FOLDS = 25, 4
@@ -73,6 +80,8 @@ class Finding(NamedTuple):
     kills: int
     within: int
     """Of them, within a write."""
+    workers: int
+    """Of them, of a worker."""
     trials: int
     """That had ended before a kill."""
     faults: Sequence[str]
@@ -86,35 +95,93 @@ def make_search(folder: Path, seed: int, storage: Path | None = None) -> Search:
     )  # fmt: skip
 
 
-def in_child(work: Callable[[], object], seconds: float) -> bool:
-    """Run something in a forked process; kill it after some seconds; return whether it ended.
+Blow = tuple[float, Callable[[int], None]]
+"""Seconds after the one before, and what is then done to a process."""
+
+
+def in_child(work: Callable[[], object], blows: Sequence[Blow], begun: Callable[[], bool]) -> bool:
+    """Run something in a forked process; return whether it ended before it was killed.
+
+    Parameters
+    ----------
+    work : callable
+    blows : sequence of Blow
+        The last one kills it.
+    begun : callable
+        Whether the first blow's seconds begin.
 
     Raises
     ------
     RuntimeError
-        It has failed.
+        It has failed, or processes of its own outlive it.
     """
     child = os.fork()
     if not child:
         code = 1
         try:
+            os.setsid()
             work()
             code = 0
         finally:
             os._exit(code)
-    ends = time.monotonic() + seconds
-    while time.monotonic() < ends:
+    status = wait_for(child, begun)
+    for seconds, blow in blows:
+        if status is None:
+            status = wait_for(child, partial(is_past, time.monotonic() + seconds))
+        if status is None:
+            blow(child)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1] if status is None else status)
+    end = time.monotonic() + FOREVER / 10
+    while (left := processes_of(child)) and not is_past(end):
+        time.sleep(0.01)
+    for each in left:
+        each.kill()
+    if code not in (0, -signal.SIGKILL) or left:
+        raise RuntimeError(f"a search ended with {code}, and left {left}")
+    return code == 0
+
+
+def wait_for(child: int, what: Callable[[], bool]) -> int | None:
+    """Return the status that a process ends with, or None once something is true before."""
+    while not what():
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
-            break
-        time.sleep(min(0.001, max(0.0, ends - time.monotonic())))
-    else:
-        os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-    code = os.waitstatus_to_exitcode(status)
-    if code not in (0, -signal.SIGKILL):
-        raise RuntimeError(f"a search ended with {code}")
-    return code == 0
+            return status
+        time.sleep(0.001)
+    return None
+
+
+def is_past(end: float) -> bool:
+    """Return whether it is later than that."""
+    return time.monotonic() >= end
+
+
+def kill(process: int) -> None:
+    """End a process at once."""
+    os.kill(process, signal.SIGKILL)
+
+
+def processes_of(session: int) -> list[psutil.Process]:
+    """Return the processes that run in a session."""
+    found = []
+    for number in psutil.pids():
+        with suppress(OSError, psutil.Error):
+            process = psutil.Process(number)
+            if os.getsid(number) == session and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def kill_worker(session: int, dice: random.Random, killed: list[int]) -> None:
+    """Kill one of the workers that a process has started."""
+    workers = []
+    for process in processes_of(session):
+        with suppress(psutil.Error):
+            if "spawn_main" in " ".join(process.cmdline()):
+                workers.append(process.pid)
+    if workers:
+        killed.append(dice.choice(sorted(workers)))
+        kill(killed[-1])
 
 
 def die_within_write(number: int, share: float) -> None:
@@ -122,7 +189,7 @@ def die_within_write(number: int, share: float) -> None:
     write, left = os.write, [number]
 
     def torn(file: int, content: bytes) -> int:
-        left[0] -= 1
+        left[0] -= S_ISREG(os.fstat(file).st_mode)  # Others are pipes to the workers.
         if not left[0]:
             write(file, content[: round(share * len(content))])
             os.kill(os.getpid(), signal.SIGKILL)
@@ -159,15 +226,42 @@ class Watch:
         reported = [note_of(each, step) for each in trials for step in each.intermediate_values]
         self.ended, self.fits = now, Counter({note: fits[note] for note in reported})
 
-    def compare(self, killed: Search, whole: Search, kills: int) -> None:
-        """Compare a search that was killed with one that was not."""
-        for name in ("params", "mean_test_score", "state", "reason"):
-            if list(map(str, killed.cv_results_[name])) != list(map(str, whole.cv_results_[name])):
-                self.faults.append(f"{name}: other ones than without kills")
+    def compare(self, killed: Search, whole: Search | None, lost: int) -> None:
+        """Compare a search that was killed with one that was not, or with what it must be.
+
+        Parameters
+        ----------
+        killed : Search
+        whole : Search, optional
+            None where the order of events decides on what is drawn.
+        lost : int
+            How many fits may have been repeated.
+        """
+        found = killed.cv_results_
+        if whole is None:
+            self._check_scores(found)
+        else:
+            for name in ("params", "mean_test_score", "state", "reason"):
+                if list(map(str, found[name])) != list(map(str, whole.cv_results_[name])):
+                    self.faults.append(f"{name}: other ones than without kills")
+        if len(found["params"]) != TRIALS:
+            self.faults.append(f"{len(found['params'])} trials")
         notes = self.notes.read_text().splitlines()
         twice = len(notes) - len(set(notes))
-        if twice > kills:
-            self.faults.append(f"{twice} fits were repeated after {kills} kills")
+        if twice > lost:
+            self.faults.append(f"{twice} fits were repeated, of {lost} that may have been lost")
+
+    def _check_scores(self, found: dict[str, Any]) -> None:
+        """See that each fold that was judged has its score, and that no trial has failed."""
+        self.faults += [
+            f"failed: {reason}" for reason in found["reason"][found["state"] == "failed"]
+        ]
+        for fold, (_, test) in enumerate(KFold(FOLDS).split(X)):
+            for params, score in zip(
+                found["params"], found[f"split{fold}_test_score"], strict=True
+            ):
+                if np.isfinite(score) and score != Noted(**params).score(X[test]):
+                    self.faults.append(f"{params}, fold {fold}: the score is {score}")
 
 
 def note_of(trial: FrozenTrial, step: int) -> str:
@@ -176,34 +270,51 @@ def note_of(trial: FrozenTrial, step: int) -> str:
     return f"{trial.params['a']!r} {trial.params['b']!r} {X[train].sum():.0f}"
 
 
-def kill_one(folder: Path, seed: int, most: int, dice: random.Random) -> Finding:
+def kill_one(
+    folder: Path, seed: int, most: int, dice: random.Random, workers: int | None = None
+) -> Finding:
     """Run one search, killed again and again until it ends, or so many times at most."""
-    study, rehearsed = folder / "study", folder / "rehearsed"
+    study, rehearsed, notes = folder / "study", folder / "rehearsed", folder / "notes"
     rehearsed.mkdir(parents=True)
     start = time.monotonic()
     whole = make_search(rehearsed, seed, rehearsed / "study").fit(X)
     taken = time.monotonic() - start
-    watch = Watch(study, folder / "notes")
+    watch = Watch(study, notes)
     kills = within = 0
+    killed: list[int] = []
     ended = False
 
     def go_on(number: int = 0, share: float = 0.0) -> None:
-        if number:
-            die_within_write(number, share)
-        make_search(folder, seed, study).fit(X)
+        with optional_cluster("local" if workers else None, workers=workers):
+            if number:
+                die_within_write(number, share)
+            make_search(folder, seed, study).fit(X)
 
-    while not ended and kills < most:
+    def has_grown(before: int) -> bool:
+        return size_of(notes) > before
+
+    while not ended and kills + len(killed) < most:
         inside = dice.random() < 0.5
         death = (dice.randint(1, WRITES), dice.random()) if inside else ()
-        seconds = FOREVER if inside else dice.uniform(0, taken / 5)
-        ended = in_child(partial(go_on, *death), seconds)
+        blows: list[Blow] = [(FOREVER if inside else dice.uniform(0, taken / 5), kill)]
+        if workers and dice.random() < 0.5:
+            strike = partial(kill_worker, dice=dice, killed=killed)
+            blows.insert(0, (dice.uniform(0, taken / 5), strike))
+        begun = partial(has_grown, size_of(notes) if workers else -1)
+        ended = in_child(partial(go_on, *death), blows, begun)
         kills += not ended
         within += inside and not ended
         watch.look()
     last = make_search(folder, seed, study).fit(X)
     watch.look()
-    watch.compare(last, whole, kills)
-    return Finding(kills, within, len(watch.ended), watch.faults)
+    slots = workers or 1
+    watch.compare(last, whole if slots == 1 else None, (kills + len(killed)) * slots)
+    return Finding(kills + len(killed), within, len(killed), len(watch.ended), watch.faults)
+
+
+def size_of(file: Path) -> int:
+    """Return how many bytes were written."""
+    return file.stat().st_size if file.exists() else 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -213,6 +324,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, help="of a cluster; by default there is none")
     options = parser.parse_args(arguments)
     found: list[Finding] = []
     start = time.monotonic()
@@ -220,12 +332,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         while (left := options.kills - sum(each.kills for each in found)) > 0:
             number = len(found)
             dice = random.Random(f"{options.seed} {number}")
-            found.append(kill_one(Path(folder, str(number)), number, left, dice))
+            found.append(kill_one(Path(folder, str(number)), number, left, dice, options.workers))
     faults = [fault for each in found for fault in each.faults]
-    kills, within, trials = (sum(column) for column in list(zip(*found, strict=True))[:3])
+    kills, within, workers, trials = (sum(column) for column in list(zip(*found, strict=True))[:4])
     print(*faults[:20], sep="\n", end="\n" if faults else "")
     print(
-        f"{kills:,} kills of {len(found)} searches, {within:,} within a write: "
+        f"{kills:,} kills of {len(found)} searches, {within:,} within a write, "
+        f"{workers:,} of a worker: "
         f"{trials:,} trials, {len(faults)} faults, {time.monotonic() - start:.0f} s"
     )
     return bool(faults)

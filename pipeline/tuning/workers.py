@@ -174,7 +174,8 @@ class OnWorkers:
         self._full: dict[str, float] = {}
         self._held: dict[tuple[str, str], Future] = {}
         self._looked = 0.0
-        self.workers: Mapping[str, Any] = self._find_workers()
+        # So no time of this search passes while those that another one has left are restarted.
+        self.workers: Mapping[str, Any] = self._usable(await_workers(cluster, 1))
         self._sent = Sent.of(evaluation)
 
     @property

@@ -36,6 +36,31 @@ def test_kills_lose_and_repeat_nothing() -> None:
     assert done.code == 0
 
 
+@pytest.mark.slow
+@pytest.mark.alone
+@pytest.mark.parametrize("workers", [1, 2])
+def test_kills_on_a_cluster_lose_and_repeat_nothing(workers: int) -> None:
+    done = python("-m", "tools.kill_search", "--kills", 4, "--seed", 1, "--workers", workers)
+    assert ", 0 faults, " in done.out, done.err
+    assert done.code == 0
+
+
+OUTLIVED = """
+import subprocess, sys, time
+from tools import kill_search
+def work():
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    time.sleep(600)
+kill_search.FOREVER = 1
+kill_search.in_child(work, [(0.5, kill_search.kill)], lambda: True)
+"""
+
+
+def test_a_process_that_outlives_its_search_is_seen() -> None:
+    done = python("-c", OUTLIVED)
+    assert "RuntimeError: a search ended with -9, and left [psutil.Process(pid=" in done.err
+
+
 @pytest.fixture
 def watch(tmp_path: Path) -> Watch:
     make_search(tmp_path, 0, tmp_path / "study").fit(X)
@@ -63,8 +88,14 @@ def test_a_repeated_fit_is_seen(watch: Watch) -> None:
 def test_another_result_is_seen(watch: Watch, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     first, other = (make_search(tmp_path / "other", seed).fit(X) for seed in (0, 1))
-    watch.compare(first, other, kills=0)
+    watch.compare(first, other, lost=0)
     assert "params: other ones than without kills" in watch.faults
+    watch.faults.clear()
+    watch.compare(other, None, lost=0)
+    assert watch.faults == []
+    other.cv_results_["split1_test_score"][0] += 0.001
+    watch.compare(other, None, lost=0)
+    assert [", fold 1: the score is " in fault for fault in watch.faults] == [True]
 
 
 @pytest.mark.slow
