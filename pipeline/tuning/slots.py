@@ -52,8 +52,11 @@ class InProcess:
         self._tasks.append(task)
 
     def wait(self, seconds: float | None) -> list[tuple[Task, Judged]]:
-        """Run what was submitted first."""
-        return [(task, self._run(task)) for task in [self._tasks.pop(0)]]
+        """Run what was submitted first; nothing is where the time was over before."""
+        if not self._tasks:
+            return []
+        task = self._tasks.pop(0)
+        return [(task, self._run(task))]
 
     def _run(self, task: Task) -> Judged:
         began = self._began.setdefault(task.trial, time.monotonic())

@@ -28,7 +28,7 @@ from tools.bench.claim import Ask
 from tools.bench.record import Results
 from tools.bench.search import Candidate, Rows
 
-SMALL = {"rows": (600,), "held_out": (500,), "trials": (3,), "seconds": (2,), "halving": (3,)}
+SMALL = {"rows": (600,), "held_out": (500,), "trials": (2, 3), "seconds": (2,), "halving": (3,)}
 
 
 @pytest.fixture(scope="module")
@@ -43,22 +43,28 @@ def rows(table: pd.DataFrame) -> Rows:
 
 def made(seeds: int = 2, **changed: float) -> Results:
     """Return a record in which `Search` takes 1 of 5 seconds and finds the same."""
-    values = {"score": 0.7, "held out": 0.69, "trials": 40.0, "complete": 10.0}
+    ours, full = (
+        {"seconds": seconds, "score": 0.7, "held out": 0.69, "complete": complete}
+        for seconds, complete in ((1.0, 10.0), (5.0, 40.0))
+    )
     cells = []
     for seed in range(seeds):
         ends = {"at 00": 1.0, "held out 00": 0.6, "at 01": 2.0 + seed, "held out 01": 0.8}
-        one = {**values, **changed}
         names = f"trials, seed {seed}", f"seconds, seed {seed}"
         cells += [
-            cell("search", {"search": [1.0]}, case=names[0], **one),
-            cell("full", {"search": [5.0]}, case=names[0], **values),
+            cell("search", {"search": [1.0]}, case=names[0], **of_40({**ours, **changed})),
+            cell("full", {"search": [5.0]}, case=names[0], **of_40(full)),
             cell("search", {"search": [4.0]}, case=names[1], trials=9.0, **ends),
         ]
     found = results(*cells)
     for i, each in enumerate(found.cases):
         each.facts["seed"] = i // 2
-    found.settings["seconds"] = [4]
+    found.settings |= {"seconds": [4], "trials": [40]}
     return found
+
+
+def of_40(values: dict[str, float]) -> dict[str, float]:
+    return {search_report.after(name, 40): value for name, value in values.items()}
 
 
 @pytest.mark.slow
@@ -72,7 +78,8 @@ def test_searches_are_measured_beside_each_other(small_home: Path, tmp_path: Pat
     for kind, variants in {"trials": 2, "seconds": 3}.items():
         assert sum(each.case.startswith(kind) and each.ok for each in found.cells) == 2 * variants
     full = found.cell("trials, seed 0", "full").values
-    assert (full["trials"], full["complete"]) == (3, 3)
+    assert [full[f"complete after {count}"] for count in (2, 3)] == [2, 3]
+    assert full["seconds after 2"] < full["seconds after 3"]
     for line in search_report.lines(found):
         assert line.seconds[-1] >= 2
         assert (line.low <= line.middle).all()
@@ -160,8 +167,8 @@ def test_a_line_begins_when_every_seed_has_a_candidate() -> None:
 def test_the_targets_of_pruning_are_met_or_not(changed: dict[str, float], said: str) -> None:
     text = search_report.text(made(**changed))
     assert said in text
-    assert "| seconds | 4× | 5.00× | yes |" in text
-    assert "| search | 1.0 | 10 of 40 |" in text
+    assert "| 40 | seconds | 4× | 5.00× | yes |" in text
+    assert "| 40 | search | 1.0 | 10 |" in text
 
 
 def test_the_interval_of_a_mean_is_students() -> None:

@@ -192,6 +192,21 @@ def test_time_that_is_over_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> N
         search.set_params(timeout=2).fit(SCALED, y)
 
 
+def test_time_may_be_over_while_a_candidate_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(race, "time", clock)
+
+    class Slow(RandomSampler):
+        def sample_independent(self, *drawn: Any) -> Any:
+            clock.now += 4
+            return super().sample_independent(*drawn)
+
+    search = failing(trials=50, timeout=7.5, scoring=clock.scorer, sampler=Slow(seed=0))
+    search.set_params(estimator__worst=2.0).fit(SCALED, y)
+    assert search.cv_results_["state"].tolist() == ["complete"]
+    assert [trial.state.name for trial in search.study_.trials] == ["COMPLETE", "RUNNING"]
+
+
 def test_times_of_a_stopped_trial_are_means_of_the_folds_that_ran() -> None:
     folds = {0: Judged(0.9, 1.0, 0.1), 1: Judged(0.8, 3.0, 0.3)}
     outcomes = [

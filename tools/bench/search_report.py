@@ -22,6 +22,8 @@ LEAST_FASTER = 4
 """Target: how many times as fast as full trials."""
 MOST_WORSE = 0.001
 """Target: what the best score may lose to that of full trials."""
+AFTER = "seconds", "complete", "score", "held out"
+"""What is recorded after so many trials."""
 POINTS = 200
 """Of a curve."""
 Floats = npt.NDArray[np.float64]
@@ -101,37 +103,43 @@ def text(results: Results) -> str:
 ALT = "AUC on rows held out, of the best candidate so far, over the seconds of each search"
 
 
+def after(name: str, count: int) -> str:
+    """Return how a value after so many trials is called in the record."""
+    return f"{name} after {count}"
+
+
 def _of_trials(results: Results) -> str:
-    head = ["trials", "s", "judged by all folds", "best score", "held out"]
+    head = ["trials", "", "s", "judged by all folds", "best score", "held out"]
     lines = []
-    for variant in results.variants:
-        found = cells(results, TRIALS, variant.name)
-        if found:
-            trials, complete = (_median(found, name) for name in ("trials", "complete"))
-            seconds = np.median([cell.median("search") for cell in found])
-            scores = (f"{_median(found, name):.4f}" for name in ("score", "held out"))
-            lines.append([variant.title, f"{seconds:.1f}", f"{complete:g} of {trials:g}", *scores])
-    return report.table(head, lines, range(1, len(head))) if lines else ""
+    for count in results.settings["trials"]:
+        for variant in results.variants:
+            if found := cells(results, TRIALS, variant.name):
+                of = {name: _median(found, after(name, count)) for name in AFTER}
+                scores = (f"{of[name]:.4f}" for name in ("score", "held out"))
+                lines.append([f"{count}", variant.title, f"{of['seconds']:.1f}",
+                              f"{of['complete']:g}", *scores])  # fmt: skip
+    return report.table(head, lines, (0, *range(2, len(head)))) if lines else ""
 
 
 def _targets(results: Results) -> str:
-    times = [
-        np.array([cell.median("search") for cell in cells(results, TRIALS, variant)])
-        for variant in (PRUNED, FULL)
-    ]
-    if not all(map(len, times)):
-        return ""
-    faster = ratio(*times)
-    lines = [["seconds", f"{LEAST_FASTER}×", report.times(faster, digits=2),
-              _met(faster is not None and faster.speed_up >= LEAST_FASTER)]]  # fmt: skip
+    head = ["trials", "stopped early against full trials", "wanted", "found", "met"]
+    lines = [line for count in results.settings["trials"] for line in _targets_of(results, count)]
+    return report.table(head, lines, (0, 2, 3)) if lines else ""
+
+
+def _targets_of(results: Results, count: int) -> Iterator[list[str]]:
+    seconds = [_by_seed(results, TRIALS, each, after("seconds", count)) for each in (PRUNED, FULL)]
+    faster = ratio(*(np.array(list(each.values())) for each in seconds)) if all(seconds) else None
+    if faster is None:
+        return
+    yield [f"{count}", "seconds", f"{LEAST_FASTER}×", report.times(faster, digits=2),
+           _met(faster.speed_up >= LEAST_FASTER)]  # fmt: skip
     for name, title in (("score", "best score"), ("held out", "held out")):
-        apart = difference(results, TRIALS, name, PRUNED, FULL)
+        apart = difference(results, TRIALS, after(name, count), PRUNED, FULL)
         # What the candidate is worth on other rows is told, and was no target.
         wanted = f"≥ -{MOST_WORSE}, lower end" if name == "score" else MISSING
         met = _met(apart is not None and apart.low >= -MOST_WORSE) if name == "score" else MISSING
-        lines.append([title, wanted, str(apart or MISSING), met])
-    head = ["stopped early against full trials", "wanted", "found", "met"]
-    return report.table(head, lines, (1, 2))
+        yield [f"{count}", title, wanted, str(apart or MISSING), met]
 
 
 def _of_seconds(results: Results) -> str:
