@@ -28,7 +28,7 @@ from tools.bench.claim import Ask
 from tools.bench.record import Results
 from tools.bench.search import Candidate, Rows
 
-SMALL = {"rows": (600,), "held_out": (500,), "trials": (2, 3), "seconds": (2,), "halving": (3,)}
+SMALL = {"rows": (600,), "held_out": (500,), "trials": (2, 3), "seconds": (4,), "halving": (3,)}
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def made(seeds: int = 2, **changed: float) -> Results:
     found = results(*cells)
     for i, each in enumerate(found.cases):
         each.facts["seed"] = i // 2
-    found.settings |= {"seconds": [4], "trials": [40]}
+    found.settings.update(seconds=[4], trials=[40])
     return found
 
 
@@ -81,7 +81,7 @@ def test_searches_are_measured_beside_each_other(small_home: Path, tmp_path: Pat
     assert [full[f"complete after {count}"] for count in (2, 3)] == [2, 3]
     assert full["seconds after 2"] < full["seconds after 3"]
     for line in search_report.lines(found):
-        assert line.seconds[-1] >= 2
+        assert line.seconds[-1] >= 4
         assert (line.low <= line.middle).all()
         assert (line.middle <= line.high).all()
     text = search.CLAIM.part(found)
@@ -156,6 +156,12 @@ def test_a_line_begins_when_every_seed_has_a_candidate() -> None:
     np.testing.assert_allclose(line.middle[at], [0.6, 0.6, 0.8])
     np.testing.assert_allclose(line.low[at], [0.6, 0.6, 0.6])
     np.testing.assert_allclose(line.high[at], [0.6, 0.8, 0.8])
+
+
+def test_a_search_without_a_candidate_in_time_has_no_line() -> None:
+    found = made(2)
+    found.cells[2].values.clear()
+    assert list(search_report.lines(found)) == []
 
 
 @pytest.mark.parametrize(

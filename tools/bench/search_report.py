@@ -88,8 +88,8 @@ def curve(cell: Cell, name: str, seconds: Floats) -> Floats:
         np.array([v for key, v in sorted(cell.values.items()) if key.startswith(f"{each} ")])
         for each in ("at", name)
     )
-    place = np.searchsorted(at.astype("float64"), seconds, side="right") - 1
-    return np.where(place < 0, np.nan, value.astype("float64")[np.maximum(place, 0)])
+    place = np.searchsorted(at.astype("float64"), seconds, side="right")
+    return np.append(np.nan, value.astype("float64"))[place]
 
 
 def text(results: Results) -> str:
@@ -197,6 +197,8 @@ def lines(results: Results, name: str = "held out") -> Iterator[Line]:
         seconds = np.linspace(0, ends, POINTS + 1)
         every = np.array([curve(cell, name, seconds) for cell in found])
         known = ~np.isnan(every).any(axis=0)
+        if not known.any():
+            continue
         every = every[:, known]
         ends_of_range = every.min(axis=0), every.max(axis=0)
         yield Line(
