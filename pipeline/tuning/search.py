@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
 from collections import Counter
@@ -354,10 +355,11 @@ class Search(BaseSearchCV):
                 f"timeout={self.timeout!r} seconds were over before the first trial was complete; "
                 "give it more time, fewer folds (cv), or fewer rows"
             )
-        counted = Counter(each.why for each in ended).most_common(3)
-        reasons = "; ".join(f"{reason} ({n} of them)" for reason, n in counted)
+        # Trials begin with other folds, and fail alike.
+        counted = Counter(re.sub(r"^fold \d+: ", "", each.why) for each in ended).most_common(3)
+        reasons = "; ".join(f"{n} with: {reason}" for reason, n in counted)
         return (
-            f"none of {len(ended)} trials was completed: {reasons}; error_score='raise' shows "
+            f"none of {len(ended)} trials was completed, {reasons}; error_score='raise' shows "
             "where the first one fails"
         )
 

@@ -135,9 +135,12 @@ def test_an_error_ends_the_search_where_that_is_asked_for() -> None:
 def test_where_all_fail_the_reasons_are_said() -> None:
     search = failing().set_params(estimator__worst=0.0)
     with pytest.raises(
-        DataError, match=r"none of 8 trials was completed: fold 1: MemoryError: C=.*raise"
+        DataError, match=r"none of 8 trials was completed, 1 with: MemoryError: C=.*raise"
     ):
         search.fit(SCALED, y)
+    alike = failing(prune=True, scoring=lambda *_: 1 / 0)
+    with pytest.raises(DataError, match="8 with: ZeroDivisionError: division by zero; error_score"):
+        alike.fit(SCALED, y)
     assert not hasattr(search, "cv_results_")
 
 
