@@ -138,7 +138,7 @@ def test_where_all_fail_the_reasons_are_said() -> None:
         DataError, match=r"none of 8 trials was completed, 1 with: MemoryError: C=.*raise"
     ):
         search.fit(SCALED, y)
-    alike = failing(prune=True, scoring=lambda *_: 1 / 0)
+    alike = failing(prune=True, scoring=lambda *_: 1 / 0).set_params(estimator__worst=2.0)
     with pytest.raises(DataError, match="8 with: ZeroDivisionError: division by zero; error_score"):
         alike.fit(SCALED, y)
     assert not hasattr(search, "cv_results_")
