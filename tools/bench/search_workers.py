@@ -80,7 +80,7 @@ def _same(results: Results, case: str) -> report.Found | None:
 
 CLAIM = Claim(
     folder="search-workers-cpu",
-    settings={"rows": (10_000,), "trials": (40,)},
+    settings={"rows": (20_000,), "trials": (40,)},
     repeats=5,
     cases=_cases,
     variants=[Variant(name=ONE, title="one worker"), Variant(name=TWO, title="two workers")],

@@ -132,7 +132,7 @@ def _faster(against: str) -> Callable[[Results, Cell], str]:
 
 CLAIM = Claim(
     folder="tuning-cpu",
-    settings={"rows": (10_000,), "memory_rows": (100_000,), "room_mib": (64,)},
+    settings={"rows": (20_000,), "memory_rows": (100_000,), "room_mib": (64,)},
     repeats=5,
     cases=_cases,
     names=(*SPACES, tuning_memory.NAME),
