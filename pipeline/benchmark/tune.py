@@ -55,6 +55,7 @@ from pipeline.planning import source_code
 from pipeline.system import environment
 from pipeline.system.atomic import publishing
 from pipeline.system.progress import Say
+from pipeline.tuning import early_stopping
 from pipeline.tuning.search import Search
 from pipeline.tuning.space import Space
 from pipeline.tuning.study import seconds_in
@@ -170,8 +171,21 @@ class TunedBatch:
         if why := _WHOLE.get(self.task.kind):
             raise ConfigError(f"{self.task.name}: a task of kind {self.task.kind!r}: {why}")
         spaces = {name: self._space(name) for name in self.pipelines}
+        for name, space in spaces.items():
+            self._refuse_early_stopping(name, space)
         measure.check(self.task, self.job, self.pipelines)
         return spaces
+
+    def _refuse_early_stopping(self, name: str, space: Space) -> None:
+        """Refuse what could be searched, and not be fitted to be judged by the test rows."""
+        stops = early_stopping.NAME
+        drawn = {each.rpartition("__")[2] for part in space.parts for each in part}
+        if stops in drawn or early_stopping.stops_early(space.estimator):
+            raise ConfigError(
+                f"{self.task.name}: the pipeline {name!r} has {stops}, and a pipeline that is "
+                "fitted as it is has no rows to stop by; set it to None and let n_estimators be "
+                "drawn, or call Search in a script, which holds such rows out"
+            )
 
     def _space(self, name: str) -> Space:
         given = space_of(self.task, name)

@@ -11,6 +11,8 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.metrics import get_scorer, roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from xgboost import XGBClassifier
 
 from pipeline.benchmark import task, tune
 from pipeline.benchmark.report.tuning_lines import tuning_lines
@@ -265,6 +267,17 @@ def test_a_task_may_declare_a_space_of_several_parts(tmp_path: Path) -> None:
 def test_a_parameter_that_there_is_not_is_named(tmp_path: Path) -> None:
     what = task_of(tmp_path / "small.parquet", spaces={"logistic": ALPHA})
     with pytest.raises(ConfigError, match="small: the space of 'logistic': .*ridge__alpha"):
+        published(tmp_path / "out", what)
+
+
+@pytest.mark.parametrize("rounds", [{"early_stopping_rounds": 5}, {}])
+def test_early_stopping_is_refused_before_a_search(tmp_path: Path, rounds: dict[str, int]) -> None:
+    pipelines = {"own": lambda seed: make_pipeline(XGBClassifier(**rounds))}
+    space = {"xgbclassifier__max_depth": [2, 3], "xgbclassifier__early_stopping_rounds": [5, 9]}
+    if rounds:
+        del space["xgbclassifier__early_stopping_rounds"]
+    what = task_of(tmp_path / "small.parquet", pipelines=pipelines, spaces={"own": space})
+    with pytest.raises(ConfigError, match="small: the pipeline 'own' has early_stopping_rounds"):
         published(tmp_path / "out", what)
 
 
