@@ -48,7 +48,7 @@ async def _restart(client: Any, workers: list[str], timeout: float) -> None:
         # A scheduler that waits for the new workers itself logs an error when it is closed.
         await client.scheduler.restart_workers(
             workers=workers, timeout=timeout, wait_for_workers=False, on_error="return",
-            stimulus_id=f"left-{time.time()}",
+            stimulus_id=f"left-{time.monotonic()}",
         )  # fmt: skip
         end = time.monotonic() + timeout
         while len((await look())["workers"]) < len(before) and time.monotonic() < end:
