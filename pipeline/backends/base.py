@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from inspect import signature
 from typing import Any, Protocol
@@ -10,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import HuberRegressor
 from sklearn.utils import check_array, get_tags
 
 from pipeline.backends import casting, grown, incremental
@@ -17,6 +19,7 @@ from pipeline.data import checks, frames, partitioned
 from pipeline.data.dense import densify
 from pipeline.errors import Reason
 from pipeline.system.cache import Drawer
+from pipeline.system.threads import one_scipy_thread
 from pipeline.typing import Array, Estimator, Params, ReadParams, Table, Target
 
 TREES = ("DecisionTree", "ExtraTree", "GradientBoosting", "IsolationForest", "RandomForest")
@@ -187,6 +190,18 @@ def reads_float32(estimator: Estimator) -> bool:
     return module.startswith("xgboost") or (module.startswith("sklearn") and trees)
 
 
+def uses_lbfgs(estimator: Estimator) -> bool:
+    """Return whether an estimator, or the one that it wraps, learns by SciPy's L-BFGS-B.
+
+    >>> from sklearn.linear_model import LogisticRegression, Ridge
+    >>> from sklearn.multiclass import OneVsRestClassifier
+    >>> uses_lbfgs(OneVsRestClassifier(LogisticRegression())), uses_lbfgs(Ridge())
+    (True, False)
+    """
+    one = getattr(estimator, "estimator", estimator)
+    return getattr(one, "solver", "") == "lbfgs" or isinstance(one, HuberRegressor)
+
+
 def _tell_merged(X: Table, reader: str) -> None:
     """Warn of integers that are one number as float32, in a table of the host."""
     if frames.library(X) not in ("numpy", "pandas"):
@@ -217,7 +232,8 @@ class HostModel(Model):
             return incremental.fit_incrementally(self.native, X, y, **params)
         if self.drawer is not None and grown.shares_trees(self.native, params):
             return grown.fit_forest(self.native, frames.to_device(X, "cpu"), y, self.drawer)
-        return super().fit(frames.to_device(X, "cpu"), y, **params)
+        with one_scipy_thread if uses_lbfgs(self.native) else nullcontext():
+            return super().fit(frames.to_device(X, "cpu"), y, **params)
 
     def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the transformed training rows; of partitions, as partitions."""

@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 from sklearn.decomposition import PCA
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from threadpoolctl import threadpool_limits
 
 from pipeline.backends.base import HostModel
+from pipeline.system.threads import scipy_blas
 
 X = pd.DataFrame({"a": [0.0, 1.0, 2.0], "b": [1.0, 0.0, 5.0]})
 y = np.array([0.0, 1.0, 2.0])
@@ -26,3 +29,22 @@ def test_a_host_model_transforms() -> None:
     model = HostModel(PCA(1))
     np.testing.assert_allclose(model.fit_transform(X, None), model.call("transform", X))
     assert type(model.to_sklearn()) is PCA
+
+
+class Counting(LogisticRegression):
+    """Remembers the threads of SciPy's own BLAS while it learnt."""
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray) -> Counting:
+        self.threads_ = [library.num_threads for library in scipy_blas()]
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize(("solver", "threads"), [("lbfgs", 1), ("newton-cg", 2)])
+def test_a_solver_that_calls_numpy_and_scipy_by_turns_has_one_thread_of_scipy(
+    solver: str, threads: int
+) -> None:
+    model = HostModel(Counting(solver=solver))
+    with threadpool_limits(2, "blas"):
+        model.fit(X, y > 1)
+        assert model.to_sklearn().threads_ == [threads] * len(scipy_blas())
+        assert all(library.num_threads == 2 for library in scipy_blas())

@@ -5,12 +5,23 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from contextvars import ContextVar
 
 import pytest
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
-from pipeline.system.threads import alone, each, halved, in_step, limit_threads, pieces
+from pipeline.system.threads import (
+    alone,
+    each,
+    halved,
+    in_step,
+    limit_threads,
+    one_scipy_thread,
+    pieces,
+    scipy_blas,
+)  # fmt: skip
 from pipeline.trace import execution_log, record, record_transfer
 
 
@@ -165,3 +176,34 @@ def test_a_limit_leaves_the_other_cores_alone(monkeypatch: pytest.MonkeyPatch) -
     with limit_threads(3), alone():
         names = set(each(lambda _: threading.current_thread().name, range(9)))
     assert names == {threading.current_thread().name}
+
+
+@pytest.fixture
+def sizes() -> Iterator[Callable[[], list[int]]]:
+    """Yield what returns the threads of SciPy's own BLAS and of all others, from two of each on."""
+    own, before = scipy_blas(), threadpool_info()
+    others = [each for each in ThreadpoolController().lib_controllers if each.user_api == "blas"]
+    others = [each for each in others if each.filepath not in {lib.filepath for lib in own}]
+    if not own:
+        pytest.skip("NumPy and SciPy use one BLAS")
+    with threadpool_limits(2, "blas"):
+        yield lambda: [lib.num_threads for lib in (*own, *others)]
+    assert threadpool_info() == before
+
+
+def test_one_scipy_thread_leaves_numpy_all(sizes: Callable[[], list[int]]) -> None:
+    assert set(sizes()) == {2}
+    with one_scipy_thread:
+        assert sizes() == [1, *[2] * (len(sizes()) - 1)]
+    assert set(sizes()) == {2}
+
+
+def test_it_ends_with_the_last_of_those_within(sizes: Callable[[], list[int]]) -> None:
+    first, second = ExitStack(), ExitStack()
+    first.enter_context(one_scipy_thread)
+    second.enter_context(one_scipy_thread)
+    first.close()
+    assert sizes()[0] == 1
+    with pytest.raises(ZeroDivisionError), second:
+        1 / 0  # noqa: B018
+    assert sizes()[0] == 2
