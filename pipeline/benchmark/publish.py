@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +39,8 @@ class PublishOptions:
         Measure nothing where the report that is there has the same fingerprint.
     price : Price, optional
         Of this machine by the hour.
+    other_prices : sequence of Price
+        Of other machines, for the speed-up at which one with a GPU pays.
     """
 
     pages: bool = False
@@ -46,6 +48,7 @@ class PublishOptions:
     profile: bool = False
     if_changed: bool = False
     price: results.Price | None = None
+    other_prices: Sequence[results.Price] = ()
 
 
 def publish(comparison: Comparison, folder: Path, options: PublishOptions) -> None:
@@ -68,7 +71,9 @@ def publish(comparison: Comparison, folder: Path, options: PublishOptions) -> No
         with reporting_kept(finished), progress(comparison.task.name, comparison.runs) as line:
             measured = comparison.measure(line, finished, draft if options.profile else None)
         history = earlier(measured, folder / "results.json")
-        measured = structs.replace(measured, price=options.price, history=history)
+        measured = structs.replace(
+            measured, price=options.price, other_prices=[*options.other_prices], history=history
+        )
         (draft / "results.json").write_bytes(results.dumps(measured))
         if options.pages:
             render(measured, draft)

@@ -172,6 +172,18 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     date: str
     """When the price was looked up: ISO 8601."""
     source: str
+    provider: str = ""
+    """Who lets the machine."""
+    vcpus: float | None = None
+    """Virtual processors, where the source says how many."""
+    gpu: str = ""
+    """The GPU's name; empty where the machine has none."""
+    gpus: float = 0.0
+    """How many of them; a share of one is below 1."""
+    region: str = ""
+    """Where the price holds."""
+    commit: str = ""
+    """Of the public catalogue that the price is from."""
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -214,6 +226,9 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Of other sizes of the table, if they were asked for."""
     price: Price | None = None
     """Of this machine, if it was given."""
+    other_prices: list[Price] = []
+    """Of the table that `price` is from: the cheapest machine of each kind and number of GPUs, and
+    of each number of vCPUs without a GPU."""
     history: list[Past] = []
     """Earlier records of the same work in the same folder, oldest first."""
     profiles: list[Profile] = []

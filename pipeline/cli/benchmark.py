@@ -1,4 +1,4 @@
-"""The commands that measure: compare, report and gallery."""
+"""The commands that measure, compare, report and gallery, and the one that lists prices."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import click
 from pipeline.benchmark.prepare import prepare
 from pipeline.cli.options import common_options
 from pipeline.errors import ConfigError
+
+_PRICING = ("price", "machine", "prices")
 
 
 def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,10 +72,15 @@ def report_(task: str, out: Path | None, from_results: bool, **options: Any) -> 
     """Compare, then write the report as HTML and Markdown."""
     from pipeline.benchmark import results
     from pipeline.benchmark.publish import render
+    from pipeline.system.atomic import write_bytes
 
     folder = out or Path("reports") / task
     if from_results:
-        render(results.load(folder / "results.json"), folder)
+        record = results.load(folder / "results.json")
+        if any(options[name] for name in _PRICING):
+            record = _priced(record, *(options[name] for name in _PRICING))
+            write_bytes(folder / "results.json", results.dumps(record))
+        render(record, folder)
     else:
         _compare(task, out, pages=True, **options)
     click.echo(f"report: {(folder / 'index.html').resolve().as_uri()}")
@@ -101,30 +108,84 @@ def gallery(
     click.echo(f"gallery: {index.resolve().as_uri()}")
 
 
+@click.command("prices")
+@click.option(
+    "--prices",
+    "table",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A table of prices of your own.",
+)
+@click.option(
+    "--import",
+    "catalogue",
+    type=click.Path(path_type=Path),
+    metavar="FILE.csv",
+    help="Take the prices of a vms.csv of the SkyPilot catalogue.",
+)
+@click.option("--provider", default="", help="Of the machines in FILE.csv.")
+@click.option("--commit", default="", metavar="HASH", help="Of the catalogue.")
+@click.option("--date", default="", metavar="YYYY-MM-DD", help="When FILE.csv was looked up.")
+@click.option("--source", default="", help="Of FILE.csv, where it is not the catalogue.")
+@click.option("--region", default="", help="Whose prices to take; the cheapest by default.")
+@click.option("--to", type=click.Path(path_type=Path), metavar="FILE",
+              help="The table that takes them: prices.toml here by default.")  # fmt: skip
+def prices_(
+    table: Path | None, catalogue: Path | None, region: str, to: Path | None, **about: str
+) -> None:
+    """List the prices of machines, or import them from a catalogue."""
+    from pipeline.benchmark import prices
+    from pipeline.benchmark.catalogue import Catalogue
+
+    if catalogue is None:
+        if said := [f"--{name}" for name, x in {**about, "region": region, "to": to}.items() if x]:
+            raise ConfigError(f"{', '.join(said)}: only with --import FILE.csv")
+        click.echo("\n".join(prices.list_lines(prices.load_prices(table))))
+        return
+    if table:
+        raise ConfigError("--prices is the table to list; --to names the one to import into")
+    imported = Catalogue(catalogue, **about).read(region)
+    to = to or Path("prices.toml")
+    rows = prices.merge_prices(to, imported.prices)
+    click.echo(str(imported))
+    click.echo(f"prices: {to} ({rows} machines); name it with --prices")
+
+
 def _compare(
     task: str, out: Path | None, *, repeats: int, sizes: str, pages: bool = False, **options: Any
 ) -> None:
     from pipeline.benchmark.compare import Comparison, parse
     from pipeline.benchmark.publish import PublishOptions, publish
 
-    others, price = parse(sizes), _price(*(options.pop(o) for o in ("price", "machine", "prices")))
+    sizes_, priced = parse(sizes), _price(*(options.pop(name) for name in _PRICING))
     resume, profile = options.pop("resume"), options.pop("profile")
     changed = options.pop("if_changed", False)
-    publishing = PublishOptions(pages, resume, profile, changed, price)
+    publishing = PublishOptions(pages, resume, profile, changed, *priced)
     what, job, pipelines = prepare(task, **options)
     comparison = Comparison(
-        what, job, pipelines, options["device"], repeats, sizes=others, command=sys.argv[1:]
+        what, job, pipelines, options["device"], repeats, sizes=sizes_, command=sys.argv[1:]
     )
     publish(comparison, out or Path("reports") / task, publishing)
 
 
-def _price(price: str, machine: str, table: Path | None) -> Any:
+def _price(price: str, machine: str, table: Path | None) -> tuple[Any, list[Any]]:
+    """Return the price of this machine, or None, and those of the machines beside it."""
     from pipeline.benchmark import prices
 
-    if price and (machine or table):
-        raise ConfigError("--price says it all: leave out --machine and --prices")
-    if table and not machine:
-        raise ConfigError("--prices needs --machine, the name of this machine in the table")
-    if price:
-        return prices.parse_price(price)
-    return prices.find_price(machine, table) if machine else None
+    if price and machine:
+        raise ConfigError("--price says it all: leave out --machine")
+    if table and not (machine or price):
+        raise ConfigError(
+            "--prices needs --machine, the name of this machine in the table, or --price"
+        )
+    if not (price or machine):
+        return None, []
+    mine = prices.parse_price(price) if price else prices.find_price(machine, table)
+    return mine, prices.cheapest_of_kinds(prices.load_prices(table))
+
+
+def _priced(record: Any, *named: Any) -> Any:
+    from msgspec.structs import replace
+
+    price, others = _price(*named)
+    return replace(record, price=price, other_prices=others)

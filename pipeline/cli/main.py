@@ -22,7 +22,7 @@ import click
 
 from pipeline import __version__
 from pipeline.benchmark.prepare import choose_pipelines, prepare
-from pipeline.cli.benchmark import compare, gallery, report_
+from pipeline.cli.benchmark import compare, gallery, prices_, report_
 from pipeline.cli.options import (
     INTERRUPTED,
     Names,
@@ -95,7 +95,7 @@ def run_(
     click.echo(f"results: {folder}")
 
 
-for _command in (compare, report_, tune, gallery):
+for _command in (compare, report_, tune, gallery, prices_):
     commands.add_command(_command)
 
 

@@ -13,6 +13,14 @@ PRICE = Price(
     machine="synthetic.large", per_hour=3.6, currency="EUR", date="2026-01-31", source="made up"
 )
 
+OTHERS = [
+    replace(
+        PRICE, machine="synthetic.small", per_hour=0.9, provider="made up", vcpus=8.0,
+        region="nowhere", commit="0123456789abcdef",
+    ),
+    replace(PRICE, machine="synthetic.gpu", per_hour=9.0, vcpus=16.0, gpu="Synthetic", gpus=2.0),
+]  # fmt: skip
+
 
 def everything() -> Results:
     """Return a record with a GPU, sizes, a price, earlier records and profiles."""
@@ -27,7 +35,7 @@ def everything() -> Results:
         Profile(pipeline="forest", variant="cpu", file="profile-1.html", why=""),
         Profile(pipeline="forest", variant="reference", file="", why="not installed"),
     ]
-    return replace(base, price=PRICE, history=past, profiles=profiles)
+    return replace(base, price=PRICE, other_prices=OTHERS, history=past, profiles=profiles)
 
 
 def hostile() -> Results:
@@ -38,6 +46,10 @@ def hostile() -> Results:
         base,
         points=[replace(p, pipeline=names[p.pipeline], status="ok", why=bad) for p in full.points],
         price=replace(PRICE, machine=bad, source=bad, currency=bad),
+        other_prices=[
+            replace(p, machine=bad, provider=bad, source=bad, currency=bad, gpu=p.gpu and bad)
+            for p in OTHERS
+        ],
         history=[replace(p, cpu=bad, commit=bad, created=bad, gpus=[bad]) for p in full.history],
         profiles=[replace(p, pipeline=bad, file=bad, why=bad) for p in full.profiles],
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from pipeline.benchmark.report import cards, figures, tables
+from pipeline.benchmark.report import cards, costs, figures, tables
 from pipeline.benchmark.report.table import ReportTable
 from pipeline.benchmark.results import STAGES, Results
 from pipeline.benchmark.statistics import OTHER
@@ -115,8 +115,11 @@ def _quality(results: Results) -> Iterator[Piece]:
 def _memory(results: Results) -> Iterator[Piece]:
     yield Piece("table", tables.memory_table(results), "memory-table")
     yield Piece("table", tables.resource_table(results), "resource-table")
-    cost = tables.cost_table(results)
-    yield from _or_text(cost, "cost-table", cost.note)
+    for table, name in (
+        (costs.cost_table(results), "cost-table"),
+        (costs.break_even_table(results), "break-even-table"),
+    ):
+        yield from _or_text(table, name, table.note)
     used = [*_figures("lines", figures.use_figures(results), "use", "Of the last timed run.")]
     if used:
         yield Piece("details", used, f"Use over time, {len(used)} figures")

@@ -45,10 +45,6 @@ NO_PLACEMENT = "No placement is recorded."
 NO_MOVEMENT = "No movement between host and device is recorded."
 NO_QUALITY = "No metric can be set beside the reference's."
 NO_HISTORY = "No earlier record of the same work lay in the folder."
-NOT_PRICED = (
-    "Not priced: no price of this machine was given (--price '1.20 EUR', or --machine NAME from a "
-    "table of prices)."
-)
 ALONE = (
     "One process on one machine ran at a time; no cluster took part, so no worker could be lost."
 )
@@ -349,24 +345,6 @@ def _unmeasured(traces: Iterable[records.Trace | None]) -> str:
     how = {f"Energy of the {part}: {e.how}." for t in there for part, e in t.energy.items()}
     why = {f"Not measured: {what}: {w}." for t in there for what, w in t.not_measured.items()}
     return " ".join(sorted(how) + sorted(why))
-
-
-def cost_table(results: Results) -> ReportTable:
-    """Return the cost of a run of each cell; no row where there is no price."""
-    price = results.price
-
-    def write(results: Results, *pair: str) -> Values | None:
-        timed = speed(results, *pair)
-        if price is None or timed is None:
-            return None
-        return seconds(timed.median), f"{timed.median / 3600 * price.per_hour:.3g}"
-
-    note = NOT_PRICED if price is None else (
-        f"{price.machine}: {price.per_hour:g} {price.currency} an hour, {price.date}, "
-        f"{price.source}. Of the whole machine, whatever part of it a variant used."
-    )  # fmt: skip
-    head = ("Median, s", f"Cost of a run, {price.currency if price else ''}")
-    return by_pair("Cost of a run", head, "rr", note)(write)(results)
 
 
 def history_table(results: Results) -> ReportTable:

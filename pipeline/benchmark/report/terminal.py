@@ -9,6 +9,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.benchmark.report.costs import cost_lines
 from pipeline.benchmark.report.format import MISSING, clean, score, seconds
 from pipeline.benchmark.report.table import TONES, pairs
 from pipeline.benchmark.report.tables import absence, span
@@ -21,7 +22,7 @@ _STYLES = {"good": "green", "bad": "bold red", "quiet": "dim"}
 
 
 def terminal_report(results: Results, rest: Path = Path("results.json")) -> Group:
-    """Return the table, and the first of what is to be known before a score is believed.
+    """Return the table, what a run costs, and the first of what to know before believing a score.
 
     Parameters
     ----------
@@ -29,7 +30,7 @@ def terminal_report(results: Results, rest: Path = Path("results.json")) -> Grou
     rest : Path
         The file that has all of it.
     """
-    lines = in_terminal(verdict(results).cautions, rest)
+    lines = [*cost_lines(results), *in_terminal(verdict(results).cautions, rest)]
     return Group(terminal_table(results), *map(_text, lines))
 
 
