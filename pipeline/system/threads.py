@@ -18,10 +18,11 @@ from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import scipy.optimize
-from threadpoolctl import LibController, ThreadpoolController
+if TYPE_CHECKING:
+    from threadpoolctl import LibController
+
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -63,6 +64,10 @@ def alone() -> AbstractContextManager[None]:
 @cache
 def scipy_blas() -> Sequence[LibController]:
     """Return SciPy's own BLAS, where it has one that NumPy does not use, as in their wheels."""
+    # The command line imports this module, and is to answer at once.
+    import scipy.optimize
+    from threadpoolctl import ThreadpoolController
+
     home = Path(scipy.__file__).resolve().parent
     own = (home, home.with_name("scipy.libs"))
     return [
