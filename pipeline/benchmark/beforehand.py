@@ -12,6 +12,7 @@ from pyarrow import dataset
 from pyarrow.parquet import filters_to_expression
 
 from pipeline.benchmark import cautions, dummy, measure
+from pipeline.benchmark.folds import times_of
 from pipeline.benchmark.split_cautions import ranked_of_split
 from pipeline.benchmark.task import Job, Task
 from pipeline.data.files import Filter, parquet_files
@@ -53,7 +54,9 @@ def of_task(task: Task, job: Job) -> list[str]:
     table, split = _read(job.path), measure.typed_split(task.split(job.split)[1], job.path)
     train, test = (_chosen(table, rows) for rows in (split.train, split.test))
     what = task.target, task.kind
-    found = cautions.ranked_of_table(table, *what, task.columns, test=test & ~train)
+    found = cautions.ranked_of_table(
+        table, *what, task.columns, test=test & ~train, metrics=[*task.metrics]
+    )
     if task.kind in dummy.WITHOUT:
         return cautions.in_rank([found])
     frame = cautions.sample(table, task.target, task.columns)
@@ -61,7 +64,8 @@ def of_task(task: Task, job: Job) -> list[str]:
     # What is the same for all rows of a group divides them too; texts are names of groups sooner.
     names = sorted(map(str, frame.columns), key=lambda name: kind_of(frame[name]) != "text")
     split_by = next(filter(partial(_divides, here, there), names), "")
-    parted = ranked_of_split(here, there, task.target, task.columns, task.kind, split_by)
+    times = times_of(task.split(job.split)[0], split)
+    parted = ranked_of_split(here, there, task.target, task.columns, task.kind, split_by, times)
     return cautions.in_rank([found, parted])
 
 

@@ -7,7 +7,7 @@ each time, and cost some seconds at most.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from shlex import quote
@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy.stats import skew
 
 from pipeline.benchmark.dependence import (
     GROUP_ID,
@@ -42,6 +41,8 @@ from pipeline.benchmark.leaks import (
     stands_out,
     summed,
 )
+from pipeline.benchmark.report.format import NAMED, named, rest, share
+from pipeline.benchmark.target_cautions import FEWEST, of_target
 from pipeline.data.schema import kind_of
 
 MOST_ROWS, MOST_CELLS = 100_000, 10_000_000
@@ -49,11 +50,7 @@ MOST_ROWS, MOST_CELLS = 100_000, 10_000_000
 MOST_COLUMNS = 2_000
 MOST_KEYS = 50
 """Columns among which those are looked for that tell rows apart."""
-NAMED = 5
-"""Columns or rows that a sentence names."""
 FEW_ROWS = 400
-RARE, FEWEST = 0.05, 20
-"""Share and rows of a class below which it deserves a word."""
 MOSTLY_MISSING = 0.5
 REPEATED = 0.01
 """Share of repeated rows that deserves a word."""
@@ -101,12 +98,13 @@ def of_table(
 def ranked_of_table(
     table: pa.Table | pd.DataFrame, target: str, kind: str, features: Sequence[str],
     by_time: str = "", groups: str = "", test: np.ndarray | None = None,
+    metrics: Collection[str] = (),
 ) -> Ranked:  # fmt: skip
-    """Return the same by rank."""
+    """Return the same by rank; of metrics that are known, their names."""
     names = [str(name) for name in features if name != target]
     everything = _Table(table, target, kind, names, test)
     with np.errstate(all="ignore"):
-        return _every(everything, by_time, groups)
+        return _every(everything, by_time, groups, metrics)
 
 
 def in_rank(found: Iterable[Ranked]) -> list[str]:
@@ -114,7 +112,7 @@ def in_rank(found: Iterable[Ranked]) -> list[str]:
     return [*chain.from_iterable(chain.from_iterable(zip(*found, strict=True)))]
 
 
-def _every(table: _Table, by_time: str, groups: str) -> Ranked:
+def _every(table: _Table, by_time: str, groups: str, metrics: Collection[str]) -> Ranked:
     if table.kind in ("ranking", "clusters"):
         return [], [], [*_columns(table)]
     worthless: list[str] = []
@@ -124,7 +122,7 @@ def _every(table: _Table, by_time: str, groups: str) -> Ranked:
         grouped = [] if groups else [*_groups(table)]
         worthless += grouped
         worthless += [] if by_time else _times(table, together=bool(groups or grouped))
-        costly = [*_target(table), *_ids(table)]
+        costly = [*_target(table, metrics), *_ids(table)]
     return worthless, costly + [*_size(table)], [*_columns(table)]
 
 
@@ -245,85 +243,13 @@ def hashes(frame: pd.DataFrame) -> np.ndarray:
     return np.asarray(pd.util.hash_pandas_object(frame[plain], index=False))
 
 
-def _target(table: _Table) -> Iterator[str]:
+def _target(table: _Table, metrics: Collection[str]) -> Iterator[str]:
     if table.missing:
         yield (
-            f"{percent(table.missing)} of the rows have no {table.name!r}: they are neither learnt "
+            f"{share(table.missing)} of the rows have no {table.name!r}: they are neither learnt "
             "from nor judged."
         )
-    yield from _number(table) if table.kind == "regression" else _classes(table)
-
-
-def _classes(table: _Table) -> Iterator[str]:
-    counts = table.frame[table.name].value_counts().sort_index()
-    counts = counts[counts > 0]
-    rare = counts[counts < FEWEST]
-    if len(rare):
-        said = ", ".join(f"{name!s} ({count} rows)" for name, count in rare.iloc[:NAMED].items())
-        yield (
-            f"{_more(len(rare), 'class')} of {table.name!r} with fewer than {FEWEST} rows: {said}: "
-            "too few to learn and to judge; put them together with others."
-        )
-    if len(counts) and counts.min() < RARE * counts.sum() and counts.min() >= FEWEST:
-        yield (
-            f"{table.name!r} is {counts.idxmin()!s} in {percent(counts.min() / counts.sum())} of "
-            "the rows: accuracy says little; look at average precision, or weights."
-        )
-    if table.target.whole and len(counts) >= 5 and _one_hill(counts.to_numpy()):
-        yield (
-            f"{table.name!r} has {len(counts)} whole numbers as classes: if they are counts or "
-            "grades, predict a number (KIND=regression)."
-        )
-
-
-def _one_hill(counts: np.ndarray) -> bool:
-    """Tell whether counts rise, then fall, as those of grades do and those of codes do not."""
-    top = int(counts.argmax())
-    chance = 4 * np.sqrt(counts[:-1] + counts[1:])
-    rises = np.diff(counts) * np.where(np.arange(len(counts) - 1) < top, 1, -1)
-    return bool((rises >= -chance).all() and counts.max() >= 3 * counts.min())
-
-
-def _number(table: _Table) -> Iterator[str]:
-    y = table.target.numbers[np.isfinite(table.target.numbers)]
-    values, counts = np.unique(y, return_counts=True)
-    if len(y) < 2 or len(values) < 2:
-        return
-    codes = len(values) <= 100 and len(values) * 10 <= len(y) and table.target.whole
-    if codes and (len(values) <= 20 or not _one_hill(counts)):
-        yield (
-            f"{table.name!r} is predicted as a number and has {len(values)} different ones, "
-            f"{values[0]:g} to {values[-1]:g}: if they are codes of classes: KIND=multiclass."
-        )
-    if is_id(table.target):
-        yield (
-            f"{table.name!r} has another whole number in each row, as a row number or an id has: "
-            "name another TARGET if it is one."
-        )
-    if counts.max() > len(y) / 2:
-        yield (
-            f"{table.name!r} is {values[counts.argmax()]:g} in {percent(counts.max() / len(y))} of "
-            "the rows: predict first whether it is, as a class, and the number of the others."
-        )
-    yield from _tail(table.name, y)
-
-
-def _tail(name: str, y: np.ndarray) -> Iterator[str]:
-    away = np.sort((y - y.mean()) ** 2)
-    top = max(len(y) // 100, 1)
-    held = away[-top:].sum() / max(away.sum(), 1e-300)
-    if held < 0.5 or len(y) < 100:
-        return
-    said = (
-        f"1 % of the rows hold {percent(held)} of the variance of {name!r}: R² is decided by them"
-    )
-    if y.min() > -1 and abs(skew(np.log1p(y))) < abs(skew(y)) / 2:
-        yield (
-            f"{said}; the scale is logarithmic, try TransformedTargetRegressor(func=np.log1p, "
-            "inverse_func=np.expm1)."
-        )
-    else:
-        yield f"{said}; look at the mean absolute error as well."
+    yield from of_target(table.target, table.frame[table.name], table.kind, metrics)
 
 
 def _leaks(table: _Table) -> Iterator[str]:
@@ -352,23 +278,24 @@ def _leaks(table: _Table) -> Iterator[str]:
         how, names = summed(table.columns, table.target)
         if names:
             yield (
-                f"{table.name!r} is the {how} of {_names(names)}, exactly: if they are not known "
+                f"{table.name!r} is the {how} of {named(names)}, exactly: if they are not known "
                 f"before it is, leave one out (IGNORE={names[0]})."
             )
 
 
 def _repeats(table: _Table) -> Iterator[str]:
-    names = [c.name for c in table.columns]
-    if len(table.frame) < 2 or not names:
+    """Yield how many rows repeat an earlier one, but for a number that each row has of its own."""
+    columns = [column for column in table.columns if not is_id(column)]
+    if len(table.frame) < 2 or not columns:
         return
-    keys = hashes(table.frame[[*names, table.name]])
+    keys = hashes(table.frame[[*(column.name for column in columns), table.name]])
     again = occur_again(keys)
-    share = again.mean()
-    if share < REPEATED or again.sum() < 3 or by_chance([*table.columns, table.target], again):
+    copied = again.mean()
+    if copied < REPEATED or again.sum() < 3 or by_chance([*columns, table.target], again):
         return
     rows = ", ".join(str(row) for row in table.rows[again][:3])
     yield (
-        f"{percent(share)} of the rows repeat an earlier one (rows {rows}, …): the same row in "
+        f"{share(copied)} of the rows repeat an earlier one (rows {rows}, …): the same row in "
         "training and test makes scores too good; remove the copies."
     )
 
@@ -431,24 +358,27 @@ def _ids(table: _Table) -> Iterator[str]:
     found = [c.name for c in table.columns if is_id(c) and c.name not in table.leaking]
     if found:
         yield (
-            f"{_names(found)} {'tells' if len(found) == 1 else 'tell'} rows apart and nothing "
+            f"{named(found)} {'tells' if len(found) == 1 else 'tell'} rows apart and nothing "
             f"else, as a row number does: leave it out (IGNORE={','.join(found[:NAMED])})."
         )
     codes = [c.name for c in table.columns if c.name not in found and is_code(c)]
     if codes:
         yield (
-            f"{_names(codes)} {'is' if len(codes) == 1 else 'are'} read as numbers: if these are "
+            f"{named(codes)} {'is' if len(codes) == 1 else 'are'} read as numbers: if these are "
             f'codes, say Text() for them in READ ("{codes[0]}": Text()), which makes them '
             "categories."
         )
 
 
 def _columns(table: _Table) -> Iterator[str]:
-    constant = [c.name for c in table.columns if c.distinct < 2 and not (c.distinct and c.gaps)]
+    same = [c.name for c in table.columns if c.distinct < 2 and not (c.distinct and c.gaps)]
+    sampled = table.all_rows > most_rows(table.all_columns)
+    constant = [n for n in same if not sampled or _counted(table.whole, n)[1] < 2]
     if constant:
         yield (
-            f"{_names(constant)} {'has' if len(constant) == 1 else 'have'} one value or none: "
-            "nothing can be learnt from it."
+            f"{named(constant)} {'has' if len(constant) == 1 else 'have'} one value or none: "
+            "nothing can be learnt from it; "
+            f"leave it out (IGNORE={','.join(constant[:NAMED])})."
         )
     n = max(len(table.frame), 1)
     lost = {
@@ -457,8 +387,40 @@ def _columns(table: _Table) -> Iterator[str]:
         if n > c.gaps > MOSTLY_MISSING * n and c.distinct > 1
     }
     if lost:
-        said = ", ".join(f"{name!r} ({percent(share)})" for name, share in [*lost.items()][:NAMED])
-        yield f"Mostly missing: {said}{rest(len(lost))}."
+        said = ", ".join(f"{name!r} ({share(part)})" for name, part in [*lost.items()][:NAMED])
+        yield (
+            f"Mostly missing: {said}{rest(len(lost))}: leave it out, or let the model see where it "
+            "is missing (SimpleImputer(add_indicator=True))."
+        )
+    yield from _twice(table)
+
+
+def _twice(table: _Table) -> Iterator[str]:
+    """Yield which columns are others under another name or in another unit."""
+    first: dict[bytes, str] = {}
+    same: dict[str, str] = {}
+    for column in table.columns:
+        known = column.codes[column.codes >= 0]
+        if column.name in table.leaking or len(known) - np.bincount(known).max(initial=0) < FEWEST:
+            continue
+        values = column.codes if column.kind == "text" else _standardised(column.numbers)
+        earlier = first.setdefault(values.tobytes(), column.name)
+        if earlier != column.name:
+            same[column.name] = earlier
+    if same:
+        said = ", ".join(f"{name!r} as {earlier!r}" for name, earlier in [*same.items()][:NAMED])
+        yield (
+            f"The same column twice: {said}{rest(len(same))}: it costs time and adds nothing; "
+            f"leave it out (IGNORE={','.join([*same][:NAMED])})."
+        )
+
+
+def _standardised(numbers: np.ndarray) -> np.ndarray:
+    """Return numbers so that those of another unit are the same."""
+    away = numbers - np.nanmean(numbers)
+    known = away[np.isfinite(away)]
+    sign = np.sign(known[np.flatnonzero(known)[:1]]).sum()
+    return np.nan_to_num(np.round(away * sign / max(np.nanstd(numbers), 1e-300), 6), nan=1e9) + 0.0
 
 
 def _size(table: _Table) -> Iterator[str]:
@@ -472,25 +434,6 @@ def _size(table: _Table) -> Iterator[str]:
             f"{table.all_columns:,} columns and {n:,} rows: a model can fit anything; take fewer "
             "columns (FEATURES=…) or a strong penalty."
         )
-
-
-def _names(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:NAMED])) + rest(len(names))
-
-
-def rest(count: int) -> str:
-    """Return how many there are beside those that a sentence names."""
-    return f" and {count - NAMED} more" if count > NAMED else ""
-
-
-def _more(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 'es'}"
-
-
-def percent(value: float) -> str:
-    """Write a share in percent."""
-    decimals = 1 if value >= 0.001 else 3
-    return f"{100 * value:.{decimals}f} %"
 
 
 def _cut(score: float) -> str:

@@ -18,7 +18,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import structs
 
-from pipeline.benchmark import agreement, measure, metrics, provenance, results, task, truth
+from pipeline.benchmark import (
+    agreement,
+    integrity,
+    measure,
+    metrics,
+    provenance,
+    results,
+    task,
+    truth,
+)
 from pipeline.benchmark.beforehand import before_runs
 from pipeline.benchmark.measure import Outcome
 from pipeline.benchmark.resume import FinishedRuns
@@ -115,7 +124,7 @@ class Comparison:
             protocol=protocol,
             points=points,
             profiles=rounds.profiles,
-            cautions=noted,
+            cautions=[*integrity.unconverged(_work(cells)), *noted],
             baseline=baseline,
             fingerprint=key,
         )
@@ -166,6 +175,11 @@ class Comparison:
             pipelines=[describe_pipeline(self.task, self.job, name) for name in self.pipelines],
             cells=[runs.cell(references.get(runs.pipeline), self.task) for runs in cells],
         )
+
+
+def _work(cells: Sequence[CellRuns]) -> dict[tuple[str, str], Mapping[str, str]]:
+    """Return what the last run of each cell fitted."""
+    return {(c.pipeline, c.variant): c.reports[-1].work for c in cells if c.reports}
 
 
 def describe_task(what: Task, job: Job, found: RunReport | Outcome) -> results.TaskInfo:

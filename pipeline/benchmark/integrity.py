@@ -6,12 +6,16 @@ reference's is recorded as failed, with the reason, and no time of it is compare
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
 from pipeline.typing import Estimator
+
+_ITERATES = ("sklearn.linear_model.", "sklearn.svm.", "sklearn.neural_network.")
+"""Where ``n_iter_`` at ``max_iter`` means that a solver gave up; of trees it counts them."""
 
 NODES = 2.0
 """Factor by which the sizes of two forests of the same parameters may differ."""
@@ -29,8 +33,9 @@ def work(model: Estimator) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        Each ``parameter NAME`` of the last step, ``trees`` and ``nodes`` where it has any, and the
-        number of columns that it was fitted on.
+        Each ``parameter NAME`` of the last step, ``trees`` and ``nodes`` where it has any, the
+        number of columns that it was fitted on, and under ``gave up`` the parameter at which its
+        solver stopped before it converged.
     """
     lifted = model.to_sklearn() if hasattr(model, "to_sklearn") else model
     last = lifted[-1] if isinstance(lifted, Pipeline) else lifted
@@ -43,7 +48,54 @@ def work(model: Estimator) -> dict[str, str]:
         facts["nodes"] = str(sum(tree.tree_.node_count for tree in last.estimators_))
     if hasattr(last, "n_features_in_"):
         facts["columns"] = str(last.n_features_in_)
+    if gave_up(last):
+        step = f"{lifted.steps[-1][0]}__" if isinstance(lifted, Pipeline) else ""
+        facts["gave up"] = f"{step}max_iter={last.max_iter}"
     return facts
+
+
+def gave_up(estimator: Estimator) -> bool:
+    """Tell whether the solver of a fitted estimator of scikit-learn stopped at ``max_iter``.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Lasso
+    >>> import warnings; warnings.simplefilter("ignore")
+    >>> X, y = np.array([[0.0, 1], [2, 3], [4, 9]]), np.array([0.0, 1, 5])
+    >>> [gave_up(Lasso(1e-9, max_iter=most).fit(X, y)) for most in (1, 100_000)]
+    [True, False]
+    """
+    most, done = getattr(estimator, "max_iter", None), getattr(estimator, "n_iter_", None)
+    if not most or most < 1 or done is None or getattr(estimator, "tol", 0) is None:
+        return False
+    return type(estimator).__module__.startswith(_ITERATES) and bool(np.max(done) >= most)
+
+
+def unconverged(work: Mapping[tuple[str, str], Mapping[str, str]]) -> Iterator[str]:
+    """Yield a sentence for each pipeline of which a solver gave up.
+
+    Parameters
+    ----------
+    work : mapping of tuple of str to dict
+        (Pipeline, variant) -> what `work` returned.
+
+    Examples
+    --------
+    >>> work = {("linear", "cpu"): {"gave up": "max_iter=9"}, ("linear", "cuda"): {}}
+    >>> [said] = unconverged(work)
+    >>> said.partition(": ")[0]
+    'linear stopped at max_iter=9 before its solver converged (cpu)'
+    """
+    found: dict[tuple[str, str], list[str]] = {}
+    for (pipeline, variant), facts in work.items():
+        if where := facts.get("gave up"):
+            found.setdefault((pipeline, where), []).append(variant)
+    for (pipeline, where), variants in found.items():
+        yield (
+            f"{pipeline} stopped at {where} before its solver converged ({', '.join(variants)}): "
+            "models and times of the variants differ by where each stops; raise max_iter, or "
+            "scale the columns."
+        )
 
 
 def objection(report: Any, reference: Estimator) -> str:

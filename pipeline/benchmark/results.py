@@ -234,7 +234,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     profiles: list[Profile] = []
     """Of one more run of each cell, if they were asked for."""
     cautions: list[str] = []
-    """What is to be known of the table and its split before a score is believed."""
+    """What is to be known of the table, its split and the fits before a score is believed."""
     baseline: dict[str, float] = {}
     """Metric -> the value of scikit-learn's dummy, which looks at no column: the shares of the
     classes, or the mean of the number. Empty for rankings and clusters."""

@@ -19,6 +19,9 @@ PERFECT = 0.999
 _BEST_IS_ONE = {
     "accuracy", "auc", "corrcoef", "f1", "jaccard", "kappa", "mcc", "precision", "r2", "recall",
 }  # fmt: skip
+_CHANCES = {"log", "brier"}
+HARDLY = 0.01
+"""Share of the way from the dummy's score to the best one below which nothing is shown."""
 SHOWN = 8
 """Cautions that a terminal shows."""
 BLURRED = 0.02
@@ -103,18 +106,34 @@ def doubts(
 
     Examples
     --------
-    >>> [*doubts("linear", {"r2": -0.81}, {"r2": 0.0})]
-    ['linear is worse than a dummy that looks at no column: r2 -0.810, dummy 0.000.']
+    >>> [said] = doubts("linear", {"r2": -0.81}, {"r2": 0.0})
+    >>> said.partition("; ")[0]
+    'linear is worse than a dummy that looks at no column: r2 -0.810, dummy 0.000'
     """
     both = [name for name in metrics if name in baseline]
     same = {n for n in both if isclose(metrics[n], baseline[n], rel_tol=1e-6, abs_tol=1e-9)}
     worse = [n for n in both if n not in same and _better(n, baseline[n], metrics[n])]
+    way = [w for n in both if (w := _way(n, metrics[n], baseline[n])) is not None]
     if same and (len(same) == len(both) or "roc_auc" in same):
         said = _beside(both, metrics, baseline)
-        yield f"{pipeline} is no better than a dummy that answers alike for all rows: {said}."
+        yield (
+            f"{pipeline} is no better than a dummy that answers alike for all rows: {said}; it "
+            "learnt nothing: take a weaker penalty, other columns or another estimator."
+        )
     elif worse:
         said = _beside(worse, metrics, baseline)
-        yield f"{pipeline} is worse than a dummy that looks at no column: {said}."
+        alone = len(worse) < len(both) and all(_CHANCES & {*metric_words(n)} for n in worse)
+        yield f"{pipeline} is worse than a dummy that looks at no column: {said}; " + (
+            "calibrate its probabilities (CalibratedClassifierCV)."
+            if alone
+            else "take a stronger penalty, other columns or another split."
+        )
+    elif way and max(way) < HARDLY:
+        said = _beside(both, metrics, baseline)
+        yield (
+            f"{pipeline} is hardly better than a dummy that looks at no column: {said}; models "
+            "that learnt nothing agree on any device: take other columns or another estimator."
+        )
     if perfect := [name for name, value in metrics.items() if _perfect(name, value)]:
         said = ", ".join(f"{name} {score(metrics[name])}" for name in perfect)
         yield (
@@ -136,6 +155,18 @@ def _blurred(pipeline: str, metrics: Mapping[str, float], rows_test: int) -> Ite
 
 def _better(metric: str, one: float, other: float) -> bool:
     return one < other if smaller_is_better(metric) else one > other
+
+
+def _way(metric: str, value: float, dummy: float) -> float | None:
+    """Return how far a score is on the way from the dummy's to the best; None if that is unknown.
+
+    The best is 0 of what is less for a better model.
+    """
+    if smaller_is_better(metric):
+        return 1 - value / dummy if dummy > 0 else None
+    if _BEST_IS_ONE.isdisjoint(metric_words(metric)) or dummy >= 1:
+        return None
+    return (value - dummy) / (1 - dummy)
 
 
 def _beside(names: list[str], metrics: Mapping[str, float], baseline: Mapping[str, float]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.datasets import load_iris
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 from pipeline.benchmark import integrity, worker
 from pipeline.benchmark.integrity import objection
@@ -133,3 +141,26 @@ def test_a_class_may_know_more_parameters_than_the_reference(
 ) -> None:
     more = replace(honest, work={**honest.work, "parameter max_bins": "256"})
     assert objection(more, reference) == ""
+
+
+@pytest.mark.parametrize(
+    ("estimator", "where"),
+    [
+        (LogisticRegression(max_iter=1), "max_iter=1"),
+        (LogisticRegression(), ""),
+        (make_pipeline(StandardScaler(), MLPClassifier(max_iter=2)), "mlpclassifier__max_iter=2"),
+        (SVC(), ""),
+        (SVC(max_iter=1), "max_iter=1"),
+        (SGDClassifier(max_iter=3, tol=None), ""),
+        (HistGradientBoostingClassifier(max_iter=3), ""),
+        (RidgeClassifier(max_iter=1), ""),
+    ],
+    ids=["limit", "converged", "in a pipeline", "no limit", "own limit", "epochs", "trees",
+         "no iterations"],
+)  # fmt: skip
+def test_a_solver_that_stopped_at_its_limit_is_known(estimator: Any, where: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        estimator.fit((X - X.mean(axis=0)) / X.std(axis=0), y)
+    assert integrity.work(estimator).get("gave up", "") == where

@@ -178,7 +178,8 @@ def test_cautions_are_those_of_the_table_and_those_of_the_scores() -> None:
     assert verdict(results).cautions == tuple(results.cautions)
     worse = fixtures.with_cell(results, "forest", "reference", metrics={"log_loss": 0.6})
     assert verdict(worse).cautions == (
-        "forest is worse than a dummy that looks at no column: log_loss 0.600, dummy 0.548.",
+        "forest is worse than a dummy that looks at no column: log_loss 0.600, dummy 0.548; "
+        "take a stronger penalty, other columns or another split.",
         *results.cautions,
     )
 
@@ -189,7 +190,7 @@ def test_cautions_are_those_of_the_table_and_those_of_the_scores() -> None:
         ({"r2": -0.81, "mean_absolute_error": 3.0}, {"r2": -0.01, "mean_absolute_error": 2.5}, 999,
          ["worse than a dummy that looks at no column: r2 -0.810, dummy -0.010; mean_abs"]),
         ({"roc_auc": 0.9, "log_loss": 0.7}, {"roc_auc": 0.5, "log_loss": 0.6}, 999,
-         ["looks at no column: log_loss 0.700, dummy 0.600."]),
+         ["log_loss 0.700, dummy 0.600; calibrate its probabilities"]),
         ({"roc_auc": 0.5, "log_loss": 0.7}, {"roc_auc": 0.5, "log_loss": 0.6}, 999, ["alike"]),
         ({"accuracy": 0.7, "macro_f1": 0.4}, {"accuracy": 0.7, "macro_f1": 0.4}, 9_999, ["alike"]),
         ({"accuracy": 0.7, "macro_f1": 0.5}, {"accuracy": 0.7, "macro_f1": 0.4}, 9_999, []),
@@ -199,9 +200,15 @@ def test_cautions_are_those_of_the_table_and_those_of_the_scores() -> None:
         ({"accuracy": 0.9}, {"accuracy": 0.5}, 9_999, []),
         ({"r2": 0.6, "log_loss": 0.4}, {"r2": 0.0, "log_loss": 0.6}, 999, []),
         ({"ndcg_at_10": 1.0}, {}, 999, []),
+        ({"r2": 0.004, "mean_absolute_error": 1.996}, {"r2": 0.0, "mean_absolute_error": 2.0}, 999,
+         ["hardly better than a dummy that looks at no column: r2 0.004, dummy 0.000; mean_abs"]),
+        ({"r2": 0.004, "mean_absolute_error": 1.9}, {"r2": 0.0, "mean_absolute_error": 2.0}, 999,
+         []),
+        ({"mine": 0.501}, {"mine": 0.5}, 999, []),
     ],
     ids=["worse", "worse by one", "all alike", "all of one class", "as often right", "perfect",
-         "perfect number", "few rows", "many rows", "sound", "another metric"],
+         "perfect number", "few rows", "many rows", "sound", "another metric",
+         "hardly better", "better by one", "a metric of unknown scale"],
 )  # fmt: skip
 def test_doubtful_scores_are_said(
     metrics: dict[str, float], baseline: dict[str, float], rows: int, said: list[str]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 MISSING = "–"
 """Stands where there is nothing to say."""
+NAMED = 5
+"""Columns, rows or classes that a sentence names."""
 
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -155,6 +157,22 @@ def share(value: float) -> str:
         return f"{value:.0%}".replace("%", " %")
     decimals = next((d for d in (1, 2, 3, 4) if 0 < round(value, d + 2) < 1), 6)
     return f"{value:.{decimals}%}".replace("%", " %")
+
+
+def named(names: Sequence[str]) -> str:
+    """Write the first names, and how many there are beside them.
+
+    Examples
+    --------
+    >>> named(["a", "b"]), named("abcdefg")
+    ("'a', 'b'", "'a', 'b', 'c', 'd', 'e' and 2 more")
+    """
+    return ", ".join(map(repr, names[:NAMED])) + rest(len(names))
+
+
+def rest(count: int) -> str:
+    """Write how many there are beside those that a sentence names."""
+    return f" and {count - NAMED} more" if count > NAMED else ""
 
 
 def on_gpu(device: str) -> bool:
