@@ -68,7 +68,7 @@ class CheckpointDiffers(PipelineError, ValueError):
 
 
 class ParityError(PipelineError, ValueError):
-    """A lifted model does not answer as the model on the device does."""
+    """Answers differ that should agree, as those of a lifted model and of the one on a device."""
 
     exit_code = 65
 

@@ -159,13 +159,14 @@ def test_every_exit_code_and_error_is_listed() -> None:
     }
 
 
-def test_examples_run() -> None:
+@pytest.mark.parametrize(("page", "least"), [("devices.md", 25), ("explanations.md", 12)])
+def test_examples_run(page: str, least: int) -> None:
     flags = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
     failed, tried = doctest.testfile(
-        str(docs.DOCS / "devices.md"), module_relative=False, optionflags=flags
+        str(docs.DOCS / page), module_relative=False, optionflags=flags
     )
     assert failed == 0
-    assert tried >= 25
+    assert tried >= least
 
 
 def test_the_example_of_the_readme_runs(

@@ -28,6 +28,7 @@ from pipeline.distributed.retry import retry
 from pipeline.errors import DataError, Unsupported
 from pipeline.estimator import as_given, sharing
 from pipeline.estimator.certificate import Certificate, Tolerance, answer_all, compare_answers
+from pipeline.estimator.contributions import Contributions, contribute
 from pipeline.estimator.inputs import DaskInput, Input, is_a, refuse_partitions, rows_as_passed
 from pipeline.estimator.lifted import Lifts
 from pipeline.estimator.routing import METHODS as METADATA
@@ -268,6 +269,56 @@ class Answers(Lifts):
         if "qid" not in getattr(X, "columns", ()) or "qid" in (self.inputs_.names or ()):
             return X, params
         return X.drop(columns="qid"), {**params, "qid": X["qid"]}
+
+    def contributions(self, X: Table, *, background: Table = None) -> Contributions:
+        """Return what each column of the table adds to the answer for each row.
+
+        XGBoost and scikit-learn's trees are explained by XGBoost's TreeSHAP on the device of the
+        model, linear models in closed form. What the steps made of a column is summed to it.
+
+        Parameters
+        ----------
+        X : table
+            Not in partitions.
+        background : table, optional
+            Of a linear model: rows against whose mean X is explained; X itself by default. Trees
+            know their training rows.
+
+        Returns
+        -------
+        Contributions
+            The values of a row and its base value sum to what the model answers, within 1e-4 of
+            the largest of them, or of 1. That is checked at each call.
+
+        Raises
+        ------
+        Unsupported
+            There is no exact explanation of the last step.
+        DataError
+            The table cannot be used.
+        ParityError
+            The sums are not what the model answers.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from pipeline import Accelerated
+        >>> X = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 4.0]])
+        >>> model = Accelerated(LinearRegression(), device="cpu").fit(X, 3 * X[:, 0] - X[:, 1])
+        >>> found = model.contributions(X)
+        >>> found.values.round(6).tolist()
+        [[-3.0, 1.0], [0.0, 1.0], [3.0, -2.0]]
+        >>> bool(np.allclose(found.values.sum(axis=1) + found.base_values, model.predict(X)))
+        True
+        """
+        check_is_fitted(self, "plan_")
+        X = as_given.materialize(X)
+        n_rows = as_given.count_if_known(X)
+        with execution_log(host_bytes=self.host_bytes, n_rows=n_rows) as log:
+            made = contribute(self, X, background)
+        self.execution_log_.last = log
+        return made
 
     def certify(
         self,

@@ -19,6 +19,7 @@ from pipeline.backends import pool
 from pipeline.backends.base import Model
 from pipeline.backends.xgboost import (
     checkpoints,
+    contributions,
     deprecated,
     distributed,
     external_memory,
@@ -131,6 +132,8 @@ class XGBoostModel(Model):
         if not frames.is_sparse(X):
             output.check_finite(X)
         result = self._predict(method, X, params)
+        if method == "contributions":  # which have told what came back
+            return result
         self._record_transfer(to_host=np.asarray(result).nbytes, answer=True)
         return result
 
@@ -156,6 +159,8 @@ class XGBoostModel(Model):
     def _predict(self, method: str, X: Table, params: Params) -> Any:
         try:
             with _brought_home() if frames.is_sparse(X) else nullcontext():
+                if method == "contributions":
+                    return contributions.explain(self.native, X, **params)
                 return super().call(method, X, **params)
         except ValueError as error:
             unseen = re.search(r"for the (\d+)th \(0-based\) column: `(.*)`", str(error))

@@ -1,0 +1,165 @@
+"""Which columns feed which: a column of the matrix changes where those that feed it do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif
+from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    QuantileTransformer,
+    SplineTransformer,
+    StandardScaler,
+    TargetEncoder,
+)
+
+from pipeline import CalendarFeatures, Unsupported
+from pipeline.preprocessing.origins import group, trace_columns
+
+pytestmark = pytest.mark.filterwarnings("ignore:Skipping features without any observed values")
+
+ROWS = 60
+RNG = np.random.default_rng(0)
+TABLE = pd.DataFrame(
+    {
+        "a": RNG.normal(2, 1, ROWS),
+        "b": RNG.normal(-1, 2, ROWS),
+        "c": np.where(RNG.random(ROWS) < 0.2, np.nan, RNG.normal(size=ROWS)),
+        "empty": np.nan,
+        "town": RNG.choice(["x", "y", "z"], ROWS),
+        "kind": RNG.choice(["p", "q"], ROWS),
+        "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(RNG.integers(0, 900, ROWS), "D"),
+        "words": RNG.choice(["one two", "two", "three one"], ROWS),
+    }
+)
+CLASSES = RNG.integers(0, 3, ROWS)
+NUMBERS, HOLES, TEXT = ["a", "b"], ["a", "c", "empty"], ["town", "kind"]
+
+EXACT: dict[str, Any] = {
+    "scaled": (StandardScaler(), NUMBERS),
+    "quantiles": (QuantileTransformer(n_quantiles=10), NUMBERS),
+    "ordinal": (OrdinalEncoder(), TEXT),
+    "one hot": (OneHotEncoder(), TEXT),
+    "one hot without the first": (OneHotEncoder(drop="first"), TEXT),
+    "one hot of frequent": (OneHotEncoder(max_categories=2), TEXT),
+    "imputed": (SimpleImputer(), HOLES),
+    "imputed, empty kept": (SimpleImputer(keep_empty_features=True), ["a", "c"]),
+    "imputed, marked": (SimpleImputer(add_indicator=True), ["a", "c"]),
+    "imputed with words": (SimpleImputer(strategy="most_frequent"), TEXT),
+    "marked": (MissingIndicator(), ["a", "c"]),
+    "marked all": (MissingIndicator(features="all"), ["c"]),
+    "products": (PolynomialFeatures(3), ["a", "b"]),
+    "splines": (SplineTransformer(), NUMBERS),
+    "bins": (KBinsDiscretizer(quantile_method="averaged_inverted_cdf"), NUMBERS),
+    "bins in order": (
+        KBinsDiscretizer(encode="ordinal", quantile_method="averaged_inverted_cdf"),
+        NUMBERS,
+    ),
+    "targets": (TargetEncoder(), TEXT),
+    "logarithms": (FunctionTransformer(np.square), NUMBERS),
+    "declared": (FunctionTransformer(lambda X: X * 2, feature_names_out="one-to-one"), NUMBERS),
+    "selected": (SelectKBest(f_classif, k=1), NUMBERS),
+    "varied": (VarianceThreshold(1.5), NUMBERS),
+    "calendar": (CalendarFeatures(["year", "month"]), ["day"]),
+    "words": (CountVectorizer(), "words"),
+    "passed on": ("passthrough", NUMBERS),
+    "rotated": (PCA(2), NUMBERS),
+    "normed": (Normalizer(), NUMBERS),
+    "random": (RBFSampler(n_components=4, random_state=0), NUMBERS),
+    "in turn": (make_pipeline(SimpleImputer(), MinMaxScaler(), PolynomialFeatures(2)), ["a", "c"]),
+    "beside each other": (make_union(StandardScaler(), PCA(1)), NUMBERS),
+}
+
+
+def changed_by(fitted: Any, table: pd.DataFrame, at: int) -> set[int]:
+    """Return which columns of the matrix are others where a column of the table is reversed."""
+    other = table.copy()
+    other[table.columns[at]] = table[table.columns[at]].to_numpy()[::-1]
+    made, remade = (dense(fitted.transform(X)) for X in (table, other))
+    same = (made == remade) | (pd.isna(made) & pd.isna(remade))
+    return {*np.flatnonzero(~same.all(axis=0)).tolist()}
+
+
+def dense(made: Any) -> np.ndarray:
+    return np.asarray(made.toarray() if hasattr(made, "toarray") else made)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_a_column_changes_where_one_that_feeds_it_does_and_nowhere_else(name: str) -> None:
+    beside = (StandardScaler(), ["b", "a"])
+    columns = make_column_transformer(EXACT[name], beside, (OneHotEncoder(), ["kind"]))
+    fitted = columns.fit(TABLE, CLASSES)
+    width = dense(fitted.transform(TABLE)).shape[1]
+    origins = trace_columns(fitted, [frozenset({at}) for at in range(TABLE.shape[1])], width)
+    assert len(origins) == width
+    for at in range(TABLE.shape[1]):
+        fed = {place for place, each in enumerate(origins) if at in each}
+        assert changed_by(fitted, TABLE, at) == fed, TABLE.columns[at]
+
+
+def test_what_is_not_known_may_read_all_that_it_is_given() -> None:
+    fitted = make_pipeline(
+        make_column_transformer((KNNImputer(), HOLES[:2]), (OneHotEncoder(), ["kind"])),
+        StandardScaler(),
+    ).fit(TABLE)
+    found = trace_columns(fitted, [frozenset({at}) for at in range(TABLE.shape[1])], 4)
+    assert found == [frozenset({0, 2})] * 2 + [frozenset({5})] * 2
+
+
+def test_a_subclass_is_another_algorithm() -> None:
+    class Mixes(StandardScaler):
+        """Might do anything."""
+
+    fitted = Mixes().fit(TABLE[NUMBERS])
+    assert trace_columns(fitted, [frozenset({0}), frozenset({1})]) == [frozenset({0, 1})] * 2
+
+
+class Silent(TransformerMixin, BaseEstimator):
+    """Says nothing of what it makes."""
+
+    def fit(self, X: Any, y: Any = None) -> Silent:
+        return self
+
+    def transform(self, X: Any) -> Any:
+        return X
+
+
+def test_what_does_not_tell_its_width_is_refused_unless_that_is_seen() -> None:
+    given = [frozenset({0}), frozenset({1})]
+    assert trace_columns(Silent(), given, 3) == [frozenset({0, 1})] * 3
+    with pytest.raises(Unsupported, match="Silent: it does not say how many columns it makes"):
+        trace_columns(clone(Silent()), given)
+
+
+def test_selectors_and_what_remains_are_found_by_position() -> None:
+    columns = make_column_transformer(
+        ("drop", ["a"]),
+        (OneHotEncoder(), make_column_selector("k.*")),
+        remainder=StandardScaler(),
+    ).fit(TABLE[["a", "kind", "b"]])
+    found = trace_columns(columns, [frozenset({at}) for at in (4, 5, 6)])
+    assert found == [frozenset({5})] * 2 + [frozenset({6})]
+
+
+def test_groups_keep_the_order_of_the_table_and_mixed_ones_follow() -> None:
+    both, none = frozenset({0, 2}), frozenset[int]()
+    groups = group([frozenset({2}), both, none, frozenset({0}), both], ["a", "b", 3])
+    assert groups.columns == ("a", "b", 3, "a, 3")
+    assert groups.members == ((0,), (1,), (2,), (0, 2))
+    assert [each.tolist() for each in groups.of_matrix] == [[3], [], [0], [1, 4]]
