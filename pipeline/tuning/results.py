@@ -12,6 +12,8 @@ import numpy as np
 from pipeline.tuning.evaluate import Judged
 
 RUNNING, COMPLETE, PRUNED, FAILED = "running", "complete", "pruned", "failed"
+PAUSED = "paused"
+"""Stopped for the time being: it may go on in the last round."""
 
 
 @dataclass
@@ -24,7 +26,7 @@ class Outcome:
     params : mapping
         As `set_params` takes them.
     folds : dict of int to Judged
-    state : {"running", "complete", "pruned", "failed"}
+    state : {"running", "paused", "complete", "pruned", "failed"}
     reason : str
         Why it was stopped or failed.
     look : Judged, optional
