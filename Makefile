@@ -198,6 +198,7 @@ bench: data setup-bench ## Measure this machine's CPU on TASK, then all that the
 	$(call BENCH,streaming)
 	$(call BENCH,cluster)
 	$(call BENCH,prediction)
+	$(call BENCH,importance)
 	$(PYTHON) -m tools.docs
 
 .PHONY: bench-preprocessing
@@ -237,6 +238,11 @@ bench-cluster: setup ## Measure two workers of Dask beside one process
 .PHONY: bench-prediction
 bench-prediction: setup ## Measure predictions of saved models: one row, a matrix, a long file
 	$(call BENCH,prediction)
+	$(PYTHON) -m tools.docs
+
+.PHONY: bench-importance
+bench-importance: setup ## Measure the importance of columns beside scikit-learn's function
+	$(call BENCH,importance)
 	$(PYTHON) -m tools.docs
 
 .PHONY: bench-scaling

@@ -164,6 +164,7 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
         "search-workers": claimed("search-workers"),
         "wrapper": claimed("wrapper"),
         "prediction": claimed("prediction"),
+        "importance": claimed("importance"),
         "streaming": claimed("streaming"),
         "workers": claimed("cluster"),
         "scaling": claimed("scaling"),

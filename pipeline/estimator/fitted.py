@@ -29,6 +29,7 @@ from pipeline.errors import DataError, Unsupported
 from pipeline.estimator import as_given, sharing
 from pipeline.estimator.certificate import Certificate, Tolerance, answer_all, compare_answers
 from pipeline.estimator.contributions import Contributions, contribute
+from pipeline.estimator.importance import Asked, PreparedRows, importance
 from pipeline.estimator.inputs import DaskInput, Input, is_a, refuse_partitions, rows_as_passed
 from pipeline.estimator.lifted import Lifts
 from pipeline.estimator.routing import METHODS as METADATA
@@ -96,6 +97,8 @@ class Answers(Lifts):
         # scikit-learn's check walks the tags of the whole estimator, which takes longer than a row.
         if not hasattr(self, "plan_"):
             self._refuse(method, params)
+        if isinstance(X, PreparedRows):
+            return X, self._on_host(X.call(method, **params))
         if not isinstance(X, SharedRows) or not self._prefixes:
             X = as_given.materialize(X)
         n_rows = as_given.count_if_known(X)
@@ -398,6 +401,67 @@ class Answers(Lifts):
             # Labels are equal or not, be they numbers.
             answers[method] = np.asarray(answer, dtype=object) if labels else answer
         return answers, left_out
+
+    def importance(
+        self,
+        X: Table,
+        y: Target = None,
+        *,
+        scoring: Any = None,
+        repeats: int = 5,
+        random_state: Any = None,
+        sample_weight: Array = None,
+        max_samples: float = 1.0,
+    ) -> Any:
+        """Return how much of a score is lost when the cells of one column change places.
+
+        The numbers are those of `sklearn.inspection.permutation_importance` of this model, to the
+        last bit, for an integer as `random_state`. The rows are transformed once: of a permuted
+        column, what a step makes of it alone is permuted, and other branches that read it are
+        computed anew. A scorer of your own, which may look into X, is asked as scikit-learn does.
+
+        Parameters
+        ----------
+        X : table, shape (n_rows, n_columns)
+            The training rows, or better others; no partitions.
+        y : array-like of shape (n_rows,), optional
+        scoring : str, callable, list of str or dict, optional
+            As scikit-learn takes it; by default, the `score` of the model.
+        repeats : int, default=5
+            How often each column is permuted.
+        random_state : int or numpy.random.RandomState, optional
+        sample_weight : array-like of shape (n_rows,), optional
+            Given to the scorers.
+        max_samples : int or float, default=1.0
+            The number of rows, or their share, to permute and to score; drawn once.
+
+        Returns
+        -------
+        sklearn.utils.Bunch, or dict of them by the name of the score
+            ``importances``, shape (n_columns, repeats), ``importances_mean`` and
+            ``importances_std``, shape (n_columns,), and the ``feature_names`` of the columns.
+
+        Raises
+        ------
+        ConfigError
+            `scoring`, `repeats` or `max_samples` cannot be used.
+        DataError
+            X has partitions or no columns, or y or `sample_weight` has another length.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from pipeline import Accelerated
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> model = Accelerated(LogisticRegression(max_iter=200), device="cpu").fit(X, y)
+        >>> found = model.importance(X, y, random_state=0)
+        >>> found.feature_names[found.importances_mean.argmax()]
+        'petal length (cm)'
+        """
+        check_is_fitted(self, "plan_")
+        asked = Asked(scoring, repeats, random_state, sample_weight, max_samples)
+        return importance(self, as_given.materialize(X), y, asked)
 
     def explain(self, X: Table = None) -> Explanation:
         """Return where each step would run, as `pipeline.explain` does, fitted or not.
