@@ -29,6 +29,8 @@ TOLERANCE = 1e-4
 """How far a sum may be from the answer, relative to the largest of 1 and the summed numbers."""
 
 GLMS = ("GammaRegressor", "PoissonRegressor", "TweedieRegressor")
+LINKED = (*GLMS, "HistGradientBoostingRegressor")
+"""Their predictions are sums behind the inverse of a link."""
 OTHERWISE = (
     "use a linear model, XGBoost or a forest; model.importance(X, y) takes any model, and "
     "shap.Explainer any function, as that of model.to_sklearn()"
@@ -312,9 +314,10 @@ def _answer(model: Any, step: Step, fitted: Estimator, rows: Any) -> tuple[str, 
     if hasattr(fitted, "predict_proba"):
         shares = ask("predict_proba")
         return "predict_proba", shares[:, 1] if shares.shape[1] == 2 else shares
-    if name in GLMS:
-        link = fitted._get_loss().link
-        return f"{type(link).__name__}(predict)", link.link(np.asarray(ask("predict"), "float64"))
+    if name in LINKED:
+        link = (fitted._get_loss() if name in GLMS else fitted._loss).link
+        sums = {"IdentityLink": "predict", "LogLink": "log(predict)"}[type(link).__name__]
+        return sums, link.link(np.asarray(ask("predict"), "float64"))
     return "predict", ask("predict")
 
 

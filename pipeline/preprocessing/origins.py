@@ -166,7 +166,8 @@ def _union(fitted: FeatureUnion, origins: Origins, width: int | None) -> Origins
 
 
 def _function(fitted: Estimator, origins: Origins, width: int | None) -> Origins:
-    elementwise = fitted.func is None or (isinstance(fitted.func, np.ufunc) and fitted.func.nin < 2)
+    func = fitted.func
+    elementwise = func is None or (isinstance(func, np.ufunc) and (func.nin, func.nout) == (1, 1))
     if elementwise or fitted.feature_names_out == "one-to-one":
         return origins
     return [frozenset().union(*origins)] * (_width(fitted) if width is None else width)

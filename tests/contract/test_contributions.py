@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import DMatrix, XGBRegressor
 
-from pipeline import Accelerated
+from pipeline import Accelerated, load, save
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames
 from pipeline.system.devices import obstacle
@@ -116,6 +117,21 @@ def test_forests_of_cuml_are_explained_where_the_rows_are(
     outputs = 3 if found.outputs else 1
     assert events["contributions"].to_host_bytes == ROWS * outputs * (5 + 1) * 4
     assert events["contributions"].why == ANSWER
+
+
+@pytest.mark.parametrize(
+    ("last", "y"),
+    [(LogisticRegression(), CLASSES), (RandomForestRegressor(random_state=0), VALUES)],
+    ids=["linear", "forest"],
+)
+def test_a_model_of_the_gpu_is_explained_on_the_cpu(
+    last: Any, y: np.ndarray, device: Recorder, given: list[Any], tmp_path: Path
+) -> None:
+    model = Accelerated(program(last), device="cuda").fit(TABLE, y)
+    loaded = load(save(model, tmp_path / "a.model"), device="cpu")
+    found = loaded.contributions(TABLE)
+    np.testing.assert_allclose(found.values, model.contributions(TABLE).values, atol=1e-3)
+    assert {frames.device_of(block) for block in given[:1]} <= {"cpu"}
 
 
 def test_xgboost_explains_where_the_rows_are(

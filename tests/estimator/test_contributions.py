@@ -95,8 +95,14 @@ CASES: dict[str, tuple[Any, Any]] = {
     "tree": (DecisionTreeRegressor(max_depth=5), VALUES),
     "forest": (RandomForestRegressor(8), VALUES),
     "forest of classes": (RandomForestClassifier(8), WORDS),
+    "boosted from histograms": (HistGradientBoostingRegressor(max_iter=8), VALUES),
+    "counts from histograms": (HistGradientBoostingRegressor(max_iter=8, loss="poisson"), COUNTS),
     "boosted": (GradientBoostingClassifier(n_estimators=8), TWO),
 }
+
+
+DENSE = (LinearDiscriminantAnalysis, HistGradientBoostingRegressor)
+"""They take no sparse rows."""
 
 
 def prepared(last: Any, sparse_threshold: float = 1.0) -> Any:
@@ -107,7 +113,7 @@ def prepared(last: Any, sparse_threshold: float = 1.0) -> Any:
         (numbers, ["age", "pay"]),
         (OneHotEncoder(), ["town"]),
         (products, ["pay", "age"]),
-        sparse_threshold=0 if type(last) is LinearDiscriminantAnalysis else sparse_threshold,
+        sparse_threshold=0 if type(last) in DENSE else sparse_threshold,
     )
     return make_pipeline(columns, last)
 
@@ -122,7 +128,7 @@ def answers(model: Any, X: Any) -> np.ndarray:
     last = plain[-1] if hasattr(plain, "steps") else plain
     if type(last).__module__.startswith("xgboost"):
         return np.asarray(plain.predict(X, output_margin=True)).reshape(len(X), -1)
-    if isinstance(last, PoissonRegressor):
+    if isinstance(last, PoissonRegressor) or getattr(last, "loss", "") == "poisson":
         return np.log(plain.predict(X)).reshape(len(X), -1)
     if hasattr(plain, "decision_function"):
         return np.asarray(plain.decision_function(X)).reshape(len(X), -1)
@@ -337,9 +343,8 @@ def test_a_model_that_runs_as_it_is_given() -> None:
         (KNeighborsRegressor(), VALUES, "answers of KNeighborsRegressor; use a linear model"),
         (SVC(), TWO, "answers of SVC"),
         (SVC(kernel="linear"), WORDS, "answers of SVC"),
-        (HistGradientBoostingRegressor(max_iter=3), VALUES, "HistGradientBoostingRegressor"),
     ],
-    ids=["neighbours", "kernel", "pairs of classes", "histograms"],
+    ids=["neighbours", "kernel", "pairs of classes"],
 )
 def test_others_are_refused_with_a_way_out(last: Any, y: Any, said: str) -> None:
     model = fitted(prepared(last, 0.0), y)
@@ -352,6 +357,19 @@ def test_others_are_refused_with_a_way_out(last: Any, y: Any, said: str) -> None
 def test_before_fit() -> None:
     with pytest.raises(NotFittedError):
         Accelerated(Ridge()).contributions(TABLE)
+
+
+@pytest.mark.parametrize(
+    ("name", "output"),
+    [
+        ("Poisson", "log(predict)"),
+        ("Tweedie", "predict"),
+        ("forest of classes", "predict_proba"),
+        ("XGBoost, values", "predict(output_margin=True)"),
+    ],
+)
+def test_it_says_what_is_explained(name: str, output: str) -> None:
+    assert fitted(prepared(CASES[name][0]), CASES[name][1]).contributions(TABLE).output == output
 
 
 def test_what_does_not_add_up_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,17 @@
 
 scikit-learn reads rows as float32 and sends x to the left where ``x <= t``, t a float64; XGBoost
 does where ``x < u``, u a float32. So u is the float32 after the largest one that is not above t.
-TreeSHAP weighs the two sides of a split by the weights of the training rows, ``sum_hessian``.
+Histogram gradient boosting compares float64: its rows are given by their places among all
+thresholds of a column. TreeSHAP weighs the two sides of a split by the weights of the training
+rows, ``sum_hessian``.
 The fields are those of XGBoost's JSON Schema of models.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,6 +28,7 @@ from pipeline.typing import Array, Estimator, Table
 SINGLE = ("DecisionTree", "ExtraTree")
 MEANS = ("RandomForest", "ExtraTrees")
 BOOSTED = ("GradientBoosting",)
+HISTOGRAMS = ("HistGradientBoosting",)
 ROOT = 2**31 - 1
 """The parent of a root."""
 _LARGE = np.nextafter(np.finfo("float32").max, np.float32(0))
@@ -36,6 +42,8 @@ class _Ensemble(NamedTuple):
     """To which output each tree adds; None where each tree has a value for every output."""
     factor: float
     offset: np.ndarray
+    limits: Sequence[np.ndarray] | None = None
+    """The thresholds of each column, in order; those of the trees are their places."""
 
 
 def is_known(fitted: Estimator) -> bool:
@@ -46,7 +54,7 @@ def is_known(fitted: Estimator) -> bool:
     (True, False)
     """
     name = type(fitted).__name__
-    known = [f"{each}{kind}" for each in (*SINGLE, *MEANS, *BOOSTED)
+    known = [f"{each}{kind}" for each in (*SINGLE, *MEANS, *BOOSTED, *HISTOGRAMS)
              for kind in ("Classifier", "Regressor")]  # fmt: skip
     return type(fitted).__module__.startswith("sklearn.") and name in known
 
@@ -71,27 +79,44 @@ def explain_forest(fitted: Estimator, X: Table, sums: csr_matrix) -> np.ndarray:
     Raises
     ------
     Unsupported
-        Boosting that begins with another estimator, or several targets that are classes; or trees
-        that XGBoost does not explain on a GPU.
+        Boosting that begins with another estimator or has categories, or several targets that are
+        classes; or trees that XGBoost does not explain on a GPU.
     """
-    booster, offset = to_booster(fitted)
-    device = frames.device_of(X)
+    ensemble, device = _ensemble(fitted), frames.device_of(X)
+    booster = _booster(ensemble, fitted)
+    rows = partial(_rows, limits=ensemble.limits)
+    X = frames.matrix(X, dtype="float64" if ensemble.limits else "float32")
     booster.set_param({"device": device})
     try:
-        made = explain_booster(booster, frames.matrix(X, dtype="float32"), sums, _rows)
+        made = explain_booster(booster, X, sums, rows)
     except ValueError as error:  # XGBoostError is one
         if device == "cpu":
             raise
         line = str(error).strip().partition("\n")[0]
         way_out = "set max_depth, or load the saved model with device='cpu' and explain that"
         raise Unsupported(Reason(type(fitted).__name__, f"XGBoost: {line}", way_out)) from error
-    made[:, :, -1] += offset
+    made[:, :, -1] += ensemble.offset
     return made
 
 
-def _rows(block: Array) -> Any:
+def _rows(block: Array, limits: Sequence[np.ndarray] | None) -> Any:
     dense = block.toarray() if frames.is_sparse(block) else block
+    dense = dense if limits is None else _places(dense, limits)
     return load("xgboost.DMatrix")(dense.astype("float32", copy=False), missing=np.nan)
+
+
+def _places(rows: Array, limits: Sequence[np.ndarray]) -> Array:
+    """Return how many thresholds of its column each number is above; NaN of those missing.
+
+    >>> _places(np.array([[0.5], [0.6], [np.nan]]), [np.array([0.5, 0.7])]).tolist()
+    [[0.0], [1.0], [nan]]
+    """
+    xp = frames.xp(rows)
+    made = xp.empty(rows.shape, dtype="float32")
+    for j, known in enumerate(limits):
+        made[:, j] = xp.searchsorted(frames.to_device_of(known, rows), rows[:, j])
+    made[xp.isnan(rows)] = np.nan
+    return made
 
 
 def to_booster(fitted: Estimator) -> tuple[Any, np.ndarray]:
@@ -107,9 +132,14 @@ def to_booster(fitted: Estimator) -> tuple[Any, np.ndarray]:
     booster : xgboost.Booster
         Its margin is the mean of the trees, or their sum where they were boosted: values,
         probabilities of the classes (of two, that of the second), or the decision function.
+        The columns of one from histograms are places among thresholds.
     offset : numpy.ndarray, shape (n_outputs,)
     """
     made = _ensemble(fitted)
+    return _booster(made, fitted), made.offset
+
+
+def _booster(made: _Ensemble, fitted: Estimator) -> Any:
     trees: list[dict[str, Any]] = []
     outputs: list[int] = []
     for i, tree in enumerate(made.trees):
@@ -120,13 +150,15 @@ def to_booster(fitted: Estimator) -> tuple[Any, np.ndarray]:
             outputs.append(j if made.output is None else made.output[i])
     booster = load("xgboost.Booster")()
     booster.load_model(bytearray(_write(trees, outputs, len(made.offset), made.trees[0])))
-    return booster, made.offset
+    return booster
 
 
 def _ensemble(fitted: Estimator) -> _Ensemble:
     name = type(fitted).__name__
     if name.startswith(BOOSTED):
         return _boosted(fitted)
+    if name.startswith(HISTOGRAMS):
+        return _of_histograms(fitted)
     if isinstance(getattr(fitted, "n_classes_", None), list | np.ndarray):
         why = "several targets that are classes have no one probability"
         raise Unsupported(Reason(name, why, "fit a model of each target"))
@@ -149,11 +181,42 @@ def _boosted(fitted: Estimator) -> _Ensemble:
     return _Ensemble(trees, output, fitted.learning_rate, fitted._raw_predict_init(none)[0])
 
 
+def _of_histograms(fitted: Estimator) -> _Ensemble:
+    if fitted._preprocessor is not None:
+        why, way_out = "its categories have no thresholds", "encode them before it, or use XGBoost"
+        raise Unsupported(Reason(type(fitted).__name__, why, way_out, "categorical_features"))
+    nodes = [each.nodes for rows in fitted._predictors for each in rows]
+    whole = np.concatenate([each[each["is_leaf"] == 0] for each in nodes])
+    columns = range(fitted.n_features_in_)
+    limits = [np.unique(whole["num_threshold"][whole["feature_idx"] == j]) for j in columns]
+    trees = [_histogram_tree(each, limits) for each in nodes]
+    offset = np.ravel(fitted._baseline_prediction)
+    return _Ensemble(trees, [*range(len(offset))] * len(fitted._predictors), 1.0, offset, limits)
+
+
+def _histogram_tree(nodes: np.ndarray, limits: Sequence[np.ndarray]) -> SimpleNamespace:
+    """Return a tree of histogram gradient boosting as other trees of scikit-learn are."""
+    inner, columns = nodes["is_leaf"] == 0, nodes["feature_idx"]
+    places = np.zeros(len(nodes))
+    for i in np.flatnonzero(inner):
+        places[i] = np.searchsorted(limits[columns[i]], nodes["num_threshold"][i])
+    return SimpleNamespace(
+        node_count=len(nodes),
+        n_features=len(limits),
+        children_left=np.where(inner, nodes["left"].astype(int), -1),
+        children_right=np.where(inner, nodes["right"].astype(int), -1),
+        feature=columns,
+        threshold=places,
+        missing_go_to_left=nodes["missing_go_to_left"],
+        value=nodes["value"].reshape(-1, 1, 1),
+        weighted_n_node_samples=nodes["count"].astype("float64"),
+    )
+
+
 def _values(tree: Any, fitted: Estimator) -> np.ndarray:
     """Return what is in the leaves, of shape (n_nodes, n_outputs)."""
-    if not type(fitted).__name__.endswith("Classifier") or type(fitted).__name__.startswith(
-        BOOSTED
-    ):
+    name = type(fitted).__name__
+    if name.endswith("Regressor") or name.startswith((*BOOSTED, *HISTOGRAMS)):
         values: np.ndarray = tree.value[:, :, 0]
         return values
     shares = tree.value[:, 0, :]

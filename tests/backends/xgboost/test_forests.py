@@ -16,6 +16,8 @@ from sklearn.ensemble import (
     ExtraTreesRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -121,6 +123,35 @@ def test_numbers_next_to_a_threshold_go_the_same_way() -> None:
     rows = np.repeat(np.concatenate(near)[:, None], COLUMNS, axis=1)
     booster, _ = to_booster(fitted)
     np.testing.assert_allclose(booster.predict(xgboost.DMatrix(rows)), fitted.predict(rows), 1e-6)
+
+
+HISTOGRAMS: dict[str, tuple[Any, Any, Answer]] = {
+    "values": (HistGradientBoostingRegressor(max_iter=9), VALUES, predict),
+    "two classes": (HistGradientBoostingClassifier(max_iter=9), CLASSES > 0, decide),
+    "classes": (HistGradientBoostingClassifier(max_iter=9), CLASSES, decide),
+    "stopped": (
+        HistGradientBoostingRegressor(max_iter=50, early_stopping=True, n_iter_no_change=2),
+        VALUES,
+        predict,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HISTOGRAMS)
+def test_histograms_compare_all_digits(name: str) -> None:
+    estimator, y, answer = HISTOGRAMS[name]
+    close = 1e4 + HOLES.astype("float64") * 1e-6
+    fitted = estimator.fit(close, y)
+    assert len(np.unique(close[:, 0].astype("float32"))) < 5, "float32 would not do"
+    made = explain_forest(fitted, close, EACH)
+    np.testing.assert_allclose(made.sum(axis=2), answer(fitted, close), rtol=1e-5, atol=1e-5)
+
+
+def test_categories_of_histograms_are_refused() -> None:
+    rows = np.c_[X[:, :3], CLASSES]
+    fitted = HistGradientBoostingRegressor(max_iter=2, categorical_features=[3]).fit(rows, VALUES)
+    with pytest.raises(Unsupported, match="its categories have no thresholds; encode them"):
+        explain_forest(fitted, rows, EACH)
 
 
 def expected(tree: Any, row: np.ndarray, known: set[int], values: np.ndarray, node: int = 0) -> Any:
