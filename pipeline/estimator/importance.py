@@ -196,7 +196,7 @@ class PermutedTable:
         """Return whether anything depends on a column of the table."""
         if self.branches is not None and not self.branches.read(self._name(column)):
             return False
-        return self.sources is None or bool(self.sources.fed_by(column))
+        return self.sources is None or self.sources.matters(column)
 
     @contextmanager
     def permuted(self, column: int, order: Order) -> Iterator[PreparedRows]:

@@ -322,6 +322,19 @@ def test_a_column_that_no_step_reads_costs_nothing(monkeypatch: pytest.MonkeyPat
     assert len(asked) == 2 + 3
 
 
+def test_a_function_that_says_what_is_not_so_is_asked() -> None:
+    turned = FunctionTransformer(lambda t: t[:, ::-1], feature_names_out="one-to-one")
+    steps = (
+        make_column_transformer((filled, ["age", "fare"])),
+        turned,
+        SelectKBest(f_classif, k=1),
+        logistic,
+    )
+    found, expected = both(fitted(steps), X, LATE, scoring="neg_log_loss")
+    assert_same(found, expected)
+    assert np.count_nonzero(found.importances_mean) == 1
+
+
 # Forms of tables.
 
 

@@ -67,6 +67,10 @@ class Sources:
         alone = all(len(self.origins[place]) == 1 for place in self.fed_by(column))
         return alone and column in self.by_row
 
+    def matters(self, column: int) -> bool:
+        """Return whether anything may depend on it: the word of your own functions is not taken."""
+        return column not in self.by_row or bool(self.fed_by(column))
+
     @cached_property
     def _fed(self) -> dict[int, list[int]]:
         fed: dict[int, list[int]] = {}
