@@ -168,7 +168,7 @@ CASES = {
         XGBClassifier(n_estimators=5),
     ),
     "frames": (
-        make_column_transformer((filled, NUMBERS), (OrdinalEncoder(), WORDS))
+        make_column_transformer((SimpleImputer(), NUMBERS), (OrdinalEncoder(), WORDS))
         .set_output(transform="pandas"),
         XGBClassifier(n_estimators=5),
     ),
