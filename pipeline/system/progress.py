@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from rich.console import Console
 from rich.progress import (
@@ -19,13 +18,6 @@ from rich.progress import (
 from pipeline.errors import OutputError
 
 Say = Callable[[str], None]
-
-
-class Progressing(Protocol):
-    """Prints a line, and counts steps done."""
-
-    def __call__(self, text: str, /, steps: int = 1) -> None:
-        """Print a line, and count."""
 
 
 @contextmanager
@@ -43,15 +35,15 @@ def saying() -> Iterator[None]:
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Progressing]:
-    """Yield a function that prints a line and counts one step done, or as many as it is told.
+def progress(what: str, total: int) -> Iterator[Say]:
+    """Yield a function that prints a line and counts one step done.
 
     Parameters
     ----------
     what : str
         Stands before the bar.
     total : int
-        Steps.
+        Number of lines that will come.
 
     Examples
     --------
@@ -62,7 +54,7 @@ def progress(what: str, total: int) -> Iterator[Progressing]:
     console = Console()
     if not console.is_terminal:
 
-        def tell(text: str, /, steps: int = 1) -> None:
+        def tell(text: str) -> None:
             with saying():
                 print(text, file=console.file, flush=True)
 
@@ -76,9 +68,9 @@ def progress(what: str, total: int) -> Iterator[Progressing]:
     with Progress(*columns, console=console, refresh_per_second=2, transient=True) as bar:
         task = bar.add_task(what, total=total)
 
-        def say(text: str, /, steps: int = 1) -> None:
+        def say(text: str) -> None:
             bar.console.print(text, markup=False, highlight=False)
-            bar.update(task, advance=steps, description=f"{what}, {_name(text)}")
+            bar.update(task, advance=1, description=f"{what}, {_name(text)}")
 
         yield say
 

@@ -112,11 +112,8 @@ def describe_folds(folds: Sequence[tuple[np.ndarray, np.ndarray]]) -> str:
 def describe_pruner(prune: bool | BasePruner) -> str:
     """Return what stops candidates; of our own rule, with the constants that decide in it.
 
-    >>> rule, _, rest = describe_pruner(True).partition("), ")
-    >>> rule
-    'Racing(chance=0.5, look_chance=0.2, startup=1, last_chance=0.3'
-    >>> rest
-    'looks at 0.125 of 16 trees or more, 15 pairs'
+    >>> describe_pruner(True)
+    'Racing(chance=0.4, look_chance=0.1, startup=3), looks at 0.125 of 16 trees or more, 15 pairs'
     """
     pruner = pruner_of(prune)
     if not isinstance(pruner, Racing):

@@ -1,4 +1,4 @@
-"""What a search says while it runs: a line for each trial that has ended or is paused."""
+"""What a search says while it runs: a line for each trial that has ended."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from pipeline.system.progress import Progressing, progress
+from pipeline.system.progress import Say, progress
 from pipeline.tuning.results import COMPLETE, FAILED, RUNNING, Outcome
 
 
 class Lines:
     """A line for each trial that has ended: what came of it, the best one, and the time.
 
-    A trial that is paused has a line, and another one when it has gone on in the last round.
-
     Parameters
     ----------
     say : callable
-        Takes a line, and how many more trials it tells of.
+        Takes a line.
     trials : int
         How many there are in the end.
     timeout : float, optional
@@ -31,38 +29,33 @@ class Lines:
 
     def __init__(
         self,
-        say: Progressing,
+        say: Say,
         trials: int,
         timeout: float | None = None,
         before: Sequence[Outcome] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.say, self.trials, self.timeout, self.clock = say, trials, timeout, clock
-        self.began, self.here, self.told = clock(), 0, {each.number for each in before}
+        self.began, self.here, self.before = clock(), 0, len(before)
         self.best: Outcome | None = None
         for outcome in before:
             self._compare(outcome)
 
     def tell(self, outcome: Outcome) -> None:
         """Say what came of a trial."""
-        again = outcome.number in self.told
-        self.told.add(outcome.number)
-        self.here += not again
+        self.here += 1
         self._compare(outcome)
-        number = f"{len(self.told)} of {self.trials}, trial {outcome.number}"
+        number = f"{self.before + self.here} of {self.trials}, trial {outcome.number}"
         best = f"; best {self.best.score:.5g} (trial {self.best.number})" if self.best else ""
-        taken = self.clock() - self.began
-        if again:
-            self.say(f"{number} went on: {_came_of(outcome)}{best}; {in_units(taken)}", 0)
-        else:
-            self.say(f"{number}: {_came_of(outcome)}{best}; {self._time(taken)}")
+        self.say(f"{number}: {_came_of(outcome)}{best}; {self._time()}")
 
     def _compare(self, outcome: Outcome) -> None:
         if outcome.state == COMPLETE and (not self.best or outcome.score > self.best.score):
             self.best = outcome
 
-    def _time(self, taken: float) -> str:
-        left = taken / self.here * max(self.trials - len(self.told), 0)
+    def _time(self) -> str:
+        taken = self.clock() - self.began
+        left = taken / self.here * max(self.trials - self.before - self.here, 0)
         if self.timeout is not None:
             left = min(left, max(self.timeout - taken, 0))
         return f"{in_units(taken)}, {in_units(left)} left"
@@ -90,7 +83,7 @@ def in_units(seconds: float) -> str:
 def telling(
     verbose: int, trials: int, timeout: float | None, known: Sequence[Outcome] = ()
 ) -> Iterator[Callable[[Outcome], None]]:
-    """Yield what says a line for each trial that has ended or is paused, if `verbose` asks."""
+    """Yield what says a line for each trial that has ended, if `verbose` asks for it."""
     before = [each for each in known if each.state != RUNNING]
     if not verbose:
         yield lambda outcome: None

@@ -1,4 +1,4 @@
-"""The loop of a search: it draws candidates, judges them fold by fold, stops some, ends all."""
+"""The loop of a search: it draws candidates, judges them fold by fold, stops or ends them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,15 @@ import numpy as np
 from pipeline.trace import ExecutionLog
 from pipeline.tuning.evaluate import Judged, Task
 from pipeline.tuning.interrupts import Interrupts
-from pipeline.tuning.racing import LOOK, Racing, chances, first_fold, reason_to_stop
-from pipeline.tuning.results import COMPLETE, FAILED, PAUSED, PRUNED, Outcome
+from pipeline.tuning.racing import LOOK, Racing, first_fold, reason_to_stop
+from pipeline.tuning.results import COMPLETE, FAILED, PRUNED, Outcome
 from pipeline.tuning.slots import Slots
 from pipeline.tuning.space import Space
-from pipeline.tuning.study import ask, recall, report, seconds_before, tell, together, unfinished
+from pipeline.tuning.study import ask, recall, report, seconds_before, tell, unfinished
 
 if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import Trial
-
-
-LAST_SHARE = 0.1
-"""Of the timeout, in which paused trials go on before others are drawn."""
 
 
 class _Running(NamedTuple):
@@ -39,15 +35,11 @@ class Listener(NamedTuple):
     judged: Callable[[Task], None]
     """Of a fold that was judged."""
     ended: Callable[[Outcome], None]
-    """Of a trial that has ended or is paused; again, if it has gone on, when it ends."""
+    """Of a trial that has ended."""
 
 
 class Race:
     """The trials of one search, from the first to the last.
-
-    Those that `Racing` stops are paused: when no more are to be drawn, or the last tenth of the
-    time has begun, those go on that it chooses. What is still paused in the end is stopped for
-    good. With a sampler of the user's, which would not learn from them, none is paused.
 
     Parameters
     ----------
@@ -97,15 +89,11 @@ class Race:
         self.warned: set[tuple[type[Warning], str]] = set()
         self.outcomes: dict[int, Outcome] = {}
         self.running: dict[int, _Running] = {}
-        self.paused: dict[int, _Running] = {}
-        self.gone_on: set[int] = set()
-        self.pauses = seed is not None and isinstance(study.pruner, Racing)
         self.log, self.interrupts = ExecutionLog(), Interrupts()
         self.ask = partial(ask, study, space, seed)
         self.seconds, self.started = seconds_before(study), time.monotonic()
         self.unfinished: list[Trial] = []
         self.ends = None if timeout is None else time.monotonic() + timeout
-        self.last_seconds = LAST_SHARE * (timeout or 0)
 
     @property
     def over(self) -> bool:
@@ -113,24 +101,13 @@ class Race:
         late = self.ends is not None and time.monotonic() >= self.ends
         return late or self.interrupts.pressed
 
-    @property
-    def in_last_round(self) -> bool:
-        """Whether paused trials go on: all are drawn, or the time is nearly over."""
-        late = self.ends is not None and time.monotonic() >= self.ends - self.last_seconds
-        return late or len(self.outcomes) >= self.trials
-
     def run(self) -> None:
         """Draw and judge candidates until there are enough, or no more may begin."""
         with self.interrupts.held():
             if not self.study.get_trials(deepcopy=False):
                 self._enqueue_own()
             self.outcomes = {each.number: each for each in recall(self.study, self.space)}
-            for trial in unfinished(self.study):
-                outcome = self.outcomes[trial.number]
-                if outcome.state == PAUSED and len(outcome.folds) < self.n_splits:
-                    self.paused[trial.number] = _Running(trial, outcome)
-                else:
-                    self.unfinished.append(trial)
+            self.unfinished = unfinished(self.study)
             while not self.over:
                 self._fill()
                 if not self.running:
@@ -138,7 +115,6 @@ class Race:
                 left = None if self.ends is None else self.ends - time.monotonic()
                 for task, judged in self.interrupts.allowed(partial(self.slots.wait, left)):
                     self._take(task, judged)
-            self._end_paused()
 
     def _enqueue_own(self) -> None:
         """Let the first candidate be the estimator as it is, if it is in the space."""
@@ -147,24 +123,16 @@ class Race:
             self.study.enqueue_trial(own)
 
     def _fill(self) -> None:
-        """Begin tasks while slots are free: first of trials that another process had begun."""
+        """Begin trials while slots are free: first those that another process had begun."""
         while self.slots.free and not self.over:
             if self.unfinished:
                 trial = self.unfinished.pop(0)
                 self._begin(trial, self.outcomes[trial.number])
-            elif self.in_last_round and (number := self._choose_paused()) is not None:
-                self.running[number] = self.paused[number]
-                self._submit(self.paused[number].outcome)
             elif len(self.outcomes) < self.trials:
                 trial, params = self.ask()
                 self._begin(trial, Outcome(trial.number, params))
             else:
                 break
-
-    def _choose_paused(self) -> int | None:
-        """Return which paused trial goes on; None where none does."""
-        pruner, waiting = self.study.pruner, self.paused.keys() - self.running.keys()
-        return pruner.choose(self.study, waiting) if isinstance(pruner, Racing) else None
 
     def _begin(self, trial: Trial, outcome: Outcome) -> None:
         self.outcomes[trial.number] = outcome
@@ -195,17 +163,11 @@ class Race:
         begun = done or outcome.look
         if done == self.n_splits:
             self._end(trial, outcome, COMPLETE)
-        elif outcome.state == PAUSED:
-            self.gone_on.add(trial.number)
-            del self.running[trial.number]
         elif begun and (why := reason_to_stop(self.study, trial)):
-            self._end(trial, outcome, PAUSED if self.pauses else PRUNED, why)
+            self._end(trial, outcome, PRUNED, why)
         elif not self.over:
-            self._submit(outcome, 1.0 if begun else self.look(outcome.params))
-
-    def _submit(self, outcome: Outcome, share: float = 1.0) -> None:
-        task = Task(outcome.number, outcome.params, self._next_fold(outcome), share)
-        self.slots.submit(task)
+            share = 1.0 if begun else self.look(outcome.params)
+            self.slots.submit(Task(trial.number, outcome.params, self._next_fold(outcome), share))
 
     def _next_fold(self, outcome: Outcome) -> int:
         """Return the first fold that is to come; Optuna's own pruners read them in order."""
@@ -224,26 +186,6 @@ class Race:
 
     def _end(self, trial: Trial, outcome: Outcome, state: str, reason: str = "") -> None:
         outcome.state, outcome.reason = state, reason
-        tell(self.study, trial, outcome, self._seconds())
-        self.paused.pop(trial.number, None)
-        running = self.running.pop(trial.number)
-        if state == PAUSED:
-            self.paused[trial.number] = running
+        tell(self.study, trial, outcome, self.seconds + time.monotonic() - self.started)
+        del self.running[trial.number]
         self.listener.ended(outcome)
-
-    def _end_paused(self) -> None:
-        """Stop for good what is still paused; of those with folds, the chance is that of now."""
-        why = chances(self.study, self.paused)
-        with together(self.study):
-            for number, (trial, outcome) in self.paused.items():
-                outcome.state = PRUNED
-                outcome.reason = str(why.get(number, outcome.reason))
-                seconds = self._seconds() if number in self.gone_on else None
-                tell(self.study, trial, outcome, seconds)
-        for number in sorted(self.gone_on & self.paused.keys()):
-            self.listener.ended(self.paused[number].outcome)
-        self.paused.clear()
-
-    def _seconds(self) -> float:
-        """Return what the search has taken, with the processes before this one."""
-        return self.seconds + time.monotonic() - self.started

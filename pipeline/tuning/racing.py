@@ -1,11 +1,11 @@
-"""When a candidate is stopped, as unlikely to become the best one, and when it goes on."""
+"""When a candidate is stopped: as soon as it is unlikely to become the best one."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from sklearn.linear_model import BayesianRidge
@@ -18,14 +18,12 @@ if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import FrozenTrial, Trial
 
-CHANCE = 0.5
+CHANCE = 0.4
 """A candidate with less of it is stopped between folds."""
-LOOK_CHANCE = 0.2
+LOOK_CHANCE = 0.1
 """A candidate with less of it is stopped after a first look."""
-STARTUP = 1
+STARTUP = 3
 """So many trials are completed before one is stopped."""
-LAST_CHANCE = 0.3
-"""A candidate that was stopped between folds, with so much of it, goes on in the last round."""
 PAIRS = 15
 """So many trials were looked at, and their first fold completed, before a look stops one."""
 LOOK = 0
@@ -52,38 +50,23 @@ class Racing:
 
     Few of many candidates become the best one, which a flat prior does not know, so its chances
     are too high, and the limit between folds is higher than it looks. A look is trusted less: what
-    it has stopped is not seen, so a prediction that is wrong there is not put right.
-
-    `Search` stops trials for the time being. When no more are to be drawn, a last round lets the
-    most likely one go on with its next fold, as long as one has the chance for it: the best trial
-    is then a better one, most chances are lower, and fewer folds are run in vain. Nothing but the
-    study decides, so that a search that is resumed does the same.
-
-    The defaults were chosen by a simulation on recorded scores of folds, of searches on the
-    flights with other seeds than those of the benchmark.
+    it has stopped is not seen, so a prediction that is wrong there is not put right. Nothing
+    but the study decides, so that a search that is resumed stops the same trials.
 
     Parameters
     ----------
-    chance : float, default=0.5
+    chance : float, default=0.4
         A trial with less of it is stopped between folds.
-    look_chance : float, default=0.2
+    look_chance : float, default=0.1
         A trial with less of it is stopped after a first look.
-    startup : int, default=1
+    startup : int, default=3
         So many trials are completed before one is stopped.
-    last_chance : float, default=0.3
-        A trial that was stopped between folds goes on in the last round with as much of it; none
-        with more than 1.
     """
 
     def __init__(
-        self,
-        chance: float = CHANCE,
-        look_chance: float = LOOK_CHANCE,
-        startup: int = STARTUP,
-        last_chance: float = LAST_CHANCE,
+        self, chance: float = CHANCE, look_chance: float = LOOK_CHANCE, startup: int = STARTUP
     ) -> None:
         self.chance, self.look_chance, self.startup = chance, look_chance, startup
-        self.last_chance = last_chance
 
     def prune(self, study: Study, trial: FrozenTrial) -> bool:
         """Return whether a trial is to be stopped, as Optuna's pruners do."""
@@ -95,78 +78,19 @@ class Racing:
         best = _best(trials)
         if best is None or _count_complete(trials) < self.startup or not trial.intermediate_values:
             return ""
-        own, deviation = _gaps(trial, best), _deviation(trials, best)
-        if deviation is None:
-            return ""
+        bar, own = _folds(best), _gaps(trial, best)
         if len(own):
-            known = _chance_after_folds(own, deviation, best)
-            return "" if known.value >= self.chance else str(known)
-        first = predict_first_gap(trials, [trial], best)
-        if first is None:
+            gap, error, limit = float(own.mean()), 0.0, self.chance
+        elif (first := predict_first_gap(trials, [trial], best)) is not None:
+            gap, error, limit = float(first[0][0]), float(first[1][0]), self.look_chance
+        else:
             return ""
-        n_folds, (gap, error) = len(_folds(best)), (float(each[0]) for each in first)
-        known = Chance(chance_to_win(gap, deviation, 1, n_folds, error), 0, n_folds, best.number)
-        return "" if known.value >= self.look_chance else str(known)
-
-    def choose(self, study: Study, stopped: Collection[int]) -> int | None:
-        """Return which of some stopped trials goes on in the last round; None where none does."""
-        known = chances(study, stopped)
-        likely = [each for each in sorted(known) if known[each].value >= self.last_chance]
-        return max(likely, key=lambda each: known[each].value, default=None)
-
-
-class Chance(NamedTuple):
-    """The chance of a trial to beat the best one."""
-
-    value: float
-    done: int
-    """Folds; 0 after a first look."""
-    n_folds: int
-    best: int
-    """The number of the best trial."""
-
-    def __str__(self) -> str:
-        """Return it as the reason for which a trial is stopped.
-
-        >>> str(Chance(0.123, 2, 5, 7))
-        'after 2 of 5 folds: 12% chance of beating trial 7'
-        """
-        when = f"{self.done} of {self.n_folds} folds" if self.done else "a first look"
-        return f"after {when}: {self.value:.0%} chance of beating trial {self.best}"
-
-
-def chances(study: Study, numbers: Collection[int]) -> dict[int, Chance]:
-    """Return what chance trials now have, by their numbers; not of those without a fold."""
-    trials = study.get_trials(deepcopy=False)
-    best = _best(trials)
-    deviation = None if best is None else _deviation(trials, best)
-    if best is None or deviation is None:
-        return {}
-    gaps = {number: _gaps(trials[number], best) for number in numbers}
-    return {
-        number: _chance_after_folds(own, deviation, best)
-        for number, own in gaps.items()
-        if len(own)
-    }
-
-
-def _chance_after_folds(own: np.ndarray, deviation: float, best: FrozenTrial) -> Chance:
-    done, n_folds = len(own), len(_folds(best))
-    value = chance_to_win(float(own.mean()), deviation, done, n_folds)
-    return Chance(value, done, n_folds, best.number)
-
-
-def _deviation(trials: Sequence[FrozenTrial], best: FrozenTrial) -> float | None:
-    """Return the deviation of differences to the best trial; None before it can be known."""
-    groups = [_gaps(each, best) for each in trials if each is not best]
-    known = len(_folds(best)) == 1 or any(len(each) > 1 for each in groups)
-    return pooled_deviation(groups) if known else None
-
-
-def is_paused(trial: FrozenTrial) -> bool:
-    """Return whether a trial is stopped for the time being."""
-    running = load("optuna.trial.TrialState").RUNNING
-    return bool(trial.state == running and trial.user_attrs.get("reason"))
+        deviation = pooled_deviation([_gaps(each, best) for each in trials if each is not best])
+        chance = chance_to_win(gap, deviation, len(own) or 1, len(bar), error)
+        if chance >= limit:
+            return ""
+        when = f"{len(own)} of {len(bar)} folds" if len(own) else "a first look"
+        return f"after {when}: {chance:.0%} chance of beating trial {best.number}"
 
 
 def first_fold(number: int, n_folds: int) -> int:
@@ -278,7 +202,7 @@ def predict_first_gap(
 
 
 def estimated(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
-    """Return trials that were stopped or have ended as complete ones, for a sampler to learn from.
+    """Return the trials that have ended as if all were complete, for a sampler to learn from.
 
     Optuna's samplers rank what was stopped below all that is complete, however bad that is: here
     most are stopped, and some of these are better than the first ones. A stopped trial is taken
@@ -286,8 +210,7 @@ def estimated(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
     as is predicted. Trials that failed are left out, and all where none is complete.
     """
     states = load("optuna.trial.TrialState")
-    judged = (states.COMPLETE, states.PRUNED)
-    ended = [each for each in trials if each.state in judged or is_paused(each)]
+    ended = [each for each in trials if each.state in (states.COMPLETE, states.PRUNED)]
     best = _best(ended)
     if best is None or best.value is None:
         return []

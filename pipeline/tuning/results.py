@@ -12,8 +12,6 @@ import numpy as np
 from pipeline.tuning.evaluate import Judged
 
 RUNNING, COMPLETE, PRUNED, FAILED = "running", "complete", "pruned", "failed"
-PAUSED = "paused"
-"""Stopped for the time being: it may go on in the last round."""
 
 
 @dataclass
@@ -26,7 +24,7 @@ class Outcome:
     params : mapping
         As `set_params` takes them.
     folds : dict of int to Judged
-    state : {"running", "paused", "complete", "pruned", "failed"}
+    state : {"running", "complete", "pruned", "failed"}
     reason : str
         Why it was stopped or failed.
     look : Judged, optional

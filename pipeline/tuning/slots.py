@@ -34,13 +34,13 @@ class InProcess:
     ----------
     evaluation : Evaluation
     trial_timeout : float, optional
-        Seconds that the tasks of a trial take, looked at when one has ended.
+        Seconds from the first task of a trial on, looked at when a task has ended.
     """
 
     def __init__(self, evaluation: Evaluation, trial_timeout: float | None = None) -> None:
         self.evaluation, self.trial_timeout = evaluation, trial_timeout
         self._tasks: list[Task] = []
-        self._taken: dict[int, float] = {}
+        self._began: dict[int, float] = {}
 
     @property
     def free(self) -> int:
@@ -59,11 +59,10 @@ class InProcess:
         return [(task, self._run(task))]
 
     def _run(self, task: Task) -> Judged:
-        began = time.monotonic()
+        began = self._began.setdefault(task.trial, time.monotonic())
         judged = self.evaluation.run(task)
-        taken = self._taken.get(task.trial, 0.0) + time.monotonic() - began
-        limit, self._taken[task.trial] = self.trial_timeout, taken
-        if judged.error or limit is None or taken <= limit:
+        limit = self.trial_timeout
+        if judged.error or limit is None or time.monotonic() - began <= limit:
             return judged
         return too_long(limit)._replace(events=judged.events)
 

@@ -19,8 +19,8 @@ from pipeline.system.atomic import locked
 from pipeline.tuning.evaluate import Judged
 from pipeline.tuning.identity import differences, name_of
 from pipeline.tuning.journal import Journal
-from pipeline.tuning.racing import LOOK, estimated, is_paused
-from pipeline.tuning.results import COMPLETE, FAILED, PAUSED, PRUNED, RUNNING, Outcome
+from pipeline.tuning.racing import LOOK, estimated
+from pipeline.tuning.results import COMPLETE, FAILED, PRUNED, RUNNING, Outcome
 from pipeline.tuning.space import Space
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _warn_of_versions(study: Study, path: Path) -> None:
         study.set_user_attr("versions", versions())
 
 
-def together(study: Study) -> AbstractContextManager[None]:
+def _together(study: Study) -> AbstractContextManager[None]:
     """Write what is said of a study within the block at once."""
     journal = getattr(study._storage, "_backend", None)
     return journal.together() if isinstance(journal, Journal) else nullcontext()
@@ -172,7 +172,6 @@ def recall(study: Study, space: Space) -> list[Outcome]:
 
 def _outcome(trial: FrozenTrial, space: Space) -> Outcome:
     state = next(ours for ours, theirs in _STATES.items() if theirs == trial.state.name)
-    state = PAUSED if is_paused(trial) else state
     steps, reason = judged_steps(trial), trial.user_attrs.get("reason", "")
     look = steps.pop(LOOK, None)
     folds = {step - 1: judged for step, judged in steps.items()}
@@ -193,7 +192,7 @@ def judged_steps(trial: FrozenTrial) -> dict[int, Judged]:
 
 
 def unfinished(study: Study) -> list[Trial]:
-    """Return the trials that were running, or paused, when the process before this was killed."""
+    """Return the trials that were running when the process before this one was killed."""
     state = load("optuna.trial.TrialState").RUNNING
     known = study.get_trials(deepcopy=False, states=(state,))
     return [load("optuna.trial.Trial")(study, each._trial_id) for each in known]
@@ -225,12 +224,11 @@ def ask(study: Study, space: Space, seed: int | None) -> tuple[Trial, dict[str, 
     """
     known = study.get_trials(deepcopy=False)
     states = {each.state.name for each in known}
-    stopped = "PRUNED" in states or any(map(is_paused, known))
     if seed is not None:
         sampler = load("optuna.samplers.TPESampler")(seed=(seed * 1_000_003 + len(known)) % 2**32)
         study.sampler = sampler
-    with together(study):
-        if seed is not None and stopped and "WAITING" not in states:
+    with _together(study):
+        if seed is not None and "PRUNED" in states and "WAITING" not in states:
             guess = load("optuna").create_study(direction=DIRECTION, sampler=sampler)
             guess.add_trials(estimated(known))
             drawn = guess.ask()
@@ -252,28 +250,17 @@ def report(study: Study, trial: Trial, step: int, judged: Judged) -> None:
     judged : Judged
     """
     known = {name: getattr(judged, name) for name in ("fit_time", "score_time", "worker")}
-    with together(study):
+    with _together(study):
         if np.isfinite(judged.score):
             trial.report(judged.score, step)
         trial.set_user_attr(f"{_STEP}{step}", known)
 
 
-def tell(study: Study, trial: Trial, outcome: Outcome, seconds: float | None) -> None:
-    """Keep that a trial has ended, or is paused, and why.
-
-    Parameters
-    ----------
-    study : optuna.study.Study
-    trial : optuna.trial.Trial
-    outcome : Outcome
-    seconds : float, optional
-        Of the search until now; None keeps those after which the trial was paused.
-    """
-    with together(study):
-        if outcome.reason != trial.user_attrs.get("reason", ""):
+def tell(study: Study, trial: Trial, outcome: Outcome, seconds: float) -> None:
+    """Keep that a trial has ended, how, why, and after how many seconds of the search."""
+    state = load("optuna.trial.TrialState")[_STATES[outcome.state]]
+    with _together(study):
+        if outcome.reason:
             trial.set_user_attr("reason", outcome.reason)
-        if seconds is not None:
-            trial.set_user_attr("seconds", round(seconds, 3))
-        if outcome.state != PAUSED:
-            state = load("optuna.trial.TrialState")[_STATES[outcome.state]]
-            study.tell(trial, outcome.score if outcome.state == COMPLETE else None, state=state)
+        trial.set_user_attr("seconds", round(seconds, 3))
+        study.tell(trial, outcome.score if outcome.state == COMPLETE else None, state=state)

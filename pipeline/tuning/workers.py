@@ -151,7 +151,7 @@ class OnWorkers:
     evaluation : Evaluation
     trials_per_worker : int
     trial_timeout : float, optional
-        Seconds that the tasks of a trial take; a worker that is not done by then is restarted.
+        Seconds from the first task of a trial on; a worker that is not done by then is restarted.
     """
 
     def __init__(
@@ -169,7 +169,6 @@ class OnWorkers:
         self._judged: list[tuple[Task, Judged]] = []
         self._home: dict[int, str] = {}
         self._began: dict[int, float] = {}
-        self._taken: dict[int, float] = {}
         self._losses: Counter[int] = Counter()
         self._remote: set[str] = set()
         self._full: dict[str, float] = {}
@@ -277,15 +276,7 @@ class OnWorkers:
             self._tell(sending.task, judged._replace(worker=name, events=events))
 
     def _tell(self, task: Task, judged: Judged) -> None:
-        if task.trial in self._began:
-            self._taken[task.trial] = self._seconds(task)
-            del self._began[task.trial]
         self._judged.append((task, judged))
-
-    def _seconds(self, task: Task) -> float:
-        """Return what the tasks of a trial have taken; it may have been paused between them."""
-        before = self._taken.get(task.trial, 0.0)
-        return before + time.monotonic() - self._began[task.trial]
 
     def _look(self) -> None:
         """See which workers are there, and which trials take too long."""
@@ -345,7 +336,7 @@ class OnWorkers:
     def _takes_too_long(self, task: Task) -> bool:
         if self.trial_timeout is None:
             return False
-        return self._seconds(task) > self.trial_timeout
+        return time.monotonic() - self._began[task.trial] > self.trial_timeout
 
     def _give_up(self, sending: _Sending) -> None:
         """End a trial that takes too long, with its worker where that can be restarted."""

@@ -73,30 +73,6 @@ def test_trials_of_before_count() -> None:
     ]
 
 
-def test_what_goes_on_is_counted_once() -> None:
-    steps: list[int] = []
-    said: list[str] = []
-
-    def say(line: str, count: int = 1) -> None:
-        said.append(line)
-        steps.append(count)
-
-    times = iter([0, 60, 120, 180])
-    lines = Lines(say, 3, before=[ended(0, 0.9), ended(1, np.nan, "paused")],
-                  clock=lambda: next(times))  # fmt: skip
-    lines.tell(ended(2, np.nan, "paused", "after 1 of 5 folds: 40% chance"))
-    lines.tell(ended(1, 0.95))
-    lines.tell(ended(2, np.nan, "pruned", "after 2 of 5 folds: 10% chance"))
-    assert said == [
-        "3 of 3, trial 2: stopped after 1 of 5 folds: 40% chance; best 0.9 (trial 0); 1 min 0 s, "
-        "0.0 s left",
-        "3 of 3, trial 1 went on: 0.95; best 0.95 (trial 1); 2 min 0 s",
-        "3 of 3, trial 2 went on: stopped after 2 of 5 folds: 10% chance; best 0.95 (trial 1); "
-        "3 min 0 s",
-    ]
-    assert steps == [1, 0, 0]
-
-
 def test_a_search_says_a_line_for_each_trial(capsys: pytest.CaptureFixture[str]) -> None:
     search = Search(LogisticRegression(), C, trials=5, cv=3, random_state=0, verbose=1).fit(X, Y)
     *_, last = lines = capsys.readouterr().out.splitlines()
@@ -135,8 +111,7 @@ def test_failures_are_one_warning() -> None:
     assert 0 < failed.sum() < 8
     assert all("'C' parameter" in reason for reason in search.cv_results_["reason"][failed])
     assert np.isnan(search.cv_results_["mean_test_score"][failed]).all()
-    complete = search.cv_results_["state"] == "complete"
-    assert search.cv_results_["rank_test_score"][failed].min() > complete.sum() > 0
+    assert search.cv_results_["rank_test_score"][failed].min() > (~failed).sum()
 
 
 def test_a_terminal_has_a_line_that_lives(monkeypatch: pytest.MonkeyPatch) -> None:

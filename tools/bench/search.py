@@ -145,33 +145,23 @@ def completed(search: Search, began: datetime) -> list[Candidate]:
 
 
 def _trials(rows: Rows, counts: Sequence[int], variant: str) -> Report:
-    """Let all candidates of searches be judged, stopped early or not.
+    """Let all candidates of a search be judged, stopped early or not.
 
-    Of full trials, what a search of fewer finds, and when, is read off the longest one, which
-    begins alike. Where they are stopped, the last round depends on how many there are, and each
-    number of trials is a search of its own.
+    What a search of fewer trials finds, and when, is read off the longest one: it begins alike.
     """
-    prunes, seconds, values = variant == PRUNED, 0.0, dict[str, float | None]()
-    for run in [[count] for count in counts] if prunes else [counts]:
-        search, began = ours(rows, prune=prunes, trials=max(run)), datetime.now()
-        start = time.perf_counter()
-        search.fit(rows.X, rows.y)
-        seconds += time.perf_counter() - start
-        for count in run:
-            values |= _found_after(rows, search, began, count)
+    search, began = ours(rows, prune=variant == PRUNED, trials=max(counts)), datetime.now()
+    start = time.perf_counter()
+    search.fit(rows.X, rows.y)
+    seconds = time.perf_counter() - start
+    candidates, values = completed(search, began), dict[str, float | None]()
+    for count in counts:
+        ends = _seconds_until(search, began, count)
+        found = [each for each in candidates if each.at <= ends]
+        best = incumbents(found)[-1]
+        known = {"seconds": ends, "complete": len(found), "score": best.score,
+                 "held out": rows.judge(best.params)}  # fmt: skip
+        values |= {after(name, count): value for name, value in known.items()}
     return Report(run=Run(seconds={"search": seconds}), values=values)
-
-
-def _found_after(
-    rows: Rows, search: Search, began: datetime, count: int
-) -> dict[str, float | None]:
-    """Return what a search has found when the first so many trials had ended."""
-    ends = _seconds_until(search, began, count)
-    found = [each for each in completed(search, began) if each.at <= ends]
-    best = incumbents(found)[-1]
-    known = {"seconds": ends, "complete": len(found), "score": best.score,
-             "held out": rows.judge(best.params)}  # fmt: skip
-    return {after(name, count): value for name, value in known.items()}
 
 
 def _seconds_until(search: Search, began: datetime, count: int) -> float:
