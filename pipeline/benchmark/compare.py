@@ -102,7 +102,7 @@ class Comparison:
         key, (noted, baseline) = self.key, before_runs(self.task, self.job)
         entries = variants(self.device)
         names = [variant.name for variant in entries if variant.status == "ok"]
-        rounds = Schedule(self.repeats, self.seeds, finished, say, pages)
+        rounds = Schedule(self.repeats, self.seeds, finished, say, pages, explains=True)
         found = [
             rounds.run(replace(self.job, pipeline=pipeline), names, self.task.kind)
             for pipeline in self.pipelines
@@ -113,7 +113,7 @@ class Comparison:
             self.pipelines,
             names,
             self.sizes,
-            replace(rounds, seeds=0, pages=None),
+            replace(rounds, seeds=0, pages=None, explains=False),
         )
         cells = [runs for cells, _ in found for runs in cells]
         order = [name for _, names in found for name in names]

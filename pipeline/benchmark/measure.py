@@ -238,10 +238,8 @@ def _reference(task: Task, pipeline: Estimator, split: Split, path: Path, outcom
     """
 
     def read(rows: Table) -> Any:
-        names = [*task.columns, *_others(task)]
         with outcome.stage("read"):
-            frame = pd.read_parquet(path, columns=names, filters=list(rows) or None)
-            return frame[_wanted(task)], {name: frame[name].to_numpy() for name in _others(task)}
+            return _read_plain(task, path, rows)
 
     before, last = (
         (pipeline[:-1], pipeline[-1]) if isinstance(pipeline, Pipeline) else (None, pipeline)
@@ -254,6 +252,21 @@ def _reference(task: Task, pipeline: Estimator, split: Split, path: Path, outcom
         for name, part in named_steps(pipeline)
         for step, leaf in leaves(part, name)
     ]
+
+
+def _read_plain(task: Task, path: Path, rows: Table) -> tuple[Any, dict[str, np.ndarray]]:
+    frame = pd.read_parquet(
+        path, columns=[*task.columns, *_others(task)], filters=list(rows) or None
+    )
+    return frame[_wanted(task)], {name: frame[name].to_numpy() for name in _others(task)}
+
+
+def read_test_rows(task: Task, job: Job) -> Any:
+    """Return the features of the test rows on the host, as the variant of a job reads them."""
+    rows = typed_split(task.split(job.split)[1], job.path).test
+    if job.variant in PLAIN:
+        return _read_plain(task, job.path, rows)[0]
+    return parquet.read_parquet(job.path, task.features, _others(task), rows, "cpu")[0]
 
 
 class _Reference:

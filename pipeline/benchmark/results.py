@@ -121,6 +121,84 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     high: float
 
 
+class Importance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Permutation importance of the table's columns, on test rows and outside the timed runs."""
+
+    metric: str = ""
+    rows: int = 0
+    """Drawn from the test rows, the same for all variants."""
+    score: float | None = None
+    """Of these rows as they are."""
+    columns: list[str] = []
+    losses: list[list[float]] = []
+    """Of each column, how much worse the metric is in each permutation of its cells."""
+    why: str = ""
+    """Why there is none; empty otherwise."""
+
+
+class CalibrationBin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Test rows of like probability."""
+
+    rows: int
+    weight: float
+    """Sum of their weights; their number where rows have none."""
+    predicted: float
+    """Mean probability of the positive class."""
+    positive: float
+    """Share of the positive class, 0 to 1."""
+
+
+class Threshold(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Test rows, or their weights, by truth and by whether the probability reaches a threshold."""
+
+    threshold: float
+    true_positive: float
+    false_positive: float
+    false_negative: float
+    true_negative: float
+    best: bool = False
+    """Whether F1 is largest there, over all thresholds and on these very rows."""
+
+
+class ResidualBin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Test rows of like prediction; a residual is the truth less the prediction."""
+
+    rows: int
+    predicted: float
+    """Mean prediction."""
+    low: float
+    """Residual that 10 % of the rows are below."""
+    median: float
+    high: float
+    """Residual that 90 % of the rows are below."""
+
+
+class Confusion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Test rows, or their weights, of a class that were called another."""
+
+    truth: str
+    predicted: str
+    rows: float
+
+
+class Diagnostics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the answers for the test rows are right and wrong, by the kind of the task."""
+
+    calibration: list[CalibrationBin] = []
+    """Of a binary task: bins of as many rows each, by probability."""
+    thresholds: list[Threshold] = []
+    """Of a binary task, in ascending order."""
+    residuals: list[ResidualBin] = []
+    """Of a regression: bins of as many rows each, by prediction."""
+    quantiles: dict[str, float] = {}
+    """Of a regression: share of the rows -> the residual that so many are below."""
+    confusion: list[list[float]] = []
+    """Of several classes: true class, in the order of the task's, by predicted class. Empty where
+    there are too many classes for a matrix."""
+    confused: list[Confusion] = []
+    """Of several classes: the pairs that are confused most, the largest first."""
+
+
 class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything measured for one pipeline run by one variant."""
 
@@ -143,6 +221,10 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Metric -> largest less smallest value over the seeds tried; of the reference only."""
     trace: Trace | None = None
     """What the last timed run took of the machine."""
+    importance: Importance | None = None
+    """Of the model of the last timed run."""
+    diagnostics: Diagnostics | None = None
+    """Of its answers; None for rankings and clusters."""
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

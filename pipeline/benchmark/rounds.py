@@ -7,14 +7,16 @@ of which a cell of the record is made.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar
 
 from pipeline.benchmark import agreement, metrics, provenance, results
+from pipeline.benchmark.diagnostics import diagnose
 from pipeline.benchmark.integrity import objection
 from pipeline.benchmark.results import Profile
 from pipeline.benchmark.resume import FinishedRuns
@@ -43,8 +45,8 @@ R_co = TypeVar("R_co", bound=HasTotal, covariant=True)
 class Runnable(Protocol[R_co]):
     """What runs a variant again and again, such as a `WorkerProcess`."""
 
-    def run(self, seed: int | None = None, profile: Path | None = None) -> R_co:
-        """Run once; a `WorkerFailed` says why it cannot."""
+    def run(self, *, seed: int = ..., profile: Path = ..., explain: bool = ...) -> R_co:
+        """Run once; a `WorkerFailed` says why it cannot. What is not asked of one is not passed."""
 
 
 Start = Callable[[], AbstractContextManager[Runnable[R]]]
@@ -68,6 +70,8 @@ class Schedule:
         Folder for pages of where the time goes.
     profiles : list of Profile
         Those that were made.
+    explains : bool
+        Whether each variant is asked for the importance of its columns, after the last timed run.
     """
 
     repeats: int
@@ -76,6 +80,7 @@ class Schedule:
     say: Say
     pages: Path | None = None
     profiles: list[Profile] = field(default_factory=list)
+    explains: bool = False
 
     def run(
         self, job: Job, names: Sequence[str], kind: Kind, label: Sequence[str] = ()
@@ -106,6 +111,7 @@ class Schedule:
                         partial(WorkerProcess, replace(job, variant=c.variant)),
                         self.finished,
                         label,
+                        at_last={"explain": True} if self.explains else {},
                     )
                 )
                 for c in cells
@@ -181,6 +187,8 @@ class VariantRunner(Generic[R]):
         Of this runner, among the finished runs.
     warms_up : bool, default=True
         Whether the first run does not count; it does where each is a process of its own.
+    at_last : mapping, optional
+        What the last timed run is told besides.
     """
 
     def __init__(
@@ -191,8 +199,10 @@ class VariantRunner(Generic[R]):
         name: Sequence[str] = (),
         *,
         warms_up: bool = True,
+        at_last: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.runs, self.start, self.finished, self.warms_up = runs, start, finished, warms_up
+        self.at_last = at_last
         self.name = (*name, runs.pipeline, runs.variant)
         self._worker: Runnable[R] | None = None
         self._stack = ExitStack()
@@ -223,7 +233,8 @@ class VariantRunner(Generic[R]):
         """Run once more; this run counts."""
         number = len(self.runs.reports) + 1
         try:
-            self.runs.reports.append(self._run(str(number), say))
+            told = self.at_last if number == repeats else {}
+            self.runs.reports.append(self._run(str(number), say, **told))
             seconds = self.runs.reports[-1].total
             say(f"{self.title}  {number}/{repeats}  {seconds:.2f} s")
         except WorkerFailed as error:
@@ -233,7 +244,7 @@ class VariantRunner(Generic[R]):
     def reseed(self, seed: int, say: Say) -> None:
         """Run with another seed; what fails is reported and counts for nothing."""
         try:
-            self.runs.seeds.append(self._run(f"seed {seed}", say, seed))
+            self.runs.seeds.append(self._run(f"seed {seed}", say, seed=seed))
             say(f"{self.title}  seed {seed}")
         except WorkerFailed as error:
             say(f"{self.title}  seed {seed} failed: {error}")
@@ -247,14 +258,14 @@ class VariantRunner(Generic[R]):
         say(f"{self.title}  profiled")
         return ""
 
-    def _run(self, turn: str, say: Say, seed: int | None = None) -> R:
+    def _run(self, turn: str, say: Say, **told: Any) -> R:
         kept: R | str | None = self.finished.find(*self.name, turn)
         if isinstance(kept, str):
             raise WorkerFailed(kept)
         if kept is not None:
             return kept
         try:
-            report = self._ready(turn, say).run(seed)
+            report = self._ready(turn, say).run(**told)
         except WorkerGone:
             # It may have been terminated with the comparison, so another one tries again.
             raise
@@ -317,6 +328,8 @@ class CellRuns(VariantRuns[RunReport]):
             differences=_differences(task, last, reference) if rival else {},
             trace=last.trace if last else None,
             noise=_noise([*self.reports[-1:], *self.seeds]) if self.seeds else {},
+            importance=last.importance if last and ok else None,
+            diagnostics=self._diagnostics(last, task) if last and ok else None,
         )
 
     def _peak(self) -> int:
@@ -330,6 +343,11 @@ class CellRuns(VariantRuns[RunReport]):
         if reference is None or report is reference:
             return None
         return agreement.agreement(report.predicted, reference.predicted, self.kind)
+
+
+    def _diagnostics(self, last: RunReport, task: Task) -> results.Diagnostics | None:
+        program = task.pipelines[self.pipeline](0)
+        return diagnose(last.y_true, last.predicted, self.kind, last.classes, program)
 
 
 def as_run(report: RunReport) -> results.Run:

@@ -23,6 +23,7 @@ from typing import Any, Protocol
 from pipeline.backends.base import Placement
 from pipeline.benchmark.entry import enter
 from pipeline.benchmark.faults import describe_fault
+from pipeline.benchmark.results import Importance
 from pipeline.benchmark.task import ON_GPU, Job
 from pipeline.records import Trace
 from pipeline.system.profiler import sampled
@@ -61,6 +62,8 @@ class RunReport:
     """See `pipeline.benchmark.integrity`."""
     classes: Any = None
     """For whose places truth and prediction stand."""
+    importance: Importance | None = None
+    """Of the columns, where it was asked for."""
 
 
 class HasVariant(Protocol):
@@ -114,7 +117,9 @@ class WorkerProcess:
             self._process.kill()
             self._process.join()
 
-    def run(self, seed: int | None = None, profile: Path | None = None) -> Any:
+    def run(
+        self, seed: int | None = None, profile: Path | None = None, *, explain: bool = False
+    ) -> Any:
         """Run the job once, with another seed if one is given, and return its report.
 
         Parameters
@@ -122,13 +127,15 @@ class WorkerProcess:
         seed : int, optional
         profile : Path, optional
             Takes a page of where the time went; such a run is slower.
+        explain : bool, default=False
+            Ask the model for the importance of its columns, once the clock has stopped.
 
         Raises
         ------
         WorkerFailed
             The run failed; the message is the error's.
         """
-        return self.ask((seed, profile))
+        return self.ask((seed, profile, explain))
 
     def ask(self, request: object) -> Any:
         """Return the answer to a request.
@@ -211,11 +218,11 @@ def _try(answer: Answer, job: Any, request: object) -> object:
         return describe_fault(error)
 
 
-def report_run(job: Job, request: tuple[int | None, Path | None]) -> RunReport:
-    """Run a job once, with another seed or under a profiler where the request has one."""
-    seed, profile = request
+def report_run(job: Job, request: tuple[int | None, Path | None, bool]) -> RunReport:
+    """Run a job once, with another seed, under a profiler or explained as the request says."""
+    seed, profile, explain = request
     with sampled(profile) if profile else nullcontext():
-        return once(job if seed is None else replace(job, seed=seed))
+        return once(job if seed is None else replace(job, seed=seed), explain=explain)
 
 
 def _die_with_parent() -> None:
@@ -227,9 +234,10 @@ def _die_with_parent() -> None:
         raise SystemExit
 
 
-def once(job: Job) -> RunReport:
+def once(job: Job, *, explain: bool = False) -> RunReport:
     """Run a job in this process and return plain data."""
     from pipeline.benchmark import integrity, measure, task
+    from pipeline.benchmark.column_importance import column_importance
     from pipeline.system import environment
     from pipeline.system.monitor import watching
 
@@ -239,7 +247,7 @@ def once(job: Job) -> RunReport:
         outcome = measure.measure_once(
             what, what.pipeline(job.pipeline, job.seed, job.changes), job
         )
-    cpu_seconds = time.process_time() - start
+    cpu_seconds, peak = time.process_time() - start, peak_rss()
     return RunReport(
         total=outcome.total,
         stages=outcome.stages,
@@ -249,12 +257,13 @@ def once(job: Job) -> RunReport:
         predicted=outcome.predicted,
         placements=outcome.placements,
         execution_log=outcome.execution_log,
-        peak_rss_bytes=peak_rss(),
+        peak_rss_bytes=peak,
         threads=environment.threads(),
         cpu_seconds=cpu_seconds,
         trace=seen[0],
         work=integrity.work(outcome.model),
         classes=outcome.classes,
+        importance=column_importance(what, outcome, job) if explain else None,
     )
 
 

@@ -418,7 +418,8 @@ class Answers(Lifts):
         The numbers are those of `sklearn.inspection.permutation_importance` of this model, to the
         last bit, for an integer as `random_state`. The rows are transformed once: of a permuted
         column, what a step makes of it alone is permuted, and other branches that read it are
-        computed anew. A scorer of your own, which may look into X, is asked as scikit-learn does.
+        computed anew. A scorer of your own, which may look into X, is asked as scikit-learn does,
+        but for one with an attribute ``reads_answers_only = True``.
 
         Parameters
         ----------

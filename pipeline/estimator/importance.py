@@ -359,12 +359,15 @@ def _scorer(model: Estimator, scoring: Any) -> Score:
 
 
 def _asks_only(model: Estimator, scorer: Score) -> bool:
-    """Return whether a scorer asks a model for answers, and looks at no cell of the rows."""
+    """Return whether a scorer asks a model for answers, and looks at no cell of the rows.
+
+    One of your own says so by an attribute, ``reads_answers_only = True``.
+    """
     if isinstance(scorer, _MultimetricScorer):
         return all(_asks_only(model, each) for each in scorer._scorers.values())
     if isinstance(scorer, _PassthroughScorer):
         return not is_ranker(named_steps(model.estimator)[-1][1])
-    return isinstance(scorer, _BaseScorer)
+    return isinstance(scorer, _BaseScorer) or getattr(scorer, "reads_answers_only", False) is True
 
 
 def _from_table(model: Estimator, X: Table, y: Target, scorer: Score, asked: Asked) -> Any:

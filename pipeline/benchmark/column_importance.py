@@ -1,0 +1,147 @@
+"""Permutation importance of the columns of a table, by the first metric of its task."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.inspection import permutation_importance
+
+from pipeline.benchmark import metrics, truth
+from pipeline.benchmark.faults import describe_fault
+from pipeline.benchmark.learnt_rows import first_metric_of
+from pipeline.benchmark.measure import Outcome, read_test_rows
+from pipeline.benchmark.results import Importance
+from pipeline.benchmark.task import Job, Kind, Task
+from pipeline.estimator.accelerated import Accelerated
+from pipeline.typing import Estimator, Table
+
+REPEATS = 5
+MOST_ROWS = 5_000
+"""Of the test rows, that are asked about."""
+MOST_COLUMNS = 200
+LONGEST = 60.0
+"""Seconds that the answers of one model may take."""
+
+
+@dataclass(frozen=True)
+class AnswerScorer:
+    """A metric of a task as a scorer: higher is better, and it reads nothing but answers.
+
+    Parameters
+    ----------
+    metric : Metric
+    sign : {1, -1}
+        -1 for a loss.
+    kind : {"binary", "multiclass", "regression", "ranking"}
+    classes : numpy.ndarray or None
+        For whose places the truth stands.
+    positive : int
+        The place of the class that a binary task is about.
+    decide : bool
+        Whether the metric reads the classes of a binary task.
+    """
+
+    metric: metrics.Metric
+    sign: int
+    kind: Kind
+    classes: Any
+    positive: int
+    decide: bool
+    reads_answers_only = True
+
+    def __call__(self, model: Estimator, X: Table, y: np.ndarray) -> float:
+        """Return the score of a fitted model; `y` is as `pipeline.benchmark.metrics` has it."""
+        said = metrics.answer(model, X, self.kind, self.classes, self.positive, decide=self.decide)
+        return self.sign * self.metric(y, said)
+
+
+def column_importance(task: Task, outcome: Outcome, job: Job) -> Importance:
+    """Return how much worse the first metric is with the cells of one column permuted.
+
+    Plain scikit-learn is asked by `sklearn.inspection.permutation_importance`, `Accelerated` by its
+    own method, which gives the same numbers; both about the same rows, in the same orders.
+
+    Parameters
+    ----------
+    task : Task
+    outcome : Outcome
+        Of a run, with the fitted model.
+    job : Job
+
+    Returns
+    -------
+    Importance
+        With the reason where there is none: it never fails.
+    """
+    if why := _why_none(task):
+        return Importance(why=why)
+    try:
+        return _ask(task, outcome, job)
+    except Exception as error:
+        return Importance(why=describe_fault(error))
+
+
+def _why_none(task: Task) -> str:
+    if task.kind == "clusters":
+        return "nothing is predicted that a metric could lose"
+    if len(task.columns) == 1:
+        return f"there is one column, {task.columns[0]!r}"
+    if len(task.columns) > MOST_COLUMNS:
+        return f"it is asked of at most {MOST_COLUMNS} columns, and there are {len(task.columns):,}"
+    return ""
+
+
+def _ask(task: Task, outcome: Outcome, job: Job) -> Importance:
+    name, _ = first_metric_of(task)
+    rows = sample(outcome.y_true, job.seed)
+    X, y = read_test_rows(task, job).iloc[rows], outcome.y_true[rows]
+    scorer, start = _scorer(task, outcome), time.perf_counter()
+    score = scorer(outcome.model, X, y)
+    needed = (time.perf_counter() - start) * len(task.columns) * REPEATS
+    if needed > LONGEST:
+        return Importance(why=f"it would take {needed:.0f} s, more than {LONGEST:.0f} s")
+    if isinstance(outcome.model, Accelerated):
+        found = outcome.model.importance(
+            X, y, scoring=scorer, repeats=REPEATS, random_state=job.seed
+        )
+    else:
+        found = permutation_importance(
+            outcome.model, X, y, scoring=scorer, n_repeats=REPEATS, random_state=job.seed
+        )
+    return Importance(
+        metric=name,
+        rows=len(rows),
+        score=scorer.sign * score,
+        columns=task.columns,
+        losses=np.asarray(found.importances, dtype=float).tolist(),
+    )
+
+
+def sample(y_true: np.ndarray, seed: int, most: int = MOST_ROWS) -> np.ndarray:
+    """Return some of the rows in ascending order; those of a query are taken together.
+
+    Examples
+    --------
+    >>> sample(np.zeros(9), seed=0, most=4).tolist()
+    [2, 4, 5, 7]
+    >>> pairs = metrics.fields(target=[0, 1, 0, 1, 0, 1], query=[7, 7, 8, 8, 9, 9])
+    >>> sample(pairs, seed=0, most=4).tolist()
+    [0, 1, 4, 5]
+    """
+    query = metrics.part(y_true, "query")
+    places = np.arange(len(y_true)) if query is None else np.unique(query, return_inverse=True)[1]
+    turns = np.random.default_rng(seed).permutation(int(places.max()) + 1)
+    return np.sort(np.argsort(turns[places], kind="stable")[:most])
+
+
+def _scorer(task: Task, outcome: Outcome) -> AnswerScorer:
+    name, sign = first_metric_of(task)
+    place = 1
+    if task.kind in ("binary", "multiclass"):
+        place = truth.place_of_positive(task, outcome.classes)
+    metric = metrics.judges(task, outcome.classes)[name]
+    decide = metrics.wants_decisions(task)
+    return AnswerScorer(metric, sign, task.kind, outcome.classes, place, decide)
