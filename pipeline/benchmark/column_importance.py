@@ -126,10 +126,10 @@ def sample(y_true: np.ndarray, seed: int, most: int = MOST_ROWS) -> np.ndarray:
     Examples
     --------
     >>> sample(np.zeros(9), seed=0, most=4).tolist()
-    [2, 4, 5, 7]
+    [2, 4, 7, 8]
     >>> pairs = metrics.fields(target=[0, 1, 0, 1, 0, 1], query=[7, 7, 8, 8, 9, 9])
     >>> sample(pairs, seed=0, most=4).tolist()
-    [0, 1, 4, 5]
+    [2, 3, 4, 5]
     """
     query = metrics.part(y_true, "query")
     places = np.arange(len(y_true)) if query is None else np.unique(query, return_inverse=True)[1]

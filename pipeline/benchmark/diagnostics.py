@@ -1,4 +1,4 @@
-"""Where the answers of a cell are right and wrong: calibration, thresholds, residuals, confusion."""
+"""Where answers are right and wrong: calibration, thresholds, residuals, confusion."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def diagnose(
     if kind != "binary" or is_outlier_detector(program) or said.min() < 0 or said.max() > 1:
         return None
     return Diagnostics(
-        calibration=calibration(truth, said, weights), thresholds=[*_thresholds(truth, said, weights)]
+        calibration=calibration(truth, said, weights),
+        thresholds=[*_thresholds(truth, said, weights)],
     )
 
 
@@ -73,13 +74,11 @@ def _bins(values: np.ndarray) -> Iterator[np.ndarray]:
     yield from (np.flatnonzero(places == place) for place in np.unique(places))
 
 
-def calibration(
-    truth: np.ndarray, chance: np.ndarray, weights: np.ndarray
-) -> list[CalibrationBin]:
+def calibration(truth: np.ndarray, chance: np.ndarray, weights: np.ndarray) -> list[CalibrationBin]:
     """Return the share of the positive class over the probability.
 
-    The bins are those of ``sklearn.calibration.calibration_curve(strategy="quantile")``, which takes
-    no weights and says no counts.
+    The bins are those of `sklearn.calibration.calibration_curve` with ``strategy="quantile"``,
+    which takes no weights and says no counts.
 
     Parameters
     ----------
@@ -105,9 +104,7 @@ def calibration(
     ]
 
 
-def _thresholds(
-    truth: np.ndarray, chance: np.ndarray, weights: np.ndarray
-) -> Iterator[Threshold]:
+def _thresholds(truth: np.ndarray, chance: np.ndarray, weights: np.ndarray) -> Iterator[Threshold]:
     best = _best_threshold(truth, chance, weights)
     for threshold in sorted({*THRESHOLDS, best} - {None}):
         table = confusion_matrix(truth, chance >= threshold, labels=[0, 1], sample_weight=weights)
@@ -156,9 +153,7 @@ def _of_numbers(truth: np.ndarray, said: np.ndarray, weights: np.ndarray) -> Dia
 
 def _quantiles(values: np.ndarray, shares: Any, weights: np.ndarray) -> list[float]:
     """Return quantiles by the inverse of the weighted distribution, which NumPy has weights for."""
-    found = np.quantile(
-        values.astype(float), shares, weights=weights, method="inverted_cdf"
-    )
+    found = np.quantile(values.astype(float), shares, weights=weights, method="inverted_cdf")
     return [float(each) for each in found]
 
 

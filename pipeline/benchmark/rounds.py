@@ -45,8 +45,10 @@ R_co = TypeVar("R_co", bound=HasTotal, covariant=True)
 class Runnable(Protocol[R_co]):
     """What runs a variant again and again, such as a `WorkerProcess`."""
 
-    def run(self, *, seed: int = ..., profile: Path = ..., explain: bool = ...) -> R_co:
-        """Run once; a `WorkerFailed` says why it cannot. What is not asked of one is not passed."""
+    def run(
+        self, seed: int | None = None, profile: Path | None = None, *, explain: bool = False
+    ) -> R_co:
+        """Run once; a `WorkerFailed` says why it cannot."""
 
 
 Start = Callable[[], AbstractContextManager[Runnable[R]]]
@@ -343,7 +345,6 @@ class CellRuns(VariantRuns[RunReport]):
         if reference is None or report is reference:
             return None
         return agreement.agreement(report.predicted, reference.predicted, self.kind)
-
 
     def _diagnostics(self, last: RunReport, task: Task) -> results.Diagnostics | None:
         program = task.pipelines[self.pipeline](0)

@@ -8,13 +8,19 @@ from msgspec.structs import replace
 from pipeline import records
 from pipeline.benchmark.results import (
     Agreement,
+    CalibrationBin,
     Cell,
+    Confusion,
+    Diagnostics,
+    Importance,
     Interval,
     PipelineInfo,
     Protocol,
+    ResidualBin,
     Results,
     Run,
     TaskInfo,
+    Threshold,
     Variant,
 )
 
@@ -56,7 +62,35 @@ def cell(pipeline: str, variant: str, totals: list[float]) -> Cell:
         peak_rss_bytes=1_900_000_000 if reference else 1_200_000_000,
         placement=placement(variant),
         execution_log=[] if reference else execution_log(variant),
+        importance=importance(0.0 if reference else 1e-4),
+        diagnostics=diagnostics(),
     )
+
+
+def importance(apart: float) -> Importance:
+    """Return that of three columns, of which the first is apart from the reference's."""
+    losses = [[0.11 + apart, 0.12 + apart, 0.13 + apart], [0.02, 0.03, 0.04], [0.0, -0.001, 0.001]]
+    columns = ["distance", "carrier", "day"]
+    return Importance(metric="roc_auc", rows=5000, score=0.81, columns=columns, losses=losses)
+
+
+def diagnostics() -> Diagnostics:
+    """Return those of a binary task: probabilities that are somewhat too high."""
+    shares = [0.05 + 0.1 * tenth for tenth in range(10)]
+    return Diagnostics(
+        calibration=[
+            CalibrationBin(rows=6734, weight=6734.0, predicted=share, positive=0.9 * share)
+            for share in shares
+        ],
+        thresholds=[
+            Threshold(
+                threshold=share, best=share == 0.25, true_positive=9000.0 * (1 - share),
+                false_positive=30000.0 * (1 - share) ** 2, false_negative=9000.0 * share,
+                true_negative=30000.0 * (2 * share - share**2),
+            )
+            for share in (0.1, 0.25, 0.5)
+        ],
+    )  # fmt: skip
 
 
 def placement(variant: str) -> list[records.PlacementRecord]:
@@ -252,6 +286,40 @@ def parity_failed() -> Results:
     return with_cell(normal(), "boosting", "cpu", metrics={"roc_auc": 0.8124, "log_loss": 0.4221})
 
 
+def with_diagnostics(kind: str, found: Diagnostics, classes: list[str] | None = None) -> Results:
+    """The same of another kind of task."""
+    base = normal()
+    task = replace(base.task, kind=kind, classes=classes or [])
+    return replace(base, task=task, cells=[replace(c, diagnostics=found) for c in base.cells])
+
+
+def diagnostics_of(results: Results) -> Diagnostics:
+    """Return those of the first cell."""
+    found = results.cells[0].diagnostics
+    assert found is not None
+    return found
+
+
+def of_classes() -> Results:
+    """Three classes, one of them with a hostile name."""
+    names = ["a", "b", HOSTILE]
+    found = Diagnostics(
+        confusion=[[40.0, 2.0, 0.0], [3.0, 50.0, 0.5], [0.0, 0.0, 0.0]],
+        confused=[Confusion(truth="b", predicted="a", rows=3.0)],
+    )
+    return with_diagnostics("multiclass", found, names)
+
+
+def of_numbers() -> Results:
+    """Residuals that grow with the prediction."""
+    bins = [
+        ResidualBin(rows=100, predicted=10.0 * n, low=-n - 1.0, median=0.1 * n, high=2.0 * n + 1)
+        for n in range(8)
+    ]
+    quantiles = {"0": -9.0, "0.5": 0.2, "1": 17.5}
+    return with_diagnostics("regression", Diagnostics(residuals=bins, quantiles=quantiles))
+
+
 def hostile() -> Results:
     """Every free text is an attack on HTML, Markdown or a terminal."""
     base = with_gpu()
@@ -278,4 +346,5 @@ def hostile() -> Results:
 def _hostile(cell: Cell, name: str) -> Cell:
     places = [replace(p, note=HOSTILE, implementation=HOSTILE) for p in cell.placement]
     metrics = {**cell.metrics, HOSTILE: 0.5}
-    return replace(cell, pipeline=name, placement=places, metrics=metrics)
+    used = replace(cell.importance, metric=HOSTILE, columns=[HOSTILE, "carrier", "day"])
+    return replace(cell, pipeline=name, placement=places, metrics=metrics, importance=used)

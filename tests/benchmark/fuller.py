@@ -25,6 +25,14 @@ OTHERS = [
 def everything() -> Results:
     """Return a record with a GPU, sizes, a price, earlier records and profiles."""
     base = with_sizes(fixtures.with_gpu())
+    of_numbers, of_classes = (
+        fixtures.diagnostics_of(make()) for make in (fixtures.of_numbers, fixtures.of_classes)
+    )
+    mixed = replace(
+        fixtures.diagnostics(), residuals=of_numbers.residuals, quantiles=of_numbers.quantiles,
+        confusion=of_classes.confusion, confused=of_classes.confused,
+    )  # fmt: skip
+    base = fixtures.with_cell(base, "logistic", "cpu", diagnostics=mixed)
     medians = {f"{cell.pipeline}/{cell.variant}": 1.25 for cell in base.cells}
     past = [
         Past(created=f"2026-01-0{day}T00:00:00+00:00", commit="0123456789abcdef", cpu="Example CPU",

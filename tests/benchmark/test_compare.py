@@ -45,7 +45,7 @@ class FakeWorker:
     def __exit__(self, *exc: object) -> None:
         self.alive.remove(self.name)
 
-    def run(self, seed: int | None = None) -> RunReport:
+    def run(self, seed: int | None = None, *, explain: bool = False) -> RunReport:
         self.runs += 1
         if self.failures.get(self.name) == self.runs:
             raise WorkerFailed(f"{self.name} fails in run {self.runs}")

@@ -304,7 +304,7 @@ class HereWorker:
     def __exit__(self, *exc: object) -> None:
         pass
 
-    def run(self, seed: int | None = None) -> worker.RunReport:
+    def run(self, **told: object) -> worker.RunReport:
         return worker.once(self.job)
 
 

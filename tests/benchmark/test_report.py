@@ -29,6 +29,8 @@ EVERY = [
     fixtures.with_gpu,
     fixtures.failed,
     fixtures.parity_failed,
+    fixtures.of_classes,
+    fixtures.of_numbers,
     fixtures.hostile,
     fuller.everything,
     fuller.hostile,

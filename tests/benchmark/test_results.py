@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from pipeline import records
 from pipeline.benchmark import results
+from pipeline.benchmark.results import Diagnostics, Importance
 from pipeline.errors import DataError
 from tests.benchmark import fixtures, fuller
 
@@ -31,6 +32,7 @@ FREE = (
     "noise",
     "not_measured",
     "medians",
+    "quantiles",
 )
 """Objects whose keys are names, not fields."""
 
@@ -74,6 +76,9 @@ NEWER |= {
 NEWER |= {("", name) for name in ("cautions", "baseline", "fingerprint")}
 NEWER |= {("protocol", "resumed"), ("task", "kind"), ("task", "about_target")}
 NEWER |= {("task", name) for name in ("classes", "positive", "weight", "train", "test")}
+NEWER |= {("cells", "importance"), ("cells", "diagnostics"), ("thresholds", "best")}
+NEWER |= {("importance", name) for name in Importance.__struct_fields__}
+NEWER |= {("diagnostics", name) for name in Diagnostics.__struct_fields__}
 NEWER |= {("agreement", "adjusted_rand"), ("agreement", "shared_neighbours")}
 """List and field that records of older versions do not have."""
 FIELDS = [

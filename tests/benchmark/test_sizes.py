@@ -126,7 +126,7 @@ def test_every_size_has_all_runs_of_all_variants(swept: Callable[..., Results]) 
 
 def test_what_fails_at_a_size_is_not_tried_at_larger_ones(swept: Callable[..., Results]) -> None:
     class Small(FakeWorker):
-        def run(self, seed: int | None = None) -> Any:
+        def run(self, seed: int | None = None, *, explain: bool = False) -> Any:
             fails = {"forest/cpu": 2} if "-0.5-" in self.job.path.name else {}
             FakeWorker.failures = fails
             return super().run(seed)

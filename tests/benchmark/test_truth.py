@@ -243,8 +243,10 @@ class Here:
     def __exit__(self, *exc: object) -> None:
         pass
 
-    def run(self, seed: int | None = None, profile: Path | None = None) -> Any:
-        return worker.report_run(self.job, (seed, profile))
+    def run(
+        self, seed: int | None = None, profile: Path | None = None, *, explain: bool = False
+    ) -> Any:
+        return worker.report_run(self.job, (seed, profile, explain))
 
 
 @pytest.fixture

@@ -98,7 +98,9 @@ def test_run_tells_before_it_trains(small_home: Path, tmp_path: Path) -> None:
 class Profiled(FakeWorker):
     """Writes a page where it is asked to."""
 
-    def run(self, seed: int | None = None, profile: Path | None = None) -> object:
+    def run(
+        self, seed: int | None = None, profile: Path | None = None, *, explain: bool = False
+    ) -> object:
         if profile:
             profile.write_text(self.name)
         return super().run(seed)

@@ -145,8 +145,10 @@ class Here:
 
     work: Callable[[], Report]
 
-    def run(self, seed: int | None = None, profile: Path | None = None) -> Report:
-        """Run once; the work has its seed, and is not profiled."""
+    def run(
+        self, seed: int | None = None, profile: Path | None = None, *, explain: bool = False
+    ) -> Report:
+        """Run once; the work has its seed, and is neither profiled nor explained."""
         return self.work()
 
 

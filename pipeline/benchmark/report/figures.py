@@ -70,6 +70,8 @@ class Axis:
         --------
         >>> [tick.label for tick in Axis(0, 2.3).ticks()]
         ['0', '0.5', '1', '1.5', '2']
+        >>> [tick.label for tick in Axis(-0.3, 1.1).ticks()]
+        ['0', '0.5', '1']
         >>> [tick.label for tick in Axis(20_000, 300_000, log=True).ticks()]
         ['20k', '50k', '100k', '200k']
         >>> [tick.label for tick in Axis(0.2, 40, log=True).ticks()]
@@ -85,8 +87,8 @@ class Axis:
             return [self.low]
         base = 10.0 ** math.floor(math.log10(length))
         step = next(base * f for f in (0.2, 0.5, 1, 2) if length / (base * f) < most - 1 + 1e-6)
-        count = math.floor(length / step + 1e-9) + 1
-        return [float(f"{self.low + step * i:.6g}") for i in range(count)]
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [float(f"{step * i:.6g}") for i in range(first, last + 1)]
 
     def _powers(self, most: int) -> list[float]:
         start, end = self._ends()
@@ -111,6 +113,25 @@ class Mark:
     middle: float
     text: str
     tone: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """A row of several marks, one below the other; `top` is where it begins, in pixels."""
+
+    label: str
+    marks: tuple[Mark, ...]
+    top: int
+
+    @property
+    def height(self) -> int:
+        """Pixels."""
+        return 30 + 12 * len(self.marks)
+
+    @property
+    def text(self) -> str:
+        """The marks in words."""
+        return ", ".join(f"{mark.label} {mark.text}" for mark in self.marks)
 
 
 @dataclass(frozen=True)
@@ -154,10 +175,10 @@ Pieces = tuple[tuple[float, float, float, float], ...]
 
 @dataclass(frozen=True)
 class Line:
-    """One variant: its dots, and a line in straight pieces."""
+    """One variant: its dots, and a line in straight pieces; without a hue, what would be ideal."""
 
     label: str
-    hue: int
+    hue: int | None
     dots: tuple[Dot, ...]
     pieces: Pieces
     text: str
@@ -168,7 +189,7 @@ class Figure:
     """Rows under a title; `one` is where a ratio of 1 stands, `down` has ticks of a second axis."""
 
     title: str
-    rows: tuple[Mark, ...] | tuple[Bar, ...] | tuple[Line, ...]
+    rows: tuple[Mark, ...] | tuple[Group, ...] | tuple[Bar, ...] | tuple[Line, ...]
     ticks: tuple[Tick, ...]
     one: float | None = None
     down: tuple[Tick, ...] = ()
@@ -176,7 +197,9 @@ class Figure:
     @property
     def height(self) -> int:
         """Pixels."""
-        return HEIGHT if self.down else len(self.rows) * 48 + 4
+        if self.down:
+            return HEIGHT
+        return sum(getattr(row, "height", 48) for row in self.rows) + 4
 
     @property
     def description(self) -> str:
@@ -191,31 +214,32 @@ def hue(results: Results, variant: str) -> int:
 
 def run_figures(results: Results) -> list[Figure]:
     """Return one figure per pipeline: every timed run as a dot, on an axis from 0."""
-    return _each_pipeline(results, _runs)
+    return each_pipeline(results, _runs)
 
 
 def stage_figures(results: Results) -> list[Figure]:
     """Return one figure per pipeline: a stacked bar of stages for each variant."""
-    return _each_pipeline(results, _stages)
+    return each_pipeline(results, _stages)
 
 
 def size_figures(results: Results) -> list[Figure]:
     """Return one figure per pipeline that was measured at several sizes."""
-    return _each_pipeline(results, _sizes)
+    return each_pipeline(results, _sizes)
 
 
-def _each_pipeline(results: Results, draw: Callable[[Results, str], Figure | None]) -> list[Figure]:
+def each_pipeline(results: Results, draw: Callable[[Results, str], Figure | None]) -> list[Figure]:
+    """Return what is drawn of each pipeline, where there is anything."""
     return [each for info in results.pipelines if (each := draw(results, info.name))]
 
 
-def _each_variant(results: Results, find: Callable[[str], T | None]) -> dict[str, T]:
+def each_variant(results: Results, find: Callable[[str], T | None]) -> dict[str, T]:
     """Return what there is of each variant."""
     values = {variant.name: find(variant.name) for variant in results.variants}
     return {name: each for name, each in values.items() if each}
 
 
 def _runs(results: Results, pipeline: str) -> Figure | None:
-    speeds = _each_variant(results, lambda name: speed(results, pipeline, name))
+    speeds = each_variant(results, lambda name: speed(results, pipeline, name))
     if not speeds:
         return None
     axis = Axis(0, max(each.maximum for each in speeds.values()))
@@ -260,7 +284,7 @@ def _ratio_mark(label: str, number: int, ratio: Ratio, axis: Axis) -> Mark:
 
 
 def _stages(results: Results, pipeline: str) -> Figure | None:
-    every = _each_variant(results, lambda name: stages(results, pipeline, name))
+    every = each_variant(results, lambda name: stages(results, pipeline, name))
     if not every:
         return None
     axis = Axis(0, max(sum(max(part, 0.0) for part in parts.values()) for parts in every.values()))
@@ -285,7 +309,7 @@ def use_figures(results: Results) -> list[Figure]:
 
 
 def _use(results: Results, pipeline: str) -> Iterator[Figure]:
-    cells = _each_variant(results, lambda name: measured(results, pipeline, name))
+    cells = each_variant(results, lambda name: measured(results, pipeline, name))
     traces = {name: cell.trace for name, cell in cells.items() if cell.trace}
     kinds = {
         "Busy processors": {name: t.processors for name, t in traces.items()},
@@ -304,20 +328,21 @@ def _use_figure(
     x = Axis(0, max(times[-1] for times, _ in series.values()) or 1.0)
     y = Axis(0, max(max(values) for _, values in series.values()) or 1.0)
     rows = (
-        Line(name, hue(results, name), (), _joined(zip(times, values, strict=True), x, y),
+        Line(name, hue(results, name), (), join_points(zip(times, values, strict=True), x, y),
              f"{seconds(times[-1])} s, at most {max(values):.3g}")
         for name, (times, values) in series.items()
     )  # fmt: skip
     return Figure(title, tuple(rows), x.ticks(), down=y.ticks(down=True))
 
 
-def _joined(points: Iterable[tuple[float, float]], x: Axis, y: Axis) -> Pieces:
+def join_points(points: Iterable[tuple[float, float]], x: Axis, y: Axis) -> Pieces:
+    """Return the straight pieces between points of two axes."""
     placed = [(x(across), y.down(value)) for across, value in points]
     return tuple((*one, *two) for one, two in zip(placed, placed[1:], strict=False))
 
 
 def _sizes(results: Results, pipeline: str) -> Figure | None:
-    curves = _each_variant(results, lambda name: curve(results, pipeline, name))
+    curves = each_variant(results, lambda name: curve(results, pipeline, name))
     times = [time for each in curves.values() for runs in each.runs for time in runs]
     if min(times, default=0) <= 0:
         return None
@@ -344,4 +369,4 @@ def _model(sizes: Curve, x: Axis, y: Axis) -> Pieces:
     rows = np.geomspace(sizes.rows[0], sizes.rows[-1], _PIECES)
     # A model may leave the figure by as much as it misses.
     values: Sequence[float] = np.clip(fitted(rows), y.low, y.high).tolist()
-    return _joined(zip(rows.tolist(), values, strict=True), x, y)
+    return join_points(zip(rows.tolist(), values, strict=True), x, y)

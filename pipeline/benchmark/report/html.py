@@ -23,7 +23,8 @@ TEMPLATES = Path(__file__).parent / "templates"
 def render_html(results: Results) -> str:
     """Return the page; the same results give the same bytes."""
     template = environment().get_template("index.html.j2")
-    return template.render(results=results, panels=PANELS)
+    every = ((anchor, panel.title, panel.pieces(results)) for anchor, panel in PANELS.items())
+    return template.render(results=results, panels=[each for each in every if each[-1]])
 
 
 def environment() -> Environment:

@@ -21,8 +21,9 @@ def render_markdown(results: Results) -> str:
     """Return the report; the same results give the same bytes."""
     parts = [f"# {text(results.task.title)}: the comparison"]
     for panel in PANELS.values():
-        parts.append(f"## {panel.title}")
-        parts += [WRITERS[p.kind](p.value) for p in panel.parts(results) if p.kind in WRITERS]
+        pieces = panel.pieces(results)
+        parts += [f"## {panel.title}"] if pieces else []
+        parts += [WRITERS[each.kind](each.value) for each in pieces if each.kind in WRITERS]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from pipeline.benchmark.report import cards, costs, figures, tables
+from pipeline.benchmark.report import cards, columns_used, costs, figures, mistakes, tables
 from pipeline.benchmark.report.table import ReportTable
 from pipeline.benchmark.results import STAGES, Results
 from pipeline.benchmark.statistics import OTHER
@@ -39,6 +39,15 @@ class Panel(NamedTuple):
 
     title: str
     parts: Callable[[Results], Iterable[Piece]]
+
+    def pieces(self, results: Results) -> list[Piece]:
+        """Return the pieces that have something to show; none of what is not recorded."""
+        return [each for each in self.parts(results) if _shows(each)]
+
+
+def _shows(piece: Piece) -> bool:
+    value = piece.value
+    return bool(value.rows if isinstance(value, ReportTable) else value)
 
 
 def _verdict(results: Results) -> Iterator[Piece]:
@@ -112,6 +121,34 @@ def _quality(results: Results) -> Iterator[Piece]:
     yield Piece("table", tables.agreement_table(results), "agreement-table")
 
 
+def _uses(results: Results) -> Iterator[Piece]:
+    drawn = columns_used.importance_figures(results)
+    yield Piece("items", [*columns_used.importance_sentences(results)])
+    yield from _figures("groups", drawn, "uses", columns_used.HOW)
+    numbers = _numbered(columns_used.importance_tables(results), "uses-table")
+    if numbers:
+        yield Piece("details", numbers, f"The same as numbers, {len(numbers)} tables")
+
+
+def _mistakes(results: Results) -> Iterator[Piece]:
+    calibrated = mistakes.calibration_figures(results)
+    yield from _figures("lines", calibrated, "calibration", mistakes.HOW_CALIBRATED)
+    yield Piece("table", mistakes.calibration_table(results), "calibration-table")
+    thresholds = _numbered(mistakes.threshold_tables(results), "thresholds")
+    if thresholds:
+        yield Piece("details", thresholds, f"All thresholds, {len(thresholds)} tables")
+    residuals = mistakes.residual_figures(results)
+    yield from _figures("lines", residuals, "residuals", mistakes.HOW_RESIDUAL)
+    yield Piece("table", mistakes.residual_table(results), "residual-table")
+    yield Piece("table", mistakes.confused_table(results), "confused-table")
+    for number, (name, table) in enumerate(mistakes.confusion_tables(results), 1):
+        yield Piece("details", [Piece("table", table, f"confusion-{number}")], f"Matrix, {name}")
+
+
+def _numbered(every: Iterable[ReportTable], name: str) -> list[Piece]:
+    return [Piece("table", each, f"{name}-{number}") for number, each in enumerate(every, 1)]
+
+
 def _memory(results: Results) -> Iterator[Piece]:
     yield Piece("table", tables.memory_table(results), "memory-table")
     yield Piece("table", tables.resource_table(results), "resource-table")
@@ -160,6 +197,8 @@ PANELS = {
     "scaling": Panel("How time grows with the rows", _scaling),
     "placement": Panel("Where each step ran", _placement),
     "quality": Panel("Quality side by side", _quality),
+    "uses": Panel("What the model uses", _uses),
+    "mistakes": Panel("Where the answers are wrong", _mistakes),
     "memory": Panel("Memory, processors, energy and cost", _memory),
     "machine": Panel("Machine and fairness", _machine),
     "history": Panel("Earlier records", _history),

@@ -1,0 +1,102 @@
+"""The panel "What the model uses" says whether variants use the same columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+from scipy.stats import ttest_1samp
+
+from pipeline.benchmark.report import columns_used
+from pipeline.benchmark.report.columns_used import importance_sentences, uses
+from pipeline.benchmark.report.panels import PANELS
+from pipeline.benchmark.results import Importance, Results
+from tests.benchmark import fixtures
+
+
+def sentences(results: Results) -> dict[str, str]:
+    parts = (said.partition(": ") for said in importance_sentences(results))
+    return {name: rest for name, _, rest in parts}
+
+
+def changed(**changes: object) -> Results:
+    base = fixtures.normal()
+    cell = base.cell("forest", "cpu")
+    assert cell is not None
+    assert cell.importance is not None
+    return fixtures.with_cell(base, "forest", "cpu", importance=replace(cell.importance, **changes))
+
+
+def test_the_interval_is_students() -> None:
+    losses = [0.1, 0.13, 0.11, 0.17]
+    [found] = uses(Importance(columns=["a"], losses=[losses])).values()
+    interval = ttest_1samp(losses, 0).confidence_interval(0.95)
+    assert found.mean - found.half == pytest.approx(interval.low)
+    assert found.mean + found.half == pytest.approx(interval.high)
+
+
+def test_variants_that_use_the_same_columns_are_said_to() -> None:
+    said = sentences(fixtures.normal())["forest"]
+    assert said.startswith("cpu uses the same columns as the reference")
+    assert said.endswith("0.0001, of 'distance'.")
+    equal = changed(losses=fixtures.importance(0.0).losses)
+    assert sentences(equal)["forest"].endswith("all numbers are equal.")
+
+
+def test_a_variant_that_uses_another_column_is_told() -> None:
+    swapped = changed(losses=[[0.0, 0.001, -0.001], [0.02, 0.03, 0.04], [0.11, 0.12, 0.13]])
+    said = sentences(swapped)["forest"]
+    assert said.startswith("cpu uses columns otherwise than the reference: ")
+    assert "'distance' (0, not 0.12)" in said
+    assert "'day' (0.12, not 0)" in said
+    assert "'carrier'" not in said
+
+
+def test_what_differs_by_less_than_the_margin_is_the_same() -> None:
+    near = changed(losses=[[0.1215] * 3, [0.03] * 3, [0.0] * 3])
+    assert "uses the same columns" in sentences(near)["forest"]
+    exact = fixtures.with_cell(
+        near, "forest", "reference",
+        importance=Importance(
+            metric="roc_auc", rows=5000, columns=["distance", "carrier", "day"],
+            losses=[[0.12] * 3, [0.03] * 3, [0.0] * 3],
+        ),
+    )  # fmt: skip
+    assert "uses the same columns" in sentences(exact)["forest"]
+    strict = replace(exact, task=replace(exact.task, margins={"roc_auc": 1e-4}))
+    assert "'distance' (0.121, not 0.12)" in sentences(strict)["forest"]
+
+
+def test_other_rows_are_not_compared() -> None:
+    assert "it is not compared" in sentences(changed(rows=4000))["forest"]
+
+
+def test_why_nothing_is_known_is_said_and_the_others_are_shown() -> None:
+    lost = changed(columns=[], losses=[], why="it would take 90 s, more than 60 s")
+    said = sentences(lost)
+    assert said["forest, cpu"] == "not known, it would take 90 s, more than 60 s."
+    assert "logistic" in said
+    assert len(columns_used.importance_figures(lost)) == 3
+
+
+def test_a_record_without_it_has_no_panel() -> None:
+    base = fixtures.normal()
+    old = replace(base, cells=[replace(c, importance=None) for c in base.cells])
+    assert PANELS["uses"].pieces(old) == []
+    assert PANELS["uses"].pieces(base)
+
+
+def test_the_table_has_the_largest_first_and_counts_the_rest() -> None:
+    random = np.random.default_rng(0)
+    means = random.permutation(15) / 100
+    used = Importance(
+        metric="r2", rows=100, columns=[f"c{n}" for n in range(15)],
+        losses=[[mean, mean] for mean in means.tolist()],
+    )  # fmt: skip
+    base = fixtures.normal()
+    many = replace(base, cells=[replace(c, importance=used) for c in base.cells])
+    table = next(columns_used.importance_tables(many))
+    assert table.head == ("Column", "reference", "cpu")
+    order = np.argsort(-means)[:10]
+    assert [row[0].text for row in table.rows] == [f"c{place}" for place in order]
+    assert "5 columns of less importance are in the record" in table.note

@@ -1,0 +1,123 @@
+"""Where answers are wrong, against scikit-learn's own functions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.calibration import calibration_curve
+from sklearn.ensemble import IsolationForest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import confusion_matrix, f1_score, precision_score, recall_score
+
+from pipeline.benchmark import diagnostics, metrics
+from pipeline.benchmark.diagnostics import diagnose
+from pipeline.benchmark.results import Diagnostics, Threshold
+
+
+def binary(n: int = 3000) -> tuple[np.ndarray, np.ndarray]:
+    """Return truth and probabilities, many of them equal."""
+    random = np.random.default_rng(0)
+    chance = np.round(random.beta(1, 4, n), 2)
+    return (random.random(n) < chance**1.2).astype(int), chance
+
+
+def found(*args: object) -> Diagnostics:
+    result = diagnose(*args, LogisticRegression())  # type: ignore[arg-type]
+    assert result is not None
+    return result
+
+
+def test_calibration_is_that_of_scikit_learn() -> None:
+    truth, chance = binary()
+    bins = found(truth, chance, "binary", None).calibration
+    positive, predicted = calibration_curve(truth, chance, n_bins=10, strategy="quantile")
+    np.testing.assert_allclose([each.positive for each in bins], positive, rtol=1e-12)
+    np.testing.assert_allclose([each.predicted for each in bins], predicted, rtol=1e-12)
+    assert sum(each.rows for each in bins) == len(truth)
+
+
+def test_equal_probabilities_are_in_one_bin() -> None:
+    bins = found(np.array([0, 1, 1, 1]), np.full(4, 0.5), "binary", None).calibration
+    assert [(each.rows, each.positive) for each in bins] == [(4, 0.75)]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_thresholds_are_those_of_scikit_learn(weighted: bool) -> None:
+    truth, chance = binary()
+    weights = np.random.default_rng(1).integers(0, 4, len(truth)).astype(float)
+    given = metrics.fields(target=truth, weight=weights) if weighted else truth
+    thresholds = found(given, chance, "binary", None).thresholds
+    assert len(thresholds) >= 9
+    kept = {"sample_weight": weights if weighted else None}
+    for each in thresholds:
+        called = chance >= each.threshold
+        tp, fp, fn = each.true_positive, each.false_positive, each.false_negative
+        assert tp / max(tp + fn, 1) == pytest.approx(recall_score(truth, called, **kept))
+        if called.any():
+            assert tp / (tp + fp) == pytest.approx(precision_score(truth, called, **kept))
+    [best] = [each for each in thresholds if each.best]
+    every = [f1_score(truth, chance >= value, **kept) for value in np.unique(chance)]
+    assert f1(best) == pytest.approx(max(every))
+
+
+def f1(each: Threshold) -> float:
+    return 2 * each.true_positive / (
+        2 * each.true_positive + each.false_positive + each.false_negative
+    )  # fmt: skip
+
+
+def test_a_test_part_without_positive_rows_has_no_best_threshold() -> None:
+    thresholds = found(np.zeros(5, int), np.linspace(0, 1, 5), "binary", None).thresholds
+    assert not any(each.best for each in thresholds)
+
+
+def test_scores_of_outliers_are_no_probabilities() -> None:
+    truth, chance = binary(50)
+    assert diagnose(truth, chance, "binary", None, IsolationForest()) is None
+    assert diagnose(truth, chance * 3, "binary", None, LogisticRegression()) is None
+
+
+def test_residuals_are_those_of_a_quantile() -> None:
+    random = np.random.default_rng(2)
+    said = random.normal(10, 3, 2000)
+    truth = said + random.normal(0, 1, 2000) * (1 + (said > 10))
+    result = found(truth, said, "regression", None)
+    rest = truth - said
+    for share, value in result.quantiles.items():
+        assert value == np.quantile(rest, float(share), method="inverted_cdf")
+    assert [each.rows for each in result.residuals] == [200] * 10
+    wide = [each.high - each.low for each in result.residuals]
+    assert min(wide[5:]) > max(wide[:5])
+    lowest = np.sort(said)[:200]
+    assert result.residuals[0].predicted == pytest.approx(lowest.mean())
+
+
+def test_rows_without_weight_are_no_residuals() -> None:
+    truth = metrics.fields(target=[1.0, 2.0, 90.0], weight=[1.0, 1.0, 0.0])
+    result = found(truth, np.zeros(3), "regression", None)
+    assert result.quantiles["1"] == 2.0
+
+
+def test_confusion_is_that_of_scikit_learn() -> None:
+    random = np.random.default_rng(3)
+    truth, said = random.integers(0, 4, 500), random.integers(0, 4, 500)
+    names = np.array(["a", "b", "c", "d", "never seen"])
+    result = found(truth, metrics.fields(prediction=said), "multiclass", names)
+    assert result.confusion == confusion_matrix(truth, said, labels=range(5)).tolist()
+    largest = result.confused[0]
+    wrong = confusion_matrix(truth, said) * (1 - np.eye(4, dtype=int))
+    assert largest.rows == wrong.max()
+    assert wrong[ord(largest.truth) - 97, ord(largest.predicted) - 97] == wrong.max()
+
+
+def test_many_classes_have_no_matrix() -> None:
+    n = diagnostics.MOST_CLASSES + 1
+    places = np.arange(n)
+    result = found(places, np.roll(places, 1), "multiclass", places)
+    assert result.confusion == []
+    assert len(result.confused) == diagnostics.MOST_CONFUSED
+
+
+@pytest.mark.parametrize("kind", ["ranking", "clusters"])
+def test_other_kinds_have_none(kind: str) -> None:
+    assert diagnose(np.arange(3), np.arange(3), kind, None, None) is None  # type: ignore[arg-type]
