@@ -97,3 +97,11 @@ def intact(folder: Path) -> bool:
     beside = {path.name for path in folder.parent.iterdir()}
     clean = beside == {folder.name, f".{folder.name}.lock"}
     return clean and (folder / "record.json").read_text() == OLD
+
+
+class Tty(io.StringIO):
+    """Takes what is written, as a terminal."""
+
+    def isatty(self) -> bool:
+        """Return that it is one."""
+        return True

@@ -10,6 +10,7 @@ import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from pipeline.benchmark import (
     truth,
 )
 from pipeline.benchmark.beforehand import before_runs
+from pipeline.benchmark.live import Watch
 from pipeline.benchmark.measure import Outcome
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.rounds import CellRuns, Schedule, as_run
@@ -39,7 +41,6 @@ from pipeline.data.files import digest, parquet_files
 from pipeline.errors import ConfigError, OutputError, PipelineError
 from pipeline.planning import source_code
 from pipeline.system import atomic, environment, gpu, hardware
-from pipeline.system.progress import Say
 
 ISOLATION = "one process per variant and pipeline, idle while another one runs"
 
@@ -75,22 +76,15 @@ class Comparison:
     sizes: Sequence[float] = ()
     command: Sequence[str] = ()
 
-    @property
-    def runs(self) -> int:
-        """Number of runs, warm-ups included."""
-        able = [variant for variant in variants(self.device) if variant.status == "ok"]
-        tables = 1 + sum(size != 1 for size in self.sizes)
-        return len(self.pipelines) * (len(able) * (self.repeats + 1) * tables + self.seeds)
-
     def measure(
-        self, say: Say, finished: FinishedRuns | None = None, pages: Path | None = None
+        self, watch: Watch, finished: FinishedRuns | None = None, pages: Path | None = None
     ) -> results.Results:
         """Run everything and return the record.
 
         Parameters
         ----------
-        say : callable
-            Gets a line of text for every run.
+        watch : Watch
+            Is told of every run.
         finished : FinishedRuns, optional
             Has the runs that need not be repeated, and takes those that are made.
         pages : Path, optional
@@ -102,7 +96,9 @@ class Comparison:
         key, (noted, baseline) = self.key, before_runs(self.task, self.job)
         entries = variants(self.device)
         names = [variant.name for variant in entries if variant.status == "ok"]
-        rounds = Schedule(self.repeats, self.seeds, finished, say, pages, explains=True)
+        rounds = Schedule(self.repeats, self.seeds, finished, watch, pages, explains=True)
+        elsewhere = replace(rounds, seeds=0, pages=None, explains=False)
+        self._announce(rounds, elsewhere, names)
         found = [
             rounds.run(replace(self.job, pipeline=pipeline), names, self.task.kind)
             for pipeline in self.pipelines
@@ -113,7 +109,7 @@ class Comparison:
             self.pipelines,
             names,
             self.sizes,
-            replace(rounds, seeds=0, pages=None, explains=False),
+            elsewhere,
         )
         cells = [runs for cells, _ in found for runs in cells]
         order = [name for _, names in found for name in names]
@@ -128,6 +124,24 @@ class Comparison:
             baseline=baseline,
             fingerprint=key,
         )
+
+    def _announce(self, rounds: Schedule, elsewhere: Schedule, names: Sequence[str]) -> None:
+        """Say what will run at the table's own size and `elsewhere`, and how less would."""
+        turns = [turn for name in self.pipelines for turn in rounds.plan(name, names)]
+        others = {label_of(size): size for size in self.sizes if size != 1}
+        for name, label in product(self.pipelines, others):
+            turns += elsewhere.plan(name, names, (label,))
+        shares = {label: self._share(size) for label, size in others.items()}
+        ways = {
+            "--repeats 3": self.repeats > 3,
+            "fewer --pipelines": len(self.pipelines) > 1,
+            "fewer or smaller --sizes": bool(others),
+        }
+        rounds.watch.expect(turns, shares, ", ".join(way for way, helps in ways.items() if helps))
+
+    def _share(self, size: float) -> float:
+        """Return the share of the whole table's rows that a size has."""
+        return size if size <= 1 else size / count_rows(self.job.path)
 
     @property
     def key(self) -> str:
@@ -224,14 +238,24 @@ def file_of(task: Task, job: Job, size: float) -> Path:
         A number of rows was asked for, and the task's table is not generated.
     """
     if task.generated:
-        whole = sum(pq.read_metadata(file).num_rows for file in parquet_files(job.path))
-        return task.data(job.path.parents[1], rows=int(size * whole if size <= 1 else size))
+        whole = count_rows(job.path) if size <= 1 else 1
+        return task.data(job.path.parents[1], rows=int(size * whole))
     if size <= 1:
         return cut(job.path, size, job.seed)
     raise ConfigError(
         f"--sizes {size:g}: {task.name} has the rows it has; give shares up to 1, or numbers "
         "of rows for a task whose table is generated, such as synthetic"
     )
+
+
+def count_rows(path: Path) -> int:
+    """Return the number of rows of a file, or of a folder of files."""
+    return sum(pq.read_metadata(file).num_rows for file in parquet_files(path))
+
+
+def label_of(size: float) -> str:
+    """Return what stands before the name of a pipeline that runs at another size."""
+    return f"size {size:g}"
 
 
 def sweep(
@@ -268,7 +292,7 @@ def _sweep_pipeline(
     able = list(names)
     for size, path in files:
         found, _ = rounds.run(
-            replace(job, pipeline=pipeline, path=path), able, task.kind, label=(f"size {size:g}",)
+            replace(job, pipeline=pipeline, path=path), able, task.kind, label=(label_of(size),)
         )
         yield from (_point(runs, size) for runs in found)
         able = [runs.variant for runs in found if not runs.why]

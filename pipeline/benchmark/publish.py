@@ -14,13 +14,13 @@ from rich.console import Console
 from pipeline.benchmark import results
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.history import earlier
+from pipeline.benchmark.live import watching
 from pipeline.benchmark.report import html, markdown
 from pipeline.benchmark.report.terminal import terminal_report
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.worker import RunReport
 from pipeline.errors import DataError
 from pipeline.system.atomic import publishing, write_text
-from pipeline.system.progress import progress
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ def publish(comparison: Comparison, folder: Path, options: PublishOptions) -> No
         return
     with publishing(folder) as draft:
         finished = find_finished(folder, comparison.fingerprint(), resume=options.resume)
-        with reporting_kept(finished), progress(comparison.task.name, comparison.runs) as line:
-            measured = comparison.measure(line, finished, draft if options.profile else None)
+        with reporting_kept(finished), watching(comparison.task.name) as watch:
+            measured = comparison.measure(watch, finished, draft if options.profile else None)
         history = earlier(measured, folder / "results.json")
         measured = structs.replace(
             measured, price=options.price, other_prices=[*options.other_prices], history=history

@@ -7,6 +7,7 @@ of which a cell of the record is made.
 from __future__ import annotations
 
 import random
+import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from pipeline.benchmark import agreement, metrics, provenance, results
 from pipeline.benchmark.diagnostics import diagnose
 from pipeline.benchmark.integrity import objection
+from pipeline.benchmark.live import EXPLAINED, PROFILE, RUN, SEED, WARM_UP, Turn, Watch
+from pipeline.benchmark.report.format import metric, times
 from pipeline.benchmark.results import Profile
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.statistics import REFERENCE, differences
@@ -25,7 +28,6 @@ from pipeline.benchmark.task import Job, Kind, Task
 from pipeline.benchmark.worker import RunReport, WorkerFailed, WorkerGone, WorkerProcess
 from pipeline.planning.plan import placement_records
 from pipeline.system.profiler import why_not_sampled
-from pipeline.system.progress import Say
 from pipeline.typing import Estimator
 
 
@@ -66,8 +68,8 @@ class Schedule:
     seeds : int
         Runs of the reference with other seeds.
     finished : FinishedRuns
-    say : callable
-        Gets a line of text for every run.
+    watch : Watch
+        Is told of every run.
     pages : Path, optional
         Folder for pages of where the time goes.
     profiles : list of Profile
@@ -79,7 +81,7 @@ class Schedule:
     repeats: int
     seeds: int
     finished: FinishedRuns
-    say: Say
+    watch: Watch
     pages: Path | None = None
     profiles: list[Profile] = field(default_factory=list)
     explains: bool = False
@@ -124,7 +126,35 @@ class Schedule:
             reference = next(runner for runner in runners if runner.runs.variant == REFERENCE)
             self._reseed(reference, job.seed)
         _hold_to(cells)
+        self.watch.keep(_summary(cells, label))
         return cells, order
+
+    def plan(
+        self,
+        pipeline: str,
+        names: Sequence[str],
+        label: Sequence[str] = (),
+        *,
+        warms_up: bool = True,
+    ) -> Iterator[Turn]:
+        """Yield the turns of a pipeline by all variants.
+
+        Parameters
+        ----------
+        pipeline : str
+        names : sequence of str
+            Of the variants.
+        label : sequence of str
+            As for `run`.
+        warms_up : bool, default=True
+            As for a `VariantRunner`.
+        """
+        profiled = self.pages is not None and not why_not_sampled()
+        kinds = [WARM_UP] * warms_up + [RUN] * (self.repeats - self.explains)
+        kinds += [EXPLAINED] * self.explains + [PROFILE] * profiled
+        for variant in names:
+            seeds = [SEED] * (self.seeds if variant == REFERENCE else 0)
+            yield from (Turn((*label, pipeline, variant), kind) for kind in kinds + seeds)
 
     def take_turns(self, runners: Sequence[VariantRunner[R]], seed: int) -> list[str]:
         """Warm up each, then let each that has not failed run once a round, in a random order.
@@ -137,11 +167,11 @@ class Schedule:
         order = []
         for runner in runners:
             if runner.warms_up:
-                runner.warm(self.say)
+                runner.warm(self.watch)
         for runner in turns(runners, self.repeats, seed):
             if not runner.runs.why:
                 order.append(f"{runner.runs.pipeline}/{runner.runs.variant}")
-                runner.time(self.repeats, self.say)
+                runner.time(self.repeats, self.watch)
         return order
 
     def _profile(self, runner: VariantRunner[RunReport]) -> None:
@@ -150,7 +180,7 @@ class Schedule:
             return
         why, pipeline, variant = why_not_sampled(), runner.runs.pipeline, runner.runs.variant
         name = f"profile-{len(self.profiles) + 1}.html"  # pipelines may have any name
-        why = why or runner.profile(self.pages / name, self.say)
+        why = why or runner.profile(self.pages / name, self.watch)
         self.profiles.append(
             Profile(pipeline=pipeline, variant=variant, file="" if why else name, why=why)
         )
@@ -158,7 +188,7 @@ class Schedule:
     def _reseed(self, runner: VariantRunner[RunReport], own: int) -> None:
         for seed in range(own + 1, own + 1 + self.seeds):
             if not runner.runs.why:
-                runner.reseed(seed, self.say)
+                runner.reseed(seed, self.watch)
 
 
 def _hold_to(cells: list[CellRuns]) -> None:
@@ -169,7 +199,11 @@ def _hold_to(cells: list[CellRuns]) -> None:
             runs.why = runs.why or objection(report, reference)
 
 
-WARM_UP = "warm-up"
+def _summary(cells: Sequence[CellRuns], label: Sequence[str]) -> str:
+    """Write what came of a pipeline in a line: median times, ratios, the first metric of each."""
+    reference = next((c.median for c in cells if c.is_reference), None)
+    each = ", ".join(runs.in_words(reference) for runs in cells)
+    return f"{'  '.join((*label, cells[0].pipeline))}: {each}"
 
 
 class VariantRunner(Generic[R]):
@@ -222,67 +256,77 @@ class VariantRunner(Generic[R]):
         """Return the name, as it is reported."""
         return "  ".join(self.name)
 
-    def warm(self, say: Say) -> None:
+    def warm(self, watch: Watch) -> None:
         """Run for the first time."""
+        turn = Turn(self.name, WARM_UP)
         try:
-            self.runs.warmup = self._run(WARM_UP, say)
-            say(f"{self.title}  warm-up  {self.runs.warmup.total:.2f} s")
+            self.runs.warmup = found = self._run(turn, WARM_UP, watch)
+            watch.end(turn, f"{self.title}  warm-up  {found.total:.2f} s", found.total)
         except WorkerFailed as error:
             self.runs.why = str(error)
-            say(f"{self.title}  failed: {error}")
+            watch.give_up(turn, f"{self.title}  failed: {error}")
 
-    def time(self, repeats: int, say: Say) -> None:
+    def time(self, repeats: int, watch: Watch) -> None:
         """Run once more; this run counts."""
         number = len(self.runs.reports) + 1
+        told = self.at_last if number == repeats else {}
+        turn = Turn(self.name, EXPLAINED if told else RUN)
         try:
-            told = self.at_last if number == repeats else {}
-            self.runs.reports.append(self._run(str(number), say, **told))
-            seconds = self.runs.reports[-1].total
-            say(f"{self.title}  {number}/{repeats}  {seconds:.2f} s")
+            said = f"{number}/{repeats}{' and importance' if told else ''}"
+            found = self._run(turn, str(number), watch, said, **told)
+            self.runs.reports.append(found)
+            line = f"{self.title}  {number}/{repeats}  {found.total:.2f} s"
+            watch.end(turn, line, found.total)
         except WorkerFailed as error:
             self.runs.why = str(error)
-            say(f"{self.title}  failed in run {number}: {error}")
+            watch.give_up(turn, f"{self.title}  failed in run {number}: {error}")
 
-    def reseed(self, seed: int, say: Say) -> None:
+    def reseed(self, seed: int, watch: Watch) -> None:
         """Run with another seed; what fails is reported and counts for nothing."""
+        turn, said = Turn(self.name, SEED), f"seed {seed}"
         try:
-            self.runs.seeds.append(self._run(f"seed {seed}", say, seed=seed))
-            say(f"{self.title}  seed {seed}")
+            self.runs.seeds.append(self._run(turn, said, watch, seed=seed))
+            watch.end(turn, f"{self.title}  {said}", self.runs.seeds[-1].total)
         except WorkerFailed as error:
-            say(f"{self.title}  seed {seed} failed: {error}")
+            watch.end(turn, f"{self.title}  {said} failed: {error}")
 
-    def profile(self, path: Path, say: Say) -> str:
+    def profile(self, path: Path, watch: Watch) -> str:
         """Run once more under a profiler; return why there is no page, or nothing."""
+        turn = Turn(self.name, PROFILE)
+        watch.begin(turn, "profile")
         try:
-            self._ready("profile", say).run(profile=path)
+            found = self._ready("profile", watch).run(profile=path)
         except WorkerFailed as error:
+            watch.end(turn, f"{self.title}  profile failed: {error}")
             return str(error)
-        say(f"{self.title}  profiled")
+        watch.end(turn, f"{self.title}  profiled", found.total)
         return ""
 
-    def _run(self, turn: str, say: Say, **told: Any) -> R:
-        kept: R | str | None = self.finished.find(*self.name, turn)
+    def _run(self, turn: Turn, key: str, watch: Watch, said: str = "", **told: Any) -> R:
+        kept: R | str | None = self.finished.find(*self.name, key)
         if isinstance(kept, str):
             raise WorkerFailed(kept)
         if kept is not None:
             return kept
+        watch.begin(turn, said or key)
         try:
-            report = self._ready(turn, say).run(**told)
+            report = self._ready(key, watch).run(**told)
         except WorkerGone:
             # It may have been terminated with the comparison, so another one tries again.
             raise
         except WorkerFailed as error:
-            self.finished.keep(str(error), *self.name, turn)
+            self.finished.keep(str(error), *self.name, key)
             raise
-        self.finished.keep(report, *self.name, turn)
+        self.finished.keep(report, *self.name, key)
         return report
 
-    def _ready(self, turn: str, say: Say) -> Runnable[R]:
+    def _ready(self, key: str, watch: Watch) -> Runnable[R]:
         if self._worker is None:
             self._worker = self._stack.enter_context(self.start())
-            if self.warms_up and turn != WARM_UP:
+            if self.warms_up and key != WARM_UP:
                 seconds = self._worker.run().total
-                say(f"{self.title}  a new process warms up, which does not count  {seconds:.2f} s")
+                again = "a new process warms up, which does not count"
+                watch.say(f"{self.title}  {again}  {seconds:.2f} s")
         return self._worker
 
 
@@ -309,6 +353,20 @@ class CellRuns(VariantRuns[RunReport]):
     def is_reference(self) -> bool:
         """Whether the others can be held to it."""
         return self.variant == REFERENCE and bool(self.reports) and not self.why
+
+    @property
+    def median(self) -> float:
+        """Median seconds of the timed runs."""
+        return statistics.median(report.total for report in self.reports)
+
+    def in_words(self, reference: float | None) -> str:
+        """Write what came of it, beside the reference's median if there is one."""
+        if self.why or not self.reports:
+            return f"{self.variant} failed"
+        rival = self.variant != REFERENCE
+        ratio = f" ({times(self.median / reference)})" if reference and rival else ""
+        judged = "".join(f", {n} {metric(x)}" for n, x in [*self.reports[-1].metrics.items()][:1])
+        return f"{self.variant} {self.median:.2f} s{ratio}{judged}"
 
     def cell(self, reference: RunReport | None, task: Task) -> results.Cell:
         """Return the record of all runs; the last one's predictions are judged."""

@@ -34,6 +34,36 @@ def saying() -> Iterator[None]:
         raise OutputError(f"standard output: {error.strerror}; nothing more is said") from error
 
 
+def can_draw(console: Console) -> bool:
+    """Tell whether a line can be drawn anew, which a file, a pipe and a dumb terminal do not take.
+
+    Rich also takes for a terminal what the environment says is one, such as the log of a CI.
+    """
+    return console.is_interactive and console.file.isatty()
+
+
+def printing(console: Console) -> Say:
+    """Return what prints a plain line to a console, at once."""
+
+    def tell(text: str) -> None:
+        with saying():
+            print(text, file=console.file, flush=True)
+
+    return tell
+
+
+def in_units(seconds: float) -> str:
+    """Write a time in the units that say enough.
+
+    >>> in_units(0.4), in_units(75), in_units(7400)
+    ('0.4 s', '1 min 15 s', '2 h 3 min')
+    """
+    if seconds < 59.5:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Say]:
     """Yield a function that prints a line and counts one step done.
@@ -52,13 +82,8 @@ def progress(what: str, total: int) -> Iterator[Say]:
     done [1]
     """
     console = Console()
-    if not console.is_terminal:
-
-        def tell(text: str) -> None:
-            with saying():
-                print(text, file=console.file, flush=True)
-
-        yield tell
+    if not can_draw(console):
+        yield printing(console)
         return
     columns = (
         TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from pipeline.system.progress import Say, progress
+from pipeline.system.progress import Say, in_units, progress
 from pipeline.tuning.results import COMPLETE, FAILED, RUNNING, Outcome
 
 
@@ -65,18 +65,6 @@ def _came_of(outcome: Outcome) -> str:
     if outcome.state == COMPLETE:
         return f"{outcome.score:.5g}"
     return f"{'failed,' if outcome.state == FAILED else 'stopped'} {outcome.why}"
-
-
-def in_units(seconds: float) -> str:
-    """Write a time in the units that say enough.
-
-    >>> in_units(0.4), in_units(75), in_units(7400)
-    ('0.4 s', '1 min 15 s', '2 h 3 min')
-    """
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 @contextmanager

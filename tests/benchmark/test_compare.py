@@ -11,6 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 from pipeline.benchmark import compare, measure, rounds, variants
 from pipeline.benchmark.compare import Comparison
+from pipeline.benchmark.live import Watch
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.task import Job
 from pipeline.benchmark.worker import RunReport, WorkerFailed
@@ -87,7 +88,7 @@ def measured(monkeypatch: pytest.MonkeyPatch, small_flights: Path) -> Callable[.
         monkeypatch.setattr(FakeWorker, "failures", failures or {})
         job = Job("flights", "", "", small_flights, seed=seed)
         options = {"pipelines": ["logistic", "forest"], "repeats": 4, **options}
-        return Comparison(TASK, job, **options).measure(lambda line: None)
+        return Comparison(TASK, job, **options).measure(Watch(str))
 
     return run
 
@@ -99,7 +100,7 @@ def real(small_flights: Path) -> tuple[Results, list[str]]:
     job = Job("flights", "logistic", "cpu", small_flights)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUDA_VISIBLE_DEVICES", "")
-        found = Comparison(TASK, job, ["logistic"], repeats=2).measure(lines.append)
+        found = Comparison(TASK, job, ["logistic"], repeats=2).measure(Watch(lines.append))
     return found, lines
 
 
@@ -254,8 +255,9 @@ def test_each_run_is_announced(monkeypatch: pytest.MonkeyPatch, small_flights: P
     monkeypatch.setattr(FakeWorker, "failures", {"forest/cpu": 3})
     lines: list[str] = []
     contest = Comparison(TASK, Job("flights", "", "", small_flights), ["forest"], repeats=3)
-    contest.measure(lines.append)
-    assert contest.runs == 2 * (3 + 1) + 2
-    assert len(lines) == contest.runs - 1, "after a failure a variant has no further runs"
+    watch = Watch(lines.append)
+    contest.measure(watch)
+    assert len(lines) == 2 * (3 + 1) + 2 - 1, "after a failure a variant has no further runs"
+    assert watch.time.turns.total() == 0
     assert "forest  cpu  failed in run 2: forest/cpu fails in run 3" in lines
     assert "forest  reference  3/3  4.00 s" in lines

@@ -33,6 +33,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from pipeline.benchmark import rounds, task, variants, worker
 from pipeline.benchmark.compare import Comparison
+from pipeline.benchmark.live import Watch
 from pipeline.benchmark.report.tuning_lines import tuning_lines
 from pipeline.benchmark.run import PredictedBatch, cautions_of
 from pipeline.benchmark.task import Job, Kind, Split, Task
@@ -319,7 +320,7 @@ def test_a_solver_that_gives_up_is_found(
     monkeypatch.setattr(variants, "available", lambda package: False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        record = Comparison(what, job, ["only"], "cpu", repeats=1).measure(lambda line: None)
+        record = Comparison(what, job, ["only"], "cpu", repeats=1).measure(Watch(str))
     found = verdict(record).cautions
     assert len(found) == (most == 3)
     for each in found:

@@ -42,6 +42,7 @@ from pipeline.benchmark import measure, rounds, variants, worker
 from pipeline.benchmark import task as task_module
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.integrity import objection
+from pipeline.benchmark.live import Watch
 from pipeline.benchmark.metrics import probability_metric
 from pipeline.benchmark.results import Results, dumps
 from pipeline.benchmark.results import load as load_results
@@ -260,7 +261,7 @@ def compare(
         monkeypatch.setattr(task_module, "load", lambda name: task)
         asked = Comparison(task, Job("own", "", "", write(y)), pipelines, repeats=1, seeds=0)
         for _ in range(2):  # the second time, of what the first has kept
-            made = asked.measure(lambda line: None, FinishedRuns(tmp_path / "kept", {"": ""}))
+            made = asked.measure(Watch(str), FinishedRuns(tmp_path / "kept", {"": ""}))
         assert made.protocol.resumed == 4 * len(pipelines)
         (tmp_path / "results.json").write_bytes(dumps(made))
         return load_results(tmp_path / "results.json")
@@ -347,7 +348,7 @@ def test_what_no_run_can_use_is_refused_before_any(
     task, job = replace(task, pipelines=near), Job("own", "", "cpu", write(y))
     lines: list[str] = []
     for asked in (
-        lambda: Comparison(task, job, ["near", "linear"]).measure(lines.append),
+        lambda: Comparison(task, job, ["near", "linear"]).measure(Watch(lines.append)),
         lambda: PredictedBatch(task, job, ["near", "linear"]).run(tmp_path, lines.append),
     ):
         with pytest.raises((ConfigError, DataError), match="^own: "):

@@ -10,6 +10,7 @@ import pytest
 
 from pipeline.benchmark import results, rounds
 from pipeline.benchmark.compare import Comparison
+from pipeline.benchmark.live import Watch
 from pipeline.benchmark.task import Job
 from pipeline.errors import ConfigError
 from pipeline.system import profiler
@@ -116,7 +117,7 @@ def test_a_comparison_profiles_each_cell_once_more(
     comparison = Comparison(
         TASK, Job("flights", "", "", small_flights), ["logistic", "forest"], repeats=3
     )
-    found = comparison.measure(lambda line: None, pages=tmp_path).profiles
+    found = comparison.measure(Watch(str), pages=tmp_path).profiles
     cells = [
         ("logistic", "reference"),
         ("logistic", "cpu"),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
 from rich.console import Console
 
 from pipeline.system import progress
+from tests.commands import Tty
 
 
 def test_the_bar_names_the_work_and_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    out = io.StringIO()
+    out = Tty()
     monkeypatch.setattr(
         progress, "Console", lambda: Console(file=out, force_terminal=True, width=120)
     )

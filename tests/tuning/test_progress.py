@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import warnings
 from functools import partial
@@ -22,6 +21,7 @@ from pipeline.system import progress
 from pipeline.tuning.evaluate import Judged
 from pipeline.tuning.progress import Lines
 from pipeline.tuning.results import Outcome
+from tests.commands import Tty
 
 X, Y = make_classification(n_samples=60, random_state=0)
 C = {"C": FloatDistribution(1e-3, 1e2, log=True)}
@@ -115,7 +115,7 @@ def test_failures_are_one_warning() -> None:
 
 
 def test_a_terminal_has_a_line_that_lives(monkeypatch: pytest.MonkeyPatch) -> None:
-    out = io.StringIO()
+    out = Tty()
     console = partial(Console, file=out, force_terminal=True, width=120)
     monkeypatch.setattr(progress, "Console", console)
     Search(LogisticRegression(), C, trials=3, cv=3, random_state=0, verbose=1).fit(X, Y)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pipeline import records
 from pipeline.benchmark.compare import PACKAGE, circumstances, code_files
+from pipeline.benchmark.live import Watch, watching
 from pipeline.benchmark.publish import find_finished, reporting_kept
 from pipeline.benchmark.results import Protocol
 from pipeline.benchmark.resume import FinishedRuns
@@ -172,7 +173,13 @@ class _Measured:
     warmups: int = 0
 
 
-def measure(name: str, claim: Claim, ask: Ask, finished: FinishedRuns | None = None) -> Results:
+def measure(
+    name: str,
+    claim: Claim,
+    ask: Ask,
+    finished: FinishedRuns | None = None,
+    watch: Watch | None = None,
+) -> Results:
     """Run all variants of all cases, in rounds of a random order; return the record.
 
     Raises
@@ -181,16 +188,18 @@ def measure(name: str, claim: Claim, ask: Ask, finished: FinishedRuns | None = N
         No run succeeded; or one failed, and the claim allows no failure.
     """
     load, found = environment.load_average(), _Measured()
+    finished, watch = finished or FinishedRuns(), watch or Watch(say)
+    watch.part = " in this case"
     with closing(claim.cases(ask)) as cases:
         for case in cases:
-            _run_case(claim, ask, case, finished or FinishedRuns(), found)
+            _run_case(claim, ask, case, finished, watch, found)
     if not any(cell.ok for cell in found.cells):
         raise PipelineError("no run succeeded: " + "; ".join(cell.why for cell in found.cells))
     words = {key: ", ".join(f"{n:,}" for n in numbers) for key, numbers in ask.settings.items()}
     protocol = Protocol(
         seed=ask.seed, repeats=ask.repeats, warmups=found.warmups, order=found.order,
         clock=claim.clock.format(**words), isolation=claim.isolation,
-        resumed=finished.resumed if finished else 0,
+        resumed=finished.resumed,
     )  # fmt: skip
     return Results(
         schema=record.SCHEMA,
@@ -204,9 +213,12 @@ def measure(name: str, claim: Claim, ask: Ask, finished: FinishedRuns | None = N
     )
 
 
-def _run_case(claim: Claim, ask: Ask, case: Case, finished: FinishedRuns, found: _Measured) -> None:
-    schedule = Schedule(min(ask.repeats, case.most_repeats), 0, finished, say)
+def _run_case(
+    claim: Claim, ask: Ask, case: Case, finished: FinishedRuns, watch: Watch, found: _Measured
+) -> None:
+    schedule = Schedule(min(ask.repeats, case.most_repeats), 0, finished, watch)
     names = [name for name in case.variants if not ask.variants or name in ask.variants]
+    watch.expect(schedule.plan(case.about.name, names, warms_up=case.warms_up))
     runs: list[VariantRuns[Report]] = [VariantRuns(case.about.name, name) for name in names]
     with ExitStack() as stack:
         runners = [
@@ -251,9 +263,10 @@ def publish(name: str, claim: Claim, ask: Ask, out: Path, *, resume: bool = True
         finished = find_finished(out, {**circumstances(code), **plan}, resume=resume, kind=Report)
         with (
             reporting_kept(finished),
+            watching(name, stderr=True) as watch,
             tempfile.TemporaryDirectory(dir=Path.cwd(), prefix=".bench.") as home,
         ):
-            found = measure(name, claim, replace(ask, home=Path(home)), finished)
+            found = measure(name, claim, replace(ask, home=Path(home)), finished, watch)
         (draft / "results.json").write_bytes(records.dumps(found))
         if claim.details:
             (draft / "report.md").write_text(claim.details(found))
