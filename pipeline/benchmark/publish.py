@@ -20,7 +20,7 @@ from pipeline.benchmark.report.terminal import terminal_report
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.worker import RunReport
 from pipeline.errors import DataError
-from pipeline.system.atomic import publishing, write_text
+from pipeline.system.atomic import publishing, write_bytes, write_text
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,8 @@ def publish(comparison: Comparison, folder: Path, options: PublishOptions) -> No
     if options.if_changed and is_current(comparison, folder):
         said = f"{folder}: of the same code, data, versions and protocol, so not measured again"
         Console(soft_wrap=True).print(said, markup=False, highlight=False)
+        if options.price is not None:
+            write_again(folder, options.price, options.other_prices)
         return
     with publishing(folder) as draft:
         finished = find_finished(folder, comparison.fingerprint(), resume=options.resume)
@@ -90,6 +92,26 @@ def is_current(comparison: Comparison, folder: Path) -> bool:
         return results.load(folder / "results.json").fingerprint == comparison.key
     except DataError:
         return False
+
+
+def write_again(
+    folder: Path, price: results.Price | None = None, other_prices: Sequence[results.Price] = ()
+) -> None:
+    """Write the pages of a record that is there anew, at another price if one is given.
+
+    Parameters
+    ----------
+    folder : Path
+        Where ``results.json`` lies.
+    price : Price, optional
+    other_prices : sequence of Price
+        As for `PublishOptions`.
+    """
+    record = results.load(folder / "results.json")
+    if price is not None:
+        record = structs.replace(record, price=price, other_prices=[*other_prices])
+        write_bytes(folder / "results.json", results.dumps(record))
+    render(record, folder)
 
 
 def render(measured: results.Results, folder: Path) -> None:

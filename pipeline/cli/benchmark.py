@@ -70,17 +70,11 @@ def compare(
               help="Measure nothing if code, data and versions are as before.")  # fmt: skip
 def report_(task: str, out: Path | None, from_results: bool, **options: Any) -> None:
     """Compare, then write the report as HTML and Markdown."""
-    from pipeline.benchmark import results
-    from pipeline.benchmark.publish import render
-    from pipeline.system.atomic import write_bytes
+    from pipeline.benchmark.publish import write_again
 
     folder = out or Path("reports") / task
     if from_results:
-        record = results.load(folder / "results.json")
-        if any(options[name] for name in _PRICING):
-            record = _priced(record, *(options[name] for name in _PRICING))
-            write_bytes(folder / "results.json", results.dumps(record))
-        render(record, folder)
+        write_again(folder, *_price(*(options[name] for name in _PRICING)))
     else:
         _compare(task, out, pages=True, **options)
     click.echo(f"report: {(folder / 'index.html').resolve().as_uri()}")
@@ -182,10 +176,3 @@ def _price(price: str, machine: str, table: Path | None) -> tuple[Any, list[Any]
         return None, []
     mine = prices.parse_price(price) if price else prices.find_price(machine, table)
     return mine, prices.cheapest_of_kinds(prices.load_prices(table))
-
-
-def _priced(record: Any, *named: Any) -> Any:
-    from msgspec.structs import replace
-
-    price, others = _price(*named)
-    return replace(record, price=price, other_prices=others)

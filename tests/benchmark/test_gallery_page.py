@@ -13,10 +13,11 @@ from msgspec.structs import replace
 
 from pipeline.benchmark import task
 from pipeline.benchmark.compare import Comparison
+from pipeline.benchmark.prices import parse_price
 from pipeline.benchmark.publish import PublishOptions, publish, render
 from pipeline.benchmark.report.gallery_page import build_gallery
 from pipeline.benchmark.report.html import Entry, Tuning, gallery_page, overview
-from pipeline.benchmark.results import dumps
+from pipeline.benchmark.results import dumps, load
 from pipeline.benchmark.task import Job
 from pipeline.cli import main
 from tests.benchmark import fixtures, tunings
@@ -147,23 +148,50 @@ def test_what_has_not_changed_is_measured_again_only_if_asked(
     assert [("--if-changed" in command) for command in commands] == [not again]
 
 
-@pytest.mark.parametrize("change", ["nothing", "the record", "no page", "not asked for"])
-def test_a_report_of_the_same_work_is_kept(
-    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def reported(tmp_path: Path) -> tuple[Comparison, Path]:
+    """A comparison, and the folder with its report."""
     job = Job("breast_cancer", "logistic", "cpu", tmp_path / "rows.parquet")
     job.path.write_bytes(b"rows")
     comparison = Comparison(task.load("breast_cancer"), job, ["logistic"], "cpu", 3)
     measured = replace(fixtures.normal(), fingerprint=comparison.key)
     render(measured, tmp_path / "out")
     (tmp_path / "out" / "results.json").write_bytes(dumps(measured))
+    return comparison, tmp_path / "out"
+
+
+@pytest.mark.parametrize("change", ["nothing", "the record", "no page", "not asked for"])
+def test_a_report_of_the_same_work_is_kept(
+    change: str,
+    reported: tuple[Comparison, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    comparison, folder = reported
     if change == "the record":
-        (tmp_path / "out" / "results.json").write_bytes(dumps(fixtures.normal()))
+        (folder / "results.json").write_bytes(dumps(fixtures.normal()))
     elif change == "no page":
-        (tmp_path / "out" / "index.html").unlink()
+        (folder / "index.html").unlink()
     runs: list[object] = []
     fresh = fixtures.normal()
     monkeypatch.setattr(Comparison, "measure", lambda *given: runs.append(given) or fresh)
-    publish(comparison, tmp_path / "out", PublishOptions(if_changed=change != "not asked for"))
+    publish(comparison, folder, PublishOptions(if_changed=change != "not asked for"))
     assert bool(runs) == (change != "nothing")
     assert ("not measured again" in capsys.readouterr().out) == (change == "nothing")
+
+
+def test_a_report_of_the_same_work_takes_another_price(
+    reported: tuple[Comparison, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Comparison, "measure", None)
+    comparison, folder = reported
+    before = load(folder / "results.json")
+    mine = parse_price("77.25 EUR")
+    publish(comparison, folder, PublishOptions(if_changed=True, price=mine))
+    made = load(folder / "results.json")
+    assert made.price == mine != before.price
+    assert replace(made, price=before.price, other_prices=before.other_prices) == before
+    for page in ("index.html", "report.md"):
+        assert "77.25 EUR" in (folder / page).read_text()
+    publish(comparison, folder, PublishOptions(if_changed=True))
+    assert load(folder / "results.json").price == mine, "no price asked for: the last one stays"

@@ -7,12 +7,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.console import Console
+
 from pipeline.benchmark import results, task
 from pipeline.benchmark.report.html import Entry, Tuning, gallery_page
 from pipeline.benchmark.report.tuning_tables import headlines
 from pipeline.benchmark.tuning_record import TUNING_FILE, load_tuning
 from pipeline.errors import PipelineError
 from pipeline.system.atomic import write_text
+from pipeline.system.progress import printing
 
 
 def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results: bool) -> Path:
@@ -29,12 +32,12 @@ def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results
     from_results : bool
         Measure nothing; only write the index of the reports that are there.
     """
-    entries = []
-    for name in task.task_names():
-        why = broken(name) or missing(name, home)
-        if not why and not from_results:
-            why = _report(name, [*options, "--data-home", str(home), "--out", str(out / name)])
-        entries.append(_entry(name, out, why))
+    whys = {name: broken(name) or missing(name, home) for name in task.task_names()}
+    able = [] if from_results else [name for name, why in whys.items() if not why]
+    for number, name in enumerate(able, 1):
+        printing(Console())(f"report {number} of {len(able)}: {name}")
+        whys[name] = _report(name, [*options, "--data-home", str(home), "--out", str(out / name)])
+    entries = [_entry(name, out, why) for name, why in whys.items()]
     tunings = [_tuning(path) for path in sorted(out.glob(f"*/{TUNING_FILE}"))]
     write_text(out / "index.html", gallery_page(entries, tunings))
     return out / "index.html"
