@@ -244,7 +244,7 @@ class Watch:
         running, since = (self._running[0], self._running[2]) if self._running else (None, 0.0)
         seconds = self.time.remaining(running, self.clock() - since)
         if seconds is None:
-            return "time left not known yet"
+            return "time left unknown"
         return f"{'about ' if self.time.guesses else ''}{in_units(seconds)} left{self.part}"
 
     def _warn(self) -> None:
@@ -304,7 +304,7 @@ class LiveLine(Watch):
             [
                 (4, [self.title]),
                 (0, [SEPARATOR.join(now)]),
-                (3, [f"{self.elapsed} elapsed"]),
+                (3, [f"{self.elapsed} elapsed", self.elapsed]),
                 (1, [self.left]),
                 (2, self._ratios()),
             ],

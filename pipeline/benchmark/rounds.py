@@ -293,9 +293,10 @@ class VariantRunner(Generic[R]):
     def profile(self, path: Path, watch: Watch) -> str:
         """Run once more under a profiler; return why there is no page, or nothing."""
         turn = Turn(self.name, PROFILE)
-        watch.begin(turn, "profile")
         try:
-            found = self._ready("profile", watch).run(profile=path)
+            worker = self._ready("profile", watch)
+            watch.begin(turn, "profile")
+            found = worker.run(profile=path)
         except WorkerFailed as error:
             watch.end(turn, f"{self.title}  profile failed: {error}")
             return str(error)
@@ -308,9 +309,10 @@ class VariantRunner(Generic[R]):
             raise WorkerFailed(kept)
         if kept is not None:
             return kept
-        watch.begin(turn, said or key)
         try:
-            report = self._ready(key, watch).run(**told)
+            worker = self._ready(key, watch)
+            watch.begin(turn, said or key)
+            report = worker.run(**told)
         except WorkerGone:
             # It may have been terminated with the comparison, so another one tries again.
             raise
@@ -324,6 +326,7 @@ class VariantRunner(Generic[R]):
         if self._worker is None:
             self._worker = self._stack.enter_context(self.start())
             if self.warms_up and key != WARM_UP:
+                watch.begin(Turn(self.name, WARM_UP), WARM_UP)
                 seconds = self._worker.run().total
                 again = "a new process warms up, which does not count"
                 watch.say(f"{self.title}  {again}  {seconds:.2f} s")

@@ -179,7 +179,7 @@ def drawn() -> tuple[LiveLine, Clock, Tty]:
     [
         (200, "flights  forest  reference  2/3  40 s elapsed  1 min 5 s left"
               "  so far cpu 0.750× reference"),
-        (80, "forest  reference  2/3  1 min 5 s left  so far cpu 0.750× reference"),
+        (80, "forest  reference  2/3  40 s  1 min 5 s left  so far cpu 0.750× reference"),
         (60, "forest  reference  2/3  1 min 5 s left  so far cpu 0.750×"),
         (40, "forest  reference  2/3  1 min 5 s left"),
         (30, "forest  reference  2/3"),
@@ -265,7 +265,7 @@ def test_a_terminal_has_a_line_that_goes_and_one_for_each_pipeline_that_stays(
     written = console(Tty(), COLUMNS="100", **environment)
     run_two()
     found = written.getvalue()
-    assert "flights  forest  cpu  1/2  0.0 s elapsed  time left not known yet" in found
+    assert "flights  forest  cpu  1/2  0.0 s elapsed  time left unknown" in found
     assert "flights  forest  cpu  2/2" in found
     assert shown(found) == ["forest: cpu 1.00 s"]
 
