@@ -34,7 +34,8 @@ class Report(results.Results, frozen=True, kw_only=True):
         found = verdict(self)
         cautions = (f"caution: {each}" for each in found.cautions)
         said = (each.text for each in found.headlines)
-        lines = (self.task.title, *found.scores, *cautions, found.badge, *said, found.parity)
+        lines = (self.task.title, *found.scores, *cautions, found.badge, *said)
+        lines = *lines, *filter(None, [found.skipped]), found.parity
         return "\n".join([*lines, f"report: {self.page}"])
 
     __str__ = __repr__
@@ -47,7 +48,7 @@ class Report(results.Results, frozen=True, kw_only=True):
             notebook.Lines(found.scores),
             notebook.Lines(found.cautions, "Before a score is believed:", "caution"),
             notebook.HtmlTable(head, rows, found.badge, numbers=head[2:6]),
-            notebook.Lines([found.parity, found.gpu]),
+            notebook.Lines([*filter(None, [found.skipped]), found.parity, found.gpu]),
         )
 
 

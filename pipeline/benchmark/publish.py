@@ -16,6 +16,7 @@ from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.history import earlier
 from pipeline.benchmark.live import watching
 from pipeline.benchmark.report import html, markdown
+from pipeline.benchmark.report.cells import cells_csv
 from pipeline.benchmark.report.terminal import terminal_report
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.worker import RunReport
@@ -115,12 +116,14 @@ def write_again(
 
 
 def render(measured: results.Results, folder: Path) -> None:
-    """Write ``index.html`` and ``report.md`` into a folder; the same results give the same bytes.
+    """Write the report's files into a folder; the same results give the same bytes.
+
+    They are ``index.html``, ``report.md``, ``cells.csv`` and ``machine.json``.
 
     Parameters
     ----------
     measured : Results
-        The only source of both files.
+        The only source of all of them.
     folder : Path
         Made if it does not exist; where ``results.json`` lies.
 
@@ -132,8 +135,10 @@ def render(measured: results.Results, folder: Path) -> None:
     for name, write in {
         "index.html": html.render_html,
         "report.md": markdown.render_markdown,
+        "cells.csv": cells_csv,
     }.items():
         write_text(folder / name, write(measured))
+    write_text(folder / "machine.json", results.dumps(measured.machine).decode())
 
 
 def kept(folder: Path) -> Path:

@@ -53,8 +53,13 @@ def lines(results: Results) -> Iterator[str]:
         if found := first_metric(results, pipeline.name):
             yield f"{pipeline.name}: {beside_dummy(*found, results.baseline)}"
     if not results.baseline:
-        has = results.task.kind not in ("ranking", "clusters")
-        yield "No dummy was recorded." if has else f"For {results.task.kind} there is no dummy."
+        yield why_no_dummy(results)
+
+
+def why_no_dummy(results: Results) -> str:
+    """Say why nothing stands beside the scores."""
+    has = results.task.kind not in ("ranking", "clusters")
+    return "No dummy was recorded." if has else f"For {results.task.kind} there is no dummy."
 
 
 def every_caution(results: Results) -> list[str]:

@@ -35,12 +35,14 @@ Kind = Literal["comparable", "CPU only", "not comparable"]
 
 @dataclass(frozen=True)
 class Headline:
-    """What is said of one variant on one pipeline; `pipeline` is empty when it holds for all."""
+    """What is said of one variant on one pipeline."""
 
     pipeline: str
     variant: str
     speed: Speed | None
     parity: Parity
+    judged: str
+    """The parity, and the metrics that speak against it."""
     text: str
 
     @property
@@ -58,7 +60,16 @@ class Headline:
             "faster": f"{times(ratio.speed_up)} faster",
             "slower": f"{times(ratio.value)} as long",
         }
-        return said.get(ratio.outcome, MISSING)
+        return said.get(ratio.outcome, ratio.outcome)
+
+    @property
+    def interval(self) -> str:
+        """The interval of the figure, of the speed-up where the variant is faster."""
+        ratio = self.speed.ratio if self.speed else None
+        if ratio is None or ratio.interval is None:
+            return MISSING
+        few = f" (n={ratio.n})" if ratio.n < FEW else ""
+        return _span(ratio.interval, inverse=self.outcome == "faster") + few
 
 
 @dataclass(frozen=True)
@@ -77,7 +88,9 @@ class Verdict:
     badge : str
         The same in words, with the reason.
     headlines : tuple of Headline
-        One per pipeline and variant, or one per variant that was skipped.
+        One per pipeline and variant.
+    skipped : str
+        Which variants did not run, and why; empty if all did.
     parity : str
         Quality parity of all cells in one sentence.
     places : tuple of str
@@ -93,6 +106,7 @@ class Verdict:
     kind: Kind
     badge: str
     headlines: tuple[Headline, ...]
+    skipped: str
     parity: str
     places: tuple[str, ...]
     gpu: str
@@ -109,6 +123,7 @@ def verdict(results: Results) -> Verdict:
         kind=kind,
         badge=badge,
         headlines=headlines,
+        skipped=_skipped(results),
         parity=_parity(headlines),
         places=tuple(_places(results)),
         gpu=_gpu(results),
@@ -162,22 +177,28 @@ def _headlines(results: Results) -> Iterator[Headline]:
     for pipeline in results.pipelines:
         for variant in running:
             yield _headline(results, pipeline.name, variant.name)
+
+
+def _skipped(results: Results) -> str:
+    """Name the variants that did not run, by reason."""
+    reasons: dict[str, list[str]] = {}
     for variant in rivals(results):
         if variant.status != "ok":
-            text = f"{variant.name}: {variant.status}, {_reason(variant.why)}"
-            yield Headline("", variant.name, None, "not judged", text)
+            reasons.setdefault(_reason(variant.why), []).append(variant.name)
+    said = (f"{', '.join(names)} ({why})" for why, names in reasons.items())
+    return f"Not run: {'; '.join(said)}." if reasons else ""
 
 
 def _headline(results: Results, pipeline: str, variant: str) -> Headline:
-    timed, judged = speed(results, pipeline, variant), cell_parity(results, pipeline, variant)
+    timed, found = speed(results, pipeline, variant), cell_parity(results, pipeline, variant)
+    judged = found + _failing(results, pipeline, variant)
     if timed is None:
         text = _not_timed(results, pipeline, variant)
     else:
-        text = _timed(results, timed, pipeline) + f", quality parity {judged}"
-        text += _failing(results, pipeline, variant)
-    if judged == "FAIL":
+        text = f"{_timed(results, timed, pipeline)}, quality parity {judged}"
+    if found == "FAIL":
         text = f"no claim of speed on {pipeline}: its predictions are not as good; {text}"
-    return Headline(pipeline, variant, timed, judged, f"{variant}: {text}")
+    return Headline(pipeline, variant, timed, found, judged, f"{variant}: {text}")
 
 
 def _not_timed(results: Results, pipeline: str, variant: str) -> str:
@@ -209,11 +230,15 @@ def _comparison(ratio: Ratio, title: str, pipeline: str) -> str:
 def _interval(ratio: Ratio, *, inverse: bool = False) -> str:
     if ratio.interval is None:
         return ratio.note
-    low, high = ratio.interval
+    span = _span(ratio.interval, inverse=inverse)
+    return f"95 % interval {span}" if ratio.n >= FEW else f"{span}, {ratio.note}"
+
+
+def _span(interval: tuple[float, float], *, inverse: bool) -> str:
+    low, high = interval
     if inverse:
         low, high = 1 / high, 1 / low
-    span = f"{times(low)[:-1]}–{times(high)[:-1]}"
-    return f"95 % interval {span}" if ratio.n >= FEW else f"{span}, {ratio.note}"
+    return f"{times(low)[:-1]}–{times(high)[:-1]}"
 
 
 def _failing(results: Results, pipeline: str, variant: str) -> str:
@@ -232,7 +257,7 @@ def _reason(why: str) -> str:
 def _parity(headlines: tuple[Headline, ...]) -> str:
     counts = Counter(line.parity for line in headlines if line.speed is not None)
     judged = counts["PASS"] + counts["FAIL"] + counts["INCONCLUSIVE"]
-    lost = sum(1 for line in headlines if line.pipeline and line.speed is None)
+    lost = sum(1 for line in headlines if line.speed is None)
     unsure = counts["INCONCLUSIVE"]
     rest = f"; {unsure} inconclusive: more test rows would tell" if unsure else ""
     rest += f"; {lost} did not run" if lost else ""

@@ -95,9 +95,10 @@ def test_tags_are_balanced_and_ids_unique(source: str) -> None:
 
 def test_panels_come_in_order_in_both_files(results: Results, source: str) -> None:
     page = Batch(source)
-    assert [attrs["id"] for tag, attrs in page.tags if tag == "section"] == list(PANELS)
+    shown = [name for name, panel in PANELS.items() if panel.pieces(results)]
+    assert [attrs["id"] for tag, attrs in page.tags if tag == "section"] == shown
     lines = markdown.render_markdown(results).splitlines()
-    titles = [panel.title for panel in PANELS.values()]
+    titles = [PANELS[name].title for name in shown]
     assert [line[3:] for line in lines if line.startswith("## ")] == titles
 
 
@@ -115,7 +116,7 @@ def test_nothing_is_loaded_and_no_script_runs(results: Results, source: str) -> 
     links = page.values("href")
     pages = {p.file for p in results.profiles if re.fullmatch(r"profile-\d+\.html", p.file)}
     beside = {link for link in links if not link.startswith("#")}
-    assert beside == {"results.json", "report.md", *pages}
+    assert beside == {"results.json", "report.md", "cells.csv", "machine.json", *pages}
     assert not re.search(r"url\(|@import|https?:", source)
     assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on")]
     assert len(source.encode()) < 500_000
@@ -178,7 +179,9 @@ def test_markdown_tables_have_constant_columns(results: Results) -> None:
 def test_both_files_hold_the_derived_numbers_and_sentences(results: Results, source: str) -> None:
     page, plain = Batch(source).text, markdown.render_markdown(results)
     found = verdict(results)
-    for said in (found.badge, *(line.text for line in found.headlines), *found.caveats):
+    lines = found.headlines
+    cells = [word for line in lines if line.speed for word in (line.interval, line.judged)]
+    for said in (found.badge, found.skipped, found.parity, *cells, *found.cautions, *found.caveats):
         assert " ".join(said.replace("\x1b", "\ufffd").split()) in page
         assert markdown.text(said) in plain
     for pipeline, variant in table.pairs(results):
@@ -201,6 +204,9 @@ def test_slower_and_failed_are_words_as_well_as_red() -> None:
 def test_the_page_says_why_no_gpu_was_used() -> None:
     page = Batch(html.render_html(fixtures.normal())).text
     assert page.count(f"No GPU was used: {fixtures.NO_GPU}.") == 2
+    assert page.count("cuda") == 3, (
+        "it is told once, and stands among the variants by name and device"
+    )
     assert f"none used: {fixtures.NO_GPU}" in page
 
 
@@ -239,7 +245,7 @@ def test_the_same_record_gives_the_same_bytes(tmp_path: Path) -> None:
         render(fuller.everything(), folder)
         pages.append({path.name: path.read_bytes() for path in folder.iterdir()})
     assert pages[0] == pages[1]
-    assert set(pages[0]) == {"index.html", "report.md"}
+    assert set(pages[0]) == {"index.html", "report.md", "cells.csv", "machine.json"}
 
 
 def test_a_row_of_the_speed_table_reads_as_the_record() -> None:

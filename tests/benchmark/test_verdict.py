@@ -65,9 +65,17 @@ def test_without_a_gpu_no_claim_is_made_and_the_reason_is_given() -> None:
     found = verdict(fixtures.normal())
     assert (found.kind, found.badge) == ("CPU only", "CPU only: no GPU claim is made")
     assert found.gpu == f"No GPU was used: {fixtures.NO_GPU}."
-    skipped = found.headlines[-1]
-    assert (skipped.pipeline, skipped.speed) == ("", None)
-    assert skipped.text == f"cuda: skipped, {fixtures.NO_GPU}"
+    assert found.skipped == f"Not run: cuda ({fixtures.NO_GPU})."
+    assert not [line for line in found.headlines if line.variant == "cuda"]
+
+
+def test_what_did_not_run_stands_in_one_line_by_reason() -> None:
+    results = fixtures.normal()
+    cuda = results.variants[-1]
+    more = [replace(cuda, name="accel"), replace(cuda, name="intelex", why="not installed")]
+    found = verdict(replace(results, variants=[*results.variants, *more]))
+    assert found.skipped == f"Not run: cuda, accel ({fixtures.NO_GPU}); intelex (not installed)."
+    assert verdict(fixtures.with_gpu()).skipped == ""
 
 
 def test_the_reason_of_the_machine_goes_before_that_of_the_variant() -> None:
@@ -244,4 +252,4 @@ def test_no_large_figure_stands_beside_no_difference_shown() -> None:
     same = results.cell("forest", "reference")
     assert same is not None
     equal = fixtures.with_cell(results, "forest", "cuda", runs=same.runs)
-    assert headline(equal, "forest", "cuda").figure == "–"
+    assert headline(equal, "forest", "cuda").figure == "no difference shown"

@@ -75,6 +75,22 @@ def order(runs: list[str]) -> str:
     return f"{len(runs)} runs, {kind}: {', '.join(runs)}"
 
 
+def machine_line(host: Machine) -> str:
+    """Return what something ran on, in one line.
+
+    Examples
+    --------
+    >>> host = Machine(
+    ...     cpu="CPU 1", cores=8, memory_bytes=2**34, system="", python="", packages={}, threads={},
+    ...     load_before=0.0, gpus=[], no_gpu_why="",
+    ... )
+    >>> machine_line(host)
+    'CPU 1, 8 logical processors, 16.0 GiB, no GPU'
+    """
+    gpus = ", ".join(gpu.name for gpu in host.gpus) or "no GPU"
+    return f"{host.cpu}, {host.cores} logical processors, {size(host.memory_bytes)}, {gpus}"
+
+
 def machine_rows(host: Machine) -> Card:
     """Return what something ran on."""
     threads = ", ".join(f"{name} = {value}" for name, value in host.threads.items())

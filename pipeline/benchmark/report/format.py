@@ -122,6 +122,17 @@ def integer(value: int) -> str:
     return f"{value:,}"
 
 
+def minute(created: str) -> str:
+    """Write when something was made, to the minute.
+
+    Examples
+    --------
+    >>> minute("2026-01-31T12:30:59+00:00")
+    '2026-01-31 12:30'
+    """
+    return created[:16].replace("T", " ")
+
+
 def short(value: float) -> str:
     """Write a round number with k, M or G for thousands, millions and billions.
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from pipeline.benchmark.report.format import MISSING, clean, integer, score
+from pipeline.benchmark.report.cards import machine_line
+from pipeline.benchmark.report.format import MISSING, clean, integer, minute, score
 from pipeline.benchmark.report.panels import PANELS
 from pipeline.benchmark.report.table import TONES, TableCell
 from pipeline.benchmark.results import Results
@@ -23,8 +24,13 @@ TEMPLATES = Path(__file__).parent / "templates"
 def render_html(results: Results) -> str:
     """Return the page; the same results give the same bytes."""
     template = environment().get_template("index.html.j2")
-    every = ((anchor, panel.title, panel.pieces(results)) for anchor, panel in PANELS.items())
-    return template.render(results=results, panels=[each for each in every if each[-1]])
+    every = ((anchor, panel, panel.pieces(results)) for anchor, panel in PANELS.items())
+    panels = [each for each in every if each[-1]]
+    task, machine = results.task, machine_line(results.machine)
+    return template.render(
+        results=results, panels=panels, rows=map(integer, (task.rows_train, task.rows_test)),
+        machine=machine, when=minute(results.created),
+    )  # fmt: skip
 
 
 def environment() -> Environment:

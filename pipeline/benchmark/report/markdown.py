@@ -83,10 +83,8 @@ def _profiles(profiles: Iterable[tuple[str, str, str]]) -> str:
 
 
 WRITERS: dict[str, Callable[[Any], str]] = {
-    "scores": _items,
     "cautions": _cautions,
     "badge": lambda conclusion: f"**{text(conclusion.badge)}**",
-    "headlines": lambda lines: _items(line.text for line in lines),
     "items": _items,
     "caveats": _caveats,
     "table": markdown_table,

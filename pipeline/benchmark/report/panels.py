@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from pipeline.benchmark import scores
 from pipeline.benchmark.report import cards, columns_used, costs, figures, mistakes, tables
+from pipeline.benchmark.report.summary import summary_table
 from pipeline.benchmark.report.table import ReportTable
 from pipeline.benchmark.results import STAGES, Results
 from pipeline.benchmark.statistics import OTHER
@@ -35,10 +37,11 @@ class Piece(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """A title, and what is shown of a record."""
+    """A title, what is shown of a record, and that in a few words."""
 
     title: str
     parts: Callable[[Results], Iterable[Piece]]
+    about: str = ""
 
     def pieces(self, results: Results) -> list[Piece]:
         """Return the pieces that have something to show; none of what is not recorded."""
@@ -52,12 +55,14 @@ def _shows(piece: Piece) -> bool:
 
 def _verdict(results: Results) -> Iterator[Piece]:
     conclusion = verdict(results)
-    yield Piece("scores", conclusion.scores)
-    yield Piece("cautions", conclusion.cautions)
     yield Piece("badge", conclusion)
-    yield Piece("headlines", conclusion.headlines)
+    yield Piece("table", summary_table(results), "summary", "summary")
+    yield Piece("text", conclusion.skipped, "soft")
+    if not results.baseline:
+        yield Piece("text", scores.why_no_dummy(results), "soft")
     facts = conclusion.parity, *tables.break_evens(results), *conclusion.places, conclusion.gpu
     yield Piece("items", facts)
+    yield Piece("cautions", conclusion.cautions)
     yield Piece("caveats", conclusion.caveats)
 
 
@@ -190,19 +195,20 @@ def _code(results: Results) -> Iterator[Piece]:
         yield Piece("code", pipeline.code)
 
 
+_MISTAKES = "calibration and thresholds, residuals, or confused classes"
 PANELS = {
     "verdict": Panel("Verdict", _verdict),
-    "speed": Panel("Speed", _speed),
-    "stages": Panel("Stages", _stages),
-    "scaling": Panel("How time grows with the rows", _scaling),
-    "placement": Panel("Where each step ran", _placement),
-    "quality": Panel("Quality side by side", _quality),
-    "uses": Panel("What the model uses", _uses),
-    "mistakes": Panel("Where the answers are wrong", _mistakes),
-    "memory": Panel("Memory, processors, energy and cost", _memory),
-    "machine": Panel("Machine and fairness", _machine),
-    "history": Panel("Earlier records", _history),
-    "reproduce": Panel("How to reproduce", _reproduce),
-    "code": Panel("The pipelines' code", _code),
+    "speed": Panel("Speed", _speed, "every run, ratios and their intervals"),
+    "stages": Panel("Stages", _stages, "read, preprocess, copy, fit, predict"),
+    "scaling": Panel("How time grows with the rows", _scaling, "other sizes of the table"),
+    "placement": Panel("Where each step ran", _placement, "devices, bytes that moved, the log"),
+    "quality": Panel("Quality side by side", _quality, "metrics, margins, agreement"),
+    "uses": Panel("What the model uses", _uses, "importance of the columns"),
+    "mistakes": Panel("Where the answers are wrong", _mistakes, _MISTAKES),
+    "memory": Panel("Memory, processors, energy and cost", _memory, "and prices"),
+    "machine": Panel("Machine and fairness", _machine, "what is the same for all"),
+    "history": Panel("Earlier records", _history, "of the same work"),
+    "reproduce": Panel("How to reproduce", _reproduce, "command, code, packages"),
+    "code": Panel("The pipelines' code", _code, "with each parameter that is set"),
 }
 """By anchor, in the order of the page."""

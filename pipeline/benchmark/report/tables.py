@@ -13,6 +13,7 @@ from pipeline.benchmark.report.format import (
     difference,
     integer,
     metric,
+    minute,
     seconds,
     share,
     size,
@@ -356,19 +357,15 @@ def history_table(results: Results) -> ReportTable:
         before = [seconds(p.medians[name]) if name in p.medians else MISSING for p in past]
         return [seconds(timed.median) if timed else MISSING, *before] if past else None
 
-    head = ("Now", *(_minute(each.created) for each in past))
+    head = ("Now", *(minute(each.created) for each in past))
     note = "Records of the same task, data, split, pipelines and clock. --baseline names what else "
     note += "differs. " + " ".join(map(_describe, past))
     return by_pair("Median seconds, now and before", head, "r" * len(head), note)(write)(results)
 
 
-def _minute(created: str) -> str:
-    return created[:16].replace("T", " ")
-
-
 def _describe(past: Past) -> str:
     machine = ", ".join([past.cpu, *past.gpus])
-    return f"{_minute(past.created)}: commit {past.commit[:9]} on {machine}."
+    return f"{minute(past.created)}: commit {past.commit[:9]} on {machine}."
 
 
 def profiles(results: Results) -> list[tuple[str, str, str]]:

@@ -30,7 +30,9 @@ def terminal_report(results: Results, rest: Path = Path("results.json")) -> Grou
     rest : Path
         The file that has all of it.
     """
-    lines = [*cost_lines(results), *in_terminal(verdict(results).cautions, rest)]
+    conclusion = verdict(results)
+    told = [*filter(None, [conclusion.skipped]), *cost_lines(results)]
+    lines = [*told, *in_terminal(conclusion.cautions, rest)]
     return Group(terminal_table(results), *map(_text, lines))
 
 
