@@ -8,7 +8,6 @@ that it is there as a whole or not at all; equal predictions are kept once.
 from __future__ import annotations
 
 import io
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.benchmark.worker import RunReport
-from pipeline.system.atomic import flush, sha256
+from pipeline.system.atomic import sha256, write_bytes
 
 FINGERPRINT = "fingerprint.json"
 _ARRAY = "kept in"
@@ -81,15 +80,15 @@ class FinishedRuns:
             return
         if not self.folder.is_dir():
             self.folder.mkdir(parents=True)
-            _write(self.folder / FINGERPRINT, msgspec.json.encode(self.fingerprint))
+            write_bytes(self.folder / FINGERPRINT, msgspec.json.encode(self.fingerprint))
         if isinstance(report, str):
-            _write(self.folder / _file(name), msgspec.json.encode({"error": report}))
+            write_bytes(self.folder / _file(name), msgspec.json.encode({"error": report}))
             return
         try:
             encoded = msgspec.json.encode({"report": report}, enc_hook=self._keep_other)
         except pa.ArrowException:
             return  # of a form that cannot be kept: the run would be made again
-        _write(self.folder / _file(name), encoded)
+        write_bytes(self.folder / _file(name), encoded)
 
     def drop(self) -> None:
         """Remove all runs."""
@@ -120,7 +119,7 @@ class FinishedRuns:
         suffix = "arrow" if values.dtype.hasobject else "npy"
         name = f"{sha256(content)}.{suffix}"
         if not (self.folder / name).exists():
-            _write(self.folder / name, content)
+            write_bytes(self.folder / name, content)
         return name
 
     def _array(self, name: Any) -> np.ndarray:
@@ -162,14 +161,6 @@ def _arrow(values: np.ndarray) -> bytes:
 def _file(name: tuple[str, ...]) -> str:
     # A hash, for pipelines may have any name.
     return f"run-{sha256(repr(name).encode())[:32]}.json"
-
-
-def _write(path: Path, content: Any) -> None:
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    aside.write_bytes(content)
-    flush(aside)
-    aside.replace(path)
-    flush(path.parent)
 
 
 def _read_fingerprint(folder: Path) -> dict[str, str]:

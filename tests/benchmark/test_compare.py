@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from rich.console import Console
 from sklearn.metrics import roc_auc_score
 
 from pipeline.benchmark import compare, measure, rounds, variants
 from pipeline.benchmark.compare import Comparison
-from pipeline.benchmark.live import Watch
+from pipeline.benchmark.live import LiveLine, Watch
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.task import Job
 from pipeline.benchmark.worker import RunReport, WorkerFailed
@@ -19,6 +20,7 @@ from pipeline.errors import DeviceUnavailable, PipelineError
 from pipeline.system import devices
 from tasks.flights import TASK
 from tests.benchmark import fixtures
+from tests.commands import Tty
 
 TRUTH = np.array([0, 1, 1, 0])
 REFERENCE = np.array([0.2, 0.7, 0.4, 0.5])
@@ -261,3 +263,32 @@ def test_each_run_is_announced(monkeypatch: pytest.MonkeyPatch, small_flights: P
     assert watch.time.turns.total() == 0
     assert "forest  cpu  failed in run 2: forest/cpu fails in run 3" in lines
     assert "forest  reference  3/3  4.00 s" in lines
+
+
+@pytest.mark.parametrize(
+    ("failures", "kept"),
+    [
+        ({}, ["forest: reference 3.00 s, roc_auc 0.75000, cpu 3.00 s (1.00×), roc_auc 1.00000"]),
+        (
+            {"forest/reference": 1},
+            [
+                "forest  reference  failed: forest/reference fails in run 1",
+                "forest: reference failed, cpu 3.00 s, roc_auc 1.00000",
+            ],
+        ),
+    ],
+)
+def test_a_terminal_keeps_a_line_for_each_pipeline_and_failure(
+    monkeypatch: pytest.MonkeyPatch,
+    small_flights: Path,
+    failures: dict[str, int],
+    kept: list[str],
+) -> None:
+    monkeypatch.setattr(rounds, "WorkerProcess", FakeWorker)
+    monkeypatch.setattr(FakeWorker, "failures", failures)
+    line = LiveLine(Console(file=(out := Tty()), force_terminal=True), "flights")
+    job = Job("flights", "", "", small_flights)
+    Comparison(TASK, job, ["forest"], repeats=3).measure(line)
+    assert out.getvalue().splitlines() == kept
+    assert line.time.turns.total() == 0
+    assert line.line(80).startswith("flights  judging  ")

@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -24,6 +25,8 @@ from pipeline.benchmark.live import (
     Turn,
     Watch,
 )
+from pipeline.benchmark.resume import FinishedRuns
+from pipeline.benchmark.rounds import VariantRunner, VariantRuns
 from tests.commands import Tty
 
 REFERENCE, CPU = ("forest", "reference"), ("forest", "cpu")
@@ -125,6 +128,40 @@ def test_what_runs_now_takes_no_more_than_was_expected() -> None:
     time_left.end(Turn(CPU, WARM_UP), seconds=2.0, wall=2.0)
     run = Turn(CPU, RUN)
     assert [time_left.remaining(run, since) for since in (0.5, 2.0, 60.0)] == [5.5, 4.0, 4.0]
+
+
+def test_a_new_process_that_warms_up_again_counts_for_nothing() -> None:
+    clock = Clock()
+
+    class Worker:
+        """Takes 10 s for the first run and 2 s for others."""
+
+        total = 0.0
+
+        def __enter__(self) -> Worker:
+            return self
+
+        def __exit__(self, *exc: object) -> None:
+            """Nothing has to end."""
+
+        def run(self) -> Worker:
+            self.total = 2.0 if self.total else 10.0
+            clock.now += self.total
+            return self
+
+    class Kept(FinishedRuns):
+        """Has the warm-up of an earlier command."""
+
+        def find(self, *name: str) -> Any:
+            return Worker() if name[-1] == WARM_UP else None
+
+    watch = Watch(str, clock)
+    watch.expect([Turn(CPU, WARM_UP), *[Turn(CPU, RUN)] * 3])
+    runner: VariantRunner[Any] = VariantRunner(VariantRuns(*CPU), Worker, Kept())
+    runner.warm(watch)
+    runner.time(3, watch)
+    assert clock.now == 12
+    assert watch.time.remaining() == 2 * 2.0
 
 
 # What is said.
