@@ -24,6 +24,8 @@ HUES = 5
 HEIGHT = 260
 """Of a figure with lines, in pixels."""
 MOST_TICKS = 7
+LEAST_APART = 12.0
+"""Per cent of an axis between two ticks of a logarithmic one, so that their labels never meet."""
 _PIECES = 40
 _LEADS = ((1, 1.5, 2, 3, 4, 5, 6, 8, 9), (1, 2, 5), (1, 3), (1,))
 """Round numbers between powers of ten, the fewer the longer the axis."""
@@ -96,7 +98,9 @@ class Axis:
         for leads in _LEADS:
             values = [lead * 10.0**power for power in range(-6, 12) for lead in leads]
             kept = [v for v in values if start <= math.log(v) <= end]
-            if len(kept) <= most:
+            places = [self(value) for value in kept]
+            apart = min((b - a for a, b in zip(places, places[1:], strict=False)), default=100.0)
+            if len(kept) <= most and apart >= LEAST_APART:
                 break
         return kept
 

@@ -1,0 +1,131 @@
+"""What a browser makes of the pages: labels that collide, what leaves the window, axe-core's rules.
+
+Chromium opens a copy of each page, light and dark, wide and narrow, with everything unfolded and a
+policy that lets the checks run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+WIDTHS = 1440, 768, 390, 320
+"""Pixels."""
+LEAST = 500
+"""A headless window is not narrower; a narrower page is as narrow within it."""
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_MEASURE = """
+const found = [];
+document.documentElement.style.width = limit + 'px';
+for (const each of document.querySelectorAll('details')) each.open = true;
+const box = each => each.getBoundingClientRect();
+const shared = (a, b) => [
+  Math.min(a.right, b.right) - Math.max(a.left, b.left),
+  Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top),
+];
+for (const svg of document.querySelectorAll('svg[role=img]')) {
+  const name = svg.querySelector('title').textContent;
+  const texts = [...svg.querySelectorAll('text')].map(each => [each.textContent, box(each)]);
+  const lines = [...svg.querySelectorAll('line')].map(box);
+  texts.forEach(([said, a], place) => {
+    const tell = what => found.push(`${name}: '${said}' ${what}`);
+    if (a.left < -1 || a.right > limit + 1) tell('leaves the window');
+    for (const [other, b] of texts.slice(place + 1)) {
+      const [across, down] = shared(a, b);
+      if (across > 0.5 && down > 2) tell(`meets '${other}'`);
+    }
+    // A line is thinner than a pixel; the box of a text is higher than its letters.
+    if (lines.some(b => Math.min(...shared(a, b)) >= 0 && shared(a, b)[1] + shared(a, b)[0] > 3))
+      tell('lies on a line');
+  });
+}
+const wide = document.body.scrollWidth - limit;
+if (wide > 0) found.push(`the page is ${wide} pixels wider than the window`);
+"""
+_RULES = """
+const result = await axe.run(document, {resultTypes: ['violations']});
+for (const each of result.violations) {
+  const where = each.nodes.slice(0, 3).map(node => node.target.join(' ')).join('; ');
+  found.push(`axe ${each.id}: ${each.help} (${each.nodes.length}: ${where})`);
+}
+"""
+
+
+def findings(page: Path, width: int, *, dark: bool = False, axe: Path | None = None) -> list[str]:
+    """Return what is wrong with a page in a window, a sentence each.
+
+    Parameters
+    ----------
+    page : Path
+        An HTML file of ours.
+    width : int
+        Of the window, in pixels.
+    dark : bool, default=False
+    axe : Path, optional
+        ``axe.min.js`` of the package axe-core; without it its rules are not asked.
+    """
+    source = page.read_text(encoding="utf-8")
+    if _POLICY not in source:
+        raise SystemExit(f"{page}: not a page with the policy {_POLICY!r}")
+    rules = axe.read_text(encoding="utf-8") if axe else ""
+    script = (
+        f"<script>{rules}</script><script>const limit = {width};"
+        "window.addEventListener('load', async () => {"
+        f"{_MEASURE}{_RULES if axe else ''}"
+        "document.body.dataset.findings = JSON.stringify(found);});</script></body>"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "page.html"
+        open_to_all = source.replace(_POLICY, "script-src 'unsafe-inline' 'unsafe-eval'")
+        copy.write_text(open_to_all.replace("</body>", script), encoding="utf-8")
+        said = _browse(copy, Path(folder) / "profile", width, dark=dark)
+    found = re.search(r'data-findings="([^"]*)"', said)
+    if found is None:
+        raise SystemExit(f"{page}: the checks did not run in the browser")
+    answer: list[str] = json.loads(html.unescape(found[1]))
+    return list(dict.fromkeys(answer))
+
+
+def _browse(page: Path, profile: Path, width: int, *, dark: bool) -> str:
+    """Return the page as the browser has it in the end."""
+    command = [
+        str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+        "--no-first-run", "--disable-background-networking", "--virtual-time-budget=60000",
+        f"--window-size={max(width, LEAST)},900", f"--user-data-dir={profile}",
+        f"--blink-settings=preferredColorScheme={0 if dark else 1}", "--dump-dom", page.as_uri(),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
+    return done.stdout
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check pages; return 1 if anything was found."""
+    parser = argparse.ArgumentParser(prog="python -m tools.pages", description=__doc__)
+    parser.add_argument("pages", nargs="+", type=Path, metavar="PAGE.html")
+    parser.add_argument("--axe", type=Path, metavar="axe.min.js", help="of the package axe-core")
+    asked = parser.parse_args(arguments)
+    if CHROMIUM is None:
+        raise SystemExit("chromium is not installed")
+    lines = [line for page in asked.pages for line in _lines(page, asked.axe)]
+    print("\n".join(lines) or f"{len(asked.pages)} pages: nothing found")
+    return int(bool(lines))
+
+
+def _lines(page: Path, axe: Path | None) -> Iterator[str]:
+    for width in WIDTHS:
+        for dark in (False, True):
+            for said in findings(page, width, dark=dark, axe=axe):
+                yield f"{page}, {width} pixels, {'dark' if dark else 'light'}: {said}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
