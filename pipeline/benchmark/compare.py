@@ -133,9 +133,9 @@ class Comparison:
             turns += elsewhere.plan(name, names, (label,))
         shares = {label: self._share(size) for label, size in others.items()}
         ways = {
-            "--repeats 3": self.repeats > 3,
-            "fewer --pipelines": len(self.pipelines) > 1,
-            "fewer or smaller --sizes": bool(others),
+            "--repeats 3 (of make: REPEATS=3)": self.repeats > 3,
+            "fewer --pipelines (PIPELINES=…)": len(self.pipelines) > 1,
+            "smaller --sizes": bool(others),
         }
         rounds.watch.expect(turns, shares, ", ".join(way for way, helps in ways.items() if helps))
 

@@ -20,7 +20,7 @@ from pipeline.benchmark import agreement, metrics, provenance, results
 from pipeline.benchmark.diagnostics import diagnose
 from pipeline.benchmark.integrity import objection
 from pipeline.benchmark.live import EXPLAINED, PROFILE, RUN, SEED, WARM_UP, Turn, Watch
-from pipeline.benchmark.report.format import metric, times
+from pipeline.benchmark.report.format import metric, seconds, times
 from pipeline.benchmark.results import Profile
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.statistics import REFERENCE, differences
@@ -126,7 +126,7 @@ class Schedule:
             reference = next(runner for runner in runners if runner.runs.variant == REFERENCE)
             self._reseed(reference, job.seed)
         _hold_to(cells)
-        self.watch.keep(_summary(cells, label))
+        self.watch.keep(summary_line(cells, label))
         return cells, order
 
     def plan(
@@ -197,13 +197,6 @@ def _hold_to(cells: list[CellRuns]) -> None:
     for runs in cells if reference else []:
         for report in runs.reports:
             runs.why = runs.why or objection(report, reference)
-
-
-def _summary(cells: Sequence[CellRuns], label: Sequence[str]) -> str:
-    """Write what came of a pipeline in a line: median times, ratios, the first metric of each."""
-    reference = next((c.median for c in cells if c.is_reference), None)
-    each = ", ".join(runs.in_words(reference) for runs in cells)
-    return f"{'  '.join((*label, cells[0].pipeline))}: {each}"
 
 
 class VariantRunner(Generic[R]):
@@ -345,6 +338,36 @@ class VariantRuns(Generic[R]):
     seeds: list[R] = field(default_factory=list)
     """Runs of the reference with other seeds, not timed."""
 
+    @property
+    def seconds(self) -> float | None:
+        """Median of the timed runs; None where it failed."""
+        if self.why or not self.reports:
+            return None
+        return statistics.median(report.total for report in self.reports)
+
+    def in_words(self, reference: float | None) -> str:
+        """Write what came of it, beside the seconds of the reference if there is one."""
+        if self.seconds is None:
+            return f"{self.variant} failed"
+        rival = self.variant != REFERENCE
+        ratio = f" ({times(self.seconds / reference)})" if reference and rival else ""
+        return f"{self.variant} {seconds(self.seconds)} s{ratio}"
+
+
+def summary_line(found: Sequence[VariantRuns[Any]], label: Sequence[str] = ()) -> str:
+    """Write what came of a pipeline in a line.
+
+    Parameters
+    ----------
+    found : sequence of VariantRuns
+        Of one pipeline by all variants.
+    label : sequence of str
+        As for `Schedule.run`.
+    """
+    reference = next((runs.seconds for runs in found if runs.variant == REFERENCE), None)
+    each = ", ".join(runs.in_words(reference) for runs in found)
+    return f"{'  '.join((*label, found[0].pipeline))}: {each}"
+
 
 @dataclass
 class CellRuns(VariantRuns[RunReport]):
@@ -357,19 +380,11 @@ class CellRuns(VariantRuns[RunReport]):
         """Whether the others can be held to it."""
         return self.variant == REFERENCE and bool(self.reports) and not self.why
 
-    @property
-    def median(self) -> float:
-        """Median seconds of the timed runs."""
-        return statistics.median(report.total for report in self.reports)
-
     def in_words(self, reference: float | None) -> str:
-        """Write what came of it, beside the reference's median if there is one."""
-        if self.why or not self.reports:
-            return f"{self.variant} failed"
-        rival = self.variant != REFERENCE
-        ratio = f" ({times(self.median / reference)})" if reference and rival else ""
-        judged = "".join(f", {n} {metric(x)}" for n, x in [*self.reports[-1].metrics.items()][:1])
-        return f"{self.variant} {self.median:.2f} s{ratio}{judged}"
+        """Write what came of it, with the value of its first metric."""
+        told = super().in_words(reference)
+        judged = [*self.reports[-1].metrics.items()][:1] if self.seconds else []
+        return told + "".join(f", {name} {metric(value)}" for name, value in judged)
 
     def cell(self, reference: RunReport | None, task: Task) -> results.Cell:
         """Return the record of all runs; the last one's predictions are judged."""

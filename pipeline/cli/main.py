@@ -6,6 +6,7 @@ Only `click` is imported at the top, so ``--help`` answers at once.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import signal
 import sys
@@ -308,7 +309,12 @@ def _terminable() -> Iterator[None]:
 
 @contextmanager
 def _speaking() -> Iterator[None]:
-    """Say in one sentence that the standard output cannot be written; of a closed pipe nothing."""
+    """Say in one sentence that the standard output cannot be written; of a closed pipe nothing.
+
+    A character that its encoding lacks is written as a question mark.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     try:
         yield
     except OSError as error:

@@ -268,12 +268,12 @@ def test_each_run_is_announced(monkeypatch: pytest.MonkeyPatch, small_flights: P
 @pytest.mark.parametrize(
     ("failures", "kept"),
     [
-        ({}, ["forest: reference 3.00 s, roc_auc 0.75000, cpu 3.00 s (1.00×), roc_auc 1.00000"]),
+        ({}, ["forest: reference 3.000 s, roc_auc 0.75000, cpu 3.000 s (1.00×), roc_auc 1.00000"]),
         (
             {"forest/reference": 1},
             [
                 "forest  reference  failed: forest/reference fails in run 1",
-                "forest: reference failed, cpu 3.00 s, roc_auc 1.00000",
+                "forest: reference failed, cpu 3.000 s, roc_auc 1.00000",
             ],
         ),
     ],

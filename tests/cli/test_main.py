@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -284,3 +285,11 @@ def test_data_that_is_not_the_pinned_one_ends_with_65(tmp_path: Path) -> None:
 def test_a_task_without_a_download_takes_no_file(tmp_path: Path) -> None:
     done = call("data", "digits", "--data-home", tmp_path / "home", "--from", tmp_path)
     assert_one_message(done, 65, "digits needs no download")
+
+
+def test_a_character_that_the_terminal_lacks_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", out)
+    with main._speaking():
+        print("cpu 0.75× reference")
+    assert out.buffer.getvalue() == b"cpu 0.75? reference\n"

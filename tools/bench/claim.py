@@ -14,7 +14,7 @@ from pipeline.benchmark.live import Watch, watching
 from pipeline.benchmark.publish import find_finished, reporting_kept
 from pipeline.benchmark.results import Protocol
 from pipeline.benchmark.resume import FinishedRuns
-from pipeline.benchmark.rounds import Schedule, Start, VariantRunner, VariantRuns
+from pipeline.benchmark.rounds import Schedule, Start, VariantRunner, VariantRuns, summary_line
 from pipeline.errors import PipelineError
 from pipeline.system import environment
 from pipeline.system.atomic import publishing
@@ -231,6 +231,7 @@ def _run_case(
         ]  # fmt: skip
         # Another order for each case, which may have one round only.
         found.order += schedule.take_turns(runners, ask.seed + len(found.cases))
+    watch.keep(summary_line(runs))
     found.cases.append(case.about)
     found.warmups = max(found.warmups, int(case.warms_up))
     for each in runs:
