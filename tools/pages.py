@@ -109,7 +109,7 @@ def _browse(page: Path, profile: Path, width: int, *, dark: bool) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check pages; return 1 if anything was found."""
-    parser = argparse.ArgumentParser(prog="python -m tools.pages", description=__doc__)
+    parser = argparse.ArgumentParser(prog=".venv/bin/python -m tools.pages", description=__doc__)
     parser.add_argument("pages", nargs="+", type=Path, metavar="PAGE.html")
     parser.add_argument("--axe", type=Path, metavar="axe.min.js", help="of the package axe-core")
     asked = parser.parse_args(arguments)
