@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table as Shown
 
-from pipeline.benchmark.report.format import MISSING, seconds
+from pipeline.benchmark.report.format import MISSING, seconds, size
 from pipeline.benchmark.report.table import ReportTable, Row, row
 from pipeline.benchmark.report.tables import outcome, span
 from pipeline.benchmark.results import Cell, Results
@@ -58,28 +58,28 @@ def why_not_comparable(new: Results, old: Results) -> Iterator[str]:
             yield f"pipeline {pipeline.name}: its parameters are others"
 
 
-def other_differences(new: Results, old: Results) -> list[str]:
-    """Return what else differs between two records, a sentence each."""
-    here, there = new.machine, old.machine
-    pairs = {
-        "processor": (f"{here.cpu}, {here.cores} cores", f"{there.cpu}, {there.cores} cores"),
-        "GPU": (_gpus(new), _gpus(old)),
-        "commit": (new.source.commit, old.source.commit),
-        "seed": (new.protocol.seed, old.protocol.seed),
-        "Python": (here.python, there.python),
+def environment(results: Results) -> dict[str, str]:
+    """Return what a record was measured with, by name: machine, code, versions, threads."""
+    machine, gpus = results.machine, results.machine.gpus
+    return {
+        "processor": f"{machine.cpu}, {machine.cores} cores",
+        "memory": size(machine.memory_bytes),
+        "GPU": ", ".join(gpu.name for gpu in gpus) or "none",
+        "GPU driver": ", ".join(dict.fromkeys(gpu.driver for gpu in gpus)) or "none",
+        "system": machine.system,
+        "commit": results.source.commit + (", with changes" if results.source.dirty else ""),
+        "seed": str(results.protocol.seed),
+        "Python": machine.python,
+        **dict(sorted(machine.packages.items())),
+        **{f"threads of {name}": value for name, value in sorted(machine.threads.items())},
     }
-    differences = [
-        f"{what}: {now} now, {then} then" for what, (now, then) in pairs.items() if now != then
-    ]
-    for name in sorted(here.packages.keys() | there.packages.keys()):
-        now, then = (machine.packages.get(name, "none") for machine in (here, there))
-        if now != then:
-            differences.append(f"{name}: {now} now, {then} then")
-    return differences
 
 
-def _gpus(results: Results) -> str:
-    return ", ".join(gpu.name for gpu in results.machine.gpus) or "none"
+def environment_differences(new: Results, old: Results) -> list[tuple[str, str, str]]:
+    """Return what two records were measured with where it differs: name, new and old."""
+    here, there = environment(new), environment(old)
+    pairs = ((name, here.get(name, "none"), there.get(name, "none")) for name in {**here, **there})
+    return [each for each in pairs if each[1] != each[2]]
 
 
 def baseline_table(new: Results, old: Results) -> ReportTable:
@@ -97,7 +97,9 @@ def baseline_table(new: Results, old: Results) -> ReportTable:
         for cell in new.cells
         if cell.runs and (cell.pipeline, cell.variant) in then
     ]
-    others = "; ".join(other_differences(new, old))
+    others = "; ".join(
+        f"{what}: {now} now, {then} then" for what, now, then in environment_differences(new, old)
+    )
     return ReportTable(
         f"Now ({new.created[:10]}) beside then ({old.created[:10]})",
         ("Pipeline", "Variant", "Then, s", "Now, s", "Ratio", "Interval", "Verdict"),

@@ -65,6 +65,8 @@ class Comparison:
         Other sizes of the table to time: up to 1 a share of the rows, above it rows.
     command : sequence of str
         The words of the command line that does the same.
+    limit : float, optional
+        Seconds that a run may take; a variant that takes longer is stopped and has no times.
     """
 
     task: Task
@@ -75,6 +77,7 @@ class Comparison:
     seeds: int = 2
     sizes: Sequence[float] = ()
     command: Sequence[str] = ()
+    limit: float | None = None
 
     def measure(
         self, watch: Watch, finished: FinishedRuns | None = None, pages: Path | None = None
@@ -96,7 +99,9 @@ class Comparison:
         key, (noted, baseline) = self.key, before_runs(self.task, self.job)
         entries = variants(self.device)
         names = [variant.name for variant in entries if variant.status == "ok"]
-        rounds = Schedule(self.repeats, self.seeds, finished, watch, pages, explains=True)
+        rounds = Schedule(
+            self.repeats, self.seeds, finished, watch, pages, explains=True, limit=self.limit
+        )
         elsewhere = replace(rounds, seeds=0, pages=None, explains=False)
         self._announce(rounds, elsewhere, names)
         found = [
@@ -155,6 +160,7 @@ class Comparison:
             "seeds": str(self.seeds),
             "isolation": ISOLATION,
             "sizes": ", ".join(f"{size:g}" for size in self.sizes),
+            **({} if self.limit is None else {"limit": f"{self.limit:g}"}),
             "variants": ", ".join(f"{v.name} {v.status}" for v in variants(self.device)),
         }
         return fingerprint(self.task, self.job, self.pipelines, plan)

@@ -223,6 +223,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """What the last timed run took of the machine."""
     importance: Importance | None = None
     """Of the model of the last timed run."""
+    stopped_after: float | None = None
+    """Seconds that a run was given, where one took longer and was stopped."""
     diagnostics: Diagnostics | None = None
     """Of its answers; None for rankings and clusters."""
 

@@ -25,7 +25,13 @@ from pipeline.benchmark.results import Profile
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.statistics import REFERENCE, differences
 from pipeline.benchmark.task import Job, Kind, Task
-from pipeline.benchmark.worker import RunReport, WorkerFailed, WorkerGone, WorkerProcess
+from pipeline.benchmark.worker import (
+    RunReport,
+    WorkerFailed,
+    WorkerGone,
+    WorkerProcess,
+    WorkerStopped,
+)
 from pipeline.planning.plan import placement_records
 from pipeline.system.profiler import why_not_sampled
 from pipeline.typing import Estimator
@@ -76,6 +82,8 @@ class Schedule:
         Those that were made.
     explains : bool
         Whether each variant is asked for the importance of its columns, after the last timed run.
+    limit : float, optional
+        Seconds that a run may take before it is stopped.
     """
 
     repeats: int
@@ -85,6 +93,7 @@ class Schedule:
     pages: Path | None = None
     profiles: list[Profile] = field(default_factory=list)
     explains: bool = False
+    limit: float | None = None
 
     def run(
         self, job: Job, names: Sequence[str], kind: Kind, label: Sequence[str] = ()
@@ -112,7 +121,7 @@ class Schedule:
                 stack.enter_context(
                     VariantRunner(
                         c,
-                        partial(WorkerProcess, replace(job, variant=c.variant)),
+                        self._starts(replace(job, variant=c.variant)),
                         self.finished,
                         label,
                         at_last={"explain": True} if self.explains else {},
@@ -128,6 +137,11 @@ class Schedule:
         _hold_to(cells)
         self.watch.keep(summary_line(cells, label))
         return cells, order
+
+    def _starts(self, job: Job) -> Start[RunReport]:
+        if self.limit is None:
+            return partial(WorkerProcess, job)
+        return partial(WorkerProcess, job, limit=self.limit)
 
     def plan(
         self,
@@ -256,7 +270,7 @@ class VariantRunner(Generic[R]):
             self.runs.warmup = found = self._run(turn, WARM_UP, watch)
             watch.end(turn, f"{self.title}  warm-up  {found.total:.2f} s", found.total)
         except WorkerFailed as error:
-            self.runs.why = str(error)
+            self.runs.fail(error)
             watch.give_up(turn, f"{self.title}  failed: {error}")
 
     def time(self, repeats: int, watch: Watch) -> None:
@@ -271,7 +285,7 @@ class VariantRunner(Generic[R]):
             line = f"{self.title}  {number}/{repeats}  {found.total:.2f} s"
             watch.end(turn, line, found.total)
         except WorkerFailed as error:
-            self.runs.why = str(error)
+            self.runs.fail(error)
             watch.give_up(turn, f"{self.title}  failed in run {number}: {error}")
 
     def reseed(self, seed: int, watch: Watch) -> None:
@@ -306,8 +320,8 @@ class VariantRunner(Generic[R]):
             worker = self._ready(key, watch)
             watch.begin(turn, said or key)
             report = worker.run(**told)
-        except WorkerGone:
-            # It may have been terminated with the comparison, so another one tries again.
+        except (WorkerGone, WorkerStopped):
+            # Another comparison tries again: it may have been terminated, or be given more time.
             raise
         except WorkerFailed as error:
             self.finished.keep(str(error), *self.name, key)
@@ -337,6 +351,13 @@ class VariantRuns(Generic[R]):
     reports: list[R] = field(default_factory=list)
     seeds: list[R] = field(default_factory=list)
     """Runs of the reference with other seeds, not timed."""
+    stopped_after: float | None = None
+    """Seconds that a run was given, where it was stopped."""
+
+    def fail(self, error: WorkerFailed) -> None:
+        """Take the reason why there are no more runs."""
+        self.why = str(error)
+        self.stopped_after = error.after if isinstance(error, WorkerStopped) else None
 
     @property
     def seconds(self) -> float | None:
@@ -408,6 +429,7 @@ class CellRuns(VariantRuns[RunReport]):
             noise=_noise([*self.reports[-1:], *self.seeds]) if self.seeds else {},
             importance=last.importance if last and ok else None,
             diagnostics=self._diagnostics(last, task) if last and ok else None,
+            stopped_after=self.stopped_after,
         )
 
     def _peak(self) -> int:

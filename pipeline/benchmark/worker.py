@@ -31,6 +31,10 @@ from pipeline.system.threads import keep_freed_memory
 from pipeline.trace import Event
 
 _PARENT_DEATH_SIGNAL = 1
+START = 60.0
+"""Seconds that a process may take to start and to import."""
+EXPLAINING = 120.0
+"""Seconds that the importance of columns may take, once the clock of a run has stopped."""
 
 
 class WorkerFailed(Exception):
@@ -39,6 +43,20 @@ class WorkerFailed(Exception):
 
 class WorkerGone(WorkerFailed):
     """The process is gone; the message says how it ended."""
+
+
+class WorkerStopped(WorkerFailed):
+    """A run took longer than it was given, and its process was ended.
+
+    Parameters
+    ----------
+    after : float
+        Seconds.
+    """
+
+    def __init__(self, after: float) -> None:
+        super().__init__(f"stopped: a run took longer than {after:g} s (--limit)")
+        self.after = after
 
 
 @dataclass(frozen=True)
@@ -86,13 +104,18 @@ class WorkerProcess:
     job : Job
     answer : callable, optional
         ``answer(job, request)`` returns what is sent back; by default a `RunReport` of a run.
+    limit : float, optional
+        Seconds that an answer may take; the start of the process has `START` more.
 
     Examples
     --------
     ``with WorkerProcess(job) as worker: worker.run()`` returns a `RunReport` a call.
     """
 
-    def __init__(self, job: HasVariant, answer: Answer | None = None) -> None:
+    def __init__(
+        self, job: HasVariant, answer: Answer | None = None, limit: float | None = None
+    ) -> None:
+        self._limit, self._rest = limit, START
         context = multiprocessing.get_context("spawn")
         self._channel, other = context.Pipe()
         self._process = context.Process(
@@ -135,6 +158,7 @@ class WorkerProcess:
         WorkerFailed
             The run failed; the message is the error's.
         """
+        self._rest = max(self._rest, EXPLAINING if explain else 0.0)
         return self.ask((seed, profile, explain))
 
     def ask(self, request: object) -> Any:
@@ -144,9 +168,15 @@ class WorkerProcess:
         ------
         WorkerFailed
             It failed; the message is the error's.
+        WorkerStopped
+            It took longer than the limit.
         """
         try:
             self._channel.send(request)
+            if self._limit is not None and not self._channel.poll(self._limit + self._rest):
+                self._process.kill()
+                raise WorkerStopped(self._limit)
+            self._rest = 0.0
             answer = self._channel.recv()
         except (EOFError, OSError):
             self._process.join(timeout=5)

@@ -23,6 +23,8 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
                      help="Timed runs of each variant."),
         click.option("--sizes", default="", metavar="SHARES",
                      help="Other sizes to time, such as 0.1,0.3,1.0."),
+        click.option("--limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+                     help="Stop a variant of which a run takes longer."),
         click.option("--profile", is_flag=True,
                      help="Run each once more under pyinstrument; link its page."),
         click.option("--price", default="", metavar="'1.20 EUR'", help="Of an hour here."),
@@ -91,14 +93,22 @@ def report_(task: str, out: Path | None, from_results: bool, **options: Any) -> 
     "--from-results", is_flag=True, help="Only write the index of the reports that are there."
 )
 @click.option("--again", is_flag=True, help="Measure also what is as it was at the last report.")
+@click.option(
+    "--also",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Reports of another machine, to set beside these; may be repeated.",
+)
 def gallery(
-    device: str, repeats: int, home: Path, out: Path, from_results: bool, again: bool
-) -> None:
+    device: str, repeats: int, home: Path, out: Path, from_results: bool, again: bool,
+    also: tuple[Path, ...],
+) -> None:  # fmt: skip
     """Report on every task whose data is there, and write an index page."""
     from pipeline.benchmark.report.gallery_page import build_gallery
 
     options = ["--device", device, "--repeats", str(repeats), *([] if again else ["--if-changed"])]
-    index = build_gallery(out, home, options, from_results=from_results)
+    index = build_gallery(out, home, options, from_results=from_results, also=also)
     click.echo(f"gallery: {index.resolve().as_uri()}")
 
 
@@ -146,8 +156,9 @@ def prices_(
 
 
 def _compare(
-    task: str, out: Path | None, *, repeats: int, sizes: str, pages: bool = False, **options: Any
-) -> None:
+    task: str, out: Path | None, *, repeats: int, sizes: str, limit: float | None,
+    pages: bool = False, **options: Any,
+) -> None:  # fmt: skip
     from pipeline.benchmark.compare import Comparison, parse
     from pipeline.benchmark.publish import PublishOptions, publish
 
@@ -157,8 +168,9 @@ def _compare(
     publishing = PublishOptions(pages, resume, profile, changed, *priced)
     what, job, pipelines = prepare(task, **options)
     comparison = Comparison(
-        what, job, pipelines, options["device"], repeats, sizes=sizes_, command=sys.argv[1:]
-    )
+        what, job, pipelines, options["device"], repeats, sizes=sizes_, command=sys.argv[1:],
+        limit=limit,
+    )  # fmt: skip
     publish(comparison, out or Path("reports") / task, publishing)
 
 

@@ -7,6 +7,7 @@ import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
@@ -15,15 +16,16 @@ from pipeline.benchmark import task
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.prices import parse_price
 from pipeline.benchmark.publish import PublishOptions, publish, render
+from pipeline.benchmark.report.gallery_html import Entry, Gallery, Tuning
 from pipeline.benchmark.report.gallery_page import build_gallery
-from pipeline.benchmark.report.html import Entry, Tuning, gallery_page, overview
-from pipeline.benchmark.results import dumps, load
+from pipeline.benchmark.results import Results, dumps, load
 from pipeline.benchmark.task import Job
 from pipeline.cli import main
-from tests.benchmark import fixtures, tunings
+from pipeline.errors import ConfigError
+from tests.benchmark import fixtures, fuller, tunings
 from tests.commands import ROOT
 
-LINKS = ["#breast_cancer", "breast_cancer/index.html"]
+LINKS = ["gallery.csv", "breast_cancer/index.html"]
 
 
 class Links(HTMLParser):
@@ -67,7 +69,7 @@ def test_every_task_with_data_is_measured_and_the_others_say_what_they_lack(work
         (
             dumps(fixtures.with_gpu()),
             None,
-            ["#breast_cancer", "breast_cancer/index.html"],
+            LINKS,
             "1 of 2 tasks have a",
         ),
         (b"{}", None, [], "not a pipeline.results/2 file"),
@@ -106,8 +108,11 @@ def test_what_was_tuned_is_linked_with_its_scores(workspace) -> None:
 
 def test_foreign_text_is_no_markup() -> None:
     odd = Tuning("<u>", "<em>title</em>", ["<em>line</em>"])
-    text = gallery_page([Entry("odd", "<script>alert(1)</script>", fixtures.hostile()),
-                 Entry("gone", "<b>bold</b>", None, "<i>why</i>")], [odd])  # fmt: skip
+    bad, other = fixtures.hostile(), fuller.hostile()
+    other = replace(other, machine=replace(other.machine, cores=3))
+    entries = [Entry("odd", "<script>alert(1)</script>", bad), Entry("gone", "<b>bold</b>", None,
+               "<i>why</i>")]  # fmt: skip
+    text = Gallery(entries, [odd], [other]).render()
     assert "<em>" not in text
     assert "<u>" not in text
     assert "<script>" not in text
@@ -115,26 +120,72 @@ def test_foreign_text_is_no_markup() -> None:
     assert "<i>why" not in text
 
 
-def test_the_overview_tells_how_good_and_how_fast_the_best_pipeline_is() -> None:
+def test_the_tasks_tell_how_good_the_best_pipeline_is() -> None:
     results = fixtures.with_cell(
         fixtures.with_gpu(), "forest", "reference", metrics={"roc_auc": 0.9}
     )
-    row = overview(Entry("flights", "", results), results)
-    assert (row.pipeline, row.metric, row.dummy) == ("forest", "roc_auc 0.900", "0.500")
-    assert [cell.text for cell in row.ratios] == [
-        "cpu 0.415, faster, but quality FAILS",
-        "cuda 0.079, faster, but quality FAILS",
-    ]
-    assert len(row.verdict.cautions) == 1
+    [row] = Gallery([Entry("flights", "", results)]).tasks().rows
+    told = [cell.text for cell in row]
+    assert told == ["flights", "binary", "327,346", "forest", "roc_auc 0.900", "0.500", "1"]
 
 
-def test_of_an_old_record_or_one_without_a_run_the_overview_says_no_more_than_there_is() -> None:
+def test_of_an_old_record_or_one_without_a_run_no_more_is_said_than_there_is() -> None:
     old = replace(fixtures.normal(), baseline={}, cautions=[])
-    assert overview(Entry("flights", "", old), old).dummy == "–"
-    bare = replace(old, cells=[])
-    row = overview(Entry("flights", "", bare), bare)
-    assert (row.pipeline, row.metric, row.ratios) == ("–", "–", [])
-    assert "–" in gallery_page([Entry("flights", "", bare)])
+    assert Gallery([Entry("flights", "", old)]).tasks().rows[0][5].text == "–"
+    bare = Gallery([Entry("flights", "", replace(old, cells=[]))])
+    assert [cell.text for cell in bare.tasks().rows[0]][3:6] == ["–"] * 3
+    assert bare.columns == []
+    assert "Each pipeline" not in bare.render()
+    assert "0 of 0 tasks have a report" in Gallery([]).render()
+
+
+def elsewhere(results: Results, **changes: object) -> Results:
+    return replace(results, machine=replace(results.machine, cpu="Other CPU", **changes))
+
+
+def test_machines_stand_side_by_side_with_what_differs() -> None:
+    here = fixtures.normal()
+    packages = {**here.machine.packages, "numpy": "2.5.0"}
+    there = elsewhere(fixtures.with_gpu(), packages=packages)
+    gallery = Gallery([Entry("flights", "", here)], others=[there])
+    assert list(gallery.machines) == ["A", "B"]
+    assert gallery.columns == [("cpu", "A"), ("cpu", "B"), ("cuda", "B")]
+    [row] = [row for row in gallery.heat() if row.pipeline == "forest"]
+    assert [each.text for each in row.squares] == ["0.415", "0.415", "0.0788"]
+    machines, times, differs = gallery.beside()
+    assert [cell.text for cell in machines.value.rows[1]][0::2] == ["B", "1"]
+    assert len(times.value.rows) == 6, "cuda has times on one of them alone"
+    assert {row[-1].text for row in times.value.rows} == {"1.00×"}
+    told = {row[0].text: [cell.text for cell in row[1:]] for row in differs.value[0].value.rows}
+    assert told["numpy"] == ["2.4.6", "2.5.0"]
+    assert told["GPU"] == ["none", "Synthetic GPU 1"]
+    assert "pandas" not in told
+    page = gallery.render()
+    assert "cuda on B" in page
+    assert "Other CPU, 8 logical processors" in page
+
+
+def test_other_data_are_not_compared() -> None:
+    here = fixtures.normal()
+    there = elsewhere(replace(here, data=replace(here.data, sha256="cd" * 32)))
+    _, said, _ = Gallery([Entry("flights", "", here)], others=[there]).beside()
+    assert said.kind == "text"
+    assert "not compared, data (SHA-256): 'abab" in said.value
+    assert said.value.endswith("on B")
+
+
+def test_another_folder_of_reports_is_read(workspace) -> None:
+    for place, record in (("reports/breast_cancer", fixtures.normal()),
+                          ("other/flights", elsewhere(fixtures.normal()))):  # fmt: skip
+        (workspace / place).mkdir(parents=True)
+        (workspace / place / "results.json").write_bytes(dumps(record))
+    command = ["gallery", "--from-results", "--also", "other"]
+    CliRunner().invoke(main.commands, command, catch_exceptions=False)
+    table = pd.read_csv(workspace / "reports" / "gallery.csv")
+    assert set(table["machine"]) == {"A", "B"}
+    assert len(table) == 2 * 3 * 2
+    with pytest.raises(ConfigError, match=r"--also tasks: there is no results\.json"):
+        build_gallery(workspace / "reports", workspace, [], from_results=True, also=[Path("tasks")])
 
 
 @pytest.mark.parametrize("again", [False, True])

@@ -211,3 +211,19 @@ def test_a_script_without_a_main_guard_runs_once(small_flights: Path, tmp_path: 
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("the script runs\nTrue __main__\n", "")
+
+
+def slowly(job: Job, request: tuple[object, ...]) -> object:
+    """Take a minute for a request of another seed."""
+    time.sleep(60 if request[0] else 0)
+    return [request]
+
+
+def test_a_run_that_takes_longer_than_it_is_given_is_stopped(job: Job) -> None:
+    with WorkerProcess(job, slowly, limit=1.0) as running:
+        assert running.run() == [(None, None, False)], "the start of the process is not counted"
+        child = only_child()
+        with pytest.raises(worker.WorkerStopped, match=r"longer than 1 s \(--limit\)") as caught:
+            running.run(seed=1)
+    assert caught.value.after == 1.0
+    assert gone(child.pid)

@@ -10,16 +10,20 @@ from pathlib import Path
 from rich.console import Console
 
 from pipeline.benchmark import results, task
-from pipeline.benchmark.report.html import Entry, Tuning, gallery_page
+from pipeline.benchmark.report.gallery_html import Entry, Gallery, Tuning
 from pipeline.benchmark.report.tuning_tables import headlines
 from pipeline.benchmark.tuning_record import TUNING_FILE, load_tuning
-from pipeline.errors import PipelineError
+from pipeline.errors import ConfigError, PipelineError
 from pipeline.system.atomic import write_text
 from pipeline.system.progress import printing
 
 
-def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results: bool) -> Path:
+def build_gallery(
+    out: Path, home: Path, options: Sequence[str], *, from_results: bool, also: Sequence[Path] = ()
+) -> Path:
     """Measure what can be measured and write the index, with what was tuned; return its path.
+
+    ``gallery.csv`` lies beside it.
 
     Parameters
     ----------
@@ -31,7 +35,15 @@ def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results
         For ``.venv/bin/python -m pipeline report``.
     from_results : bool
         Measure nothing; only write the index of the reports that are there.
+    also : sequence of Path
+        Other folders of reports, as of another machine.
+
+    Raises
+    ------
+    ConfigError
+        A folder of `also` holds no record.
     """
+    others = [record for folder in also for record in read_records(folder)]
     whys = {name: broken(name) or missing(name, home) for name in task.task_names()}
     able = [] if from_results else [name for name, why in whys.items() if not why]
     for number, name in enumerate(able, 1):
@@ -39,8 +51,26 @@ def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results
         whys[name] = _report(name, [*options, "--data-home", str(home), "--out", str(out / name)])
     entries = [_entry(name, out, why) for name, why in whys.items()]
     tunings = [_tuning(path) for path in sorted(out.glob(f"*/{TUNING_FILE}"))]
-    write_text(out / "index.html", gallery_page(entries, tunings))
+    gallery = Gallery(entries, tunings, others)
+    write_text(out / "index.html", gallery.render())
+    write_text(out / "gallery.csv", gallery.csv())
     return out / "index.html"
+
+
+def read_records(folder: Path) -> list[results.Results]:
+    """Return the records of a folder, or of those in it.
+
+    Raises
+    ------
+    ConfigError
+        There is none.
+    DataError
+        One of them cannot be read.
+    """
+    paths = sorted([*folder.glob("results.json"), *folder.glob("*/results.json")])
+    if not paths:
+        raise ConfigError(f"--also {folder}: there is no results.json in it, nor in its folders")
+    return [results.load(path) for path in paths]
 
 
 def broken(name: str) -> str:

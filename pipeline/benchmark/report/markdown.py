@@ -83,6 +83,7 @@ def _profiles(profiles: Iterable[tuple[str, str, str]]) -> str:
 
 
 WRITERS: dict[str, Callable[[Any], str]] = {
+    "scores": _items,
     "cautions": _cautions,
     "badge": lambda conclusion: f"**{text(conclusion.badge)}**",
     "items": _items,
