@@ -14,6 +14,7 @@ from pipeline.benchmark.publish import render
 from pipeline.benchmark.report import cards, html, markdown, table, tables
 from pipeline.benchmark.report.format import seconds
 from pipeline.benchmark.report.panels import PANELS
+from pipeline.benchmark.report.summary import summary_table
 from pipeline.benchmark.report.table import ReportTable, row
 from pipeline.benchmark.report.terminal import terminal_report, terminal_table
 from pipeline.benchmark.results import Results
@@ -180,7 +181,8 @@ def test_both_files_hold_the_derived_numbers_and_sentences(results: Results, sou
     page, plain = Batch(source).text, markdown.render_markdown(results)
     found = verdict(results)
     lines = found.headlines
-    cells = [word for line in lines if line.speed for word in (line.interval, line.judged)]
+    cells = [line.judged for line in lines if line.speed]
+    cells += [line.interval for line in lines if line.speed and line.parity != "FAIL"]
     for said in (found.badge, found.skipped, found.parity, *cells, *found.cautions, *found.caveats):
         assert " ".join(said.replace("\x1b", "\ufffd").split()) in page
         assert markdown.text(said) in plain
@@ -191,6 +193,21 @@ def test_both_files_hold_the_derived_numbers_and_sentences(results: Results, sou
         values += [seconds(item.median), seconds(item.maximum)] if item else []
         values += [f"{item.ratio.value:.3f}"] if item and item.ratio else []
         assert all(value in page and value in plain for value in values)
+
+
+def test_the_summary_claims_no_speed_where_quality_fails() -> None:
+    rows = rows_of(fixtures.parity_failed())
+    [failed] = [row for row in rows if row[:2] == ["boosting", "cpu"]]
+    assert failed[2:5] == ["no claim, as quality fails", "FAIL (log_loss)", "–"]
+    [sound] = [row for row in rows if row[:2] == ["forest", "cpu"]]
+    assert sound[2:4] == ["2.41× faster", "PASS"]
+    [lost] = [row for row in rows_of(fixtures.failed()) if row[:2] == ["forest", "cpu"]]
+    assert lost[2:] == ["failed: MemoryError: 3 GiB", *["–"] * 4]
+    assert rows_of(fixtures.few())[0][4].endswith(" (n=3)")
+
+
+def rows_of(results: Results) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in summary_table(results).rows]
 
 
 def test_slower_and_failed_are_words_as_well_as_red() -> None:

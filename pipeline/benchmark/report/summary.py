@@ -22,7 +22,7 @@ def summary_table(results: Results) -> ReportTable:
         note += f" Of fewer than {FEW} runs, an interval is indicative."
     return ReportTable(
         "Against plain scikit-learn",
-        ("Pipeline", "Variant", "Speed", "95 % interval", "Quality", f"{one}{dummy}" or "Score",
+        ("Pipeline", "Variant", "Speed", "Quality", "95 % interval", f"{one}{dummy}" or "Score",
          "Seconds"),
         "lllllrr",
         tuple(row(line.pipeline, line.variant, *_found(results, line, one)) for line in lines),
@@ -48,8 +48,8 @@ def _found(results: Results, line: Headline, metric: str) -> Values:
     plain = speed(results, line.pipeline, REFERENCE)
     return (
         TableCell("no claim, as quality fails" if failed else line.figure, tone),
-        line.interval,
         TableCell(line.judged, TONES.get(line.parity, "quiet")),
+        MISSING if failed else line.interval,
         value if metric or value == MISSING else f"{name} {value}",
         seconds(line.speed.median) + (f" ({seconds(plain.median)})" if plain else ""),
     )
