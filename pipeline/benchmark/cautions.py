@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.benchmark.dependence import (
+    CALENDAR,
     GROUP_ID,
     GROUPS,
     by_chance,
@@ -296,7 +297,8 @@ def _repeats(table: _Table) -> Iterator[str]:
     rows = ", ".join(str(row) for row in table.rows[again][:3])
     yield (
         f"{share(copied)} of the rows repeat an earlier one (rows {rows}, …): the same row in "
-        "training and test makes scores too good; remove the copies."
+        "training and test makes scores too good; remove the copies, unless each is a case of its "
+        "own."
     )
 
 
@@ -340,10 +342,12 @@ def _times(table: _Table, *, together: bool) -> Iterator[str]:
         return
     for column in times:
         if drifts(table.answer, column.numbers):
+            sure = column.kind == "date" or column.name.lower() in CALENDAR
+            unsure = "" if sure else f"if {column.name!r} says when a row was made, "
             yield (
-                f"{table.name!r} changes with {column.name!r}: training has rows that are later "
-                "than those of the test, and scores are too good for what is to come; to judge "
-                f"that: SPLIT=time BY={quote(column.name)}."
+                f"{table.name!r} changes with {column.name!r}: {unsure}training has rows that are "
+                "later than those of the test, and scores are too good for what is to come; to "
+                f"judge that: SPLIT=time BY={quote(column.name)}."
             )
             return
     if not together and in_order(table.answer, table.target, table.every):

@@ -161,7 +161,7 @@ ROWS: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, str], str]] = {
         PRICE,
         "SPLIT=groups BY=who",
     ),
-    "days": (of_time, PRICE, "'price' changes with 'sold'"),
+    "days": (of_time, PRICE, "'price' changes with 'sold': training has rows that are later"),
     "days in any order": (
         lambda: of_time().sample(frac=1, random_state=0),
         PRICE,
@@ -171,6 +171,11 @@ ROWS: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, str], str]] = {
         lambda: table(when=pd.date_range("2020", periods=N), good=np.arange(N) // 9 % 2),
         GOOD,
         "SPLIT=time BY=when",
+    ),
+    "a time that may be how long something took": (
+        lambda: of_time().drop(columns="sold").assign(time=np.arange(N) * 2.0),
+        PRICE,
+        "'price' changes with 'time': if 'time' says when a row was made, training has rows that",
     ),
     "hours as numbers": (
         lambda: of_time().drop(columns="sold").assign(hour=np.arange(N) * 2.0),
