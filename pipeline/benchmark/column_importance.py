@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.inspection import permutation_importance
 
 from pipeline.benchmark import metrics, truth
 from pipeline.benchmark.faults import describe_fault
-from pipeline.benchmark.learnt_rows import first_metric_of
+from pipeline.benchmark.learnt_rows import AnswerScorer, first_metric_of
 from pipeline.benchmark.measure import Outcome, read_test_rows
 from pipeline.benchmark.results import Importance
-from pipeline.benchmark.task import Job, Kind, Task
+from pipeline.benchmark.task import Job, Task
 from pipeline.estimator.accelerated import Accelerated
-from pipeline.typing import Estimator, Table
 
 REPEATS = 5
 MOST_ROWS = 5_000
@@ -24,38 +21,6 @@ MOST_ROWS = 5_000
 MOST_COLUMNS = 200
 LONGEST = 60.0
 """Seconds that the answers of one model may take."""
-
-
-@dataclass(frozen=True)
-class AnswerScorer:
-    """A metric of a task as a scorer: higher is better, and it reads nothing but answers.
-
-    Parameters
-    ----------
-    metric : Metric
-    sign : {1, -1}
-        -1 for a loss.
-    kind : {"binary", "multiclass", "regression", "ranking"}
-    classes : numpy.ndarray or None
-        For whose places the truth stands.
-    positive : int
-        The place of the class that a binary task is about.
-    decide : bool
-        Whether the metric reads the classes of a binary task.
-    """
-
-    metric: metrics.Metric
-    sign: int
-    kind: Kind
-    classes: Any
-    positive: int
-    decide: bool
-    reads_answers_only = True
-
-    def __call__(self, model: Estimator, X: Table, y: np.ndarray) -> float:
-        """Return the score of a fitted model; `y` is as `pipeline.benchmark.metrics` has it."""
-        said = metrics.answer(model, X, self.kind, self.classes, self.positive, decide=self.decide)
-        return self.sign * self.metric(y, said)
 
 
 def column_importance(task: Task, outcome: Outcome, job: Job) -> Importance:

@@ -18,15 +18,15 @@ from pipeline.typing import Estimator, Table, Target
 
 
 @dataclass(frozen=True)
-class MetricScorer:
-    """A metric of a task, as scikit-learn's searches take it: higher is better.
+class AnswerScorer:
+    """A metric of a task as a scorer: higher is better, and it reads nothing but answers.
 
     Parameters
     ----------
     metric : Metric
     sign : {1, -1}
         -1 for a loss.
-    kind : {"binary", "multiclass", "regression"}
+    kind : {"binary", "multiclass", "regression", "ranking"}
     classes : numpy.ndarray or None
         That the pipeline learns, sorted.
     positive : int
@@ -41,6 +41,16 @@ class MetricScorer:
     classes: Any
     positive: int
     decide: bool
+    reads_answers_only = True
+
+    def __call__(self, model: Estimator, X: Table, y: np.ndarray) -> float:
+        """Return the score of a fitted model; `y` is as `pipeline.benchmark.metrics` has it."""
+        said = metrics.answer(model, X, self.kind, self.classes, self.positive, decide=self.decide)
+        return self.sign * self.metric(y, said)
+
+
+class MetricScorer(AnswerScorer):
+    """The same of a target as the pipeline learns it, which scikit-learn's searches give."""
 
     def __call__(
         self, model: Estimator, X: Table, y: Target, sample_weight: np.ndarray | None = None
@@ -53,8 +63,7 @@ class MetricScorer:
             known = (known == self.positive).astype("int64")
         if sample_weight is not None:
             known = metrics.fields(target=known, weight=sample_weight)
-        said = metrics.answer(model, X, self.kind, self.classes, self.positive, decide=self.decide)
-        return self.sign * self.metric(known, said)
+        return super().__call__(model, X, known)
 
 
 class LearntRows(NamedTuple):
