@@ -48,7 +48,8 @@ def draw(found: record.Results, path: Path) -> None:
         figure = Figure(figsize=(7, 4), layout="constrained")
         axes = figure.subplots()
         rows = [case.facts["rows"] for case in found.cases]
-        scores, truth = [cell.values["auc"] for cell in found.cells], found.cases[0].facts["truth"]
+        scores = np.array([cell.values["auc"] for cell in found.cells], dtype=float)
+        truth = found.cases[0].facts["truth"]
         axes.axhline(truth, color=GREY, linestyle="--")
         note = f"best attainable on the test rows: {truth:.4f}"
         axes.annotate(note, (rows[0], truth), (0, 5), textcoords="offset points", color=GREY)
@@ -123,8 +124,10 @@ def draw_searches(found: record.Results, path: Path) -> None:
         for line in search_report.lines(found):
             colour, style = LINES[line.variant]
             label = line.title.replace("`", "")
-            of_line = {"color": colour, "linestyle": style, "drawstyle": "steps-post"}
-            axes.plot(line.seconds, line.middle, label=label, **of_line)
+            axes.plot(
+                line.seconds, line.middle, drawstyle="steps-post",
+                label=label, color=colour, linestyle=style,
+            )  # fmt: skip
             ends = line.seconds, line.low, line.high
             axes.fill_between(*ends, step="post", color=colour, alpha=0.15, lw=0)
         axes.set(xlabel="seconds of the search", ylabel="AUC on held-out rows")

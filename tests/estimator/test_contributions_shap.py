@@ -1,0 +1,147 @@
+"""The contributions of columns are those that the shap package finds, added up over the matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from xgboost import XGBClassifier, XGBRegressor, XGBRFRegressor
+
+from pipeline import Accelerated
+
+shap = pytest.importorskip("shap")
+
+Table = tuple[pd.DataFrame, pd.Series]
+
+
+def with_words(load: Any) -> Table:
+    """Return one of scikit-learn's tables, its first column cut into four words."""
+    X, y = load(as_frame=True, return_X_y=True)
+    words = pd.qcut(X[X.columns[0]], 4, labels=["low", "fair", "good", "high"])
+    return X.assign(**{X.columns[0]: words.astype(str)}), y
+
+
+TABLES = {
+    "values": with_words(load_diabetes),
+    "two": with_words(load_breast_cancer),
+    "three": with_words(load_iris),
+}
+TREES = {
+    "values": [
+        XGBRegressor(n_estimators=30, max_depth=4),
+        XGBRFRegressor(n_estimators=20, random_state=0),
+        RandomForestRegressor(30, random_state=0),
+        ExtraTreesRegressor(20, max_depth=6, random_state=0),
+        DecisionTreeRegressor(max_depth=5, random_state=0),
+        GradientBoostingRegressor(n_estimators=30, random_state=0),
+        HistGradientBoostingRegressor(max_iter=30),
+    ],
+    "two": [
+        XGBClassifier(n_estimators=30, max_depth=4),
+        RandomForestClassifier(30, random_state=0),
+        GradientBoostingClassifier(n_estimators=30, random_state=0),
+        HistGradientBoostingClassifier(max_iter=30),
+    ],
+    "three": [
+        XGBClassifier(n_estimators=30, max_depth=4),
+        RandomForestClassifier(30, random_state=0),
+        ExtraTreesClassifier(20, max_depth=6, random_state=0),
+        DecisionTreeClassifier(max_depth=5, random_state=0),
+        HistGradientBoostingClassifier(max_iter=30),
+    ],
+}
+LINEAR = {
+    "values": [Ridge(), Lasso()],
+    "two": [LogisticRegression(), LinearSVC(random_state=0)],
+    "three": [LogisticRegression()],
+}
+
+
+def cases(models: dict[str, list[Any]]) -> list[Any]:
+    named = [(table, model) for table in models for model in models[table]]
+    return [pytest.param(*each, id=f"{each[0]}-{type(each[1]).__name__}") for each in named]
+
+
+def prepared(X: pd.DataFrame, model: Any) -> Any:
+    word, *numbers = X.columns
+    encoder = OneHotEncoder(sparse_output=False)
+    return make_pipeline(
+        make_column_transformer((StandardScaler(), numbers), (encoder, [word])), clone(model)
+    )
+
+
+def of_columns(plain: Any, X: pd.DataFrame, values: np.ndarray) -> np.ndarray:
+    """Add up what shap finds for the columns of the matrix, each under the column it is made of."""
+    made = [name.partition("__")[2] for name in plain[:-1].get_feature_names_out()]
+    return np.stack(
+        [
+            values[:, [name == column or name.startswith(f"{column}_") for name in made]].sum(1)
+            for column in X.columns
+        ],
+        axis=1,
+    )
+
+
+def check(found: Any, values: np.ndarray, base: np.ndarray) -> None:
+    """Hold what is found to shap's, as far as two fits of a model agree."""
+    if values.ndim > found.values.ndim:  # two classes, which shap explains both
+        values, base = values[..., 1], base[..., 1]
+    np.testing.assert_allclose(found.values, values, rtol=0, atol=1e-5 * np.abs(values).max())
+    shape = found.base_values.shape
+    np.testing.assert_allclose(np.broadcast_to(base, shape), found.base_values, rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("table", "model"), cases(TREES))
+def test_trees_as_shap_explains_them(table: str, model: Any) -> None:
+    X, y = TABLES[table]
+    found = Accelerated(prepared(X, model), device="cpu").fit(X, y).contributions(X)
+    plain = prepared(X, model).fit(X, y)
+    explain = shap.TreeExplainer(plain[-1], feature_perturbation="tree_path_dependent")
+    theirs = explain(plain[:-1].transform(X), check_additivity=False)
+    check(found, of_columns(plain, X, theirs.values), theirs.base_values)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("table", "model"), cases(LINEAR))
+def test_linear_models_as_shap_explains_them(table: str, model: Any) -> None:
+    X, y = TABLES[table]
+    found = Accelerated(prepared(X, model), device="cpu").fit(X, y).contributions(X)
+    plain = prepared(X, model).fit(X, y)
+    matrix = plain[:-1].transform(X)
+    rows = shap.maskers.Independent(matrix, max_samples=len(matrix))
+    theirs = shap.LinearExplainer(plain[-1], rows)(matrix)
+    check(found, of_columns(plain, X, theirs.values), theirs.base_values)
+
+
+def test_an_explanation_is_cut_as_the_plots_of_shap_cut_it() -> None:
+    X, y = TABLES["three"]
+    model = Accelerated(prepared(X, LogisticRegression()), device="cpu").fit(X, y)
+    found = model.contributions(X)
+    made = found.to_shap(X)
+    assert isinstance(made, shap.Explanation)
+    assert made.shape == found.values.shape
+    one = made[:, X.columns[1], 2]
+    np.testing.assert_array_equal(one.values, found.values[:, 1, 2])
+    np.testing.assert_array_equal(one.data, X[X.columns[1]])
+    assert made[7].base_values.shape == (3,)
