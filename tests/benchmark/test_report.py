@@ -319,6 +319,18 @@ def test_the_terminal_shows_the_metric_the_dummy_and_the_cautions_in_80_columns(
     assert "log_loss 0.250" in capture.get()
 
 
+@pytest.mark.parametrize("metric", ["mean_absolute_error", "average_precision"])
+def test_a_long_metric_leaves_the_verdicts_whole_in_80_columns(metric: str) -> None:
+    results = fixtures.with_gpu()
+    cells = [replace(cell, metrics={metric: 0.5}) for cell in results.cells]
+    shown = terminal_table(replace(results, cells=cells, baseline={metric: 0.1}))
+    console = Console(width=80)
+    with console.capture() as capture:
+        console.print(shown)
+    assert "…" not in capture.get()
+    assert all(word in capture.get() for word in [*metric.split("_"), "Verdict", "Parity"])
+
+
 def test_the_classes_are_named_and_which_is_positive() -> None:
     results = fixtures.normal()
     known = replace(results.task, classes=["early", "late"], positive="late", test="month > 9")

@@ -51,14 +51,17 @@ def terminal_table(results: Results) -> Table:
         caption=_text(conclusion.gpu + note),
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
+        pad_edge=False,
+        show_edge=False,
     )
     for name in ("Pipeline", "Variant"):
         table.add_column(name, no_wrap=True)
     told = {name: value for name, value in results.baseline.items() if name in _firsts(results)}
-    for name in (_heading(results), "Time, s", "Ratio", "Interval"):
+    table.add_column(_in_lines(_heading(results)), justify="right", no_wrap=True)
+    for name in ("Time, s", "Ratio", "Interval"):
         table.add_column(name, justify="right", no_wrap=True)
-    for name in ("Verdict", "Parity"):
-        table.add_column(name)
+    table.add_column("Verdict", min_width=len("difference"))
+    table.add_column("Parity", min_width=len("Parity"))
     if told:
         value = ", ".join(_written(results, *item) for item in told.items())
         table.add_row(_text("dummy"), _text(MISSING), _text(value), style="dim")
@@ -71,7 +74,8 @@ def as_texts(results: Results) -> tuple[list[str], list[tuple[str, ...]]]:
     """Return the head and the rows of the table without colours."""
     columns = terminal_table(results).columns
     cells = ([str(cell) for cell in column.cells] for column in columns)
-    return [str(column.header) for column in columns], [*zip(*cells, strict=True)]
+    heads = [str(column.header).replace("\n", "") for column in columns]
+    return heads, [*zip(*cells, strict=True)]
 
 
 def _firsts(results: Results) -> list[str]:
@@ -83,6 +87,11 @@ def _firsts(results: Results) -> list[str]:
 def _heading(results: Results) -> str:
     names = _firsts(results)
     return clean(names[0]) if len(names) == 1 else "Metric"
+
+
+def _in_lines(name: str) -> str:
+    """Break a long name where it has underscores, so that the verdicts have room in 80 columns."""
+    return name if len(name) <= len("difference") else name.replace("_", "_\n")
 
 
 def _written(results: Results, name: str, value: float) -> str:
