@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ from pipeline.benchmark.statistics import LEVEL, REFERENCE, measured
 
 SHOWN = 10
 """Columns of a figure and a table; the rest is in the record."""
+_EXACT = 1e-6
+"""Half an interval below which the mean has four digits: it has too many decimals to print."""
 HOW = (
     "A column's cells change places among the rows, and the metric gets worse by so much: near 0, "
     "the model does without the column, or has another one that says the same. The line is the "
@@ -40,8 +43,17 @@ class Use:
 
     @property
     def text(self) -> str:
-        """Both, as they are written."""
-        return f"{self.mean:.4g} ± {self.half:.2g}"
+        """Both, to the decimals of the interval's second digit.
+
+        >>> Use(1.4312, 0.0333).text, Use(0.000278, 0.000371).text, Use(812.3, 64.2).text
+        ('1.431 ± 0.033', '0.00028 ± 0.00037', '812 ± 64')
+        >>> Use(0.25, 0.0).text, Use(0.25, 1e-9).text
+        ('0.25 ± 0', '0.25 ± 1e-09')
+        """
+        if self.half < _EXACT:
+            return f"{self.mean:.4g} ± {self.half:.2g}"
+        decimals = max(0, 1 - math.floor(math.log10(self.half)))
+        return f"{self.mean:.{decimals}f} ± {self.half:.{decimals}f}"
 
 
 def uses(importance: Importance) -> dict[str, Use]:
