@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from dataclasses import replace as replace_fields
 
 import numpy as np
 import pandas as pd
@@ -70,6 +71,17 @@ def test_a_fast_variant_whose_quality_fails_wins_nothing() -> None:
     shown = square(one(every, "boosting", "cpu"))
     assert (shown.text[-1], shown.shade) == ("✗", "x")
     assert "quality parity FAIL" in shown.words
+
+
+def test_a_tie_has_no_shade_however_far_from_one_its_ratio_is() -> None:
+    cell = one(cells(fixtures.with_gpu()), "logistic", "cuda")
+    assert cell.speed is not None
+    assert cell.speed.ratio is not None
+    wide = replace_fields(cell.speed.ratio, value=1.4, interval=(0.4, 3.4))
+    tie = replace_fields(cell, speed=replace_fields(cell.speed, ratio=wide))
+    assert tie.result == "tie"
+    assert (square(tie).text, square(tie).shade) == ("1.4 =", "")
+    assert square(cell).shade[0] == "s"
 
 
 def test_what_is_missing_is_counted() -> None:

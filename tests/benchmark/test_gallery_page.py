@@ -90,6 +90,17 @@ def test_a_report_is_shown_where_it_is_of_the_last_run(
     assert said in text
 
 
+def test_a_report_is_shown_where_its_data_is_not(workspace) -> None:
+    made = workspace / "reports" / "higgs"
+    made.mkdir(parents=True)
+    (made / "results.json").write_bytes(dumps(fixtures.with_gpu()))
+    index = build_gallery(workspace / "reports", workspace / "data", [], from_results=True)
+    text = index.read_text(encoding="utf-8")
+    assert Links(text).found == ["gallery.csv", "higgs/index.html"]
+    assert "1 of 2 tasks have a" in text
+    assert "to download" not in text
+
+
 def test_what_was_tuned_is_linked_with_its_scores(workspace) -> None:
     reports = workspace / "reports"
     made = {"flights-tuning": dumps(tunings.both()), "a b": dumps(tunings.failing()), "c": b"{}"}

@@ -30,7 +30,8 @@ class Square:
     words : str
         The same for those who do not see it.
     shade : str
-        ``"f1"`` to ``"f4"`` the faster, ``"s1"`` to ``"s4"`` the slower, or nothing.
+        ``"f1"`` to ``"f4"`` the faster, ``"s1"`` to ``"s4"`` the slower, ``"x"`` where time says
+        nothing, or none where no difference is shown.
     """
 
     text: str
@@ -54,8 +55,9 @@ def square(cell: CellResult | None) -> Square:
         return Square(f"≥ {cell.at_least:.3g}", cell.why, shade(cell.at_least or 1.0))
     sign = SIGNS.get(cell.result, "")
     words = f"{cell.ratio:.3f} of the time of plain scikit-learn, {_outcome(cell)}"
-    fails = cell.result == "quality fails"
-    return Square(f"{cell.ratio:.3g} {sign}".strip(), words, "x" if fails else shade(cell.ratio))
+    plain = {"quality fails": "x", "tie": ""}
+    tone = plain.get(cell.result, shade(cell.ratio))
+    return Square(f"{cell.ratio:.3g} {sign}".strip(), words, tone)
 
 
 def _outcome(cell: CellResult) -> str:

@@ -44,12 +44,13 @@ def build_gallery(
         A folder of `also` holds no record.
     """
     others = [record for folder in also for record in read_records(folder)]
-    whys = {name: broken(name) or missing(name, home) for name in task.task_names()}
-    able = [] if from_results else [name for name, why in whys.items() if not why]
+    whys = {name: broken(name) for name in task.task_names()}
+    lacks = {name: missing(name, home) for name, why in whys.items() if not why}
+    able = [] if from_results else [name for name, lack in lacks.items() if not lack]
     for number, name in enumerate(able, 1):
         printing(Console())(f"report {number} of {len(able)}: {name}")
         whys[name] = _report(name, [*options, "--data-home", str(home), "--out", str(out / name)])
-    entries = [_entry(name, out, why) for name, why in whys.items()]
+    entries = [_entry(name, out, why, lacks.get(name, "")) for name, why in whys.items()]
     tunings = [_tuning(path) for path in sorted(out.glob(f"*/{TUNING_FILE}"))]
     gallery = Gallery(entries, tunings, others)
     write_text(out / "index.html", gallery.render())
@@ -103,12 +104,16 @@ def _report(name: str, options: Sequence[str]) -> str:
     )
 
 
-def _entry(name: str, out: Path, why: str) -> Entry:
-    """Return the entry of a task; a report from before is not shown for a run that failed."""
+def _entry(name: str, out: Path, why: str, lack: str) -> Entry:
+    """Return the entry of a task.
+
+    A report from before is not shown for a run that failed, but where the data is gone, or was
+    never on this machine.
+    """
     path = out / name / "results.json"
     summary = "" if broken(name) else task.summary(name)
     if why or not path.exists():
-        return Entry(name, summary, None, why or "No report has been made.")
+        return Entry(name, summary, None, why or lack or "No report has been made.")
     try:
         return Entry(name, summary, results.load(path))
     except PipelineError as error:
