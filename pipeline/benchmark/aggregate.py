@@ -13,7 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.stats import bootstrap
@@ -29,10 +29,8 @@ from pipeline.benchmark.statistics import (
     speed,
 )
 
-Result = Literal["win", "loss", "tie", "quality fails", "stopped", "failed", "not run"]
-RESULTS: tuple[Result, ...] = (
-    "win", "tie", "loss", "quality fails", "stopped", "failed", "not run",
-)  # fmt: skip
+Result = Literal["win", "tie", "loss", "quality fails", "stopped", "failed", "not run"]
+RESULTS: tuple[Result, ...] = get_args(Result)
 FEWEST = 5
 """Tasks below which no interval is given."""
 

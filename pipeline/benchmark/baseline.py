@@ -34,8 +34,18 @@ def require_comparable(new: Results, old: Results) -> None:
         raise DataError("the two results are not comparable: " + "; ".join(reasons))
 
 
-def why_not_comparable(new: Results, old: Results) -> Iterator[str]:
-    """Yield what two records did not have in common, so that they cannot be compared."""
+def why_not_comparable(
+    new: Results, old: Results, sides: tuple[str, str] = ("now", "then")
+) -> Iterator[str]:
+    """Yield what two records did not have in common, so that they cannot be compared.
+
+    Parameters
+    ----------
+    new, old : Results
+    sides : tuple of str
+        What each of them is called.
+    """
+    one, other = sides
     pairs = {
         "task": (new.task.name, old.task.name),
         "data (SHA-256)": (new.data.sha256, old.data.sha256),
@@ -48,11 +58,11 @@ def why_not_comparable(new: Results, old: Results) -> Iterator[str]:
     }
     for what, (now, then) in pairs.items():
         if now != then:
-            yield f"{what}: {now!r} now, {then!r} then"
+            yield f"{what}: {now!r} {one}, {then!r} {other}"
     code = {pipeline.name: pipeline.code for pipeline in old.pipelines}
     common = [pipeline for pipeline in new.pipelines if pipeline.name in code]
     if not common:
-        yield f"pipelines: {[s.name for s in new.pipelines]} now, {[*code]} then"
+        yield f"pipelines: {[s.name for s in new.pipelines]} {one}, {[*code]} {other}"
     for pipeline in common:
         if pipeline.code != code[pipeline.name]:
             yield f"pipeline {pipeline.name}: its parameters are others"

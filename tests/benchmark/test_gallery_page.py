@@ -123,7 +123,7 @@ def test_foreign_text_is_no_markup() -> None:
     other = replace(other, machine=replace(other.machine, cores=3))
     entries = [Entry("odd", "<script>alert(1)</script>", bad), Entry("gone", "<b>bold</b>", None,
                "<i>why</i>")]  # fmt: skip
-    text = Gallery(entries, [odd], [other]).render()
+    text = Gallery(entries, [odd], [[other]]).render()
     assert "<em>" not in text
     assert "<u>" not in text
     assert "<script>" not in text
@@ -158,7 +158,7 @@ def test_machines_stand_side_by_side_with_what_differs() -> None:
     here = fixtures.normal()
     packages = {**here.machine.packages, "numpy": "2.5.0"}
     there = elsewhere(fixtures.with_gpu(), packages=packages)
-    gallery = Gallery([Entry("flights", "", here)], others=[there])
+    gallery = Gallery([Entry("flights", "", here)], others=[[there]])
     assert list(gallery.machines) == ["A", "B"]
     assert gallery.columns == [("cpu", "A"), ("cpu", "B"), ("cuda", "B")]
     [row] = [row for row in gallery.heat() if row.pipeline == "forest"]
@@ -176,10 +176,24 @@ def test_machines_stand_side_by_side_with_what_differs() -> None:
     assert "Other CPU, 8 logical processors" in page
 
 
+def test_two_folders_are_two_machines_even_where_they_are_alike() -> None:
+    here = fixtures.normal()
+    old = replace(here, created="2020-01-01T00:00:00+00:00")
+    packages = {**here.machine.packages, "numpy": "2.5.0"}
+    there = replace(here, machine=replace(here.machine, packages=packages))
+    gallery = Gallery([Entry("flights", "", here)], others=[[there, old]])
+    assert list(gallery.machines) == ["A", "B"]
+    assert len(set(gallery.machines.values())) == 1
+    assert gallery.of_machine["B"] == {"flights": there}, "the newest of a folder"
+    *_, differs = gallery.beside()
+    [row] = differs.value[0].value.rows
+    assert [cell.text for cell in row] == ["numpy", "2.4.6", "2.5.0"]
+
+
 def test_other_data_are_not_compared() -> None:
     here = fixtures.normal()
     there = elsewhere(replace(here, data=replace(here.data, sha256="cd" * 32)))
-    _, said, _ = Gallery([Entry("flights", "", here)], others=[there]).beside()
+    _, said, _ = Gallery([Entry("flights", "", here)], others=[[there]]).beside()
     assert said.kind == "text"
     assert "not compared, data (SHA-256): 'abab" in said.value
     assert said.value.endswith("on B")

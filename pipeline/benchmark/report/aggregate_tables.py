@@ -16,7 +16,7 @@ from pipeline.benchmark.statistics import speed
 
 LEVELS = 4
 """Shades to each side of 1, each up to a factor of 2 from the one before."""
-SIGNS = {"win": "", "tie": "=", "quality fails": "✗", "loss": ""}
+SIGNS = {"tie": "=", "quality fails": "✗"}
 
 
 @dataclass(frozen=True)
@@ -134,15 +134,12 @@ def side_by_side(one: Results, other: Results, names: tuple[str, str]) -> Report
     names : tuple of str
         Of the machines.
     """
-    reasons = [*why_not_comparable(one, other)]
+    reasons = [*why_not_comparable(one, other, (f"on {names[0]}", f"on {names[1]}"))]
     caption = f"{one.task.name} on {names[0]} and {names[1]}"
     head = ("Pipeline", "Variant", *(f"{name}, s" for name in names), "Ratio")
     if reasons:
-        # The record on the left is said to be of now, which here it is not.
-        said = "; ".join(reasons).replace(" now", f" on {names[0]}").replace(
-            " then", f" on {names[1]}"
-        )  # fmt: skip
-        return ReportTable(f"{caption}: not compared, {said}", head, "llrrr", ())
+        said = f"{caption}: not compared, {'; '.join(reasons)}"
+        return ReportTable(said, head, "llrrr", ())
     rows = [
         row(p.name, v.name, seconds(here.median), seconds(there.median),
             times(there.median / here.median))

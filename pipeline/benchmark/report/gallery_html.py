@@ -80,38 +80,45 @@ class Gallery:
         The report of one lies at ``<name>/index.html`` beside the page.
     tunings : sequence of Tuning
         The page of one lies at ``<folder>/index.html``.
-    others : sequence of Results
-        Records from elsewhere, as of another machine.
+    others : sequence of list of Results
+        Records from elsewhere, as of other machines, by folder.
     """
 
     entries: Sequence[Entry]
     tunings: Sequence[Tuning] = ()
-    others: Sequence[Results] = ()
+    others: Sequence[Sequence[Results]] = ()
 
     @cached_property
-    def records(self) -> list[Results]:
-        """One record of each task on each machine, those of the entries first."""
-        kept: dict[tuple[str, str], Results] = {}
-        for each in (*(entry.results for entry in self.entries if entry.results), *self.others):
-            kept.setdefault((machine_line(each.machine), each.task.name), each)
-        return [*kept.values()]
+    def of_machine(self) -> dict[str, dict[str, Results]]:
+        """Name of a machine -> task -> its newest record; the name is empty where there is one.
+
+        The machines of one folder are told apart by what they are; those of two folders are two.
+        """
+        found: dict[tuple[int, str], dict[str, Results]] = {}
+        own = [entry.results for entry in self.entries if entry.results]
+        for place, folder in enumerate([own, *self.others]):
+            for each in folder:
+                records = found.setdefault((place, machine_line(each.machine)), {})
+                if each.created >= records.get(each.task.name, each).created:
+                    records[each.task.name] = each
+        several = len(found) > 1
+        return {_letters(i) if several else "": found[key] for i, key in enumerate(found)}
 
     @cached_property
     def machines(self) -> dict[str, str]:
-        """Name -> what it is; the name is empty where there is one machine."""
-        found = list(dict.fromkeys(machine_line(each.machine) for each in self.records))
-        names = [_letters(place) for place in range(len(found))] if len(found) > 1 else [""]
-        return dict(zip(names, found, strict=False))
-
-    def machine(self, results: Results) -> str:
-        """Return the name of the machine of a record."""
-        what = machine_line(results.machine)
-        return next(name for name, each in self.machines.items() if each == what)
+        """Name -> what it is."""
+        first = ((name, next(iter(records.values()))) for name, records in self.of_machine.items())
+        return {name: machine_line(record.machine) for name, record in first}
 
     @cached_property
     def cells(self) -> list[CellResult]:
         """Every cell of every record."""
-        return [cell for each in self.records for cell in cell_results(each, self.machine(each))]
+        return [
+            cell
+            for name, records in self.of_machine.items()
+            for record in records.values()
+            for cell in cell_results(record, name)
+        ]
 
     @cached_property
     def columns(self) -> list[tuple[str, str]]:
@@ -151,13 +158,9 @@ class Gallery:
         """Yield the machines, times of the same tasks on them, and what differs between them."""
         if len(self.machines) < 2:
             return
-        of_machine = {
-            name: {r.task.name: r for r in self.records if self.machine(r) == name}
-            for name in self.machines
-        }
-        counts = {name: len(records) for name, records in of_machine.items()}
+        counts = {name: len(records) for name, records in self.of_machine.items()}
         yield Piece("table", machines_table(self.machines, counts), "machines")
-        (first, mine), *rest = of_machine.items()
+        (first, mine), *rest = self.of_machine.items()
         for name, theirs in rest:
             pair = (first, name)
             common = [task for task in mine if task in theirs]

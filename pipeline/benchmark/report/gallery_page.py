@@ -43,7 +43,7 @@ def build_gallery(
     ConfigError
         A folder of `also` holds no record.
     """
-    others = [record for folder in also for record in read_records(folder)]
+    others = [read_records(folder) for folder in also]
     whys = {name: broken(name) for name in task.task_names()}
     lacks = {name: missing(name, home) for name, why in whys.items() if not why}
     able = [] if from_results else [name for name, lack in lacks.items() if not lack]
