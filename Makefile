@@ -51,6 +51,7 @@ BUDGET :=
 STAGES :=
 MINUTES :=
 FAILED :=
+TESTS :=
 UPGRADE :=
 GPU ?= auto
 # After the machine's own the one that the GPU packages are tested on.
@@ -62,19 +63,21 @@ CONTRACT_VENV := .venv-contract
 PYTHON := $(VENV)/bin/python
 CONTRACT_PYTHON := $(CONTRACT_VENV)/bin/python
 
-RUN = $(PYTHON) -m pipeline
 # Taken as they are given: a `$` in them is no variable of make.
-TEXTS = TASK MODEL IN COPY_COLUMNS DEVICE SEED ROWS YEARS OUT PIPELINES TRIALS TIMEOUT FROM REPEATS
+TEXTS = TASK MODEL IN COPY_COLUMNS DEVICE SEED ROWS YEARS OUT PIPELINES TRIALS TIMEOUT FROM REPEATS \
+	PYTHON
 $(foreach name,$(TEXTS),$(eval override $(name) := $$(value $(name))))
 # One word of the shell, whatever is in it.
 quoted = '$(subst ','\'',$($(1)))'
+python = $(call quoted,PYTHON)
+RUN = $(python) -m pipeline
 given = $(if $($(2)), $(1) $(call quoted,$(2)))
 ASKED = $(call given,--rows,ROWS)$(call given,--years,YEARS)
 RUN_OPTIONS = --device $(call quoted,DEVICE) --seed $(call quoted,SEED)$(call given,--out,OUT)$(call \
 	given,--pipelines,PIPELINES)$(ASKED)
-BENCH = $(PYTHON) -m tools.bench $(1) --seed '$(SEED)'$(if $(REPEATS), --repeats '$(REPEATS)')
+BENCH = $(python) -m tools.bench $(1) --seed '$(SEED)'$(if $(REPEATS), --repeats '$(REPEATS)')
 QUICK = not slow and not alone
-PYTEST = OMP_NUM_THREADS=1 $(PYTHON) -m pytest --numprocesses logical --dist loadfile
+PYTEST = OMP_NUM_THREADS=1 $(python) -m pytest --numprocesses logical --dist loadfile
 COMPARE_OPTIONS = $(RUN_OPTIONS)$(call given,--repeats,REPEATS)$(if $(OPTIONS), $(OPTIONS))
 SETUP = python=$$(tools/find-python $(PYTHON3)) && "$$python" tools/setup.py --pythons '$(PYTHON3)'
 
@@ -112,6 +115,7 @@ help: ## List the targets and variables
 	@echo '  STAGES=          of `make gpu-proof`, with commas, as STAGES=tests,flights; empty for all'
 	@echo '  MINUTES=         for a call of `make gpu-proof`; empty for 9'
 	@echo '  FAILED=          1: `make gpu-proof` runs what has failed, and nothing else'
+	@echo '  TESTS=           folders or files for `make test`; empty for all'
 	@echo '  OFFLINE=         1: `make audit` without a network is reported, no error'
 	@echo '  GPU=auto         packages to install: auto, cpu, cu12 or cu13'
 	@echo '  PYTHON3=         Python to build with, if not the first of 3.11 to 3.14 found (for a GPU 3.12)'
@@ -130,7 +134,7 @@ setup-tables: setup ## Add packages with real tables to .venv
 else
 setup-bench setup-tables: setup
 setup:
-	@echo "[setup] using $(PYTHON) as it is"
+	@printf '[setup] using %s as it is\n' $(python)
 endif
 
 .PHONY: doctor
@@ -147,7 +151,7 @@ data: setup ## Fetch and verify the data of TASK
 
 .PHONY: synthetic
 synthetic: setup ## Generate a table of ROWS rows into data/synthetic, with OPTIONS
-	$(PYTHON) -m datasets synthetic --rows '$(or $(ROWS),1e6)' --seed '$(SEED)' $(OPTIONS)
+	$(python) -m datasets synthetic --rows '$(or $(ROWS),1e6)' --seed '$(SEED)' $(OPTIONS)
 
 .PHONY: new-task
 $(foreach name,NAME $(TABLE_OPTIONS),$(eval new-task: export NEW_TASK_$(name) := $$(value $(name))))
@@ -200,89 +204,89 @@ bench: data setup-bench ## Measure this machine's CPU on TASK, then all that the
 	$(call BENCH,cluster)
 	$(call BENCH,prediction)
 	$(call BENCH,importance)
-	$(PYTHON) -m tools.docs
+	$(python) -m tools.docs
 
 .PHONY: bench-preprocessing
 bench-preprocessing: setup-bench ## Measure the preprocessing beside scikit-learn, skrub and Polars
 	$(call BENCH,preprocessing)
-	$(PYTHON) -m tools.docs
+	$(python) -m tools.docs
 
 .PHONY: bench-programs
 bench-programs: setup-bench ## Measure PROGRAMS of ROWS rows beside plain scikit-learn, within BUDGET
 	$(call BENCH,programs)$(if $(PROGRAMS), --cases '$(PROGRAMS)')$(if $(OUT), --out '$(OUT)')$(if \
 		$(ROWS)$(BUDGET), --set$(if $(ROWS), rows='$(ROWS)')$(if $(BUDGET), budget='$(BUDGET)'))
-	$(if $(OUT),,$(PYTHON) -m tools.bench.plot && $(PYTHON) -m tools.docs)
+	$(if $(OUT),,$(python) -m tools.bench.plot && $(python) -m tools.docs)
 
 .PHONY: bench-wrapper
 bench-wrapper: setup ## Measure what Accelerated costs beside the bare estimator
 	$(call BENCH,wrapper)
-	$(PYTHON) -m tools.docs
+	$(python) -m tools.docs
 
 .PHONY: bench-tuning
 bench-tuning: setup-bench ## Measure searches on ROWS rows: shared rows, Search, two workers
 	$(call BENCH,tuning)$(if $(ROWS), --set rows='$(ROWS)')
 	$(call BENCH,search)$(if $(ROWS), --set rows='$(ROWS)')
 	$(call BENCH,search-workers)$(if $(ROWS), --set rows='$(ROWS)')
-	$(PYTHON) -m tools.bench.plot
-	$(PYTHON) -m tools.docs
+	$(python) -m tools.bench.plot
+	$(python) -m tools.docs
 
 .PHONY: bench-streaming
 bench-streaming: setup ## Measure fits from the disk, and with a hard limit, beside fits in memory
 	$(call BENCH,streaming)
-	$(PYTHON) -m tools.docs
+	$(python) -m tools.docs
 
 .PHONY: bench-cluster
 bench-cluster: setup ## Measure two workers of Dask beside one process
 	$(call BENCH,cluster)
-	$(PYTHON) -m tools.docs
+	$(python) -m tools.docs
 
 .PHONY: bench-prediction
 bench-prediction: setup ## Measure predictions of saved models: one row, a matrix, a long file
 	$(call BENCH,prediction)
-	$(PYTHON) -m tools.docs
+	$(python) -m tools.docs
 
 .PHONY: bench-importance
 bench-importance: setup ## Measure the importance of columns beside scikit-learn's function
 	$(call BENCH,importance)
-	$(PYTHON) -m tools.docs
+	$(python) -m tools.docs
 
 .PHONY: bench-scaling
 bench-scaling: setup ## Measure how fits from the disk grow with the rows
 	$(call BENCH,scaling)
-	$(PYTHON) -m tools.docs
+	$(python) -m tools.docs
 
 .PHONY: bench-tables
 bench-tables: setup-tables ## Hold tasks made of 20 real tables against programs written by hand
-	$(PYTHON) -m tools.own_tables $(if $(OUT),--out '$(OUT)')$(if $(OPTIONS), $(OPTIONS))
+	$(python) -m tools.own_tables $(if $(OUT),--out '$(OUT)')$(if $(OPTIONS), $(OPTIONS))
 
 .PHONY: gpu-proof
 gpu-proof: setup ## Show on a GPU what only a GPU can show, in STAGES, within MINUTES; go on from before
-	$(PYTHON) -m tools.gpu_proof $(if $(STAGES),--stages '$(STAGES)') \
+	$(python) -m tools.gpu_proof $(if $(STAGES),--stages '$(STAGES)') \
 		$(if $(MINUTES),--minutes '$(MINUTES)') $(if $(FAILED),--failed) $(OPTIONS)
 
 .PHONY: bench-synthetic
 bench-synthetic: setup-bench ## Measure XGBoost against the best score, and what generating takes
 	$(call BENCH,synthetic-auc)
-	$(PYTHON) -m tools.bench.plot
+	$(python) -m tools.bench.plot
 	$(call BENCH,synthetic-memory)
-	$(PYTHON) -m tools.docs
+	$(python) -m tools.docs
 
 .PHONY: check
 check: lint types ## Check style, types and the tests of what changed since `main`
-	$(PYTHON) -m tools.changed_tests | xargs $(PYTHON) -m pytest --quiet -m '$(QUICK)'
+	$(python) -m tools.changed_tests | xargs $(python) -m pytest --quiet -m '$(QUICK)'
 
 .PHONY: test
 test: lint types ## Check style and types, then run the tests that are quick
-	$(PYTEST) -m '$(QUICK)'
+	$(PYTEST) -m '$(QUICK)' $(TESTS)
 
 .PHONY: test-full
 test-full: lint types ## Check style and types, then run all tests that need no GPU
 	$(PYTEST) -m 'not alone' --hypothesis-profile full
-	$(PYTHON) -m pytest -m alone
+	$(python) -m pytest -m alone
 
 .PHONY: test-sklearn
 test-sklearn: setup ## Run scikit-learn's own tests with our classes in the places of its own
-	OMP_NUM_THREADS=1 $(PYTHON) -m tools.sklearn_suite $(OPTIONS)
+	OMP_NUM_THREADS=1 $(python) -m tools.sklearn_suite $(OPTIONS)
 
 .PHONY: test-contract
 test-contract: setup-contract ## Hold the GPU code against the real RAPIDS packages (no GPU needed)
@@ -294,7 +298,7 @@ contract-snapshot: setup-contract ## Renew what is recorded of the RAPIDS packag
 
 .PHONY: audit
 audit: setup ## Look for known vulnerabilities of what is locked (needs a network)
-	$(PYTHON) -m tools.audit $(if $(OFFLINE),--offline-tell)
+	$(python) -m tools.audit $(if $(OFFLINE),--offline-tell)
 
 .PHONY: setup-contract
 setup-contract:
@@ -302,17 +306,17 @@ setup-contract:
 
 .PHONY: lint
 lint: setup ## Check style and format
-	$(PYTHON) -m ruff check .
-	$(PYTHON) -m ruff format --check .
+	$(python) -m ruff check .
+	$(python) -m ruff format --check .
 
 .PHONY: format
 format: setup ## Fix style and format
-	$(PYTHON) -m ruff check --fix .
-	$(PYTHON) -m ruff format .
+	$(python) -m ruff check --fix .
+	$(python) -m ruff format .
 
 .PHONY: types
 types: setup ## Check types
-	$(PYTHON) -m mypy
+	$(python) -m mypy
 
 # One resolution for all: what the CPU lock shares with the others has the same version. RAPIDS
 # decides first; it is for Python 3.12 and newer, and so is what it decides.

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 import signal
+from collections import defaultdict
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +22,7 @@ import datasets
 from datasets import _store, flights
 from tests.datasets import raw
 
+ROOT = Path(__file__).parents[1]
 EVERY = 54
 
 # The same examples on every run and machine, however slow it is.
@@ -27,13 +31,38 @@ settings.register_profile("full", settings.get_profile("quick"), max_examples=30
 settings.load_profile("quick")
 
 
-def pytest_configure() -> None:
-    """Hear Ctrl-C even where a shell started us in the background, deaf to it.
+# A test sees these variables and no others, so that it passes or fails alike for everybody.
+KEPT = re.compile(
+    "PATH|HOME|USER|LANG|LC_.*|TZ|TMPDIR|LD_LIBRARY_PATH|CUDA_.*|NVIDIA_.*|OMP_NUM_THREADS|"
+    "OPENBLAS_.*|CUPY_.*|NUMBA_.*|PYTHONPATH|PYTEST_.*|COV_.*"
+)
 
-    The processes that the tests start, and then interrupt, inherit the deafness.
+
+def pytest_configure() -> None:
+    """Give the tests, and the processes that they start, the same surroundings everywhere.
+
+    Such a process imports the package from this checkout, whatever is installed. It hears Ctrl-C
+    even where a shell started us in the background, deaf to it.
     """
+    for name in [name for name in os.environ if not KEPT.fullmatch(name)]:
+        del os.environ[name]
+    others = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *([others] if others else [])])
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave variants of a test for `make test-full`, if `quick` says how many are enough before."""
+    variants = defaultdict(list)
+    for item in items:
+        if mark := item.get_closest_marker("quick"):
+            variants[item.nodeid.partition("[")[0], *mark.args].append(item)
+    for (_, enough), each in variants.items():
+        evenly = {len(each) * number // enough for number in range(enough)}
+        for number in set(range(len(each))) - evenly:
+            each[number].add_marker("slow")
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from shlex import quote
 
 import pytest
 import yaml
@@ -72,8 +73,8 @@ def test_the_contract_has_an_environment_of_its_own(target) -> None:
 @pytest.mark.parametrize("target", ["run", "compare", "report", "tune"])
 def test_the_data_is_there_before_it_is_used(target) -> None:
     *_, data, last = commands(target, "TASK=other")
-    assert data == ".venv/bin/python -m pipeline data 'other'"
-    assert last.startswith(f".venv/bin/python -m pipeline {target} 'other' ")
+    assert data == "'.venv/bin/python' -m pipeline data 'other'"
+    assert last.startswith(f"'.venv/bin/python' -m pipeline {target} 'other' ")
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,7 @@ def test_the_data_is_there_before_it_is_used(target) -> None:
     ],
 )
 def test_the_variables_reach_the_command(arguments, last) -> None:
-    assert commands(*arguments)[-1].strip() == f".venv/bin/python -m pipeline {last}"
+    assert commands(*arguments)[-1].strip() == f"'.venv/bin/python' -m pipeline {last}"
 
 
 ODD = [
@@ -154,7 +155,7 @@ def test_packages_and_pythons_can_be_chosen() -> None:
     assert "--extra 'cu12'" in line
     lines = commands("report", "PYTHON=python")
     assert not any("setup.py" in line for line in lines)
-    assert lines[-1].startswith("python -m pipeline report")
+    assert lines[-1].startswith("'python' -m pipeline report")
 
 
 @pytest.mark.parametrize("target", ["check", "test", "test-full"])
@@ -306,19 +307,22 @@ def test_data_of_ones_own_table_go_if_the_table_is_there_to_make_them_anew(used)
 @pytest.mark.parametrize(
     ("failing", "called", "code"),
     [
-        ("", "test-full test-sklearn test-contract audit", 0),
+        ("", "test-full test-sklearn test-contract audit test test", 0),
         ("test-full", "test-full", 7),
         ("test-sklearn", "test-full test-sklearn", 7),
         ("test-contract", "test-full test-sklearn test-contract", 7),
         ("audit", "test-full test-sklearn test-contract audit", 7),
+        ("test", "test-full test-sklearn test-contract audit test", 7),
     ],
 )
 def test_the_checks_run_all_parts_and_fail_with_any(tmp_path, failing, called, code) -> None:
-    fake = tmp_path / "make"
-    fake.write_text(
-        f'#!/bin/sh\necho "$1" >> "{tmp_path}/called"\n[ "$1" != "{failing}" ] || exit 7\n'
-    )
-    fake.chmod(0o755)
+    called_here = quote(str(tmp_path / "called"))
+    for name, text in {
+        "make": f'echo "$1" >> {called_here}; [ "$1" != "{failing}" ] || exit 7',
+        "git": 'for folder; do :; done; mkdir -p "$folder"',
+    }.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
     environ = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(
         [ROOT / ".ci" / "run"], cwd=tmp_path, env=environ, capture_output=True, check=False

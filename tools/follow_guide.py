@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -69,7 +70,7 @@ def follow(blocks: Sequence[Block], clone: Path, python: Path | None = None) -> 
         if block.language == "python":
             script = clone / f"guide_{number}.py"
             script.write_text(block.text, encoding="utf-8")
-            _run(f"{python or '.venv/bin/python'} {script.name}", clone, environ)
+            _run(f"{shlex.quote(str(python or '.venv/bin/python'))} {script.name}", clone, environ)
             continue
         for line in _lines(block.text):
             _run(line, clone, environ)
@@ -100,7 +101,8 @@ def _environ(clone: Path, python: Path | None) -> dict[str, str]:
     if python is None:
         return kept
     path = f"{python.parent}{os.pathsep}{kept.get('PATH', '')}"
-    return kept | {"MAKEFLAGS": f"-- PYTHON={python}", "PYTHONPATH": str(clone), "PATH": path}
+    word = str(python).replace(" ", "\\ ")
+    return kept | {"MAKEFLAGS": f"-- PYTHON={word}", "PYTHONPATH": str(clone), "PATH": path}
 
 
 def _run(command: str, clone: Path, environ: Mapping[str, str]) -> None:

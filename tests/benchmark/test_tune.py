@@ -3,6 +3,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -177,7 +178,7 @@ def test_the_terminal_tells_what_was_found_and_what_to_do_with_it(
     assert (
         f"--set xgbclassifier__max_depth={best_params(search)['xgbclassifier__max_depth']}" in text
     )
-    assert f"predict {folder}/boosting.model IN OUT" in text
+    assert f"predict {quote(f'{folder}/boosting.model')} IN OUT" in text
     before, after = (f"{m.metrics['roc_auc']:.3f}" for m in (search.untuned, search.tuned))
     assert f"boosting  cpu: roc_auc of the test rows {before} → {after}" in text
     assert "5 complete, 0 stopped, 0 failed" in text or "stopped" in text

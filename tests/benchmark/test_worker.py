@@ -207,8 +207,7 @@ def test_a_script_without_a_main_guard_runs_once(small_flights: Path, tmp_path: 
     script.write_text(WITHOUT_GUARD)
     done = subprocess.run(
         [sys.executable, script, small_flights],
-        cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, timeout=120, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("the script runs\nTrue __main__\n", "")
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 import msgspec
 import pyarrow.parquet as pq
@@ -167,7 +168,7 @@ def test_run_keeps_a_valid_record(small_home: Path, tmp_path: Path) -> None:
     assert (record.seed, record.split, len(record.pipelines)) == (5, "random", 1)
     assert "max_depth=3" in record.pipelines[0].code
     assert "tree_method='hist'" in record.pipelines[0].code
-    assert f"--out {out}" in record.source.command
+    assert f"--out {quote(str(out))}" in record.source.command
     assert {path.name for path in out.iterdir()} == {
         "record.json", "boosting.model", "boosting.predictions.parquet",
     }  # fmt: skip

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,12 +16,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture(scope="session")
-def environment() -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str(ROOT)}
-
-
-@pytest.fixture(scope="session")
-def python(environment: dict[str, str]) -> Run:
+def python() -> Run:
     """Run this Python with arguments, from the repository root."""
 
     def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
@@ -31,7 +25,6 @@ def python(environment: dict[str, str]) -> Run:
             capture_output=True,
             text=True,
             cwd=ROOT,
-            env=environment,
             timeout=600,
             **options,
         )

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def start(environment: dict[str, str], raw_folder: Path) -> Callable[[Path], subprocess.Popen[str]]:
+def start(raw_folder: Path) -> Callable[[Path], subprocess.Popen[str]]:
     """Start making the real dataset, without waiting for it."""
 
     def popen(home: Path) -> subprocess.Popen[str]:
@@ -26,7 +26,6 @@ def start(environment: dict[str, str], raw_folder: Path) -> Callable[[Path], sub
             stderr=subprocess.PIPE,
             text=True,
             cwd=ROOT,
-            env=environment,
         )
 
     return popen

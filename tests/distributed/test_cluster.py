@@ -76,7 +76,6 @@ def test_nothing_outlives_the_process(number: int, tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert process.stdout is not None
     assert process.stdout.readline() == b"up\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,8 +16,7 @@ IMPORT = "from pipeline.distributed.guard import check_main_guard"
 def run(code: str, *options: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *map(str, options)],
-        env=os.environ | {"PYTHONPATH": str(ROOT)}, input=code,
-        capture_output=True, text=True, timeout=120, check=False,
+        input=code, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 
 

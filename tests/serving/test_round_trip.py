@@ -133,7 +133,8 @@ def objects(path: Path) -> list[bytes]:
         order = list(dict.fromkeys(re.findall(r'"__id__": (\d+)|"file": "(\d+)\.npy"', schema)))
         numbers = {each: str(i) for i, pair in enumerate(order) for each in pair if each}
         files = re.findall(r'"file": "(.*?)"', schema)
-        text = re.sub(r"\b\d{9,}\b", lambda found: numbers.get(found[0], found[0]), schema)
+        of_object = r'(?<="__id__": )\d+|(?<="file": ")\d+(?=\.npy")'
+        text = re.sub(of_object, lambda found: numbers[found[0]], schema)
         return [text.encode(), *(archive.read(file) for file in files)]
 
 

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -149,12 +148,10 @@ print("found", len(search.cv_results_["params"]), hasattr(search, "best_estimato
 
 def interrupted(*arguments: str) -> str:
     """Press Ctrl-C in a search in processes of its own; return what it says last."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     process = subprocess.Popen(
         [sys.executable, "-c", CHILD, *arguments],
         stdout=subprocess.PIPE,
         text=True,
-        env=environment,
         start_new_session=True,
     )
     assert process.stdout

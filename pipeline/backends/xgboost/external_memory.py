@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -47,7 +49,21 @@ def train_from_disk(
         # What reads the folder is let go inside, before the folder is.
         with checkpoints.continue_training(estimator, kept) as more:
             params = training.find_params(estimator, y)
-            return _train(estimator, params, batches, folder, **more)
+            with _plain_path(folder) as cache:
+                return _train(estimator, params, batches, f"{cache}/bins", **more)
+
+
+@contextmanager
+def _plain_path(folder: Path) -> Iterator[str]:
+    """Yield a path of a folder in ASCII letters: XGBoost opens no other one for its bins."""
+    if str(folder).isascii():
+        yield str(folder)
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        yield f"/proc/self/fd/{opened}"
+    finally:
+        os.close(opened)
 
 
 def _batch_rows(X: Table, rows: int) -> int:
@@ -69,11 +85,10 @@ def _train(
     estimator: XGBModel,
     params: Params,
     batches: Sequence[Batch],
-    folder: Path,
+    cache: str,
     xgb_model: Booster | None = None,
 ) -> Booster:
     on_host = estimator.device == "cuda"
-    cache = str(folder / "bins")
     matrix = load("xgboost.ExtMemQuantileDMatrix")(
         training.iterate(batches, estimator, cache_prefix=cache, on_host=on_host),
         missing=estimator.missing,

@@ -133,7 +133,7 @@ def test_a_draft_of_another_version_is_not_gone_on_with(tmp_path, caplog) -> Non
 WORDS = ["synthetic", "--rows", "600000", "--columns", "12", "--partitions", "60"]
 
 
-def begun(home: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
+def begun(home: Path) -> subprocess.Popen[str]:
     """Return a run that has written three files of sixty."""
     process = subprocess.Popen(
         [sys.executable, "-m", "datasets", *WORDS, "--data-home", str(home)],
@@ -141,7 +141,6 @@ def begun(home: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         cwd=ROOT,
-        env=environment,
     )
     while len(list(home.rglob("part-*.parquet"))) < 3:
         assert process.poll() is None, "ended before the moment came"
@@ -150,8 +149,8 @@ def begun(home: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-def test_of_two_runs_at_once_the_second_waits_and_writes_nothing(tmp_path, environment) -> None:
-    process = begun(tmp_path, environment)
+def test_of_two_runs_at_once_the_second_waits_and_writes_nothing(tmp_path) -> None:
+    process = begun(tmp_path)
     assert main([*WORDS, "--data-home", str(tmp_path)]) == 0
     (folder,) = (tmp_path / "synthetic").glob("binary-*")
     written = {path.name: path.stat().st_ino for path in folder.iterdir()}
@@ -163,8 +162,8 @@ def test_of_two_runs_at_once_the_second_waits_and_writes_nothing(tmp_path, envir
 
 @pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
-def test_a_run_that_is_stopped_is_gone_on_with(tmp_path, environment, end) -> None:
-    process = begun(tmp_path, environment)
+def test_a_run_that_is_stopped_is_gone_on_with(tmp_path, end) -> None:
+    process = begun(tmp_path)
     process.send_signal(end)
     _, told = process.communicate(timeout=300)
     assert process.returncode == (130 if end == signal.SIGINT else -signal.SIGKILL)
