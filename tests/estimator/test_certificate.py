@@ -176,7 +176,7 @@ def test_sparse_answers_are_compared_by_the_cells_that_are_there(
     cell: float, differing: float, largest: float
 ) -> None:
     def answer(cell: float) -> Any:
-        made = sparse.csr_matrix((3 * [cell], [10**8, 5, 9], [0, 0, 3]), shape=(2, 10**9))
+        made = sparse.csr_matrix((3 * [cell], [10**6, 5, 9], [0, 0, 3]), shape=(2, 10**7))
         made.data[1:] = np.nan, 1
         return made
 
