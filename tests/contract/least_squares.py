@@ -1,6 +1,7 @@
 """How cuML solves least squares, on NumPy: by eigenvalues, in the type of the rows it is given.
 
 By RAFT's sources (cpp/include/raft/linalg/detail/lstsq.cuh): what is below 1e-10 is not divided by.
+Of more columns than rows cuML takes singular values (cpp/src/glm/ols.cuh).
 """
 
 from __future__ import annotations
@@ -22,8 +23,12 @@ def solve(
     root = np.sqrt(weights)[:, None]
     rows = (X - centre[0]) * root
     targets = (y - centre[1]).reshape(len(y), -1) * root
-    several = targets.shape[1] > 1 or X.shape[1] == 1
-    coefficients = (_by_singular_values if several else _by_eigenvalues)(rows, targets)
+    if targets.shape[1] > 1 or X.shape[1] == 1:
+        coefficients = _by_singular_values(rows, targets, 0)
+    elif len(X) < X.shape[1]:
+        coefficients = _by_singular_values(rows, targets, 1)
+    else:
+        coefficients = _by_eigenvalues(rows, targets)
     found = coefficients.T if y.ndim == 2 else coefficients.ravel()
     return found, centre[1] - centre[0] @ found.T if intercept else 0.0
 
@@ -47,9 +52,9 @@ def _by_eigenvalues(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
     return (vectors * _inverse(values, 1)) @ vectors.T @ (rows.T @ targets)
 
 
-def _by_singular_values(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
+def _by_singular_values(rows: np.ndarray, targets: np.ndarray, small: float) -> np.ndarray:
     left, values, right = np.linalg.svd(rows, full_matrices=False)
-    return right.T @ (_inverse(values, 0)[:, None] * (left.T @ targets))
+    return right.T @ (_inverse(values, small)[:, None] * (left.T @ targets))
 
 
 def _inverse(values: np.ndarray, small: float) -> np.ndarray:

@@ -300,6 +300,16 @@ FRAMED = {
     "passed on": make_column_transformer(
         (MinMaxScaler(), ["amount"]), ("passthrough", ["colour", "size", "count"])
     ),
+    "text": make_column_transformer(
+        (make_pipeline(SimpleImputer(strategy="most_frequent"), OrdinalEncoder()), ["colour"]),
+        (make_pipeline(SimpleImputer(strategy="constant"), OrdinalEncoder()), ["size", "town"]),
+        (
+            make_pipeline(
+                SimpleImputer(strategy="most_frequent", add_indicator=True), OrdinalEncoder()
+            ),
+            ["member", "colour"],
+        ),
+    ),
 }
 
 

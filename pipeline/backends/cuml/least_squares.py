@@ -18,7 +18,9 @@ CUTOFF = 1e-10
 """Of cuML, for what it divides by."""
 
 Divisors = Literal["eigenvalues", "their roots", "singular values"]
-"""What it divides by on one GPU, on several, and of several targets or one column."""
+"""What it divides by on one GPU; on several; with several targets, one column, or more columns
+than rows.
+"""
 
 
 def scale_matrix(
@@ -38,8 +40,9 @@ def scale_matrix(
     """
     matrix = X.astype("float64", order="F")
     n_rows, n_columns = matrix.shape
-    largest = n_rows * _squares(matrix, centred) * (1 if weights is None else max(weights))
-    by: Divisors = "eigenvalues" if one_target and n_columns > 1 else "singular values"
+    largest = n_rows * _squares(matrix, centred) * (1 if weights is None else weights.max())
+    long = n_rows >= n_columns > 1
+    by: Divisors = "eigenvalues" if one_target and long else "singular values"
     factor = _factor((n_rows, n_columns), largest, tol, by)
     matrix *= factor
     return matrix, factor

@@ -238,13 +238,15 @@ def _fill(column: encode.Coded, value: Any, marker: Any) -> encode.Coded:
 
 def _as_framed(column: encode.Coded) -> encode.Coded:
     """Return a column of objects as pandas has it in a frame that it makes of an array of them."""
-    found, codes = frames.xp(column.codes).unique(column.codes, return_inverse=True)
+    xp = frames.xp(column.codes)
+    found, codes = xp.unique(column.codes, return_inverse=True)
+    found = frames.to_host(found)
     values = column.values[found[found >= 0]]
     codes = codes - int((found < 0).any())
     kind = pd.DataFrame(values[:, None])[0].dtype
     if kind == "str":
         none = missing_code(values, None)
-        return encode.Coded(np.where(codes == none, -1, codes), values)
+        return encode.Coded(xp.where(codes == none, -1, codes), values)
     if kind.kind != "M":
         return column
     return encode.Coded(codes, pd.Index(values.tolist()).to_numpy())

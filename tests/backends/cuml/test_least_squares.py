@@ -84,6 +84,37 @@ def test_what_is_small_beside_another_column_is_nothing_where_it_is_to_scikit_le
     assert far < 1e-6 * y.std()
 
 
+@pytest.mark.parametrize("n_rows", [40, 50, 200])
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_columns_that_are_redundant_but_for_rounding_are_dropped_of_wide_rows_too(
+    n_rows: int, n_targets: int
+) -> None:
+    random = np.random.default_rng(0)
+    few = random.normal(size=(n_rows, 10))
+    X = np.float32(np.column_stack([few, few @ random.normal(size=(10, 40))]))
+    y = random.normal(size=(n_rows, n_targets)).squeeze()
+    rows, factor = scale_matrix(X, one_target=n_targets == 1)
+    found, intercept = solve(rows, y)
+    wanted = LinearRegression(tol=1e-6).fit(X.astype("float64"), y)
+    np.testing.assert_allclose(found * factor, wanted.coef_, atol=1e-3)
+    made = X @ (found * factor).T + intercept
+    np.testing.assert_allclose(made, wanted.predict(X.astype("float64")), atol=1e-3)
+
+
+class Weights(np.ndarray):
+    """Weights that Python does not go through one by one."""
+
+    def __iter__(self) -> Any:
+        raise AssertionError("a loop of Python over the rows")
+
+
+def test_weights_are_not_looped_over() -> None:
+    X, y = redundant(200)
+    weights = np.random.default_rng(1).uniform(0, 2, len(y))
+    _, factor = scale_matrix(X, weights.view(Weights))
+    assert factor == scale_matrix(X, weights)[1]
+
+
 @pytest.mark.parametrize("X", [np.ones((3, 2)), np.full((3, 2), 1e200)], ids=["same", "too large"])
 def test_what_has_no_size_stays_as_it_is(X: np.ndarray) -> None:
     with np.errstate(over="ignore"):
