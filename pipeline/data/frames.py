@@ -353,12 +353,6 @@ def synchronize(device: str) -> None:
         load("cupy").cuda.get_current_stream().synchronize()
 
 
-def release(device: str) -> None:
-    """Give the memory that nothing uses any more back to the device."""
-    if device == "cuda":
-        load("cupy").get_default_memory_pool().free_all_blocks()
-
-
 def csr_nbytes(X: Table) -> int:
     """Return the bytes of a matrix of compressed rows.
 

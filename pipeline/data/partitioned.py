@@ -13,7 +13,7 @@ from pipeline.distributed import retry
 from pipeline.distributed.cluster import active
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.optional import load
-from pipeline.system import hardware
+from pipeline.system import devices, hardware
 from pipeline.typing import Table, Target
 
 _NBYTES = "_pipeline_nbytes"
@@ -102,7 +102,7 @@ def gather(X: Table, step: str) -> tuple[Any, str]:
 def room(device: str) -> int:
     """Return the bytes that are free for a table on a device."""
     if device == "cuda":
-        return int(load("cupy").cuda.runtime.memGetInfo()[0])
+        return devices.free_memory()
     return hardware.describe().memory_free_bytes
 
 

@@ -26,6 +26,7 @@ from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.engine.tree import leaves
 from pipeline.preprocessing.engine.workers import HostWorker
 from pipeline.system import cache
+from pipeline.system.devices import release_memory
 from pipeline.system.memory import raise_if_exhausted
 from pipeline.system.threads import halved
 from pipeline.trace import record
@@ -206,7 +207,7 @@ def _let_go(error: BaseException) -> None:
         clear_frames(behind.__traceback__)
         behind = behind.__cause__
     cache.empty("cuda")
-    frames.release("cuda")
+    release_memory("cuda")
 
 
 Watch = Callable[[Step, bool], AbstractContextManager[Any]]

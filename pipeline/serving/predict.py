@@ -52,6 +52,7 @@ from pipeline.serving.job import (
 )
 from pipeline.serving.load import load
 from pipeline.serving.parts import OutputPart
+from pipeline.system.devices import release_memory
 from pipeline.system.progress import Say
 from pipeline.system.threads import alone
 from pipeline.typing import Table
@@ -308,7 +309,7 @@ class Predictor:
         except OutOfMemory as error:
             if rows <= FEWEST:
                 raise OutOfMemory(f"{error} (with {rows} rows at a time)") from error
-        frames.release(self.model.device_)
+        release_memory(self.model.device_)
         cut = rows // 2
         halves = (
             (taken.iloc[:cut], taken.iloc[cut:])

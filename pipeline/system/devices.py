@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from pipeline.errors import ConfigError, DeviceUnavailable
 from pipeline.optional import available, load
@@ -77,12 +77,59 @@ def prepare_memory(device: str) -> None:
     """Let a GPU keep the memory that is freed for the next array; call it before the first one.
 
     RMM, from which cuDF, CuPy and cuML have theirs, starts without a pool: each array is a
-    `cudaMalloc` and a `cudaFree`, which wait for the GPU. A resource that the user has set stays.
+    `cudaMalloc` and a `cudaFree`, which wait for the GPU. It gets the pool of CUDA, from which
+    XGBoost has its memory too. A resource that the user has set stays.
     """
     if device != "cuda":
         return
     mr = load("rmm.mr")
     if type(mr.get_current_device_resource()) is mr.CudaMemoryResource:
-        # Some virtual GPUs have no pools; they go on without.
-        with suppress(RuntimeError):
-            mr.set_current_device_resource(mr.CudaAsyncMemoryResource())
+        pool = keep_freed_memory()
+        if pool is not None:
+            handle = load("cuda.bindings.runtime.cudaMemPool_t")(pool)
+            mr.set_current_device_resource(mr.CudaAsyncViewMemoryResource(handle))
+
+
+def keep_freed_memory() -> int | None:
+    """Let CUDA's pool keep what is freed, and return its handle; None where there is no pool.
+
+    If left alone it gives all that is free back whenever the GPU is waited for.
+    """
+    runtime = load("cupy").cuda.runtime
+    pool = _pool(runtime)
+    if pool is not None:
+        runtime.memPoolSetAttribute(pool, runtime.cudaMemPoolAttrReleaseThreshold, 2**64 - 1)
+    return pool
+
+
+def free_memory() -> int:
+    """Return the bytes of the GPU that are free, with those that its pools keep for later."""
+    cupy = load("cupy")
+    runtime = cupy.cuda.runtime
+    free = runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes()
+    pool = _pool(runtime)
+    if pool is not None:
+        free += runtime.memPoolGetAttribute(pool, runtime.cudaMemPoolAttrReservedMemCurrent)
+        free -= runtime.memPoolGetAttribute(pool, runtime.cudaMemPoolAttrUsedMemCurrent)
+    return int(free)
+
+
+def release_memory(device: str) -> None:
+    """Give the memory that nothing uses any more back to the device."""
+    if device != "cuda":
+        return
+    cupy = load("cupy")
+    cupy.get_default_memory_pool().free_all_blocks()
+    runtime = cupy.cuda.runtime
+    pool = _pool(runtime)
+    if pool is not None:
+        runtime.deviceSynchronize()  # what is still to be freed counts as used
+        runtime.memPoolTrimTo(pool, 0)
+
+
+def _pool(runtime: Any) -> int | None:
+    """Return CUDA's own pool of the current device; some virtual GPUs have none."""
+    try:
+        return int(runtime.deviceGetDefaultMemPool(runtime.getDevice()))
+    except RuntimeError:
+        return None

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from pipeline.optional import load
 from tests.contract.recorder import LIVE, RECORDER, OnDevice, Refused, operator, recorded
 from tests.contract.verify import frozen
 
@@ -276,23 +277,68 @@ class _Stream:
 
 
 class _Pool:
-    """The memory that CuPy keeps; nothing is kept here."""
+    """The memory that CuPy keeps; nothing is kept here, for cuDF has CuPy take RMM's."""
 
     def free_all_blocks(self) -> None:
         """Do nothing."""
 
+    def free_bytes(self) -> int:
+        return 0
 
-class _Runtime:
-    """What CUDA says of the device: the bytes that arrays hold while they are counted."""
+
+class Runtime:
+    """What CUDA says of the device: the bytes that arrays hold while they are counted.
+
+    A resource of RMM that has a pool keeps what was freed up to its `threshold`; CUDA's own pool
+    keeps nothing by itself.
+    """
 
     total = 2**34
+    pool = 0xC0DA
+    cudaMemPoolAttrReleaseThreshold = 4  # noqa: N815
+    cudaMemPoolAttrReservedMemCurrent = 5  # noqa: N815
+    cudaMemPoolAttrUsedMemCurrent = 7  # noqa: N815
+
+    def __init__(self) -> None:
+        self.threshold = 0
+
+    def _reserved(self) -> int:
+        resource = load("rmm.mr").get_current_device_resource()
+        return max(LIVE.nbytes, min(LIVE.kept, getattr(resource, "threshold", 0)))
 
     def memGetInfo(self) -> tuple[int, int]:  # noqa: N802
-        return self.total - LIVE.nbytes, self.total
+        return self.total - self._reserved(), self.total
+
+    def getDevice(self) -> int:  # noqa: N802
+        return 0
+
+    def deviceSynchronize(self) -> None:  # noqa: N802
+        """Do nothing: nothing runs in the background."""
+
+    def deviceGetDefaultMemPool(self, device: int) -> int:  # noqa: N802
+        return self.pool
+
+    def memPoolSetAttribute(self, pool: int, attr: int, value: int) -> None:  # noqa: N802
+        assert (pool, attr) == (self.pool, self.cudaMemPoolAttrReleaseThreshold)
+        self.threshold = value
+
+    def memPoolGetAttribute(self, pool: int, attr: int) -> int:  # noqa: N802
+        assert pool == self.pool
+        resource = load("rmm.mr").get_current_device_resource()
+        if getattr(resource, "handle", None) != pool:
+            return 0  # what arrays hold is not of this pool
+        of = {self.cudaMemPoolAttrReservedMemCurrent: self._reserved()}
+        return (of | {self.cudaMemPoolAttrUsedMemCurrent: LIVE.nbytes})[attr]
+
+    def memPoolTrimTo(self, pool: int, size: int) -> None:  # noqa: N802
+        assert (pool, size) == (self.pool, 0)
+        LIVE.kept = LIVE.nbytes
 
 
 class _Cuda(ModuleType):
-    runtime = _Runtime()
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.runtime = Runtime()
 
     def get_current_stream(self) -> _Stream:
         RECORDER.call("cupy.cuda", "get_current_stream", ())

@@ -135,10 +135,13 @@ def operator(name: str) -> Callable[..., Any]:
 
 
 class Live:
-    """Counts the bytes of arrays that own memory, and the most at once; views of them take none."""
+    """Counts the bytes of arrays that own memory, and the most at once; views of them take none.
+
+    `kept` is what a pool that gives nothing back holds, until it is trimmed.
+    """
 
     def __init__(self) -> None:
-        self.nbytes = self.peak = 0
+        self.nbytes = self.peak = self.kept = 0
         self._owners: dict[int, weakref.ref[np.ndarray]] | None = None
         # An array may be let go of while another one is counted, by the same thread.
         self._lock = RLock()
@@ -146,7 +149,7 @@ class Live:
     @contextmanager
     def counted(self) -> Iterator[Live]:
         """Count the arrays that are made inside the block."""
-        self.nbytes = self.peak = 0
+        self.nbytes = self.peak = self.kept = 0
         self._owners = {}
         try:
             yield self
@@ -172,6 +175,7 @@ class Live:
                 owners[key] = weakref.ref(array, let_go)
                 self.nbytes += nbytes
                 self.peak = max(self.peak, self.nbytes)
+                self.kept = max(self.kept, self.nbytes)
 
 
 LIVE = Live()

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pipeline.optional import load
 from pipeline.system import devices
 from pipeline.system.gpu import Device, Probe
 from tests.contract import arrays, csr, models, parquet, tables, text
@@ -55,7 +56,26 @@ class CudaMemoryResource:
 
 
 class CudaAsyncMemoryResource:
-    """A pool."""
+    """A pool of its own, which keeps what is freed."""
+
+    threshold = 2**64 - 1
+
+
+class cudaMemPool_t(int):  # noqa: N801
+    """What CUDA's bindings name a pool by."""
+
+
+class CudaAsyncViewMemoryResource:
+    """CUDA's own pool, which keeps as much as it is told to."""
+
+    def __init__(self, pool_handle: Any) -> None:
+        if not isinstance(pool_handle, cudaMemPool_t):
+            raise ValueError("pool_handle must be a cudaMemPool_t or CUmemoryPool")
+        self.handle = int(pool_handle)
+
+    @property
+    def threshold(self) -> int:
+        return int(load("cupy").cuda.runtime.threshold)
 
 
 class Rmm(ModuleType):
@@ -63,6 +83,7 @@ class Rmm(ModuleType):
 
     CudaMemoryResource = CudaMemoryResource
     CudaAsyncMemoryResource = CudaAsyncMemoryResource
+    CudaAsyncViewMemoryResource = CudaAsyncViewMemoryResource
 
     def __init__(self) -> None:
         super().__init__("rmm.mr")
@@ -100,7 +121,13 @@ def install(patch: pytest.MonkeyPatch) -> None:
     found = {"cudf": Cudf("cudf"), "cupy": cupy, "cupy.cuda": cupy.cuda, **models.modules()}
     found |= {name: ModuleType(name) for name in ("cupyx", "cupyx.scipy")}
     found |= text.modules() | csr.modules() | {"rmm": ModuleType("rmm"), "rmm.mr": Rmm()}
-    found |= {arrays.Special.OWNER: arrays.Special(arrays.Special.OWNER)}
+    bindings = ModuleType("cuda.bindings.runtime")
+    bindings.cudaMemPool_t = cudaMemPool_t  # type: ignore[attr-defined]
+    found |= {name: ModuleType(name) for name in ("cuda", "cuda.bindings")}
+    found |= {
+        bindings.__name__: bindings,
+        arrays.Special.OWNER: arrays.Special(arrays.Special.OWNER),
+    }
     for name, module in found.items():
         module.__spec__ = ModuleSpec(name, None)
         patch.setitem(sys.modules, name, module)

@@ -15,6 +15,7 @@ from pipeline.backends.incremental import Batch
 from pipeline.backends.xgboost import training
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames
+from pipeline.optional import load
 from pipeline.system.devices import obstacle
 from tests.contract.cases import preprocessing
 from tests.contract.recorder import Recorder
@@ -119,12 +120,17 @@ class Settings:
     ids=str,
 )
 def test_the_pool_is_taken_on_a_gpu_unless_the_user_has_chosen_another(
-    monkeypatch: pytest.MonkeyPatch, chosen: dict[str, bool], where: str, taken: bool
+    device: Recorder,
+    monkeypatch: pytest.MonkeyPatch,
+    chosen: dict[str, bool],
+    where: str,
+    taken: bool,
 ) -> None:
     made = Settings(**chosen)
     monkeypatch.setattr(pool, "load", lambda name: made)
     pool.use_memory_pool(where)
     assert made.now["use_cuda_async_pool"] == taken
+    assert load("cupy").cuda.runtime.threshold == (2**64 - 1) * taken, "what is freed is kept"
 
 
 def test_placed_on_the_gpu_in_a_pipeline(device: Recorder) -> None:

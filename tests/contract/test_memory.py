@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from pipeline import Accelerated
 from pipeline.backends.base import Model
+from pipeline.data import partitioned
 from pipeline.errors import OutOfMemory
 from pipeline.optional import load
 from pipeline.preprocessing.engine.program import Program
@@ -22,7 +23,7 @@ from pipeline.serving.save import save
 from pipeline.system import devices, threads
 from tests import programs
 from tests.contract import arrays, standins
-from tests.contract.recorder import Recorder
+from tests.contract.recorder import LIVE, Recorder
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -154,7 +155,7 @@ def test_memory_is_pooled_before_the_first_array(monkeypatch: pytest.MonkeyPatch
     made = arrays.ndarray.__init__
 
     def init(self: Any, host: np.ndarray) -> None:
-        pooled.append(type(current()) is standins.CudaAsyncMemoryResource)
+        pooled.append(type(current()) is standins.CudaAsyncViewMemoryResource)
         made(self, host)
 
     monkeypatch.setattr(arrays.ndarray, "__init__", init)
@@ -179,13 +180,37 @@ def test_a_saved_model_is_loaded_into_the_pool(tmp_path: Path) -> None:
     load_model(folder, "cpu")
     assert type(current()) is standins.CudaMemoryResource
     load_model(folder, "cuda")
-    assert type(current()) is standins.CudaAsyncMemoryResource
+    assert type(current()) is standins.CudaAsyncViewMemoryResource
+
+
+def test_it_is_the_pool_of_xgboost_and_keeps_what_is_freed() -> None:
+    devices.prepare_memory("cuda")
+    runtime = load("cupy").cuda.runtime
+    assert current().handle == runtime.pool
+    assert runtime.threshold == 2**64 - 1
+
+
+def test_what_the_pool_keeps_is_room_for_the_next_table_and_is_given_back_on_request() -> None:
+    devices.prepare_memory("cuda")
+    cupy = load("cupy")
+    with LIVE.counted():
+        free = partitioned.room("cuda")
+        made = cupy.asarray(np.zeros(10**6))
+        held = partitioned.room("cuda")
+        assert free - held == made.nbytes
+        del made
+        assert cupy.cuda.runtime.memGetInfo()[0] == held, "the pool keeps it"
+        assert partitioned.room("cuda") == free
+        devices.release_memory("cuda")
+        assert cupy.cuda.runtime.memGetInfo()[0] == free
 
 
 def test_a_gpu_without_pools_goes_on_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse() -> None:
-        raise RuntimeError("RMM failure: cudaMallocAsync not supported with this CUDA driver")
+    def refuse(_: int) -> None:
+        raise RuntimeError("cudaErrorNotSupported: operation not supported")
 
-    monkeypatch.setattr(load("rmm.mr"), "CudaAsyncMemoryResource", refuse)
+    monkeypatch.setattr(load("cupy").cuda.runtime, "deviceGetDefaultMemPool", refuse)
     devices.prepare_memory("cuda")
     assert type(current()) is standins.CudaMemoryResource
+    assert partitioned.room("cuda") == arrays.Runtime.total
+    devices.release_memory("cuda")

@@ -19,7 +19,7 @@ from pipeline.backends.cuml import estimator as cuml_estimator
 from pipeline.backends.cuml.multi_gpu import MULTI_GPU
 from pipeline.backends.cuml.tables import rule
 from pipeline.optional import load
-from tests.contract import standins
+from tests.contract import arrays, standins
 from tests.contract.live.sources import compiled, of_class, shipped, source
 from tests.contract.test_accelerated import DENSE
 
@@ -127,7 +127,25 @@ def test_the_resource_of_rmm_is_set_as_in_the_stand_in() -> None:
     taken = inspect.signature(mr.set_current_device_resource).parameters
     standin = inspect.signature(standins.Rmm.set_current_device_resource).parameters
     assert list(taken) == list(standin)[1:]
-    assert issubclass(mr.CudaAsyncMemoryResource, mr.DeviceMemoryResource)
+    assert issubclass(mr.CudaAsyncViewMemoryResource, mr.DeviceMemoryResource)
+
+
+def test_the_pool_of_cuda_is_asked_as_in_the_stand_in() -> None:
+    """CuPy's functions are compiled: the first line of their text says what they take."""
+    real, standin = load("cupy").cuda.runtime, arrays.Runtime()
+    for name in (name for name in dir(standin) if "Pool" in name):
+        member, found = getattr(standin, name), getattr(real, name)
+        if callable(member):
+            taken = re.findall(r"(\w+)[,)]", found.__doc__.partition("\n")[0])
+            assert taken == list(inspect.signature(member).parameters), name
+        else:
+            assert member == found, name
+    named = load("cuda.bindings.runtime.cudaMemPool_t")(5)
+    assert int(named) == 5
+    with pytest.raises(ValueError, match="pool_handle must be"):
+        load("rmm.mr").CudaAsyncViewMemoryResource(5)
+    with pytest.raises(RuntimeError):  # no GPU here
+        real.deviceGetDefaultMemPool(0)
 
 
 @pytest.mark.parametrize("name", ["min_samples_leaf", "min_samples_split", "max_features"])
