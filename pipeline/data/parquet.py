@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import reduce
+from functools import lru_cache, reduce
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -79,7 +79,8 @@ class Reader:
         for name in names:
             _check_zone(files[0], name, getattr(schema.field(name).type, "tz", None))
         coded = [name for name in names if pa.types.is_dictionary(schema.field(name).type)]
-        return cls(list(names), rows, schema, _categories(files, coded) if coded else {})
+        states = tuple((f, s.st_ino, s.st_mtime_ns, s.st_size) for f in files for s in [f.stat()])
+        return cls(list(names), rows, schema, _categories(states, tuple(coded)) if coded else {})
 
     def groups(self, file: Path) -> list[int]:
         """Return the row groups that may hold such rows."""
@@ -159,9 +160,23 @@ def _check_zone(file: Path, name: str, zone: str | None) -> None:
         ) from error
 
 
-def _categories(files: Sequence[Path], names: list[str]) -> dict[str, pd.CategoricalDtype]:
-    """Return what dictionary columns hold in any file, in the order in which it is met."""
-    tables = [pq.read_table(f, columns=names, page_checksum_verification=True) for f in files]
+@lru_cache(maxsize=4)
+def _categories(
+    files: Sequence[tuple[Path, int, int, int]], names: Sequence[str]
+) -> Mapping[str, pd.CategoricalDtype]:
+    """Return what dictionary columns hold in any file, in the order in which it is met.
+
+    Parameters
+    ----------
+    files : sequence of (Path, int, int, int)
+        Each with its inode, time of the last change and size: rows for training and for the test
+        are read from the same files one after the other, and all of them have to be decoded.
+    names : sequence of str
+    """
+    tables = [
+        pq.read_table(file, columns=list(names), page_checksum_verification=True)
+        for file, *_ in files
+    ]
     whole = pa.concat_tables(tables).unify_dictionaries()
     return {name: _category(whole[name]) for name in names}
 

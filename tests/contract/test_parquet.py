@@ -99,6 +99,26 @@ def test_every_split_has_the_categories_of_the_file(path: Path) -> None:
         assert len(y) == len(part) == {"<": 55, ">=": 5, ">": 0}[op]
 
 
+def test_the_dictionaries_of_a_file_are_decoded_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded: list[Any] = []
+    read = pq.read_table
+
+    def counted(file: Path, **how: Any) -> Any:
+        decoded.append(how["columns"])
+        return read(file, **how)
+
+    monkeypatch.setattr(pq, "read_table", counted)
+    for rows in (CONDITIONS[1], CONDITIONS[2]):
+        parquet.read_parquet(path, COLUMNS, "late", rows, "cuda")
+    assert decoded == [["carrier", "size"]]
+    table = read(path)
+    carriers = pa.array(["YY"] * ROWS).dictionary_encode()
+    pq.write_table(table.set_column(1, "carrier", carriers), path, row_group_size=10)
+    held_to_the_host(path, ())
+
+
 def test_categories_of_files_that_differ_are_joined(tmp_path: Path) -> None:
     for i, texts in enumerate((["b", "a"], ["c", "b"])):
         table = pa.table({"t": pa.array(texts).dictionary_encode(), "late": [0, 1]})
