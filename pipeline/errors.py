@@ -7,7 +7,26 @@ lost, 73 cannot write, 75 another run holds the folder, 130 interrupted.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def clean(text: str) -> str:
+    r"""Replace what a terminal or a browser would obey instead of show.
+
+    Control characters other than tab and newline, marks that reverse the writing
+    direction, and halves of surrogate pairs.
+
+    Examples
+    --------
+    >>> clean("a\x1b[31mb")
+    'a�[31mb'
+    """
+    return _UNPRINTABLE.sub("\ufffd", text)
 
 
 class PipelineError(Exception):

@@ -155,7 +155,7 @@ def test_every_exit_code_and_error_is_listed() -> None:
     kinds = [kind for kind in vars(errors).values() if hasattr(kind, "exit_code")]
     assert listed == {(k.__name__, k.exit_code) for k in kinds if k is not errors.PipelineError}
     assert {int(code) for code, _ in rows} == {k.exit_code for k in kinds} | {
-        *(0, cli.INTERRUPTED, cli.TERMINATED)
+        *(0, cli.INTERRUPTED, cli.TERMINATED, cli.HUNG_UP)
     }
 
 

@@ -20,7 +20,7 @@ from pipeline.benchmark.publish import PublishOptions, publish
 from pipeline.benchmark.report.terminal import as_texts
 from pipeline.benchmark.task import FOLDER, pick
 from pipeline.benchmark.verdict import verdict
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, clean
 from pipeline.typing import Table
 
 
@@ -36,7 +36,7 @@ class Report(results.Results, frozen=True, kw_only=True):
         said = (each.text for each in found.headlines)
         lines = (self.task.title, *found.scores, *cautions, found.badge, *said)
         lines = *lines, *filter(None, [found.skipped]), found.parity
-        return "\n".join([*lines, f"report: {self.page}"])
+        return clean("\n".join([*lines, f"report: {self.page}"]))
 
     __str__ = __repr__
 

@@ -42,7 +42,7 @@ from pipeline.benchmark.leaks import (
     stands_out,
     summed,
 )
-from pipeline.benchmark.report.format import NAMED, named, rest, share
+from pipeline.benchmark.report.format import NAMED, ignore, named, rest, share
 from pipeline.benchmark.target_cautions import FEWEST, of_target
 from pipeline.data.schema import kind_of
 
@@ -265,7 +265,7 @@ def _leaks(table: _Table) -> Iterator[str]:
         least = max(scores.values())
     found = {n: score for n, score in scores.items() if score >= least}
     table.leaking = {*twins, *found}
-    yield from (f"{n!r} {how}: leave it out (IGNORE={n})." for n, how in twins.items())
+    yield from (f"{n!r} {how}: leave it out ({ignore([n])})." for n, how in twins.items())
     best = sorted(found, key=lambda name: -found[name])[:NAMED]
     if best:
         measure = table.answer.measure
@@ -273,14 +273,14 @@ def _leaks(table: _Table) -> Iterator[str]:
         yield (
             f"{said} alone {'tells' if len(found) == 1 else 'tell'} {table.name!r} almost "
             f"perfectly{rest(len(found))}: if it is not known before the target is, leave it out "
-            f"(IGNORE={','.join(best)})."
+            f"({ignore(best)})."
         )
     elif table.kind == "regression" and not twins:
         how, names = summed(table.columns, table.target)
         if names:
             yield (
                 f"{table.name!r} is the {how} of {named(names)}, exactly: if they are not known "
-                f"before it is, leave one out (IGNORE={names[0]})."
+                f"before it is, leave one out ({ignore(names[:1])})."
             )
 
 
@@ -363,7 +363,7 @@ def _ids(table: _Table) -> Iterator[str]:
     if found:
         yield (
             f"{named(found)} {'tells' if len(found) == 1 else 'tell'} rows apart and nothing "
-            f"else, as a row number does: leave it out (IGNORE={','.join(found[:NAMED])})."
+            f"else, as a row number does: leave it out ({ignore(found)})."
         )
     codes = [c.name for c in table.columns if c.name not in found and is_code(c)]
     if codes:
@@ -382,7 +382,7 @@ def _columns(table: _Table) -> Iterator[str]:
         yield (
             f"{named(constant)} {'has' if len(constant) == 1 else 'have'} one value or none: "
             "nothing can be learnt from it; "
-            f"leave it out (IGNORE={','.join(constant[:NAMED])})."
+            f"leave it out ({ignore(constant)})."
         )
     n = max(len(table.frame), 1)
     lost = {
@@ -415,7 +415,7 @@ def _twice(table: _Table) -> Iterator[str]:
         said = ", ".join(f"{name!r} as {earlier!r}" for name, earlier in [*same.items()][:NAMED])
         yield (
             f"The same column twice: {said}{rest(len(same))}: it costs time and adds nothing; "
-            f"leave it out (IGNORE={','.join([*same][:NAMED])})."
+            f"leave it out ({ignore([*same])})."
         )
 
 

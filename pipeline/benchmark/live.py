@@ -18,8 +18,9 @@ from rich.console import Console, ConsoleOptions
 from rich.live import Live
 from rich.text import Text
 
-from pipeline.benchmark.report.format import clean, times
+from pipeline.benchmark.report.format import times
 from pipeline.benchmark.statistics import REFERENCE
+from pipeline.errors import clean
 from pipeline.system.progress import Say, can_draw, in_units, printing, saying
 
 WARM_UP, RUN, EXPLAINED, SEED, PROFILE = "warm-up", "run", "explained", "seed", "profile"

@@ -44,7 +44,7 @@ from pipeline.data.read import read_arrow
 from pipeline.data.sniff import sniff
 from pipeline.data.table_format import Boolean, ColumnFormat, Date, TableFormat, Text
 from pipeline.data.text_column import Stray
-from pipeline.errors import ConfigError, DataError
+from pipeline.errors import ConfigError, DataError, clean
 from pipeline.system import atomic
 from pipeline.typing import Table
 
@@ -185,7 +185,7 @@ class NewTask:
 
     def __repr__(self) -> str:
         """Return all lines."""
-        return "\n".join(self.lines())
+        return clean("\n".join(self.lines()))
 
     def _repr_html_(self) -> str:
         meant, used = meanings(self.columns), self.columns.by_name()

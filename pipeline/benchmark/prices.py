@@ -13,9 +13,8 @@ import msgspec
 from msgspec.structs import asdict
 
 from pipeline.benchmark.report.costs import gpus
-from pipeline.benchmark.report.format import clean
 from pipeline.benchmark.results import Price
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, clean
 from pipeline.system.atomic import write_text
 
 TABLE = Path(__file__).with_name("prices.toml")

@@ -20,7 +20,7 @@ from pipeline.benchmark.report.cells import cells_csv
 from pipeline.benchmark.report.terminal import terminal_report
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.worker import RunReport
-from pipeline.errors import DataError
+from pipeline.errors import DataError, clean
 from pipeline.system.atomic import publishing, write_bytes, write_text
 
 
@@ -169,7 +169,7 @@ def find_finished(
         FinishedRuns(kept(folder)).drop()
     finished = FinishedRuns(kept(folder), fingerprint, kind)
     if finished.refused:
-        said = "; ".join(finished.refused)
+        said = clean("; ".join(finished.refused))
         console.print(f"earlier runs are not used: {said}", markup=False, highlight=False)
     elif finished.count():
         said = f"resuming after {finished.count()} finished runs of an earlier command"

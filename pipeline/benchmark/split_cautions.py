@@ -21,7 +21,7 @@ from pipeline.benchmark.cautions import (
 )
 from pipeline.benchmark.dependence import by_chance, is_id, says_when
 from pipeline.benchmark.leaks import code_column
-from pipeline.benchmark.report.format import NAMED, named, rest, share
+from pipeline.benchmark.report.format import NAMED, ignore, named, rest, share
 from pipeline.data.drift import count_rows, drift, fit_profiles
 from pipeline.data.schema import kind_of
 
@@ -138,7 +138,7 @@ def _constant(train: pd.DataFrame, test: pd.DataFrame) -> Iterator[str]:
         yield (
             f"{named(same)} {'has' if len(same) == 1 else 'have'} one value in the training rows "
             "and others in the test rows: nothing can be learnt from it; leave it out "
-            f"(IGNORE={','.join(same[:NAMED])}), or train on rows that show them."
+            f"({ignore(same)}), or train on rows that show them."
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from pipeline.benchmark.prepare import prepare
-from pipeline.cli.options import common_options
+from pipeline.cli.options import common_options, echo
 from pipeline.errors import ConfigError
 
 _PRICING = ("price", "machine", "prices")
@@ -79,7 +79,7 @@ def report_(task: str, out: Path | None, from_results: bool, **options: Any) -> 
         write_again(folder, *_price(*(options[name] for name in _PRICING)))
     else:
         _compare(task, out, pages=True, **options)
-    click.echo(f"report: {(folder / 'index.html').resolve().as_uri()}")
+    echo(f"report: {(folder / 'index.html').resolve().as_uri()}")
 
 
 @click.command()
@@ -109,7 +109,7 @@ def gallery(
 
     options = ["--device", device, "--repeats", str(repeats), *([] if again else ["--if-changed"])]
     index = build_gallery(out, home, options, from_results=from_results, also=also)
-    click.echo(f"gallery: {index.resolve().as_uri()}")
+    echo(f"gallery: {index.resolve().as_uri()}")
 
 
 @click.command("prices")
@@ -144,15 +144,15 @@ def prices_(
     if catalogue is None:
         if said := [f"--{name}" for name, x in {**about, "region": region, "to": to}.items() if x]:
             raise ConfigError(f"{', '.join(said)}: only with --import FILE.csv")
-        click.echo("\n".join(prices.list_lines(prices.load_prices(table))))
+        echo("\n".join(prices.list_lines(prices.load_prices(table))))
         return
     if table:
         raise ConfigError("--prices is the table to list; --to names the one to import into")
     imported = Catalogue(catalogue, **about).read(region)
     to = to or Path("prices.toml")
     rows = prices.merge_prices(to, imported.prices)
-    click.echo(str(imported))
-    click.echo(f"prices: {to} ({rows} machines); name it with --prices")
+    echo(str(imported))
+    echo(f"prices: {to} ({rows} machines); name it with --prices")
 
 
 def _compare(

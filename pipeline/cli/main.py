@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -30,15 +30,17 @@ from pipeline.cli.options import (
     check_named,
     common_options,
     count,
+    echo,
     on_cluster,
 )
 from pipeline.cli.tune import tune
-from pipeline.errors import ConfigError, OutputError
+from pipeline.errors import ConfigError, OutputError, clean
 from pipeline.optional import PYTHON, why_not_here
 from pipeline.system.threads import keep_freed_memory
 from pipeline.typing import Table
 
 TERMINATED = 143
+HUNG_UP = 129
 _INTERNAL = 70
 _CLOSED = 1
 _UNHEARD = (errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EDQUOT, errno.EFBIG)
@@ -92,8 +94,8 @@ def run_(
     ):
         record = batch.run(draft, line)
     for line_ in in_terminal(cautions_of(record), folder / "record.json"):
-        click.echo(line_)
-    click.echo(f"results: {folder}")
+        echo(line_)
+    echo(f"results: {folder}")
 
 
 for _command in (compare, report_, tune, gallery, prices_):
@@ -153,9 +155,9 @@ def predict(
     ):
         record = run_job(job, line)
     for caution in record.cautions:
-        click.echo(f"caution: {caution}")
+        echo(f"caution: {caution}")
     rate = record.rows / record.seconds
-    click.echo(f"predictions: {target} ({record.rows:,} rows, {rate:,.0f} a second)")
+    echo(f"predictions: {target} ({record.rows:,} rows, {rate:,.0f} a second)")
 
 
 @commands.command()
@@ -167,7 +169,7 @@ def models(folder: Path) -> None:
     if not (found := find_models(folder)):
         raise ConfigError(f"{folder}: holds no model; `{PYTHON} -m pipeline run TASK` makes some")
     for each in found:
-        click.echo(str(each))
+        echo(str(each))
 
 
 @commands.command()
@@ -190,7 +192,7 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
     from pipeline.benchmark.task import load
 
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    click.echo(f"data: {load(task).data(home, given, **asked)}")
+    echo(f"data: {load(task).data(home, given, **asked)}")
 
 
 @commands.command("new-task", context_settings={"auto_envvar_prefix": "NEW_TASK"})
@@ -232,7 +234,7 @@ def new_task_(file: Path, target: str, home: Path, dates: str, **options: Any) -
     for name in ("features", "ignore", "missing", "keep"):
         options[name] = [each for names in options[name] for each in names]
     made = new_task(file, target, home=home, day_first=orders[dates], **options)
-    click.echo("\n".join(made.lines()))
+    echo("\n".join(made.lines()))
 
 
 @commands.command("list")
@@ -247,12 +249,12 @@ def list_(home: Path) -> None:
         try:
             facts, summary = task.facts(name), task.summary(name)
         except ConfigError as error:
-            click.echo(f"{name:18} not listed: {error}")
+            echo(f"{name:18} not listed: {error}")
             continue
         rows = facts.rows or task.rows_of_own(name, home)
         size = f"{rows:,}" if rows else "?"
         about = f"{facts.kind:10} {size:>10} rows  {facts.needs:29} {summary}"
-        click.echo(f"{name:18} {about}")
+        echo(f"{name:18} {about}")
 
 
 @commands.command("explain")
@@ -276,9 +278,9 @@ def explain_(task: str, device: str, pipelines: str, json: bool, html: Path | No
         for name in choose_pipelines(pipelines, what.pipelines)
     }
     if json:
-        click.echo(dumps({name: each.to_dict() for name, each in explained.items()}, indent=2))
+        echo(dumps({name: each.to_dict() for name, each in explained.items()}, indent=2))
     else:
-        click.echo("".join(f"{name}\n{each}\n\n" for name, each in explained.items()), nl=False)
+        echo("\n".join(f"{name}\n{each}\n" for name, each in explained.items()))
     if html:
         pages = [(name, each._repr_html_()) for name, each in explained.items()]
         atomic.write_text(html, render_page(pages))
@@ -295,16 +297,24 @@ def doctor(json: bool) -> None:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Let SIGTERM unwind the stack like Ctrl-C, so that drafts and workers go away."""
+    """Let SIGTERM and SIGHUP unwind the stack like Ctrl-C, so that drafts and workers go away.
+
+    A signal that is ignored, as SIGHUP is under `nohup`, stays so.
+    """
+    codes = {signal.SIGTERM: TERMINATED, signal.SIGHUP: HUNG_UP}
+    before = {each: signal.getsignal(each) for each in codes}
 
     def stop(number: int, frame: Table) -> None:
-        raise SystemExit(TERMINATED)
+        raise SystemExit(codes[signal.Signals(number)])
 
-    previous = signal.signal(signal.SIGTERM, stop)
+    heard = [each for each, handler in before.items() if handler != signal.SIG_IGN]
+    for each in heard:
+        signal.signal(each, stop)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for each in heard:
+            signal.signal(each, before[each])
 
 
 @contextmanager
@@ -313,10 +323,19 @@ def _speaking() -> Iterator[None]:
 
     A character that its encoding lacks is written as a question mark.
     """
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    if sys.stdout is None:
+        raise OutputError("standard output: is closed; send it to /dev/null if nobody reads it")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     try:
-        yield
+        try:
+            yield
+        except SystemExit:
+            sys.stdout.flush()  # what is lost must not end with the code of the command
+            raise
+        sys.stdout.flush()
     except OSError as error:
         if error.errno not in _UNHEARD or error.filename is not None:
             raise
@@ -324,22 +343,30 @@ def _speaking() -> Iterator[None]:
             raise OutputError(f"standard output: {error.strerror}") from error
         sys.exit(_CLOSED)
     finally:
-        _drop_unsaid()
+        _drop_unsaid(sys.stdout)
 
 
-def _drop_unsaid() -> None:
-    """Drop what the standard output does not take, which would fail again when Python ends."""
+def _drop_unsaid(stream: TextIO) -> None:
+    """Drop what a stream does not take, which would fail again when Python ends."""
     try:
-        sys.stdout.flush()
+        stream.flush()
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _complain(text: str) -> None:
+    """Say why a command ends; its exit code stands even where nobody can read this."""
+    try:
+        echo(text, err=True)
+    except OSError:
+        _drop_unsaid(sys.stderr)
 
 
 @contextmanager
 def _cautioning() -> Iterator[None]:
     """Say what Python warns of without the line of code that warns."""
     before = warnings.formatwarning
-    warnings.formatwarning = lambda message, *_, **__: f"caution: {message}\n"
+    warnings.formatwarning = lambda message, *_, **__: clean(f"caution: {message}\n")
     try:
         yield
     finally:
@@ -352,20 +379,19 @@ def main() -> None:
     try:
         with _terminable(), _speaking(), _cautioning():
             commands(prog_name=f"{PYTHON} -m pipeline", standalone_mode=False)
-            sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted; nothing was published", err=True)
+        _complain("interrupted; nothing was published")
         sys.exit(INTERRUPTED)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except ModuleNotFoundError as error:
-        click.echo(f"error: {why_not_here(error)}", err=True)
+        _complain(f"error: {why_not_here(error)}")
         sys.exit(ConfigError.exit_code)
     except Exception as error:
         code = getattr(error, "exit_code", None)
         if code is None:
-            traceback.print_exc()
+            _complain(traceback.format_exc().rstrip())
             sys.exit(_INTERNAL)
-        click.echo(f"error: {error}", err=True)
+        _complain(f"error: {error}")
         sys.exit(code)

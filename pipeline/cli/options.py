@@ -9,11 +9,16 @@ from typing import Any
 
 import click
 
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, clean
 from pipeline.optional import PYTHON
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C."""
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print text of any origin, without the characters that a terminal would obey."""
+    click.echo(clean(text), err=err)
 
 
 def common_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from pipeline.benchmark.prepare import prepare
-from pipeline.cli.options import INTERRUPTED, common_options, on_cluster
+from pipeline.cli.options import INTERRUPTED, common_options, echo, on_cluster
 
 
 @click.command()
@@ -63,16 +63,16 @@ def tune(
     folder = out or Path("reports") / f"{task}-tuning"
     if from_results:
         render_tuning(load_tuning(folder / TUNING_FILE), folder)
-        click.echo(f"tuning: {(folder / 'index.html').resolve().as_uri()}")
+        echo(f"tuning: {(folder / 'index.html').resolve().as_uri()}")
         return
     what, job, pipelines = prepare(task, **options)
     batch = TunedBatch(
         what, job, pipelines, options["device"], trials=trials, timeout=timeout, folds=folds,
         prune=prune, cluster=cluster, workers=workers, command=sys.argv[1:],
     )  # fmt: skip
-    record = publish_tuning(batch, folder, click.echo, resume=resume)
+    record = publish_tuning(batch, folder, echo, resume=resume)
     for line in tuning_lines(record, folder):
-        click.echo(line)
+        echo(line)
     if record.protocol.interrupted:
-        click.echo("interrupted; what was found is published", err=True)
+        echo("interrupted; what was found is published", err=True)
         sys.exit(INTERRUPTED)

@@ -15,7 +15,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from pipeline.errors import OutputError
+from pipeline.errors import OutputError, clean
 
 Say = Callable[[str], None]
 
@@ -47,7 +47,7 @@ def printing(console: Console) -> Say:
 
     def tell(text: str) -> None:
         with saying():
-            print(text, file=console.file, flush=True)
+            print(clean(text), file=console.file, flush=True)
 
     return tell
 
@@ -94,6 +94,7 @@ def progress(what: str, total: int) -> Iterator[Say]:
         task = bar.add_task(what, total=total)
 
         def say(text: str) -> None:
+            text = clean(text)
             bar.console.print(text, markup=False, highlight=False)
             bar.update(task, advance=1, description=f"{what}, {_name(text)}")
 

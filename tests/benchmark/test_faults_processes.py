@@ -146,6 +146,7 @@ def gone(processes: list[psutil.Process]) -> bool:
     [
         (signal.SIGINT, 130, INTERRUPTED),
         (signal.SIGTERM, 143, ""),
+        (signal.SIGHUP, 129, ""),
         (signal.SIGKILL, -9, ""),
     ],
 )

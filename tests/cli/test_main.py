@@ -6,17 +6,20 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
 import msgspec
+import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
 import tasks.flights
 from pipeline import __version__
-from pipeline.benchmark import prepare, results
+from pipeline.benchmark import new_task, prepare, results, task
 from pipeline.benchmark.publish import render
 from pipeline.benchmark.run import RunRecord
 from pipeline.cli import main
@@ -287,6 +290,26 @@ def test_data_that_is_not_the_pinned_one_ends_with_65(tmp_path: Path) -> None:
 def test_a_task_without_a_download_takes_no_file(tmp_path: Path) -> None:
     done = call("data", "digits", "--data-home", tmp_path / "home", "--from", tmp_path)
     assert_one_message(done, 65, "digits needs no download")
+
+
+def test_nothing_that_a_terminal_obeys_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task, "FOLDER", tmp_path / "tasks")
+    monkeypatch.setattr(new_task, "FOLDER", tmp_path / "tasks")
+    (tmp_path / "tasks").mkdir()
+    name, rows = "\x1b[31mid, \x1b]0;x\x07", np.arange(400)
+    y = rows % 7 * 1.5
+    table = pd.DataFrame({name: y * 2 + 1, f"{name}2": rows % 5, "y": y})
+    table.to_csv(tmp_path / "odd.csv", index=False)
+    target = [tmp_path / "odd.csv", "--target", "y", "--data-home", tmp_path / "data"]
+    made = call("new-task", *target)
+    assert made.code == 0, made.err
+    assert """IGNORE='"\ufffd[31mid, \ufffd]0;x\ufffd"'""" in made.out
+    lost = call("new-task", *target, "--name", "b", "--by", name, "--split", "groups", "--cut", "1")
+    with main._cautioning():
+        said = warnings.formatwarning(name, UserWarning, "", 1)
+    assert not re.search("[\x1b\x07]", made.out + made.err + lost.out + lost.err + said)
 
 
 def test_a_character_that_the_terminal_lacks_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

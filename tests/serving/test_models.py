@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from shlex import quote
 
 import numpy as np
 import pandas as pd
@@ -184,22 +186,35 @@ def test_make_says_what_was_not_named() -> None:
     assert "Traceback" not in done.stderr
 
 
-def unwritable(*arguments: Any) -> tuple[int, str]:
-    """Return how a command ends whose output no disk takes."""
-    command = f"import subprocess, sys; sys.exit(subprocess.run([sys.executable, '-m', 'pipeline', \
-*{[*map(str, arguments)]!r}], stdout=open('/dev/full', 'w')).returncode)"
-    done = python("-c", command)
-    return done.code, done.err
+FULL = "error: standard output: No space left on device"
+CLOSED = "error: standard output: is closed"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device is always full")
-@pytest.mark.parametrize("arguments", [["list"], ["--help"], ["doctor"], ["predict"]], ids=str)
-def test_an_output_that_no_disk_takes_is_one_sentence(arguments: list[str], tmp_path: Path) -> None:
-    if arguments == ["predict"]:
-        X.to_csv(tmp_path / "in.csv", index=False)
-        folder = pipeline.save(model(), tmp_path / "m")
-        arguments = ["predict", str(folder), str(tmp_path / "in.csv"), str(tmp_path / "o.csv")]
-    code, err = unwritable(*arguments)
-    assert code == 73
-    assert err.startswith("error: standard output: No space left on device")
-    assert err.count("\n") == 1
+@pytest.mark.quick(3)
+@pytest.mark.parametrize(
+    ("command", "buffered", "code", "said"),
+    [
+        ("list > /dev/full", True, 73, FULL),
+        ("--help > /dev/full", True, 73, FULL),
+        ("doctor > /dev/full", True, 73, FULL),
+        ("doctor > /dev/full", False, 73, FULL),
+        ("predict {0}/m {0}/in.csv {0}/o.csv > /dev/full", True, 73, FULL),
+        ("list >&-", True, 73, CLOSED),
+        ("doctor >&-", True, 73, CLOSED),
+        ("list fligths 2>&- >/dev/null", True, 2, ""),
+        ("explain fligths 2>/dev/full", True, 2, ""),
+    ],
+)
+def test_an_output_that_nothing_takes_is_one_sentence(
+    command: str, buffered: bool, code: int, said: str, tmp_path: Path
+) -> None:
+    X.to_csv(tmp_path / "in.csv", index=False)
+    pipeline.save(model(), tmp_path / "m")
+    line = f"{quote(sys.executable)} -m pipeline {command.format(quote(str(tmp_path)))}"
+    done = subprocess.run(
+        line, shell=True, cwd=ROOT, capture_output=True, text=True, check=False,
+        env=os.environ | {"PYTHONUNBUFFERED": "" if buffered else "1"},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.count("\n")) == (code, bool(said)), done.stderr
+    assert done.stderr.startswith(said)

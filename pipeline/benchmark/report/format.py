@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import re
+import csv
+import io
 from collections.abc import Mapping, Sequence
+from shlex import quote
 
 MISSING = "–"
 """Stands where there is nothing to say."""
 NAMED = 5
 """Columns, rows or classes that a sentence names."""
 
-_UNPRINTABLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
 
-
-def clean(text: str) -> str:
-    r"""Replace what a terminal or a browser would obey instead of show.
-
-    Control characters other than tab and newline, marks that reverse the writing
-    direction, and halves of surrogate pairs.
+def ignore(names: Sequence[str]) -> str:
+    """Write the option that leaves columns out, the first of many, as a shell takes it.
 
     Examples
     --------
-    >>> clean("a\x1b[31mb")
-    'a�[31mb'
+    >>> print(ignore(["x"]), ignore(["Unnamed: 0", "price, EUR"]))
+    IGNORE=x IGNORE='Unnamed: 0,"price, EUR"'
     """
-    return _UNPRINTABLE.sub("\ufffd", text)
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names[:NAMED])
+    return f"IGNORE={quote(line.getvalue())}"
 
 
 def seconds(value: float) -> str:

@@ -7,9 +7,10 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from pipeline.benchmark.report.cards import machine_line
-from pipeline.benchmark.report.format import clean, integer, minute
+from pipeline.benchmark.report.format import integer, minute
 from pipeline.benchmark.report.panels import PANELS
 from pipeline.benchmark.results import Results
+from pipeline.errors import clean
 
 TEMPLATES = Path(__file__).parent / "templates"
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from pipeline.benchmark.report.cards import Card
-from pipeline.benchmark.report.format import clean
 from pipeline.benchmark.report.panels import PANELS
 from pipeline.benchmark.report.table import ReportTable
 from pipeline.benchmark.results import Results
+from pipeline.errors import clean
 
 _RULES = {"l": ":---", "r": "---:"}
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})

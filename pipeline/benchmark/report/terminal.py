@@ -10,13 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.benchmark.report.costs import cost_lines
-from pipeline.benchmark.report.format import MISSING, clean, score, seconds
+from pipeline.benchmark.report.format import MISSING, score, seconds
 from pipeline.benchmark.report.table import TONES, pairs
 from pipeline.benchmark.report.tables import absence, span
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.scores import in_terminal
 from pipeline.benchmark.statistics import FEW, cell_parity, measured, speed
 from pipeline.benchmark.verdict import verdict
+from pipeline.errors import clean
 
 _STYLES = {"good": "green", "bad": "bold red", "quiet": "dim"}
 
