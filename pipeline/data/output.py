@@ -77,27 +77,31 @@ def _labelled(module: Any, rows: Any, names: Names, index: Column) -> Any:
 
 
 def categorize(X: Table) -> Any:
-    """Return a frame whose text columns are categorical, as XGBoost wants them."""
+    """Return a frame whose text columns are categorical, as XGBoost wants them.
+
+    Columns of cuDF have memory of their own, as of `own_rows`.
+    """
+    X = own_rows(X)
     text = [name for name, dtype in X.dtypes.items() if str(dtype) in ("object", "str", "string")]
     if not text:
         return X
     frame = X.copy(deep=False)
     for name in text:
-        # cuDF takes the nulls of some rows for those of the first ones; a copy has its own.
-        whole = X[name].copy() if frames.library(X) == "cudf" else X[name]
-        frame[name] = whole.astype("category")
+        frame[name] = X[name].astype("category")
     return frame
 
 
-def with_own_nulls(X: Table) -> Any:
-    """Return a frame whose columns say by their interface which values are missing.
+def own_rows(X: Table) -> Any:
+    """Return a frame whose columns begin where their memory does.
 
-    Where some rows of a cuDF frame are a view, XGBoost is given their values and the mask of the
-    first rows; a copy has its own.
+    Some rows of a cuDF frame are a view. Of one cuDF tells XGBoost, and takes itself where text
+    becomes categories, the values of these rows and the null mask of the first ones.
     """
     if frames.library(X) != "cudf":
         return X
-    views = [n for n in X.columns if X[n].hasnans and X[n].to_pylibcudf()[0].offset()]
+    views = [name for name in X.columns if X[name].to_pylibcudf()[0].offset()]
+    if not views:
+        return X
     frame = X.copy(deep=False)
     for name in views:
         frame[name] = X[name].copy()

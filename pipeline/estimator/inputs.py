@@ -217,7 +217,7 @@ def validate_eval_set(sets: Any, takes: Input) -> Iterator[tuple[Any, Any]]:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise DataError("eval_set is not a list of pairs; pass [(X_valid, y_valid)]")
         X = pair[0] if isinstance(pair[0], SharedRows) else takes.take(pair[0])
-        yield (output.categorize(X) if frames.is_frame(X) else X), check_target(pair[1], X)
+        yield X, check_target(pair[1], X)
 
 
 def warn_of_labels(params: ReadParams, X: Table) -> None:

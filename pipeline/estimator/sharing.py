@@ -13,7 +13,7 @@ from sklearn.decomposition import PCA
 from pipeline.backends.base import Model
 from pipeline.backends.identity import NotShared, identify
 from pipeline.backends.xgboost.checkpoints import hash_rows
-from pipeline.data import frames, output
+from pipeline.data import frames
 from pipeline.data.shared import SharedRows
 from pipeline.data.target import check_target
 from pipeline.estimator.inputs import Input, fit_input
@@ -222,5 +222,4 @@ def prepare(plan: Plan, keys: Sequence[str], takes: Input, X: Any) -> Any:
     """
     if not isinstance(X, SharedRows):
         return plan.transform(X)
-    X = transform(plan, keys, takes, X)
-    return output.categorize(X) if frames.is_frame(X) else X
+    return transform(plan, keys, takes, X)

@@ -3,12 +3,14 @@
 It knows what of cuDF's treatment of missing values our code can meet: NaN
 becomes null on the way in, codes of nulls are null, pandas' nullable types
 keep their names and have no direct way to CuPy. Some rows of a column are a
-view of it, which shows in two places: how much memory they are said to take,
-and what is null once text has become categories.
+view of it, which shows in three places: how much memory they are said to take,
+what is null once text has become categories, and what is null to whoever reads
+their memory.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -26,6 +28,25 @@ SCALARS = bool | int | float | str | np.generic | type(pd.NA) | type(pd.NaT)
 
 View = tuple[pd.Series, int]
 """The whole column that some rows are a view of, and the place of the first of them."""
+
+
+class Memory:
+    """The device's memory: an address that is freed is given out again, and holds what it held."""
+
+    def __init__(self) -> None:
+        self.held: list[np.ndarray] = []
+        self._free: list[int] = []
+
+    def place(self, owner: object, values: np.ndarray) -> int:
+        """Return the address of values that are freed with their owner."""
+        address = self._free.pop() if self._free else len(self.held)
+        self.held[address : address + 1] = [values]
+        weakref.finalize(owner, self._free.append, address)
+        return address
+
+
+MEMORY = Memory()
+"""Where `__cuda_array_interface__` of a column points."""
 
 
 def view(column: pd.Series, rows: slice, of: View | None) -> View | None:
@@ -245,6 +266,21 @@ class Series(_Table):
         return SimpleNamespace(offset=lambda: first), {}
 
     @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The values from the first row on, and the null mask from the first bit of the column.
+
+        Follows `cudf.core.column.column.ColumnBase.__cuda_array_interface__`.
+        """
+        values = self._host.to_numpy(self.dtype, na_value=np.nan if self.dtype.kind == "f" else 0)
+        shape = {"shape": values.shape, "version": 3}
+        data = {"data": (MEMORY.place(self, values), False), "typestr": self.dtype.str}
+        if not self._host.hasnans:
+            return shape | data
+        whole, _ = self._view or (self._host, 0)
+        bits = {"data": (MEMORY.place(self, whole.notna().to_numpy()), True), "typestr": "|u1"}
+        return shape | data | {"mask": SimpleNamespace(__cuda_array_interface__=shape | bits)}
+
+    @property
     def hasnans(self) -> bool:
         """Whether there are nulls, whose number cuDF keeps, or NaN, which it has to look for."""
         RECORDER.call(self.OWNER, "hasnans")
@@ -291,7 +327,7 @@ class Series(_Table):
             RECORDER.call(self.OWNER, "astype", args, kwargs)
             return Series(as_counts(self._host), np.dtype("int64"))
         cast = member(self.OWNER, self._host, "astype", self._wrap)(*args, **kwargs)
-        if args == ("category",) and self._view and str(self.dtype) != "category":
+        if str(cast.dtype) == "category" != str(self.dtype) and self._view:
             return Series(masked_from_the_start(cast._host, self._view))
         return cast
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
 
-from pipeline import DeviceUnavailable
+from pipeline import Accelerated, DeviceUnavailable
 from pipeline.backends import pool
 from pipeline.backends.incremental import Batch
-from pipeline.backends.xgboost import training
+from pipeline.backends.xgboost import contributions, distributed, training
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames
 from pipeline.optional import load
 from pipeline.system.devices import obstacle
-from tests.contract.cases import preprocessing
+from tests.contract import boosting
+from tests.contract.cases import preprocessing, to_cudf
 from tests.contract.recorder import Recorder
 
 xgboost = pytest.importorskip("xgboost")
@@ -142,3 +146,116 @@ def test_placed_on_the_gpu_in_a_pipeline(device: Recorder) -> None:
     assert "xgboost.XGBClassifier  (takes device='cuda'; is given CSR" in str(
         explain(estimator, device="cuda")
     )
+
+
+ROWS = 300
+RNG = np.random.default_rng(0)
+NUMBERS = pd.DataFrame(RNG.normal(size=(ROWS, 2)).round(1), columns=["m", "n"])
+NUMBERS["n"] = NUMBERS["n"].where(RNG.random(ROWS) < 0.7)
+TEXT = NUMBERS.assign(
+    **{
+        name: RNG.choice([*letters, None], ROWS)
+        for name, letters in [("a", "vwxyz"), ("b", "st"), ("c", "qr")]
+    }
+)
+SIGNAL = NUMBERS["m"] + TEXT["a"].isin(["v", "x"]) + 2 * NUMBERS["n"].isna() - (TEXT["b"] == "s")
+"""Depends on which cells are missing."""
+CUT = 110
+"""Rows before it and behind it are told from those of the table."""
+STOPS = {"n_estimators": 40, "early_stopping_rounds": 3, "learning_rate": 0.9}
+GIVEN = {"max_depth": 3, "enable_categorical": True}
+
+
+def as_categories(X: pd.DataFrame) -> pd.DataFrame:
+    """Return a table as a user of XGBoost gives it on the CPU."""
+    return X.astype(dict.fromkeys(X.columns.intersection([*"abc"]), "category"))
+
+
+@pytest.fixture
+def reads(device: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    boosting.install(monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("X", "start", "n_sets"),
+    [(NUMBERS, 0, 1), (TEXT, 0, 0), (TEXT, CUT, 2)],
+    ids=["judged by rows", "text", "rows of text"],
+)
+def test_xgboost_reads_of_a_frame_of_cudf_what_it_holds(
+    reads: None, X: pd.DataFrame, start: int, n_sets: int
+) -> None:
+    cuts = [slice(start, None), slice(CUT, None), slice(40, CUT)]
+    y = (SIGNAL > 0.5).to_numpy().astype(int)
+    last = xgboost.XGBClassifier(**GIVEN, **(STOPS if n_sets else {"n_estimators": 6}))
+    there, known = to_cudf(X), as_categories(X)
+    ours = Accelerated(last, device="cuda")
+    sets = [[(Z.iloc[cut], y[cut]) for cut in cuts[1 : 1 + n_sets]] for Z in (there, known)]
+    more = [{"eval_set": pairs, "verbose": False} if n_sets else {} for pairs in sets]
+    ours.fit(there.iloc[cuts[0]], y[cuts[0]], **more[0])
+    plain = clone(last).fit(known.iloc[cuts[0]], y[cuts[0]], **more[1])
+    wanted = plain.predict_proba(known)
+    np.testing.assert_array_equal(ours.predict_proba(there), wanted)
+    np.testing.assert_array_equal(ours.predict_proba(there.iloc[CUT:]), wanted[CUT:])
+    lifted = ours.to_sklearn()
+    assert getattr(lifted, "evals_result_", None) == getattr(plain, "evals_result_", None)
+    np.testing.assert_array_equal(lifted.predict_proba(known), wanted)
+
+
+def test_contributions_of_rows_block_by_block(reads: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    last = xgboost.XGBRegressor(n_estimators=4, **GIVEN)
+    model = Accelerated(last, device="cuda").fit(to_cudf(TEXT), SIGNAL)
+    whole = model.contributions(to_cudf(TEXT))
+    monkeypatch.setattr(contributions, "CELLS", 400)
+    found = model.contributions(to_cudf(TEXT))
+    np.testing.assert_array_equal(found.values, whole.values)
+    plain = clone(last).fit(as_categories(TEXT), SIGNAL)
+    wanted = plain.get_booster().predict(
+        xgboost.DMatrix(as_categories(TEXT), enable_categorical=True), pred_contribs=True
+    )
+    np.testing.assert_allclose(found.values, wanted[:, :-1], atol=1e-6)
+
+
+def test_training_goes_on_from_trees_of_text(reads: None) -> None:
+    last = xgboost.XGBRegressor(n_estimators=3, **GIVEN)
+    first = Accelerated(last, device="cuda").fit(to_cudf(TEXT[:CUT]), SIGNAL[:CUT])
+    more = {"xgb_model": first.to_sklearn().get_booster()}
+    found = Accelerated(last, device="cuda").fit(to_cudf(TEXT).iloc[CUT:], SIGNAL[CUT:], **more)
+    known = as_categories(TEXT)
+    start = clone(last).fit(as_categories(TEXT[:CUT]), SIGNAL[:CUT]).get_booster()
+    wanted = clone(last).fit(known[CUT:], SIGNAL[CUT:], xgb_model=start).predict(known)
+    np.testing.assert_array_equal(found.predict(to_cudf(TEXT)), wanted)
+
+
+@pytest.mark.parametrize("X", [NUMBERS, TEXT], ids=["numbers", "text"])
+def test_a_ranking_is_learnt_and_scored_of_rows_of_a_frame(reads: None, X: pd.DataFrame) -> None:
+    y, qid = (SIGNAL > 0.5).to_numpy().astype(int), np.arange(ROWS) // 20
+    last = xgboost.XGBRanker(n_estimators=4, **GIVEN)
+    cuts = slice(CUT, None), slice(40, CUT)
+    train, test = cuts
+
+    def fit(model: Any, X: Any) -> Any:
+        sets = {"eval_set": [(X.iloc[test], y[test])], "eval_qid": [qid[test]], "verbose": False}
+        return model.fit(X.iloc[train], y[train], qid=qid[train], **sets)
+
+    found = fit(Accelerated(last, device="cuda"), to_cudf(X))
+    plain = fit(clone(last), as_categories(X))
+    assert found.to_sklearn().evals_result_ == plain.evals_result_
+    np.testing.assert_array_equal(found.predict(to_cudf(X)), plain.predict(as_categories(X)))
+
+
+@pytest.mark.parametrize("X", [NUMBERS, TEXT], ids=["numbers", "text"])
+@pytest.mark.parametrize("method", ["hist", "approx"])
+def test_workers_train_on_partitions_that_are_rows_of_a_frame(
+    reads: None, monkeypatch: pytest.MonkeyPatch, X: pd.DataFrame, method: str
+) -> None:
+    monkeypatch.setattr(training, "_move", lambda table, estimator: table)
+    edges = pairwise([0, 40, CUT, ROWS])
+    parts = [(to_cudf(X).iloc[start:stop], SIGNAL[start:stop]) for start, stop in edges]
+    known = as_categories(X)
+    kinds = {name: dtype for name, dtype in known.dtypes.items() if str(dtype) == "category"}
+    last = xgboost.XGBRegressor(tree_method=method, n_estimators=3, **GIVEN)
+    rows = [distributed._as(part, kinds) if kinds else part for part, _ in parts]
+    matrix = distributed._make_matrix(last, rows, [y for _, y in parts], [], 1)
+    found = training.train_booster(last, last.get_xgb_params(), matrix)
+    plain = clone(last).fit(known, SIGNAL)
+    np.testing.assert_array_equal(found.inplace_predict(known), plain.predict(known))

@@ -76,10 +76,10 @@ def test_sparse_rows_have_no_frame() -> None:
 
 
 class Column:
-    """A column of cuDF: whether it has nulls, and from where on it reads its buffers."""
+    """A column of cuDF: from where on it reads its buffers."""
 
-    def __init__(self, nulls: bool, offset: int) -> None:
-        self.hasnans, self.at = nulls, offset
+    def __init__(self, offset: int) -> None:
+        self.at = offset
 
     def to_pylibcudf(self) -> tuple[Column, dict[str, str]]:
         return self, {}
@@ -88,7 +88,7 @@ class Column:
         return self.at
 
     def copy(self) -> Column:
-        return Column(self.hasnans, 0)
+        return Column(0)
 
 
 class Frame(dict[str, Column]):
@@ -105,18 +105,14 @@ class Frame(dict[str, Column]):
         return Frame(self)
 
 
-def test_only_columns_that_are_views_with_nulls_are_copied() -> None:
-    given = Frame(whole=Column(True, 0), view=Column(True, 9), sound=Column(False, 9))
-    made = output.with_own_nulls(given)
-    assert {name: made[name] is given[name] for name in given} == {
-        "whole": True,
-        "view": False,
-        "sound": True,
-    }
-    assert list(made) == list(given)
-    assert given["view"].at == 9
+def test_only_columns_that_are_views_are_copied() -> None:
+    given = Frame(whole=Column(0), view=Column(9))
+    made = output.own_rows(given)
+    assert {name: made[name] is given[name] for name in given} == {"whole": True, "view": False}
+    assert (made["view"].at, given["view"].at) == (0, 9)
+    assert output.own_rows(made) is made
 
 
 def test_frames_of_the_host_are_left_as_they_are() -> None:
     X = pd.DataFrame({"n": [1.0, np.nan, 2.0]})[1:]
-    assert output.with_own_nulls(X) is X
+    assert output.own_rows(X) is X

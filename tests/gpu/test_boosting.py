@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import log_loss, roc_auc_score
 
+import pipeline
 from pipeline import Accelerated
+from pipeline.backends.xgboost import contributions
 from pipeline.data import partitioned
 
 xgboost = pytest.importorskip("xgboost")
@@ -27,14 +29,22 @@ def table() -> tuple[pd.DataFrame, np.ndarray]:
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"n": rng.normal(size=ROWS), "k": rng.integers(0, 5, ROWS).astype(float)})
     X["c"] = rng.choice(["a", "bb", "ccc"], ROWS)
+    X["d"] = rng.choice(["x", "y"], ROWS)
+    X["e"] = rng.choice([*"pqrst"], ROWS)
     X["b"] = rng.random(ROWS) < 0.5
-    y = (X["n"] + X["k"] / 3 + (X["c"] == "bb") > 1).to_numpy().astype(int)
-    X.loc[::7, "n"] = np.nan
-    X.loc[::11, "c"] = None
-    return X, y
+    signal = X["n"] + X["k"] / 3 + (X["c"] == "bb") + (X["d"] == "x") - 2 * X["e"].isin([*"qs"])
+    for start, name in enumerate("ncde"):
+        X.loc[start :: 7 + start, name] = np.nan if name == "n" else None
+    return X, (signal > 1).to_numpy().astype(int)
 
 
-@pytest.mark.parametrize("columns", [["n", "k"], ["n", "k", "b"], ["n", "c"], ["c"]], ids=str)
+def as_categories(X: pd.DataFrame) -> pd.DataFrame:
+    return X.astype({name: "category" for name in X.columns if name in {*"cde"}})
+
+
+@pytest.mark.parametrize(
+    "columns", [["n", "k"], ["n", "k", "b"], ["n", "c"], [*"ncde"], [*"edc"]], ids=str
+)
 def test_frames_with_nulls_and_text_are_learnt_as_on_the_cpu(columns: list[str]) -> None:
     import cudf
 
@@ -46,8 +56,7 @@ def test_frames_with_nulls_and_text_are_learnt_as_on_the_cpu(columns: list[str])
     assert scores[0] == pytest.approx(scores[1], abs=0.005)
     on_device = found.predict_proba(cudf.from_pandas(X))
     lifted = found.to_sklearn().set_params(device="cpu")
-    typed = X.astype({name: "category" for name in columns if name == "c"})
-    np.testing.assert_allclose(lifted.predict_proba(typed), on_device, atol=1e-5)
+    np.testing.assert_allclose(lifted.predict_proba(as_categories(X)), on_device, atol=1e-5)
 
 
 def test_rows_of_a_longer_frame_are_learnt_as_a_frame_of_their_own() -> None:
@@ -58,6 +67,35 @@ def test_rows_of_a_longer_frame_are_learnt_as_a_frame_of_their_own() -> None:
     model = Accelerated(estimator(), device="cuda").fit(whole, y)
     expected = model.predict_proba(cudf.from_pandas(X[1001:].reset_index(drop=True)))
     np.testing.assert_allclose(model.predict_proba(whole[1001:]), expected, atol=1e-6)
+    given = {"eval_set": [(whole.iloc[1001:], y[1001:])], "verbose": False}
+    judged = Accelerated(estimator(), device="cuda").fit(whole.iloc[:1001], y[:1001], **given)
+    lifted = judged.to_sklearn()
+    scored = log_loss(y[1001:], lifted.predict_proba(as_categories(X)[1001:]))
+    assert lifted.evals_result()["validation_0"]["logloss"][-1] == pytest.approx(scored, abs=1e-4)
+
+
+def test_contributions_of_rows_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    import cudf
+
+    X, y = table()
+    model = Accelerated(estimator(), device="cuda").fit(cudf.from_pandas(X), y)
+    whole = model.contributions(cudf.from_pandas(X)).values
+    monkeypatch.setattr(contributions, "CELLS", 4_000)
+    found = model.contributions(cudf.from_pandas(X)).values
+    np.testing.assert_allclose(found, whole, atol=1e-5)
+
+
+def test_partitions_that_are_rows_of_a_frame_are_learnt_with_their_own_nulls() -> None:
+    import cudf
+
+    X, y = table()
+    parts = pytest.importorskip("dask_cudf").from_cudf(cudf.from_pandas(X), npartitions=3)
+    alone = Accelerated(estimator(), device="cuda").fit(cudf.from_pandas(X), y)
+    with pipeline.cluster("cuda", workers=1):
+        spread = Accelerated(estimator(), device="cuda").fit(parts, y)
+    assert "all workers of the cluster" in spread.plan_.placements[-1].note
+    scores = [roc_auc_score(y, m.predict_proba(X)[:, 1]) for m in (spread, alone)]
+    assert scores[0] == pytest.approx(scores[1], abs=0.005)
 
 
 def test_an_unseen_category_is_told_by_its_name() -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from pipeline import trace
+from pipeline.backends.xgboost import handover
 from pipeline.data import frames
 from pipeline.errors import Reason, Unsupported
-from pipeline.optional import load
 from pipeline.typing import Estimator, Table
 
 CELLS = 1 << 24
@@ -25,7 +26,6 @@ def explain(native: Estimator, X: Table, sums: csr_matrix) -> np.ndarray:
     ----------
     native : estimator
     X : frame or matrix, shape (n_rows, n_columns)
-        As XGBoost reads it.
     sums : csr_matrix of shape (n_columns, n_groups)
         Ones where a column of X belongs to a group; others, which are constant, to the base value.
 
@@ -39,23 +39,13 @@ def explain(native: Estimator, X: Table, sums: csr_matrix) -> np.ndarray:
     Unsupported
         XGBoost has none for these trees.
     """
-    booster = native.get_booster()
-
-    def rows(block: Table) -> Any:
-        return load("xgboost.DMatrix")(
-            block,
-            missing=native.missing,
-            enable_categorical=native.enable_categorical,
-            feature_types=native.feature_types,
-            nthread=native.n_jobs,
-        )
-
     if getattr(native, "multi_strategy", None) == "multi_output_tree":
         why = "XGBoost explains no trees of several targets"
         raise Unsupported(
             Reason(type(native).__name__, why, "use 'one_output_per_tree'", "multi_strategy")
         )
-    return explain_booster(booster, X, sums, rows, _trees_used(native))
+    make_rows = partial(handover.make_matrix, native)
+    return explain_booster(native.get_booster(), X, sums, make_rows, _trees_used(native))
 
 
 def _trees_used(native: Estimator) -> tuple[int, int]:

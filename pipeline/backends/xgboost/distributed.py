@@ -16,8 +16,8 @@ import pandas as pd
 
 from pipeline.backends import pool
 from pipeline.backends.incremental import Batch
-from pipeline.backends.xgboost import checkpoints, tracker, training
-from pipeline.data import encode, frames, output, partitioned
+from pipeline.backends.xgboost import checkpoints, handover, tracker, training
+from pipeline.data import encode, output, partitioned
 from pipeline.distributed.cluster import Cluster, active
 from pipeline.distributed.retry import watch
 from pipeline.optional import load
@@ -164,25 +164,24 @@ def _make_matrix(
     weights: Sequence[np.ndarray],
     threads: int,
 ) -> DMatrix:
-    options = {
-        "missing": estimator.missing,
-        "enable_categorical": estimator.enable_categorical,
-        "nthread": threads,
-    }
-    matrix: DMatrix
     if estimator.tree_method in (None, "auto", "hist"):
-        rows = training.iterate([*map(_batch, parts, labels, weights or repeat(None))], estimator)
-        matrix = load("xgboost.QuantileDMatrix")(rows, max_bin=estimator.max_bin, **options)
-    else:
-        matrix = load("xgboost.DMatrix")(
-            partitioned.concatenate(parts),
-            label=np.concatenate(labels),
-            weight=np.concatenate(weights) if weights else None,
-            feature_types=estimator.feature_types,
-            feature_weights=estimator.feature_weights,
-            **options,
+        batches = [*map(_batch, parts, labels, weights or repeat(None))]
+        matrix: DMatrix = load("xgboost.QuantileDMatrix")(
+            training.iterate(batches, estimator),
+            max_bin=estimator.max_bin,
+            missing=estimator.missing,
+            enable_categorical=estimator.enable_categorical,
+            nthread=threads,
         )
-    return matrix
+        return matrix
+    return handover.make_matrix(
+        estimator,
+        partitioned.concatenate(parts),
+        label=np.concatenate(labels),
+        weight=np.concatenate(weights) if weights else None,
+        feature_weights=estimator.feature_weights,
+        nthread=threads,
+    )
 
 
 def _batch(part: Table, y: np.ndarray, weight: np.ndarray | None) -> Batch:
@@ -217,7 +216,7 @@ def place_rows(cluster: Cluster, X: Table, arrays: Sequence[Array]) -> list[Work
     workers = cluster.workers()
     numbers = np.array_split(np.arange(len(kept)), len(workers))
     # A task of our own for each: it can be cancelled without what the user keeps.
-    own = load("dask.delayed")(_own, pure=False)
+    own = load("dask.delayed")(output.own_rows, pure=False)
     shares = []
     for worker, mine in zip(workers, numbers, strict=True):
         if not len(mine):
@@ -230,10 +229,6 @@ def place_rows(cluster: Cluster, X: Table, arrays: Sequence[Array]) -> list[Work
         columns = [_send(cluster.client, worker, cut) for cut in cuts]
         shares.append(WorkerRows(worker, parts, [kept[i][1] for i in mine], columns))
     return shares
-
-
-def _own(part: Table) -> Any:
-    return output.with_own_nulls(part) if frames.is_frame(part) else part
 
 
 def _send(client: Client, worker: str, arrays: Sequence[np.ndarray]) -> list[Future]:
@@ -293,4 +288,4 @@ def _union(categories: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _as(X: Table, kinds: dict[Any, pd.CategoricalDtype]) -> Any:
-    return X.astype(kinds)
+    return output.own_rows(X).astype(kinds)

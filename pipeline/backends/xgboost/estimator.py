@@ -23,6 +23,7 @@ from pipeline.backends.xgboost import (
     deprecated,
     distributed,
     external_memory,
+    handover,
     ranking,
     shared,
     training,
@@ -58,10 +59,11 @@ class XGBoostModel(Model):
         pool.use_memory_pool(self.device)
         if frames.is_partitioned(X):
             return self._fit_partitions(X, y, params)
-        X, params = _on_host(X), _judged_on_host(params)
+        X = handover.prepare(X)
+        if sets := params.get("eval_set"):
+            params = {**params, "eval_set": [(handover.prepare(Z), z) for Z, z in sets]}
         if ranking.is_ranker(self.estimator):
             X, y, params = ranking.sort_queries(X, y, params)
-        X = _convert(X)
         data = partial(checkpoints.hash_rows, X, y, params.get("sample_weight"))
         kept = checkpoints.begin(self.native, params, data)
         try:
@@ -127,7 +129,7 @@ class XGBoostModel(Model):
         pool.use_memory_pool(self.device)
         if method == "score" and params.get("qid") is not None:
             return self._score_queries(X, **params)
-        X = _convert(X)
+        X = handover.prepare(X)
         # It refuses infinite numbers when it trains, and takes them when it predicts.
         if not frames.is_sparse(X):
             output.check_finite(X)
@@ -139,21 +141,13 @@ class XGBoostModel(Model):
 
     def _score_queries(self, X: Table, y: np.ndarray, qid: Array) -> float:
         """Return the score of a ranking by query; XGBoost's own `score` reads frames alone."""
-        X, y, qid = ranking.take_in_order(_on_host(X), y, qid)
+        X, y, qid = ranking.take_in_order(handover.prepare(X), y, qid)
         native = self.native
-        rows = load("xgboost.DMatrix")(
-            _convert(X),
-            y,
-            qid=qid,
-            missing=native.missing,
-            enable_categorical=native.enable_categorical,
-            nthread=native.n_jobs,
-            feature_types=native.feature_types,
-        )
+        matrix = handover.make_matrix(native, X, label=y, qid=qid)
         metric = native.eval_metric
         by_query = load("xgboost.sklearn.ltr_metric_decorator")
         judge = by_query(metric, native.n_jobs) if callable(metric) else None
-        told = native.get_booster().eval_set([(rows, "eval")], feval=judge)
+        told = native.get_booster().eval_set([(matrix, "eval")], feval=judge)
         return float(told.rpartition(":")[2])
 
     def _predict(self, method: str, X: Table, params: Params) -> Any:
@@ -294,31 +288,12 @@ def _try_params(params: Params) -> str | ValueError:
     return " ".join(str(warning.message) for warning in caught)
 
 
-def _convert(X: Table) -> Any:
-    """Return a table as XGBoost reads it."""
-    return output.with_own_nulls(output.categorize(X)) if frames.is_frame(X) else _on_host(X)
-
-
-def _on_host(X: Table) -> Any:
-    """Return sparse rows on the host, and others where they are.
-
-    XGBoost takes CSR of the host alone, of which it keeps on the GPU what is there.
-    """
-    return frames.to_device(X, "cpu") if frames.is_sparse(X) else X
-
-
 @contextmanager
 def _brought_home() -> Iterator[None]:
     """Predict in the block without the warning that rows are on the host and trees are not."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*Falling back to prediction using DMatrix", UserWarning)
         yield
-
-
-def _judged_on_host(params: Params) -> dict[str, Any]:
-    """Return parameters of `fit` with the sparse rows that are judged meanwhile on the host."""
-    sets = params.get("eval_set")
-    return params | {"eval_set": [(_on_host(X), y) for X, y in sets]} if sets else params
 
 
 def _first_line(error: Exception) -> str:

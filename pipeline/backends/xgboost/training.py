@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pipeline.backends.incremental import Batch
+from pipeline.backends.xgboost import handover
 from pipeline.data import frames
 from pipeline.data.target import classes
 from pipeline.errors import DataError
@@ -34,7 +35,7 @@ def iterate(batches: Sequence[Batch], estimator: XGBModel, **options: Any) -> Da
                 return False
             batch = batches[self.at]
             input_data(
-                data=_move(batch.read(), estimator),
+                data=handover.prepare(_move(batch.read(), estimator)),
                 label=_move(batch.y, estimator),
                 weight=_move(batch.sample_weight, estimator),
                 feature_types=estimator.feature_types,

@@ -6,9 +6,10 @@ import inspect
 import json
 import re
 import tomllib
+import weakref
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from sklearn.ensemble import RandomForestClassifier
 from pipeline.backends.cuml import estimator as cuml_estimator
 from pipeline.backends.cuml.multi_gpu import MULTI_GPU
 from pipeline.backends.cuml.tables import rule
+from pipeline.backends.xgboost import handover
 from pipeline.optional import load
 from tests.contract import arrays, standins
 from tests.contract.live.sources import compiled, of_class, shipped, source
@@ -97,6 +99,7 @@ class Interface:
     """As much of cuDF's columns, and of their masks, as XGBoost asks for."""
 
     dtype = np.dtype("float64")
+    memory: Any = None
 
     def __init__(self, length: int, kind: str, **more: Any) -> None:
         shown = {"shape": (length,), "typestr": kind, "data": (64, True), "version": 3}
@@ -111,6 +114,60 @@ def test_masks_are_bytes_in_cudf_and_bits_to_xgboost() -> None:
     base = load("cudf.core.column.column").ColumnBase
     assert list(inspect.signature(base.to_pylibcudf).parameters) == ["self"]
     assert callable(load("pylibcudf").Column.offset)
+
+
+class Text:
+    """As much of three columns of text categories as XGBoost asks for; `codes` are made anew."""
+
+    made: ClassVar[list[weakref.ref[Interface]]] = []
+    dtype = pd.StringDtype(na_value=np.nan)
+
+    @property
+    def codes(self) -> Interface:
+        memory = np.zeros(1000, "int8")
+        codes = Interface(1000, "|i1", data=(memory.ctypes.data, True))
+        codes.memory = memory
+        self.made.append(weakref.ref(codes))
+        return codes
+
+    @property
+    def categories(self) -> Text:
+        return self
+
+    @property
+    def _column(self) -> Text:
+        return self
+
+    def to_pylibcudf(self) -> Any:
+        kind = load("pylibcudf.TypeId")
+        offsets = Libcudf(kind.INT32, [])
+        return Libcudf(kind.STRING, [offsets])
+
+
+class Libcudf:
+    """A column of libcudf."""
+
+    def __init__(self, kind: Any, children: list[Any]) -> None:
+        self.id = lambda: kind
+        self.type = lambda: self
+        self.children = lambda: children
+        self.null_count = self.offset = lambda: 0
+        self.size = lambda: 4
+        self.data = lambda: Interface(4, "|u1")
+
+
+def test_codes_of_text_live_until_xgboost_has_read_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = load("xgboost.data")
+    monkeypatch.setattr(module, "cudf_cat_inf", module.cudf_cat_inf)
+    with pytest.raises(TypeError, match="Cannot interpret"):  # else `handover` has had its day
+        module.CudfTransformed([Text()], None)
+    Text.made.clear()
+    handover._keep_codes()
+    found = module.CudfTransformed([Text(), Text(), Text()], None)
+    alive = [codes for each in Text.made if (codes := each()) is not None]
+    told = [codes["data"][0] for _, codes in found.aitfs]
+    assert told == [codes.__cuda_array_interface__["data"][0] for codes in alive]
+    assert len(set(told)) == 3
 
 
 def test_xgboost_is_built_for_the_cuda_of_rapids_and_has_a_pool_of_memory() -> None:
