@@ -24,27 +24,40 @@ CONTAINERS = ("default", "pandas", "polars")
 def container(estimator: Estimator) -> str:
     """Return what scikit-learn would make for an estimator: "default", "pandas" or "polars".
 
-    A `Pipeline` makes what its last step makes.
+    A `Pipeline` makes what its last transformer makes; what has no `set_output` makes no frame.
 
     >>> from sklearn.preprocessing import StandardScaler
     >>> container(StandardScaler().set_output(transform="pandas"))
     'pandas'
     """
-    while isinstance(estimator, Pipeline) and estimator.steps:
-        transformers = [how for _, how in estimator.steps if hasattr(how, "transform")]
-        estimator = transformers[-1] if transformers else None
-    return str(_get_output_config("transform", estimator)["dense"])
+    maker = _maker(estimator)
+    if not hasattr(maker, "set_output"):
+        return "default"
+    return str(_get_output_config("transform", maker)["dense"])
+
+
+def _maker(estimator: Estimator) -> Any:
+    """Return the last transformer, whose rows come out; None where every step hands them on."""
+    if not isinstance(estimator, Pipeline):
+        return estimator
+    steps = (how for _, how in reversed(estimator.steps) if hasattr(how, "transform"))
+    return next((made for how in steps if (made := _maker(how)) is not None), None)
+
+
+def names_columns(estimator: Estimator) -> bool:
+    """Return whether scikit-learn makes a frame of an array; a function may leave it one.
+
+    >>> from sklearn.preprocessing import FunctionTransformer, StandardScaler
+    >>> names_columns(StandardScaler()), names_columns(FunctionTransformer())
+    (True, False)
+    """
+    return hasattr(_maker(estimator), "get_feature_names_out")
 
 
 def framed(model: Estimator, estimator: Estimator) -> Any:
-    """Return a copy that makes what `set_output` of a model asks for; itself where it does not."""
-    how = vars(model).get("_sklearn_output_config", {}).get("transform", "default")
-    if how == "default" or not hasattr(estimator, "set_output"):
-        return estimator
-    try:
-        return clone(estimator).set_output(transform=how)
-    except ValueError:  # a step of one's own has no such method
-        return estimator
+    """Return a copy that makes what `set_output` of a model asks for; itself where it asks none."""
+    how = vars(model).get("_sklearn_output_config", {}).get("transform")
+    return estimator if how is None else clone(estimator).set_output(transform=how)
 
 
 def beside(matrices: Sequence[tuple[Any, Sequence[Any]]], X: Table, kept: Mapping[Any, Any]) -> Any:

@@ -20,7 +20,7 @@ from pipeline.backends.base import HostModel
 from pipeline.backends.xgboost.checkpoints import Checkpoints, keeping
 from pipeline.data import frames, target
 from pipeline.data.drift import ColumnProfile, fit_profiles
-from pipeline.data.output import CONTAINERS, contained, container, framed
+from pipeline.data.output import CONTAINERS, contained, container, framed, names_columns
 from pipeline.data.schema import Schema
 from pipeline.data.shared import SharedRows, table_of
 from pipeline.data.table_format import TableFormat
@@ -427,18 +427,23 @@ class Accelerated(CallbackSupportMixin, Answers):
         return model._contained(made, taken)
 
     def _contained(self, made: Any, taken: Any) -> Any:
-        how = container(self) if container(self) != "default" else container(self.estimator)
+        if isinstance(made, tuple):  # in scikit-learn, scores of y are no frame
+            return self._contained(made[0], taken), *made[1:]
+        estimator = framed(self, self.estimator)
+        how, fitted = container(estimator), container(self.plan_.estimator)
         if frames.is_partitioned(made):
             return made
-        if how == "default":  # a frame may have been asked for when it was fitted
-            return made if container(self.plan_.estimator) == how else np.asarray(made)
+        if how == fitted and (how == "default" or not names_columns(estimator)):
+            return made
+        if how == "default":  # a frame was asked for when it was fitted
+            return np.asarray(made)
         try:
             names = self.get_feature_names_out()
         except (AttributeError, ValueError):  # those of what was made, as in scikit-learn
             names = None
-        return contained(made, how, names, getattr(taken, "index", None))
+        return contained(made, how, names, taken.index if frames.is_frame(taken) else None)
 
-    @spec_has("transform")
+    @spec_has("set_output")
     def set_output(self, *, transform: str | None = None) -> Accelerated:
         """Choose what `transform` and `fit_transform` return.
 
@@ -450,6 +455,7 @@ class Accelerated(CallbackSupportMixin, Answers):
         if transform is not None:
             if transform not in CONTAINERS:
                 raise ConfigError(f"transform={transform!r} is not one of {', '.join(CONTAINERS)}")
+            clone(self.estimator).set_output(transform=transform)  # a step may have no such method
             self._sklearn_output_config = {"transform": transform}
         return self
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from pipeline.backends.base import with_target
 from pipeline.data import frames
+from pipeline.data.output import framed
 from pipeline.data.shared import SharedRows
 from pipeline.errors import CheckpointDiffers, DataError, ParityError, PipelineError, in_words_of
 from pipeline.estimator.routing import as_sklearn_takes
@@ -115,7 +116,7 @@ def learn(
         scikit-learn refuses the rows as well; the error is one of its class, too.
     """
     with _in_both_words(refused):
-        plan = run_as_given(model.estimator, str(refused))
+        plan = run_as_given(framed(model, model.estimator), str(refused))
         with watch(plan.steps[0], True):
             return plan, call(plan, method, X, y, as_sklearn_takes(model, method, params))
 

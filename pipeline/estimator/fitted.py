@@ -62,9 +62,15 @@ def spec_has(name: str) -> Any:
 def _fitted_has(model: Estimator, name: str) -> bool:
     if not hasattr(model, "plan_"):
         return False
-    fitted = getattr(model.plan_.steps[-1].worker, "native", None)
-    whole = type(last_of(model.estimator)), type(model.estimator)
-    return type(fitted) in whole and hasattr(fitted, name)
+    whole, step = model.estimator, model.plan_.steps[-1]
+    fitted = getattr(step.worker, "native", None)
+    if isinstance(whole, Pipeline) and not model.plan_.as_given:
+        last, own = whole.steps[-1]
+        if step.name != last or type(fitted) is not type(own):
+            return False
+        # All that a fit may give a pipeline is what its last step gives it.
+        fitted = Pipeline([*whole.steps[:-1], (last, fitted)])
+    return type(fitted) is type(whole) and hasattr(fitted, name)
 
 
 def needs_fit(estimator: Estimator) -> bool:

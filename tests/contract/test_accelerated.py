@@ -16,6 +16,7 @@ from sklearn.preprocessing import (
     MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
+    PolynomialFeatures,
     PowerTransformer,
     StandardScaler,
 )
@@ -325,6 +326,14 @@ def made(name: str, device: str) -> pd.DataFrame:
 def test_frames_are_those_of_the_cpu(name: str) -> None:
     found, expected = made(name, "cuda"), made(name, "cpu")
     pd.testing.assert_frame_equal(found, expected, check_categorical=False)
+
+
+def test_a_frame_of_a_gpu_names_each_column_otherwise() -> None:
+    squared = make_pipeline(PolynomialFeatures(), PolynomialFeatures()).set_output(
+        transform="pandas"
+    )
+    with pytest.raises(DataError, match=r"several columns are named '1'"):
+        Accelerated(squared, device="cuda").fit_transform(table()[["amount", "count"]].fillna(0))
 
 
 def test_batches_are_merged_as_on_the_cpu() -> None:

@@ -7,14 +7,31 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.cluster import DBSCAN, KMeans
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import RandomForestClassifier, RandomTreesEmbedding
+from sklearn.decomposition import PCA
+from sklearn.ensemble import (
+    RandomForestClassifier,
+    RandomTreesEmbedding,
+    StackingClassifier,
+    VotingClassifier,
+)
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MinMaxScaler, OrdinalEncoder, StandardScaler
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier, LocalOutlierFactor
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    Normalizer,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
+from sklearn.svm import SVC
 from xgboost import XGBClassifier
 
 from pipeline.preprocessing.engine import table
@@ -87,23 +104,50 @@ def test_a_regressor_alone() -> None:
     assert is_classifier(on_cpu())
 
 
-TRANSFORMS = ("transform", "fit_transform", "set_output")
-
-
-@pytest.mark.parametrize(
-    ("estimator", "has", "lacks"),
-    [
-        (LogisticRegression(), ("predict_proba", "decision_function"), TRANSFORMS),
-        (RandomForestClassifier(), ("predict_proba",), (*TRANSFORMS, "decision_function")),
-        (LinearRegression(), ("predict", "score"), ("predict_proba", "partial_fit")),
-        (preprocessing(), TRANSFORMS, ("predict", "score")),
-    ],
-    ids=lambda value: type(value).__name__,
+NAMES = (
+    *("predict", "predict_proba", "predict_log_proba", "decision_function", "score"),
+    *("score_samples", "fit_predict", "fit_transform", "transform", "inverse_transform"),
+    *("set_output", "get_feature_names_out", "kneighbors", "radius_neighbors_graph"),
 )
-def test_methods_are_those_of_the_spec(estimator: Any, has: Any, lacks: Any) -> None:
-    model = on_cpu(estimator)
-    assert all(hasattr(model, name) for name in has)
-    assert not any(hasattr(model, name) for name in lacks)
+MEANS = KMeans(2, n_init=1, random_state=0)
+ENDS: dict[str, Any] = {
+    "passthrough": make_pipeline("passthrough"),
+    "None": Pipeline([("scale", StandardScaler()), ("last", None)]),
+    "a step that is left out": make_pipeline(MEANS, "passthrough"),
+    "a pipeline that is left out": make_pipeline(make_pipeline(MEANS), "passthrough"),
+    "no way back": make_pipeline(Normalizer(), PCA(2)),
+    "a way back": make_pipeline(StandardScaler(), PCA(2)),
+    "no way back within": make_pipeline(make_pipeline(Normalizer()), StandardScaler()),
+    "columns": make_pipeline(make_column_transformer((StandardScaler(), [0])), StandardScaler()),
+    "a union": make_pipeline(make_union(StandardScaler()), StandardScaler()),
+    "logistic": make_pipeline(StandardScaler(), LogisticRegression()),
+    "logistic, nested": make_pipeline(make_pipeline(StandardScaler(), LogisticRegression())),
+    "regression": make_pipeline("passthrough", LinearRegression()),
+    "forest": RandomForestClassifier(2, random_state=0),
+    "support vectors": make_pipeline(StandardScaler(), SVC()),
+    "neighbours": make_pipeline(StandardScaler(), KNeighborsClassifier()),
+    "clusters": make_pipeline(PolynomialFeatures(), MEANS),
+    "clusters for these rows alone": make_pipeline(StandardScaler(), DBSCAN()),
+    "outliers": make_pipeline(StandardScaler(), LocalOutlierFactor()),
+    "novelties": make_pipeline(StandardScaler(), LocalOutlierFactor(novelty=True)),
+    "a stack": make_pipeline(StandardScaler(), StackingClassifier([("a", LogisticRegression())])),
+    "votes": make_pipeline(StandardScaler(), VotingClassifier([("a", SVC())])),
+    "a search": make_pipeline(StandardScaler(), GridSearchCV(SVC(), {"C": [1.0]}, cv=2)),
+    "a search for components": GridSearchCV(PCA(), {"n_components": [1, 2]}, cv=2),
+    "a function": make_pipeline(StandardScaler(), FunctionTransformer(np.abs)),
+    "boosting": make_pipeline(StandardScaler(), XGBClassifier(n_estimators=2, n_jobs=1)),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_methods_are_those_of_the_estimator(name: str) -> None:
+    X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
+    plain, model = clone(ENDS[name]), on_cpu(ENDS[name])
+    for fitted in (False, True):
+        if fitted:
+            plain.fit(X, y), model.fit(X, y)
+        found, expected = ([n for n in NAMES if hasattr(m, n)] for m in (model, plain))
+        assert found == expected, fitted
 
 
 def test_a_step_without_a_twin_runs_as_it_is() -> None:

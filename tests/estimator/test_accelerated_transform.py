@@ -14,6 +14,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline, make_union
@@ -21,11 +22,15 @@ from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
     KBinsDiscretizer,
+    LabelBinarizer,
+    LabelEncoder,
     MaxAbsScaler,
     MinMaxScaler,
+    MultiLabelBinarizer,
     Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
+    PolynomialFeatures,
     RobustScaler,
     StandardScaler,
     TargetEncoder,
@@ -237,6 +242,16 @@ FRAMED: dict[str, Any] = {
     ),
     "without a twin": PCA(2),
     "clusters": KMeans(2, n_init=1, random_state=0),
+    "without a twin behind columns that a union has picked": make_pipeline(
+        make_union(VarianceThreshold()), make_pipeline(PCA(2), RobustScaler())
+    ),
+    "without a twin behind columns that are picked": make_union(
+        make_pipeline(VarianceThreshold(), PCA(2)), "passthrough"
+    ),
+    "a function in a union": make_union(FunctionTransformer(np.abs), PCA(2)),
+    "names that are not unique": make_pipeline(
+        make_union(PolynomialFeatures(), verbose_feature_names_out=False), PolynomialFeatures()
+    ),
 }  # fmt: skip
 
 
@@ -244,22 +259,83 @@ FRAMED: dict[str, Any] = {
 @pytest.mark.parametrize("name", FRAMED)
 def test_frames_are_those_that_sklearn_makes(name: str, way: str) -> None:
     estimator = clone(FRAMED[name])
-    expected = clone(estimator).set_output(transform="pandas").fit(MIXED).transform(MIXED)
+    plain = clone(estimator).set_output(transform="pandas").fit(MIXED)
+    expected = plain.transform(MIXED)
     if way == "of the model":
         model = on_cpu(estimator).set_output(transform="pandas")
     else:
         model = on_cpu(estimator.set_output(transform="pandas"))
     pd.testing.assert_frame_equal(model.fit(MIXED).transform(MIXED), expected)
+    pd.testing.assert_frame_equal(model.to_sklearn().transform(MIXED), expected)
+    if hasattr(plain, "get_feature_names_out"):
+        assert names_or_error(model) == names_or_error(plain)
     pd.testing.assert_frame_equal(model.fit_transform(MIXED), expected)
+
+
+def names_or_error(model: Any) -> Any:
+    try:
+        return model.get_feature_names_out().tolist()
+    except AttributeError as error:
+        return type(error)
+
+
+ARRAYS = {
+    "of a function": FunctionTransformer(np.abs),
+    "of functions": make_union(FunctionTransformer(np.abs), PCA(1)),
+    "as they came": make_pipeline("passthrough"),
+    "as they came, nested": make_pipeline(make_pipeline("passthrough"), "passthrough"),
+    "scaled, and as they came": make_pipeline(StandardScaler(), make_pipeline("passthrough")),
+}
+
+
+@pytest.mark.filterwarnings("ignore:When `set_output`")
+@pytest.mark.parametrize("name", ARRAYS)
+def test_of_an_array_it_makes_what_sklearn_makes(name: str) -> None:
+    X = MIXED.to_numpy(float)
+    expected = clone(ARRAYS[name]).set_output(transform="pandas").fit_transform(X)
+    model = on_cpu(ARRAYS[name]).set_output(transform="pandas")
+    for found in (model.fit_transform(X), model.transform(X)):
+        assert type(found) is type(expected)
+        pd.testing.assert_frame_equal(pd.DataFrame(found), pd.DataFrame(expected))
+
+
+UNFRAMED: dict[str, tuple[Any, Any]] = {
+    "labels": (LabelBinarizer(), ["a", "b", "c"]),
+    "sets of labels": (MultiLabelBinarizer(), [("a", "b"), ("c",)]),
+    "places": (LabelEncoder(), pd.DataFrame({"label": ["a", "b"]})),
+    "texts": (HashingVectorizer(n_features=8), ["one two", "three"]),
+    "a user's own": (Doubled(), MIXED[["n"]]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:A column-vector y was passed")
+@pytest.mark.parametrize("name", UNFRAMED)
+def test_what_has_no_set_output_makes_no_frame(name: str) -> None:
+    estimator, X = UNFRAMED[name]
+    with config_context(transform_output="pandas"):
+        expected = clone(estimator).fit_transform(X)
+        model = on_cpu(estimator)
+        for found in (model.fit_transform(X), model.fit(X).transform(X)):
+            assert type(found) is type(expected)
+            np.testing.assert_array_equal(dense(found), dense(expected))
+    assert not hasattr(model, "set_output")
+
+
+def test_frames_between_the_steps_reach_a_classifier() -> None:
+    estimator = make_pipeline(StandardScaler(), SGDClassifier(random_state=0))
+    X, y = TABLE[N[1:]].to_numpy(), NUMBERS
+    plain = clone(estimator).set_output(transform="pandas").fit(X, y)
+    model = on_cpu(estimator).set_output(transform="pandas").fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+    assert model[-1].feature_names_in_.tolist() == plain[-1].feature_names_in_.tolist()
+    pd.testing.assert_frame_equal(model[:-1].transform(X), plain[:-1].transform(X))
+    mute = make_pipeline(Doubled(), StandardScaler())
+    for each in (clone(mute), on_cpu(mute)):
+        with pytest.raises(ValueError, match="`set_output` is not available"):
+            each.set_output(transform="pandas")
 
 
 def test_columns_without_names_are_numbered() -> None:
     unnamed = on_cpu(make_pipeline(StandardScaler(), FunctionTransformer(np.abs)))
     made = unnamed.fit(MIXED[["n"]]).set_output(transform="pandas").transform(MIXED[["n"]])
     assert made.columns.tolist() == [0]
-    expected = Doubled().fit(MIXED[["n"]]).transform(MIXED[["n"]])
-    for how in ("default", "pandas"):
-        model = on_cpu(Doubled()).set_output(transform=how).fit(MIXED[["n"]])
-        pd.testing.assert_frame_equal(model.transform(MIXED[["n"]]), expected)
-    numbers = on_cpu(Doubled()).set_output(transform="pandas").fit_transform(np.ones((3, 2)))
-    pd.testing.assert_frame_equal(numbers, pd.DataFrame(np.full((3, 2), 2.0)))

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 
@@ -36,6 +37,12 @@ METHODS = (
     *("predict", "predict_proba", "predict_log_proba", "decision_function", "transform"),
     *("score_samples", "score"),
 )
+NAMES = (
+    *METHODS,
+    *("fit_predict", "fit_transform", "inverse_transform", "set_output", "get_feature_names_out"),
+    *("kneighbors", "radius_neighbors_graph"),
+)
+"""What a model has where the estimator has it; transformers learn in batches beside that."""
 CHEAPER: dict[str, dict[str, Any]] = {
     "LogisticRegressionCV": {"Cs": 2},
     "TunedThresholdClassifierCV": {"thresholds": 5},
@@ -125,7 +132,12 @@ def same(found: Any, expected: Any) -> None:
         assert type(found) is type(expected)
 
 
+def available(model: Any) -> list[str]:
+    return [name for name in NAMES if hasattr(model, name)]
+
+
 def compare(model: Any, plain: Any, X: Any, y: Any) -> None:
+    assert available(model) == available(plain)
     for method in METHODS:
         if hasattr(plain, method):
             asked = (X, y) if method == "score" and y is not None else (X,)
@@ -147,6 +159,7 @@ TABLES = [name for name, estimator in ALL.items() if get_tags(estimator).input_t
 def test_the_same_numbers(case: tuple[str, str]) -> None:
     name, form = case
     estimator = ALL[name]
+    assert available(Accelerated(estimator, device="cpu")) == available(estimator)
     X, y = data(estimator)
     if form == "sparse":
         X = sp.csr_array(np.where(X < 0.3, 0, X))
@@ -159,6 +172,44 @@ def test_the_same_numbers(case: tuple[str, str]) -> None:
     else:
         assert not isinstance(model, Exception), repr(model)
         compare(model, plain, X, y)
+
+
+DENSE = ("KBinsDiscretizer", "OneHotEncoder")
+"""Of one-hot columns, ours is a frame where scikit-learn makes none of sparse rows."""
+MAKERS = [n for n, each in ALL.items() if hasattr(each, "fit_transform") and n not in DENSE]
+FRAMES: dict[str, Callable[[Any], Any]] = {
+    "of the model": lambda model: model.set_output(transform="pandas"),
+    "of the session": lambda model: model,
+    "of neither": lambda model: model.set_output(transform="pandas").set_output(
+        transform="default"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", one_in(6, MAKERS))
+def test_the_same_frames(name: str) -> None:
+    X, y = data(ALL[name])
+    given = (X,) if y is None else (X, y)
+    for way, ask in FRAMES.items():
+        asked = "pandas" if way == "of the session" else "default"
+        if way != "of the session" and not hasattr(ALL[name], "set_output"):
+            continue
+        with config_context(transform_output=asked):
+            models = ask(clone(ALL[name])), ask(Accelerated(ALL[name], device="cpu"))
+            expected, found = (outcome(partial(m.fit_transform, *given)) for m in models)
+            same_frames(found, expected)
+            if hasattr(models[0], "transform"):
+                same_frames(*(outcome(partial(m.transform, X)) for m in models[::-1]))
+
+
+def same_frames(found: Any, expected: Any) -> None:
+    if isinstance(expected, tuple):
+        for one, other in zip(found, expected, strict=True):
+            same_frames(one, other)
+    elif isinstance(expected, pd.DataFrame):
+        pd.testing.assert_frame_equal(found, expected, rtol=1e-9, atol=1e-12)
+    else:
+        same(found, expected)
 
 
 UNCHECKED = {"SparseCoder": "scikit-learn's checks give it its own number of columns by its name"}

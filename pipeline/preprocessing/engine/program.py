@@ -313,20 +313,21 @@ class Program:
         assert self.node is not None
         for leaf in self.node.leaves():
             leaf.twin.warn()
+        names = self._names()
         if isinstance(table, Partitions):
             sparse = self.makes_sparse and frames.device_of(table.like) == "cpu"
-            made = table.write(reading, self.dtype, self._names(), sparse=sparse)
+            made = table.write(reading, self.dtype, names, sparse=sparse)
             self.width = int(made.shape[1])
             return made
         read = reading(table)
         if self.step in self.own:
             made = self._hand_on(table, read)
         elif self.selected_from and table.device == "cpu" and tables.holds_text(table, read):
-            made = tables.write_mixed(table, read, self._names())
+            made = tables.write_mixed(table, read, names)
         elif self.makes_sparse:
             made = write_sparse(table, read, self.dtype)
-        elif self.framed:
-            made = tables.write_frame(table, read, self.dtype, self._names())
+        elif names:
+            made = tables.write_frame(table, read, self.dtype, names)
         else:
             dense = table.device == "cuda" and self._sparse_in_sklearn
             making = self._densifying if dense else None
@@ -358,14 +359,14 @@ class Program:
         return not (self.node is None or self.framed) and self.node.makes_sparse(given=False)
 
     def _names(self) -> list[Any]:
-        """Return the names of the columns of a frame, as scikit-learn's has them."""
+        """Return the names of the columns of scikit-learn's frame; none where it makes a matrix."""
         if not self.framed:
             return []
-        assert self.head is not None
-        fitted = self.to_sklearn()
-        if any(self.workers):
+        assert self.node is not None
+        fitted = self.node.to_sklearn()
+        if self.workers:
             # Those of the frames that they make, which need not have the method for names.
-            return list(fitted.transform(storable(self.head)).columns)
+            return list(getattr(self._transform_head(fitted), "columns", ()))
         return list(fitted.get_feature_names_out())
 
     @property
@@ -394,7 +395,16 @@ class Program:
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn transformer."""
         assert self.node is not None
-        return self.node.to_sklearn()
+        fitted = self.node.to_sklearn()
+        if self.framed and self.workers:
+            self._transform_head(fitted)  # a union takes names from what it has transformed
+        return fitted
+
+    def _transform_head(self, fitted: Estimator) -> Any:
+        """Return what scikit-learn makes of a row of the table, in the table's form."""
+        assert self.head is not None
+        row = storable(self.head)
+        return fitted.transform(row if self.named else row.to_numpy())
 
     def cast(self) -> tuple[str, Any] | None:
         """Return the step that makes of scikit-learn's numbers what this program makes of them.

@@ -21,6 +21,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pipeline.data import encode, frames, output
+from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import (
     Block,
     Categories,
@@ -420,7 +421,11 @@ def write_frame(table: Table, read: Read, dtype: str, names: Names) -> Any:
     Numbers have the type that is asked for, or each the one that scikit-learn's transformer gives
     it; columns that were passed on are as they were.
     """
-    made, kept, objects = split_names(read(table.first()), names)
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice and table.device == "cuda":
+        raise DataError(f"several columns are named {twice[0]!r}, and a frame of cuDF has one each")
+    places = range(len(names)) if twice else list(names)
+    made, kept, objects = split_names(read(table.first()), places)
     seen = seen_part(table)
     first = blocks_to_write(read, seen, beside=True)
     kinds = [common_type([each]) if dtype == "auto" else np.dtype(dtype) for each in first]
@@ -431,7 +436,8 @@ def write_frame(table: Table, read: Read, dtype: str, names: Names) -> Any:
     }
     matrices |= dict(enumerate(objects))
     nothing: tuple[Any, list[Any]] = (table.xp.zeros((table.n_rows, 0)), [])
-    return output.beside(list(matrices.values()) or [nothing], table.X, kept)[list(names)]
+    frame = output.beside(list(matrices.values()) or [nothing], table.X, kept)[list(places)]
+    return frame.set_axis(list(names), axis=1) if twice else frame
 
 
 Named = tuple[Any, list[Any]]

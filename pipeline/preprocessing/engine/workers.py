@@ -141,6 +141,8 @@ class WorkerNode(BlockNode):
 
     named: Sequence[Any] | None = None
     """The columns of the frame that it reads behind another step; None of a matrix."""
+    behind = False
+    """What comes in is, in scikit-learn, an array that another step has made."""
     fits_only = False
     """Nothing reads what becomes of the training rows."""
     sparse = False
@@ -168,6 +170,7 @@ class WorkerNode(BlockNode):
         """Fit the worker on all rows."""
         if not isinstance(table, Table):
             raise DataError(f"{self.path} needs all rows in one table; pass X.compute()")
+        self.behind = source.names is None
         if source.framed and source.names is not None:
             self.named = list(source.names)
         rows = self._rows(table, source.read, sparse=source.sparse)
@@ -192,7 +195,10 @@ class WorkerNode(BlockNode):
         first = flat(read(table.first()))
         if all(isinstance(block, Unread) for block in first):
             names = [name for block in first for name in block.names]  # type: ignore[attr-defined]
-            return frames.column(table.X, *names) if self.series else table.select(names)
+            if self.series:
+                return frames.column(table.X, *names)
+            if not self.behind and self.named in (None, names):
+                return table.select(names)
         if self.named is not None:
             return write_frame(table, read, "auto", self.named)
         return write_matrix(table, read, "auto")
@@ -255,5 +261,5 @@ class WorkerNode(BlockNode):
         for _ in self.own_forms:
             next(forms)
         named = getattr(fitted, "feature_names_in_", None)
-        self.named = None if named is None else list(named)
+        self.behind, self.named = source.names is None, None if named is None else list(named)
         self.worker.resume(fitted)
