@@ -50,6 +50,8 @@ PROGRAMS :=
 BUDGET :=
 STAGES :=
 MINUTES :=
+SECONDS := 600
+CASES :=
 FAILED :=
 TESTS :=
 UPGRADE :=
@@ -113,6 +115,7 @@ help: ## List the targets and variables
 	@echo '  PROGRAMS=        of `make bench-programs`, with commas; empty for all'
 	@echo '  BUDGET=          seconds that a first run of plain scikit-learn may take there; empty for 10'
 	@echo '  STAGES=          of `make gpu-proof`, with commas, as STAGES=tests,flights; empty for all'
+	@echo '  SECONDS=600      after which `make fuzz` starts no case; CASES= how many, from number SEED on'
 	@echo '  MINUTES=         for a call of `make gpu-proof`; empty for 9'
 	@echo '  FAILED=          1: `make gpu-proof` runs what has failed, and nothing else'
 	@echo '  TESTS=           folders or files for `make test`; empty for all'
@@ -287,6 +290,10 @@ test-full: lint types ## Check style and types, then run all tests that need no 
 .PHONY: test-sklearn
 test-sklearn: setup ## Run scikit-learn's own tests with our classes in the places of its own
 	OMP_NUM_THREADS=1 $(python) -m tools.sklearn_suite $(OPTIONS)
+
+.PHONY: fuzz
+fuzz: setup ## Run random programs in plain scikit-learn and in ours: CASES from SEED on, for SECONDS
+	$(PYTHON) -m tools.fuzz --seed '$(SEED)' --seconds '$(SECONDS)'$(if $(CASES), --cases '$(CASES)')
 
 .PHONY: test-contract
 test-contract: setup-contract ## Hold the GPU code against the real RAPIDS packages (no GPU needed)
