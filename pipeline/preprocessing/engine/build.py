@@ -47,8 +47,6 @@ class BuildOptions:
     keeps : {"none", "small", "all"}
         Which statistics are kept, for more rows to be added to: "small" are those that hold no
         rows, unless some step needs all rows at once.
-    float32 : bool
-        Steps hand on float32 where scikit-learn's do, and not the float64 they compute in.
     rank_error : float
         Of medians and quantiles, as a share of the rows; 0 is exact.
     weights : sequence of (transformer, array)
@@ -69,7 +67,6 @@ class BuildOptions:
     """
 
     keeps: Keeps = "none"
-    float32: bool = False
     rank_error: float = 0.0
     weights: Sequence[tuple[Any, Any]] = ()
     classified: bool = False
@@ -194,7 +191,6 @@ def _leaf(
     return TransformerNode(
         twin,
         keeps=options.keeps,
-        float32=options.float32,
         weights=_weights_of(inside, options),
         stand_in=stand_in,
         sparse=options.sparse,

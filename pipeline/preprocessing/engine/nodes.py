@@ -231,8 +231,6 @@ class TransformerNode(BlockNode):
     keeps : {"none", "small", "all"}
         Whether to keep the statistic, so that the next `fit` adds to it: "small" does unless it
         holds rows.
-    float32 : bool
-        Make float32 of float32 where scikit-learn's transformer does.
     weights : numpy.ndarray, shape (n_rows,), optional
         Of the rows of the next `fit`, which forgets them.
     stand_in : callable, optional
@@ -246,7 +244,6 @@ class TransformerNode(BlockNode):
         twin: Twin[Any],
         *,
         keeps: Keeps = "none",
-        float32: bool = False,
         weights: Array = None,
         stand_in: Callable[[str], BlockNode] | None = None,
         sparse: bool = False,
@@ -254,7 +251,6 @@ class TransformerNode(BlockNode):
         self.stand_in, self.sparse = stand_in, sparse
         self.twin, self.estimator, self.keeps, self.weights = twin, twin.estimator, keeps, weights
         self.form: type = twin.reads
-        self.float32 = float32
         self.stats: Any = None
 
     def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
@@ -396,17 +392,8 @@ class TransformerNode(BlockNode):
             block = CONVERT[self.form](block, part)
         if aligned is None:
             self.twin.refuse_infinite(block)
-            made = self.twin.apply(block)
-        else:
-            made = self.twin.apply_training(block, *(part.of(aligned) if aligned else ()))
-        narrow = self.float32 and isinstance(block, Numbers) and block.values.dtype == "float32"
-        return self._narrowed(made) if narrow else made
-
-    def _narrowed(self, made: Block) -> Block:
-        """Return float32 for float64 where scikit-learn would make it of float32."""
-        if not isinstance(made, Numbers) or made.values.dtype != "float64":
-            return made
-        return Numbers(made.values.astype("float32")) if self._keeps_float32 else made
+            return self.twin.apply(block)
+        return self.twin.apply_training(block, *(part.of(aligned) if aligned else ()))
 
     def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
         """Return what transforms a block of new rows."""
@@ -429,15 +416,6 @@ class TransformerNode(BlockNode):
         self.form = next(forms)
         self.widest = int(fitted.n_features_in_)
         self.twin.resume(fitted)
-
-    @cached_property
-    def _keeps_float32(self) -> bool:
-        """Whether scikit-learn's transformer makes float32 of float32: its tags do not say."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            made = self.twin.fitted.transform(np.ones((1, self.widest), dtype="float32"))
-        # Where `set_output` asks for one it is a frame, which has no type of its own.
-        return bool((made if hasattr(made, "dtype") else np.asarray(made)).dtype == "float32")
 
     @property
     def own_forms(self) -> Sequence[type]:  # type: ignore[override]

@@ -298,7 +298,6 @@ class Program:
         """Return how the tree of this program is built."""
         return BuildOptions(
             keeps,
-            self.dtype == "auto",
             self.rank_error,
             self.weights,
             self.classified,

@@ -223,14 +223,32 @@ def quantile(stat: Values, q: Any, method: str = "linear") -> np.ndarray:
     >>> quantile(rows, [0.5, 0.75]).ravel().tolist()
     [2.0, 3.0]
     """
-    levels = np.asarray(q, dtype="float64")
+    values, shares = _neighbors(stat, np.asarray(q, dtype="float64"), method)
+    pairs = zip(values, shares, strict=True)
+    return np.stack([_between(low, high, share) for (low, high), share in pairs], axis=1)
+
+
+def median(stat: Values) -> np.ndarray:
+    """Return the median of each column as `numpy.nanmedian` does: in the type of the values.
+
+    >>> median(RowBlocks([np.float32([[1.0], [2.0], [np.nan], [4.0]])]))
+    array([2.], dtype=float32)
+    """
+    values, shares = _neighbors(stat, np.array([0.5]), "linear")
+    low, high = values[:, 0, 0], values[:, 1, 0]
+    return np.mean([low, np.where(np.concatenate(shares) == 0, low, high)], axis=0)
+
+
+def _neighbors(
+    stat: Values, levels: np.ndarray, method: str
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return the two values that each quantile lies between, and how far it is to the second."""
     if isinstance(stat, RowBlocks):
         stat.record_transfers()
     places = [quantile_ranks(int(n), levels, method) for n in stat.counts]
     values = stat.at(np.stack([place[:2] for place in places]))
     values = values if values.dtype.kind == "f" else values.astype("float64")
-    pairs = zip(values, places, strict=True)
-    return np.stack([_between(low, high, share) for (low, high), (*_, share) in pairs], axis=1)
+    return values, [share for *_, share in places]
 
 
 def warn_of_empty(stat: Values) -> None:

@@ -151,8 +151,9 @@ class FunctionTransformerTwin(Twin[Checked]):
         if isinstance(block, Categories) or self.estimator.func is None:
             return block
         values = _applied(self.estimator, self.estimator.func, self.estimator.kw_args, block.values)
-        # Functions of bytes come in half precision, in which later sums would overflow.
-        return Numbers(values.astype("float32") if values.dtype == "float16" else values)
+        # Functions of bytes come in half precision, which cuDF lacks.
+        half = values.dtype == "float16" and frames.xp(values) is not np
+        return Numbers(values.astype("float32") if half else values)
 
 
 def is_ufunc(function: Any) -> bool:

@@ -26,7 +26,7 @@ from pipeline.preprocessing.statistics.categories import (
     tally_columns,
 )
 from pipeline.preprocessing.statistics.moments import Moments, moments
-from pipeline.preprocessing.statistics.quantiles import Values, collect_values, quantile
+from pipeline.preprocessing.statistics.quantiles import Values, collect_values, median
 from pipeline.typing import Array, Estimator, Table
 
 AVERAGES = ("mean", "median")
@@ -151,7 +151,7 @@ class SimpleImputerTwin(Twin[Seen]):
             mean = np.where(stats.rows > 0, stats.mean, np.nan)
             return list(mean[:, None])
         if isinstance(stats, Values):
-            return list(quantile(stats, [0.5]).T)
+            return list(median(stats)[:, None])
         return [_most_frequent(column, self.marker) for column in stats]
 
     def warn(self) -> None:

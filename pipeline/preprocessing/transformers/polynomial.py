@@ -36,7 +36,7 @@ class Product(NamedTuple):
 
 
 class PolynomialFeaturesTwin(StatelessTwin):
-    """Products of the columns, in scikit-learn's order; all arithmetic is in float64."""
+    """Products of the columns, in scikit-learn's order."""
 
     sklearn_class = PolynomialFeatures
     takes_sparse = True
@@ -56,7 +56,8 @@ class PolynomialFeaturesTwin(StatelessTwin):
         """Return the bias, the columns and their products."""
         xp = frames.xp(block.values)
         n_rows = block.values.shape[0]
-        columns = xp.empty((len(self._terms), n_rows + PADDING), dtype="float64")[:, :n_rows]
+        dtype = block.values.dtype if block.values.dtype.kind == "f" else "float64"
+        columns = xp.empty((len(self._terms), n_rows + PADDING), dtype=dtype)[:, :n_rows]
         for position, term in enumerate(self._terms):
             if len(term) < 2:
                 columns[position] = block.values[:, term[0]] if term else 1.0

@@ -26,12 +26,12 @@ from pipeline.preprocessing.statistics.quantiles import (
     on_all_cores,
     special_function,
 )
-from pipeline.preprocessing.transformers.scalers import StandardScalerTwin
+from pipeline.preprocessing.transformers.scalers import StandardScalerTwin, floats, standardize
 from pipeline.system.threads import in_step
 from pipeline.typing import Array
 
 FLOAT = np.finfo("float64")
-ALMOST_ZERO = 1e-100
+ALMOST_ZERO = 1e-20
 """``expm1(p * x) / p`` is x to the last digit for this p, and 0 / 0 for 0."""
 
 AT_ONCE = 64
@@ -95,7 +95,7 @@ class PowerTransformerTwin(Twin[Logs | KeptRows]):
         # `finalize` refuses values that have no logarithm.
         with np.errstate(all="ignore"):
             logs = signed_logs(values, self.estimator.method)
-        return Logs(min_max(values), moments(values, xp), RowBlocks([logs]))
+        return Logs(min_max(block.values), moments(values, xp), RowBlocks([logs]))
 
     def finalize(self, stats: Logs | KeptRows) -> None:
         """Set `lambdas_` and the scaler of the transformed columns."""
@@ -121,7 +121,8 @@ class PowerTransformerTwin(Twin[Logs | KeptRows]):
                 groups,
                 like,
             )
-        fitted.lambdas_, *learnt = np.concatenate(parts, axis=1)
+        powers, *learnt = np.concatenate(parts, axis=1)
+        fitted.lambdas_ = powers.astype(floats(stats.min_max.low).dtype)
         if self.estimator.standardize:
             twin = StandardScalerTwin(StandardScaler(copy=False))
             twin.finalize(Moments(*learnt))
@@ -150,14 +151,13 @@ class PowerTransformerTwin(Twin[Logs | KeptRows]):
             )
 
     def apply(self, block: Numbers) -> Numbers:
-        """Return the powers, standardised if asked for, in float64."""
+        """Return the powers, standardised if asked for."""
         self._check_positive(block.values)
-        values = self._powered(block.values.astype("float64", copy=False))
-        if self.estimator.standardize:
-            xp, scaler = frames.xp(values), self.fitted._scaler
-            values -= xp.asarray(scaler.mean_)
-            values /= xp.asarray(scaler.scale_)
-        return Numbers(values)
+        values = floats(block.values)
+        values = self._powered(values).astype(values.dtype, copy=False)
+        return Numbers(
+            standardize(values, self.fitted._scaler) if self.estimator.standardize else values
+        )
 
     def _powered(self, values: Array) -> Any:
         xp, powers = frames.xp(values), self.fitted.lambdas_
@@ -168,7 +168,7 @@ class PowerTransformerTwin(Twin[Logs | KeptRows]):
 
 
 def signed_logs(values: Array, method: str) -> Any:
-    """Return the logarithms of a matrix of float64, by columns.
+    """Return the logarithms of a matrix, by columns.
 
     For Yeo-Johnson they are those of one plus the sizes, with the signs of the values.
 
@@ -176,7 +176,7 @@ def signed_logs(values: Array, method: str) -> Any:
     [[-0.693, 0.693]]
     """
     xp = frames.xp(values)
-    logs = xp.empty(values.shape, dtype="float64", order="F")
+    logs = xp.empty(values.shape, dtype=values.dtype, order="F")
     if method == "box-cox":
         return xp.log(values, out=logs)
     xp.log1p(xp.abs(values, out=logs), out=logs)
@@ -220,7 +220,8 @@ class PowerSearch:
 
     def __init__(self, stats: Logs, group: slice, method: str) -> None:
         self.xp, self.method, yeo_johnson = stats.rows.xp, method, method == "yeo-johnson"
-        self.low, self.high = low, high = stats.min_max.low[group], stats.min_max.high[group]
+        low, high = (bound[group].astype("float64") for bound in stats.min_max[1:])
+        self.low, self.high = low, high
         self.known = stats.moments.rows[group]
         self.ends = signed_logs(np.stack([low, high]), method)
         self.in_logs = ((low < 0) == (high < 0)) & (ONE_SIGN_IN_LOGS or not yeo_johnson)

@@ -27,7 +27,7 @@ from pipeline.preprocessing.statistics.quantiles import (
     special_function,
     warn_of_empty,
 )
-from pipeline.preprocessing.transformers.scalers import FiniteTwin, require_finite
+from pipeline.preprocessing.transformers.scalers import FiniteTwin, floats, require_finite
 from pipeline.typing import Array, DType, Estimator
 
 NEAR_BOUND = 1e-7
@@ -91,7 +91,7 @@ class QuantileTransformerTwin(Twin[Values]):
     def apply(self, block: Numbers) -> Numbers:
         """Interpolate between the quantiles."""
         xp = frames.xp(block.values)
-        columns = xp.ascontiguousarray(block.values.T.astype("float64"))
+        columns = xp.ascontiguousarray(floats(block.values).T)
         shape = _normal if self.estimator.output_distribution == "normal" else _uniform
         pairs = zip(columns, self._tables, strict=True)
         return Numbers(xp.stack([shape(x, *xp.asarray(table)) for x, table in pairs], axis=1))
@@ -106,36 +106,43 @@ class QuantileTransformerTwin(Twin[Values]):
 
 
 def quantile_table(quantiles: np.ndarray, references: np.ndarray) -> np.ndarray:
-    """Return what interpolation needs at each quantile, shape (4, n_quantiles).
+    """Return what interpolation needs at each quantile, shape (6, n_quantiles).
 
     The rows are the quantile, the rank right of it, the slope up to the next
-    one, and the rank at it: the middle of the ranks that share its value.
+    one, the rank at it, which is the middle of the ranks that share its value,
+    and the next quantile with its rank.
 
-    >>> quantile_table(np.array([1.0, 1.0, 3.0]), np.array([0.0, 0.5, 1.0]))[2:].tolist()
+    >>> quantile_table(np.array([1.0, 1.0, 3.0]), np.array([0.0, 0.5, 1.0]))[2:4].tolist()
     [[0.0, 0.25, 0.0], [0.25, 0.25, 1.0]]
     """
-    steps = np.diff(quantiles, append=quantiles[-1:])
-    rises = np.diff(references, append=references[-1:])
+    following, top = (np.append(each[1:], each[-1:]) for each in (quantiles, references))
+    steps, rises = following - quantiles, top - references
     slopes = np.divide(rises, steps, out=np.zeros_like(steps), where=steps != 0)
     first, after = (np.searchsorted(quantiles, quantiles, side=side) for side in ("left", "right"))
     middle = 0.5 * (references[first] + references[after - 1])
-    return np.stack([quantiles, references, slopes, middle])
+    return np.stack([quantiles, references, slopes, middle, following, top])
 
 
-def _ranks(x: Array, quantiles: Array, *tables: Any) -> Any:
-    """Return ranks from 0 to 1; beyond the quantiles, that of the nearest one."""
-    xp = frames.xp(x)
+def _ranks(values: Array, quantiles: Array, *tables: Any) -> Any:
+    """Return ranks from 0 to 1; above the quantiles, that of the last one.
+
+    They are the mean of what lies above the quantile before and below the one after, for
+    scikit-learn interpolates both ways.
+    """
+    xp = frames.xp(values)
+    x = values.astype("float64", copy=False)
     at = xp.maximum(xp.searchsorted(quantiles, x, side="right") - 1, 0)
-    base, slope, middle = (table[at] for table in tables)
+    base, slope, middle, following, top = (table[at] for table in tables)
     beyond = x - quantiles[at]
-    return xp.where(beyond == 0, middle, base + slope * xp.maximum(beyond, 0.0))
+    between = 0.5 * ((slope * beyond + base) - (slope * (following - x) - top))
+    return xp.where(beyond == 0, middle, between).astype(values.dtype, copy=False)
 
 
 def _uniform(x: Array, quantiles: Array, *tables: Any) -> Any:
     xp = frames.xp(x)
     ranks = _ranks(x, quantiles, *tables)
     ranks = xp.where(x == quantiles[-1], 1.0, ranks)
-    return xp.where(x == quantiles[0], 0.0, ranks)
+    return xp.where(x <= quantiles[0], 0.0, ranks)
 
 
 def _normal(x: Array, quantiles: Array, *tables: Any) -> Any:
@@ -144,9 +151,9 @@ def _normal(x: Array, quantiles: Array, *tables: Any) -> Any:
     ranks = xp.where(x + NEAR_BOUND > quantiles[-1], 1.0, ranks)
     ranks = xp.where(x - NEAR_BOUND < quantiles[0], 0.0, ranks)
     nearest = NEAR_BOUND - np.spacing(1)
-    return xp.clip(
-        special_function("ndtri", x)(ranks), float(ndtri(nearest)), float(ndtri(1 - nearest))
-    )
+    made = special_function("ndtri", x)(ranks)
+    ends = float(ndtri(nearest)), float(ndtri(1 - nearest))
+    return xp.clip(made, *ends).astype(x.dtype, copy=False)
 
 
 NARROW = 1e-8

@@ -31,6 +31,7 @@ from pipeline.preprocessing.statistics.moments import Moments, moments
 from pipeline.preprocessing.statistics.quantiles import (
     Values,
     collect_values,
+    median,
     quantile,
     warn_of_empty,
 )
@@ -87,13 +88,8 @@ class StandardScalerTwin(Twin[Moments]):
         fitted.n_samples_seen_ = seen[0] if (seen == seen[0]).all() else seen
 
     def apply(self, block: Numbers) -> Numbers:
-        """Return the scaled block in float64."""
-        values = block.values
-        if self.estimator.with_mean:
-            values = values - frames.to_device_of(self.fitted.mean_, values)
-        if self.estimator.with_std:
-            values = values / frames.to_device_of(self.fitted.scale_, values)
-        return Numbers(values)
+        """Return the scaled block."""
+        return Numbers(standardize(floats(block.values), self.fitted))
 
 
 class _RangeTwin(Twin[MinMax]):
@@ -117,26 +113,22 @@ class _RangeTwin(Twin[MinMax]):
 
     def finalize(self, stats: MinMax) -> None:
         """Fit scikit-learn's scaler on two rows, the bounds; they are all it looks for."""
-        table = np.stack([stats.low, stats.high]).astype("float64")
+        table = floats(np.stack([stats.low, stats.high]))
         table[:, stats.empty] = np.nan
         self.fitted = clone(self.estimator).fit(table)
         self.fitted.n_samples_seen_ = stats.n_rows
 
 
 class MinMaxScalerTwin(_RangeTwin):
-    """Map the range of each column to `feature_range`; NaN stays.
-
-    All arithmetic is in float64. Scikit-learn computes a float32 table in
-    float32 and takes columns with a range below 1.2e-6 for constant there; here
-    the bound is that of float64, 2.2e-15.
-    """
+    """Map the range of each column to `feature_range`; NaN stays."""
 
     sklearn_class = MinMaxScaler
     supported_params = any_value("feature_range", "clip", "copy")
 
     def apply(self, block: Numbers) -> Numbers:
-        """Return the scaled block in float64."""
-        values = block.values * frames.to_device_of(self.fitted.scale_, block.values)
+        """Return the scaled block."""
+        values = floats(block.values)
+        values *= frames.to_device_of(self.fitted.scale_, values)
         values += frames.to_device_of(self.fitted.min_, values)
         if self.estimator.clip:
             low, high = self.estimator.feature_range
@@ -145,18 +137,16 @@ class MinMaxScalerTwin(_RangeTwin):
 
 
 class MaxAbsScalerTwin(_RangeTwin):
-    """Divide each column by its greatest absolute value; NaN stays.
-
-    All arithmetic is in float64, as for `MinMaxScalerTwin`.
-    """
+    """Divide each column by its greatest absolute value; NaN stays."""
 
     sklearn_class = MaxAbsScaler
     takes_sparse = True
     supported_params = any_value("clip", "copy")
 
     def apply(self, block: Numbers) -> Numbers:
-        """Return the scaled block in float64."""
-        values = block.values / frames.to_device_of(self.fitted.scale_, block.values)
+        """Return the scaled block."""
+        values = floats(block.values)
+        values /= frames.to_device_of(self.fitted.scale_, values)
         if self.estimator.clip:
             frames.xp(values).clip(values, -1.0, 1.0, out=values)
         return Numbers(values)
@@ -165,8 +155,7 @@ class MaxAbsScalerTwin(_RangeTwin):
 class RobustScalerTwin(Twin[Values]):
     """Subtract the median and divide by a range of quantiles, NaN left as it is.
 
-    The quantiles are in float64 for columns of float32 too. They are exact, or
-    within `rank_error` of the ranks asked for.
+    The quantiles are exact, or within `rank_error` of the ranks asked for.
     """
 
     sklearn_class = RobustScaler
@@ -186,8 +175,8 @@ class RobustScalerTwin(Twin[Values]):
         estimator = self.estimator
         # scikit-learn checks the parameters.
         fitted = self.fitted = clone(estimator).fit(np.zeros((1, stats.n_columns)))
-        low, middle, high = self._quantiles(stats)
-        fitted.center_ = middle if estimator.with_centering else None
+        low, high = self._quantiles(stats)
+        fitted.center_ = median(stats) if estimator.with_centering else None
         fitted.scale_ = _spread_scale(high - low) if estimator.with_scaling else None
         if estimator.with_scaling and estimator.unit_variance:
             of_normal = norm.ppf(np.array(estimator.quantile_range) / 100.0)
@@ -196,15 +185,14 @@ class RobustScalerTwin(Twin[Values]):
     def _quantiles(self, stats: Values) -> np.ndarray:
         estimator = self.estimator
         if not estimator.with_centering and not estimator.with_scaling:
-            return np.full((3, stats.n_columns), np.nan)
+            return np.full((2, stats.n_columns), np.nan)
         warn_of_empty(stats)
-        low, high = np.array(estimator.quantile_range, dtype="float64") / 100
-        return quantile(stats, [low, 0.5, high])
+        return quantile(stats, np.array(estimator.quantile_range, dtype="float64") / 100)
 
     def apply(self, block: Numbers) -> Numbers:
-        """Return the scaled block in float64."""
+        """Return the scaled block."""
         xp = frames.xp(block.values)
-        values = block.values.astype("float64")
+        values = floats(block.values)
         if self.estimator.with_centering:
             values -= xp.asarray(self.fitted.center_)
         if self.estimator.with_scaling:
@@ -223,7 +211,27 @@ def _spread_scale(spread: np.ndarray) -> np.ndarray:
 
 S = TypeVar("S")
 
-EPS = float(np.finfo("float64").eps)
+
+def standardize(values: Array, scaler: StandardScaler) -> Any:
+    """Return the values, which are changed, as a fitted scaler scales them.
+
+    >>> standardize(np.array([[1.0]]), StandardScaler().fit([[3.0], [7.0]])).tolist()
+    [[-2.0]]
+    """
+    if scaler.with_mean:
+        values -= frames.to_device_of(scaler.mean_.astype(values.dtype), values)
+    if scaler.with_std:
+        values /= frames.to_device_of(scaler.scale_.astype(values.dtype), values)
+    return values
+
+
+def floats(values: Array) -> Any:
+    """Return a copy in the type that scikit-learn computes in: its own, float64 for integers.
+
+    >>> floats(np.ones(1, "float32")).dtype, floats(np.ones(1, "int8")).dtype
+    (dtype('float32'), dtype('float64'))
+    """
+    return values.astype(values.dtype if values.dtype.kind == "f" else "float64")
 
 
 def require_finite(twin: Twin[Any], values: Array) -> None:
@@ -290,12 +298,7 @@ class StatelessTwin(FiniteTwin[int]):
 
 
 class NormalizerTwin(StatelessTwin):
-    """Divide each row by its norm; rows of zeros stay.
-
-    All arithmetic is in float64. Scikit-learn computes a float32 table in
-    float32 and leaves rows with a norm below 1.2e-6 as they are there; here the
-    bound is that of float64, 2.2e-15.
-    """
+    """Divide each row by its norm; rows of zeros stay. Norms are summed in float64."""
 
     sklearn_class = Normalizer
     takes_sparse = True
@@ -303,11 +306,13 @@ class NormalizerTwin(StatelessTwin):
     supported_params = any_value("norm", "copy")
 
     def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
-        """Return the block with rows of norm one, in float64."""
+        """Return the block with rows of norm one."""
         xp = frames.xp(block.values)
-        values = block.values.astype("float64", copy=False)
-        norms = _norms(values, self.estimator.norm, xp)
-        return Numbers(values / xp.where(norms < 10 * EPS, 1.0, norms)[:, None])
+        values = floats(block.values)
+        norms = _norms(values.astype("float64", copy=False), self.estimator.norm, xp)
+        small = norms < 10 * np.finfo(values.dtype).eps
+        values /= xp.where(small, 1.0, norms).astype(values.dtype)[:, None]
+        return Numbers(values)
 
 
 def _norms(values: Array, norm: str, xp: ModuleType) -> Any:

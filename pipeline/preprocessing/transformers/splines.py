@@ -190,7 +190,8 @@ class SplineTransformerTwin(Twin[Any]):
         if self.estimator.handle_missing == "zeros":
             _blank(out, xp.isnan(values))
         out = out if self.estimator.include_bias else out[:, :, :-1]
-        return Numbers(out.reshape(len(values), -1))
+        kind = block.values.dtype if block.values.dtype.kind == "f" else "float64"
+        return Numbers(out.reshape(len(values), -1).astype(kind, copy=False))
 
     def _moved_inside(self, values: Array, lower: Array, upper: Array) -> Any:
         """Return where the splines are to be computed; what `_continue` replaces does not count."""
