@@ -17,9 +17,12 @@ from tests.contract.tables import MEMORY
 def cudf_cat_inf(cats: Any, codes: Any) -> tuple[Any, ...]:
     """Return categories and codes as XGBoost 3.4.1 does, and what of them it keeps.
 
-    It asks for the type of categories as NumPy's, and keeps no codes of text.
+    It asks for the type of categories as NumPy's, keeps no codes of text, and looks for the
+    offsets of its names, which an empty column of libcudf has not.
     """
     numbers = np.issubdtype(cats.dtype, np.number)
+    if not len(cats._host):
+        raise IndexError("list index out of range")
     told = xgboost_data.cuda_array_interface_dict(codes)
     return cats._host, told, (cats, codes) if numbers else (cats,)
 

@@ -196,6 +196,8 @@ def test_xgboost_reads_of_a_frame_of_cudf_what_it_holds(
     wanted = plain.predict_proba(known)
     np.testing.assert_array_equal(ours.predict_proba(there), wanted)
     np.testing.assert_array_equal(ours.predict_proba(there.iloc[CUT:]), wanted[CUT:])
+    lacking = np.flatnonzero(X[X.columns[-1]].isna())
+    np.testing.assert_array_equal(ours.predict_proba(to_cudf(X.iloc[lacking])), wanted[lacking])
     lifted = ours.to_sklearn()
     assert getattr(lifted, "evals_result_", None) == getattr(plain, "evals_result_", None)
     np.testing.assert_array_equal(lifted.predict_proba(known), wanted)

@@ -61,7 +61,8 @@ class XGBoostModel(Model):
             return self._fit_partitions(X, y, params)
         X = handover.prepare(X)
         if sets := params.get("eval_set"):
-            params = {**params, "eval_set": [(handover.prepare(Z), z) for Z, z in sets]}
+            known = partial(handover.categories, X)
+            params = {**params, "eval_set": [(handover.prepare(Z, known), z) for Z, z in sets]}
         if ranking.is_ranker(self.estimator):
             X, y, params = ranking.sort_queries(X, y, params)
         data = partial(checkpoints.hash_rows, X, y, params.get("sample_weight"))
@@ -129,7 +130,7 @@ class XGBoostModel(Model):
         pool.use_memory_pool(self.device)
         if method == "score" and params.get("qid") is not None:
             return self._score_queries(X, **params)
-        X = handover.prepare(X)
+        X = self._prepare(X)
         # It refuses infinite numbers when it trains, and takes them when it predicts.
         if not frames.is_sparse(X):
             output.check_finite(X)
@@ -139,9 +140,13 @@ class XGBoostModel(Model):
         self._record_transfer(to_host=np.asarray(result).nbytes, answer=True)
         return result
 
+    def _prepare(self, X: Table) -> Any:
+        """Return rows to predict of, as XGBoost reads them."""
+        return handover.prepare(X, partial(handover.learnt_categories, self.native))
+
     def _score_queries(self, X: Table, y: np.ndarray, qid: Array) -> float:
         """Return the score of a ranking by query; XGBoost's own `score` reads frames alone."""
-        X, y, qid = ranking.take_in_order(handover.prepare(X), y, qid)
+        X, y, qid = ranking.take_in_order(self._prepare(X), y, qid)
         native = self.native
         matrix = handover.make_matrix(native, X, label=y, qid=qid)
         metric = native.eval_metric

@@ -9,21 +9,56 @@ from typing import Any
 import numpy as np
 
 from pipeline.data import frames, output
+from pipeline.errors import DataError
 from pipeline.optional import load
-from pipeline.typing import Array, Column, Estimator, Table
+from pipeline.typing import Array, Column, Estimator, Name, Table
 
 
-def prepare(X: Table) -> Any:
+def prepare(X: Table, known: Callable[[Name], Array] | None = None) -> Any:
     """Return a table as XGBoost reads it.
 
     Text becomes categories, and columns of cuDF begin where their memory does. XGBoost takes
     compressed sparse rows of the host alone, of which it keeps on the GPU what is there.
+
+    Parameters
+    ----------
+    X : table
+    known : callable, optional
+        Returns categories of a column, by its name, that are declared where all of X is missing:
+        XGBoost takes no column without any.
+
+    Raises
+    ------
+    DataError
+        A column of text holds no value, and none is known.
     """
     if not frames.is_frame(X):
         return frames.to_device(X, "cpu") if frames.is_sparse(X) else X
     if frames.library(X) == "cudf":
         _keep_codes()
-    return output.categorize(X)
+    X = output.categorize(X)
+    kinds = {name: dtype for name, dtype in X.dtypes.items() if str(dtype) == "category"}
+    empty = [name for name, dtype in kinds.items() if not len(dtype.categories)]
+    if not empty:
+        return X
+    if known is None:
+        raise DataError(f"the columns {empty} hold no value to learn from; leave them out")
+    made = X.copy(deep=False)
+    for name in empty:
+        made[name] = X[name].cat.set_categories(known(name))
+    return made
+
+
+def categories(X: Table, name: Name) -> Any:
+    """Return the categories of a column of a prepared table."""
+    return X[name].cat.categories
+
+
+def learnt_categories(native: Estimator, name: Name) -> list[Any]:
+    """Return a category that a fitted estimator of XGBoost knows of a column."""
+    learnt = dict(native.get_booster().get_categories(export_to_arrow=True).to_arrow())
+    known = learnt.get(str(name))
+    return [""] if known is None else known[:1].to_pylist()
 
 
 def make_matrix(native: Estimator, X: Table, **more: Any) -> Any:

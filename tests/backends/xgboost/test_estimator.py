@@ -53,6 +53,24 @@ def test_text_of_a_frame_is_categorical(table: pd.DataFrame, labels: np.ndarray)
         model.call("predict", table.assign(c="new"))
 
 
+def test_text_of_rows_to_predict_may_be_missing_all_of_it(
+    table: pd.DataFrame, labels: np.ndarray
+) -> None:
+    table.loc[::5, "c"] = None
+    typed, rows = table.astype({"c": "category"}), slice(0, None, 5)
+    given = {"eval_set": [(table[rows], labels[rows])], "verbose": False}
+    wanted = {"eval_set": [(typed[rows], labels[rows])], "verbose": False}
+    model = Accelerated(native(), device="cpu").fit(table, labels, **given)
+    plain = native().fit(typed, labels, **wanted)
+    assert model.to_sklearn().evals_result_ == plain.evals_result_
+    answers = model.predict_proba(table[rows])
+    np.testing.assert_array_equal(answers, plain.predict_proba(typed[rows]))
+    found, whole = (model.contributions(each).values for each in (table[rows], table))
+    np.testing.assert_array_equal(found, whole[rows])
+    with pytest.raises(DataError, match=r"columns \['c'\] hold no value to learn from"):
+        Accelerated(native(), device="cpu").fit(table[rows], labels[rows])
+
+
 def test_hand_over_predicts_alike_and_has_the_parameters_of_the_users(
     table: pd.DataFrame, labels: np.ndarray
 ) -> None:
