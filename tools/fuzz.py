@@ -384,13 +384,15 @@ def _compare_arrays(ours: Any, theirs: Any, bound: float) -> tuple[str, str] | N
     if theirs.dtype == object:
         flat = zip(ours.ravel(), theirs.ravel(), strict=True)
         same = all(a is b or type(a) is type(b) and compare(a, b, bound) is None for a, b in flat)
+    elif theirs.dtype.kind in "biuf" and bound == np.inf:
+        same = True
     elif theirs.dtype.kind != "f" or bound == 0:
         same = np.array_equal(ours, theirs, equal_nan=theirs.dtype.kind in "fc")
     else:
         scale = np.abs(np.where(np.isfinite(theirs), theirs, 0)).max(axis=0, initial=1e-6)
         with np.errstate(invalid="ignore"):
-            near = np.isclose(ours, theirs, rtol=0, atol=scale * min(bound, 1), equal_nan=True)
-        same = bound == np.inf or near.all()
+            near = np.isclose(ours, theirs, rtol=0, atol=scale * bound, equal_nan=True)
+        same = near.all()
     return None if same else ("values", how)
 
 
@@ -410,7 +412,7 @@ def edits(source: str) -> Iterator[str]:
     for i, node in enumerate(ast.walk(ast.parse(source))):
         if isinstance(node, ast.Constant) and type(node.value) is int and node.value > 3:
             yield _edited(source, i, lambda node: setattr(node, "value", node.value // 2))
-        maker = ast.unparse(getattr(node, "func", node)).startswith("make_")
+        maker = ast.unparse(getattr(node, "func", node)).startswith(("make_", "RandomState"))
         for name in ("body", "keywords", "args", "elts", "keys"):
             parts = getattr(node, name, [])
             for k in range(len(parts) if isinstance(parts, list) else 0):

@@ -460,9 +460,10 @@ class Accelerated(CallbackSupportMixin, Answers):
         return self
 
     @spec_has("get_feature_names_out")
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns of `transform`, as the fitted estimator has them."""
-        return np.asarray(self._lifted.get_feature_names_out(input_features), dtype=object)
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray | None:
+        """Return the names of the columns of `transform`; None where the estimator has none."""
+        names = self._lifted.get_feature_names_out(input_features)
+        return None if names is None else np.asarray(names, dtype=object)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which metadata the steps of the estimator ask for, for scikit-learn's routing."""

@@ -57,6 +57,9 @@ class XGBoostModel(Model):
             XGBoost trained on another device than it was set to.
         """
         pool.use_memory_pool(self.device)
+        if y is None:
+            name = type(self.native).__name__
+            raise DataError(f"{name} requires y to be passed, but the target y is None")
         if frames.is_partitioned(X):
             return self._fit_partitions(X, y, params)
         X = handover.prepare(X)
@@ -212,7 +215,8 @@ class XGBoostModel(Model):
         for name in ("base_score", "booster", "enable_categorical", "feature_types"):
             setattr(lifted, name, getattr(self.estimator, name))
         # It is no part of a booster.
-        lifted.evals_result_ = getattr(self.native, "evals_result_", None)
+        if hasattr(self.native, "evals_result_"):
+            lifted.evals_result_ = self.native.evals_result_
         return lifted
 
 

@@ -24,7 +24,7 @@ import pandas as pd
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.preprocessing import TargetEncoder
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.multiclass import type_of_target, unique_labels
 
 from pipeline.data import encode, frames
 from pipeline.data.target import encode_labels
@@ -332,6 +332,8 @@ def _seen(estimator: TargetEncoder, y: np.ndarray) -> _Seen:
             f"TargetEncoder: target_type='multiclass' and y has {len(classes)} labels; "
             "leave target_type out"
         )
+    if kind == "multiclass":
+        classes = unique_labels(classes)  # texts of fixed width, as scikit-learn's binarizer has
     stratified = seen in ("binary", "multiclass")
     # Of labels, scikit-learn asks no more here than how many there are.
     splitter = _splitter(estimator, np.arange(len(classes)) if stratified else y, kind)

@@ -1,0 +1,30 @@
+"""Programs that the fuzzer found and reduced: ours once differed from plain scikit-learn."""
+
+from __future__ import annotations
+
+import pytest
+
+from tools.fuzz import difference
+
+CASES = {
+    "names of a pipeline without a step": """
+model = wrap(make_pipeline('passthrough'))
+model.fit([[1.0], [2.0]])
+model.get_feature_names_out()""",
+    "results of no evaluation": """
+model = wrap(XGBRegressor(n_estimators=2))
+model.fit([[1.0], [2.0]], [1.0, 2.0])
+learnt(model)""",
+    "boosting without a target": """
+model = wrap(XGBClassifier())
+model.fit([[1.0], [2.0]])""",
+    "type of the labels of a target encoder": """
+model = wrap(TargetEncoder(random_state=0))
+model.fit([[1.0]] * 11, column('texts', 'str', 4, 11))
+learnt(model)""",
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_ours_is_as_plain_scikit_learn(name: str) -> None:
+    assert difference(CASES[name]) is None
