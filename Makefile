@@ -48,11 +48,9 @@ REPEATS :=
 OFFLINE :=
 PROGRAMS :=
 BUDGET :=
-STAGES :=
 MINUTES :=
 SECONDS := 600
 CASES :=
-FAILED :=
 TESTS :=
 UPGRADE :=
 GPU ?= auto
@@ -99,7 +97,8 @@ help: ## List the targets and variables
 	@echo '                   `make predict`: OPTIONS="--cluster local --workers 4"; of'
 	@echo '                   `make tune`: OPTIONS="--cv 10 --no-prune"; of'
 	@echo '                   `make gallery`: OPTIONS="--also FOLDER" of another machine; of'
-	@echo '                   `make explain`: OPTIONS="--html steps.html"; tests for'
+	@echo '                   `make explain`: OPTIONS="--html steps.html"; of'
+	@echo '                   `make gpu-proof`: OPTIONS="--stages import,tests --failed"; tests for'
 	@echo '                   `make test-sklearn`: OPTIONS="preprocessing/tests/test_data.py"'
 	@echo '  OUT=             folder for the results, if not the usual one; file of predictions'
 	@echo '  MODEL= IN=       folder of a saved model (`make models`), and table of rows, for predict'
@@ -114,10 +113,8 @@ help: ## List the targets and variables
 	@echo '  REPEATS=         timed runs of each (5 in a report; 3 is quicker); empty for the usual number'
 	@echo '  PROGRAMS=        of `make bench-programs`, with commas; empty for all'
 	@echo '  BUDGET=          seconds that a first run of plain scikit-learn may take there; empty for 10'
-	@echo '  STAGES=          of `make gpu-proof`, with commas, as STAGES=tests,flights; empty for all'
 	@echo '  SECONDS=600      after which `make fuzz` starts no case; CASES= how many, from number SEED on'
 	@echo '  MINUTES=         for a call of `make gpu-proof`; empty for 9'
-	@echo '  FAILED=          1: `make gpu-proof` runs what has failed, and nothing else'
 	@echo '  TESTS=           folders or files for `make test`; empty for all'
 	@echo '  OFFLINE=         1: `make audit` without a network is reported, no error'
 	@echo '  GPU=auto         packages to install: auto, cpu, cu12 or cu13'
@@ -263,9 +260,8 @@ bench-tables: setup-tables ## Hold tasks made of 20 real tables against programs
 	$(python) -m tools.own_tables $(if $(OUT),--out '$(OUT)')$(if $(OPTIONS), $(OPTIONS))
 
 .PHONY: gpu-proof
-gpu-proof: setup ## Show on a GPU what only a GPU can show, in STAGES, within MINUTES; go on from before
-	$(python) -m tools.gpu_proof $(if $(STAGES),--stages '$(STAGES)') \
-		$(if $(MINUTES),--minutes '$(MINUTES)') $(if $(FAILED),--failed) $(OPTIONS)
+gpu-proof: setup ## Show on a GPU what only a GPU can show, within MINUTES; go on from before
+	$(python) -m tools.gpu_proof $(if $(MINUTES),--minutes '$(MINUTES)') $(OPTIONS)
 
 .PHONY: bench-synthetic
 bench-synthetic: setup-bench ## Measure XGBoost against the best score, and what generating takes

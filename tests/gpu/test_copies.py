@@ -9,7 +9,7 @@ import pytest
 
 from pipeline import Accelerated
 from tests.gpu.test_parity import data, program
-from tools.gpu_proof.driver import copies
+from tools.gpu_proof.measure import copies
 
 ROWS = 200_000
 """So many that a copy of one byte a row stands out from single values that are read."""

@@ -1,143 +1,226 @@
-"""Run the stages one after the other, each within its share of the time; write what came of them.
+"""What only a GPU can show: ``make gpu-proof``.
 
-``proof.json`` is written anew after every command. The next call leaves out what has run to its
-end on the same code and goes on.
+Commands run one after the other, each in a process of its own. ``ran.json`` says after each of them
+what has ended, and the next call goes on from there: it leaves out what has ended on the same code
+and the same GPU. A command that ran out of time comes after the others.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
+import os
+import shutil
 import signal
+import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, Any, NamedTuple
 
-from pipeline import records
-from pipeline.benchmark.task import pick
 from pipeline.errors import PipelineError
-from pipeline.system import devices, environment
-from pipeline.system.atomic import write_bytes, write_text
-from tools.bench.record import fingerprint, say
-from tools.gpu_proof import process, record, verdicts
-from tools.gpu_proof.record import Proof, Ran
-from tools.gpu_proof.stages import STAGES, Ask, Command
+from pipeline.system import devices, gpu
+from tools.gpu_proof import outcomes
+from tools.gpu_proof.report import OVER, lines, said, tests_file
 
-ROWS = (100_000, 1_000_000, 10_000_000)
-MINUTES = 9.0
-LEAST_REPEATS = 3
-SOME_FAILED = 1
-"""Exit code of pytest when all tests have run and some have failed."""
+ROWS = [100_000, 1_000_000, 10_000_000]
+PROGRAMS = ["boosting", "logistic"]
+FIRST = ["semantics", "boosting", "csr", "inputs"]
+"""Files of the tests that matter most."""
+FLOOR = 60.0
+"""Seconds that every command gets at least: a call ends when fewer are left."""
+GRACE = 15.0
+"""Seconds in which a command that is interrupted may write what it has."""
+ENDED = (0, 1, 5)
+"""Exit codes of pytest when the tests have run: all passed, some failed, there were none."""
 
 
-class Due(NamedTuple):
-    """A command that is to run."""
+class Step(NamedTuple):
+    """A command, ``python`` being this one, of a stage of the proof."""
 
     stage: str
-    command: Command
-    share: float
-    source: str
-    options: Command
-    """What it is told besides."""
+    words: list[str]
+
+    @property
+    def key(self) -> str:
+        """What it is known by in the record."""
+        return " ".join(self.words)
 
 
-def due(ask: Ask, stages: list[str], before: Mapping[str, Ran], *, failed: bool) -> Iterator[Due]:
-    """Yield the commands that have not run to their end on this code; or those that have failed."""
-    for stage in stages:
-        source = record.source(stage)
-        for command, share in STAGES[stage](ask):
-            ran = before.get(str(command))
-            if not failed and (ran is None or ran.code == process.OVER or ran.source != source):
-                yield Due(stage, command, share, source, [])
-            elif failed and ran and ran.code not in (0, process.OVER):
-                some = stage == "tests" and ran.code == SOME_FAILED
-                # What passed is not run again, so it counts for the code it ran on.
-                source_ = ran.source if some else source
-                yield Due(stage, command, share, source_, _alone(command) if some else [])
+def steps(given: argparse.Namespace) -> Iterator[Step]:
+    """Yield the commands in the order in which they run: what matters most comes first."""
+    out, rows = given.out, str(given.rows[-1])
+    few = rows if given.rehearse else "100000"
+
+    def run(program: str, file: str, *options: str) -> list[str]:
+        where = ["--device", given.device, "--out", str(out / file)]
+        return ["python", "-m", "tools.gpu_proof.measure", program, *where, *options]
+
+    def tests(names: list[str]) -> list[str]:
+        files = [f"tests/gpu/test_{name}.py" for name in names]
+        lenient = [] if given.strict else ["-W", "default"]
+        return ["python", "-m", "pytest", "-m", "gpu", "-q", *lenient, *files]
+
+    def report(task: str, folder: str, *options: str) -> list[str]:
+        how = ["--device", given.device, "--repeats", str(given.repeats), "--out", folder]
+        one = ["--pipelines", "logistic"] if given.rehearse else []
+        return ["python", "-m", "pipeline", "report", task, *how, *one, *options]
+
+    rest = sorted(path.stem.removeprefix("test_") for path in Path("tests/gpu").glob("test_*.py"))
+    rest = [name for name in rest if name not in [*FIRST, "clusters"]]
+    yield Step("import", run("imports", "imports.json"))
+    yield Step("import", ["python", "-m", "pipeline", "doctor"])
+    yield Step("tests", tests(FIRST))
+    yield Step("strict", run("flights", "strict.json", "--rows", few))
+    yield Step("tests", tests(rest))
+    yield Step("tests", tests(["clusters"]))
+    yield Step("probe", run("probe", "probe.json"))
+    yield Step("copies", run("flights", "copies.json", *["--rows", rows][: 2 * given.rehearse]))
+    repeats = ["--repeats", str(given.repeats)]
+    yield Step("hand", run("hand", "hand.json", "--rows", rows, *repeats, "--pipelines", *PROGRAMS))
+    yield Step("bandwidth", run("bandwidth", "bandwidth.json"))
+    yield Step("flights", report("flights", str(out / "flights")))
+    for size in map(str, given.rows):
+        yield Step("synthetic", report("synthetic", f"{out}/synthetic-{size}", "--rows", size))
+    profile = ["-m", "pipeline", "run", "flights", "--device", given.device]
+    profile += ["--pipelines", "logistic", "--out", str(out / "profiled")]
+    by = ["python", "-m", "cProfile", "-o", f"{out}/profile.pstats"]
+    if shutil.which("nsys"):
+        by = ["nsys", "profile", "--trace=cuda,nvtx", "--force-overwrite=true"]
+        by += ["-o", f"{out}/nsys", "python"]
+    yield Step("profile", [*by, *profile])
 
 
-def _alone(tests: Command) -> Command:
-    return ["--last-failed", "--junitxml", str(Path(tests[-1]).with_suffix(".again.xml"))]
+def code(device: str) -> str:
+    """Return a name for the code and the GPU that are tested."""
+    names = ("pipeline", "datasets", "tasks", "tests", "tools/gpu_proof")
+    files = (file for name in names for file in sorted(Path(name).rglob("*")))
+    kept = (file.read_bytes() for file in files if file.suffix in (".py", ".json", ".toml"))
+    what = hashlib.sha256(repr((device, gpu.probe().devices)).encode())
+    for each in kept:
+        what.update(each)
+    return what.hexdigest()[:16]
 
 
-def run(ask: Ask, what: list[Due], minutes: float) -> Iterator[Ran]:
-    """Yield commands as they end; each may take its share of the time that is left."""
-    end = time.monotonic() + 60 * minutes
-    for number, each in enumerate(what):
-        part = each.share / sum(other.share for other in what[number:])
-        yield _ran(each, ask.file(f"{each.stage}.log"), part * (end - time.monotonic()))
+def prove(given: argparse.Namespace) -> int:
+    """Run what is due for as long as there is time; return 0 if all of it ended with 0."""
+    given.out.mkdir(parents=True, exist_ok=True)
+    record = given.out / "ran.json"
+    ran: dict[str, Any] = json.loads(record.read_text("utf-8")) if record.exists() else {}
+    end, codes = time.monotonic() + 60 * given.minutes, []
+    for step in due(given, ran):
+        left = end - time.monotonic()
+        if left < FLOOR:
+            say(f"[{step.stage}] left for the next call")
+            continue
+        say(f"[{step.stage}] {' '.join(step.words)} (at most {left:.0f} s)")
+        start = time.monotonic()
+        with (given.out / f"{step.stage}.log").open("ab") as log:
+            codes.append(run(given, step, log, end))
+        taken = round(time.monotonic() - start, 1)
+        say(f"[{step.stage}] {said(codes[-1])}, {taken:.0f} s")
+        # What passed is not run again where only the failed are: it counts for its own code.
+        some = given.failed and step.stage == "tests"
+        of = ran[step.key]["of"] if some else given.code
+        ran[step.key] = {"stage": step.stage, "code": codes[-1], "seconds": taken, "of": of}
+        record.write_text(json.dumps(ran, indent=2) + "\n", "utf-8")
+    text = "\n".join(lines(given, ran)) + "\n"
+    (given.out / "report.md").write_text(text, "utf-8")
+    print(text, end="")
+    return int(any(codes))
 
 
-def _ran(each: Due, log: Path, seconds: float) -> Ran:
-    words = [*each.command, *each.options]
-    say(f"[{each.stage}] {' '.join(words)} (at most {seconds:.0f} s)")
-    start = time.monotonic()
-    with log.open("ab") as output:
-        code = process.run(words, output, max(seconds, 0.1))
-    taken = time.monotonic() - start
-    say(f"[{each.stage}] {process.said(code)}, {taken:.0f} s")
-    return Ran(stage=each.stage, command=each.command, seconds=taken, code=code, source=each.source)
+def due(given: argparse.Namespace, ran: dict[str, Any]) -> list[Step]:
+    """Return the commands that have not ended on this code, or those that failed."""
+    asked = [step for step in steps(given) if step.stage in given.stages]
+    codes = [ran.get(step.key, {}).get("code") for step in asked]
+    pairs = list(zip(asked, codes, strict=True))
+    if given.failed:
+        return [step for step, ended in pairs if ended not in (None, 0, OVER)]
+    new = [s for s, e in pairs if e != OVER and ran.get(s.key, {}).get("of") != given.code]
+    return [*new, *(step for step, ended in pairs if ended == OVER)]
 
 
-def prove(ask: Ask, stages: list[str], minutes: float, *, failed: bool = False) -> list[Ran]:
-    """Run what is due, write the record after each command and the verdicts; return what ran."""
-    ask.file("tests").mkdir(parents=True, exist_ok=True)
-    about = fingerprint("tools.gpu_proof", environment.load_average(), environment.threads())
-    known = {str(ran.command): ran for ran in record.earlier(ask, about["machine"].gpus)}
-    now: list[Ran] = []
-    for ran in run(ask, list(due(ask, stages, known, failed=failed)), minutes):
-        now.append(ran)
-        known[str(ran.command)] = ran
-        proof = Proof(
-            schema=record.SCHEMA, rehearsal=ask.rehearsal, rows=list(ask.rows),
-            ran=list(known.values()), **about,
-        )  # fmt: skip
-        write_bytes(ask.file("proof.json"), records.dumps(proof))
-    write_text(ask.file("report.md"), verdicts.report(ask, about["machine"], known))
-    return now
+def run(given: argparse.Namespace, step: Step, log: IO[bytes], end: float) -> int:
+    """Run a command and return its exit code; a test that ends its process leaves the others."""
+    if step.stage != "tests":
+        return run_once(step.words, log, end - time.monotonic())
+    path = tests_file(given)
+    kept = ["-p", "tools.gpu_proof.outcomes", "--outcomes", str(path), "--code", given.code]
+    words = [*step.words, *kept, *["--failed-only"] * given.failed]
+    while True:
+        before = len(outcomes.read(path))
+        ended = run_once(words, log, end - time.monotonic())
+        if ended in (*ENDED, OVER) or len(outcomes.read(path)) == before:
+            break
+    found = outcomes.read(path).items()  # those that an earlier call has run count as well
+    bad = [test for test, (each, _) in found if each in outcomes.BAD]
+    of_step = [test for test in bad if test.partition("::")[0] in step.words]
+    return int(bool(of_step)) if ended in ENDED else ended
 
 
-def arguments() -> argparse.Namespace:
-    """Return the command line."""
-    parser = argparse.ArgumentParser(
-        prog=".venv/bin/python -m tools.gpu_proof", description=__doc__
+def run_once(words: list[str], log: IO[bytes], seconds: float) -> int:
+    """Return the exit code of a program, a signal's negative, or OVER.
+
+    Whatever it started ends with it.
+    """
+    child = subprocess.Popen(
+        [sys.executable if word == "python" else word for word in words],
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"},
+        start_new_session=True,
     )
-    parser.add_argument("--out", type=Path, help="folder of the records")
-    parser.add_argument("--stages", default=",".join(STAGES), help="with commas")
-    parser.add_argument("--rows", type=int, nargs="+", default=list(ROWS))
-    parser.add_argument("--repeats", type=int, default=LEAST_REPEATS)
-    parser.add_argument("--minutes", type=float, default=MINUTES, help="for this call")
-    parser.add_argument("--failed", action="store_true", help="run what has failed, nothing else")
-    parser.add_argument("--strict", action="store_true", help="warnings fail a test")
-    parser.add_argument("--rehearse", action="store_true", help="on the CPU; proves nothing")
-    given = parser.parse_args()
-    if given.repeats < LEAST_REPEATS:
-        parser.error(f"--repeats must be at least {LEAST_REPEATS}, as of a comparison")
-    given.out = given.out or Path(
-        "reports/rehearsal" if given.rehearse else "docs/results/gpu-proof"
-    )
-    return given
+    try:
+        return child.wait(max(seconds, 0.1))
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(GRACE)
+        return OVER
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def say(text: str) -> None:
+    """Tell whoever waits."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def main() -> int:
     """Prove; return 0 if every command ended with 0."""
     # A shell makes what it runs in the background ignore it, and the children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    given = arguments()
-    device, rows = "cpu" if given.rehearse else "cuda", tuple(sorted(given.rows))
-    ask = Ask(given.out, device, rows, given.repeats, strict=given.strict)
+    parser = argparse.ArgumentParser(prog=".venv/bin/python -m tools.gpu_proof")
+    parser.add_argument("--out", type=Path, help="folder of the records")
+    parser.add_argument("--stages", help="with commas; see docs/gpu.md")
+    parser.add_argument("--rows", type=int, nargs="+", default=ROWS)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--minutes", type=float, default=9.0, help="for this call; at least 1")
+    parser.add_argument("--failed", action="store_true", help="run what has failed, nothing else")
+    parser.add_argument("--strict", action="store_true", help="warnings fail a test")
+    parser.add_argument("--rehearse", action="store_true", help="on the CPU; proves nothing")
+    given = parser.parse_args()
+    given.device, given.rows = "cpu" if given.rehearse else "cuda", sorted(given.rows)
+    folder = "reports/rehearsal" if given.rehearse else "docs/results/gpu-proof"
+    given.out, given.code = given.out or Path(folder), code(given.device)
+    known = list(dict.fromkeys(step.stage for step in steps(given)))
+    given.stages = given.stages.split(",") if given.stages else known
+    if strange := {*given.stages} - {*known}:
+        parser.error(f"no such stage: {', '.join(strange)}; there are {', '.join(known)}")
     try:
-        stages = [pick(name, STAGES, "stage") for name in given.stages.split(",")]
-        # The probe tells what a machine lacks.
-        if stages != ["probe"]:
-            devices.choose(device)
-        ran = prove(ask, stages, given.minutes, failed=given.failed)
+        # What stands in the way is what `import` shows.
+        if given.stages != ["import"]:
+            devices.choose(given.device)
+        return prove(given)
     except PipelineError as error:
         say(f"[gpu-proof] {error}")
         return error.exit_code
-    print(ask.file("report.md").read_text(), end="")
-    return int(any(each.code for each in ran))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,64 @@
+"""A plugin of pytest that keeps what came of each test in a file: ``-p tools.gpu_proof.outcomes``.
+
+A test whose outcome on the same code is in the file is not run again, nor is one that has begun and
+not ended: it hung, or took the process along.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+BAD = ("failed", "begun")
+"""How a test ended that failed, or that did not end."""
+
+
+def read(path: Path) -> dict[str, tuple[str, str]]:
+    """Return the last outcome of each test, ``"begun"`` if it has not ended, and its code."""
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    return {test: (outcome, code) for test, outcome, code in map(json.loads, lines)}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take the file, and a name for the code that is tested."""
+    parser.addoption("--outcomes", type=Path, required=True)
+    parser.addoption("--code", required=True)
+    parser.addoption("--failed-only", action="store_true")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep outcomes from now on."""
+    config.pluginmanager.register(_Keeper(config))
+
+
+class _Keeper:
+    def __init__(self, config: pytest.Config) -> None:
+        self.path: Path = config.getoption("outcomes")
+        self.code: str = config.getoption("code")
+        self.failed_only: bool = config.getoption("failed_only")
+        self.outcome = ""
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        known = read(self.path)
+        items[:] = [item for item in items if self._due(*known.get(item.nodeid, ("", "")))]
+
+    def _due(self, outcome: str, code: str) -> bool:
+        if self.failed_only:
+            return outcome in BAD
+        return code != self.code
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._keep(nodeid, "begun")
+        self.outcome = "passed"
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if self.outcome != "failed" and report.outcome != "passed":
+            self.outcome = report.outcome
+        if report.when == "teardown":
+            self._keep(report.nodeid, self.outcome)
+
+    def _keep(self, test: str, outcome: str) -> None:
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps([test, outcome, self.code]) + "\n")
