@@ -137,7 +137,8 @@ def infer(cells: Cells) -> Cells:
         return pa.nulls(len(cells))
     for read in (_numbers, _booleans, _dates):
         try:
-            read(cells[:_FEW])
+            if len(cells) > _FEW:
+                read(cells[:_FEW])
             return read(cells)
         except pa.ArrowInvalid:
             continue

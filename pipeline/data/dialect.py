@@ -18,8 +18,8 @@ from pipeline.data.text import TextFile
 from pipeline.errors import DataError
 
 DELIMITERS = ",;\t|"
-_LINES = 200
-"""Lines that are looked at."""
+_LINES, _LEAST_LINES, _LETTERS = 200, 20, 1_000_000
+"""Lines that are looked at; fewer where they are long, but as many at least."""
 _MARK = "\ufeff".encode().decode("latin-1")
 _SAID = re.compile(r"sep=([^\w\s\"]|\t| )\r?\n?", re.IGNORECASE | re.ASCII)
 """What Excel writes above the names."""
@@ -118,7 +118,9 @@ def find_dialect(file: TextFile, delimiters: str = DELIMITERS) -> Dialect:
     (',', 2, ('Prices of 2024',))
     """
     with file.lines() as lines:
-        first = list(islice(lines, _LINES))
+        first = list(islice(lines, _LEAST_LINES))
+        width = sum(map(len, first)) // _LEAST_LINES + 1
+        first += islice(lines, max(min(_LINES, _LETTERS // width) - _LEAST_LINES, 0))
     found = guess(first, delimiters)
     asked = delimiters == " " or (delimiters == DELIMITERS and found.width < 2)
     if not asked or not _are_parted_by_blanks(first):

@@ -87,8 +87,10 @@ class TableFile:
             The file is damaged, or a value is not of the column's type.
         """
         names = self.names()
-        columns = names if self.wanted is None else [n for n in names if n in self.wanted]
-        read = [n for n in names if n in {*columns, *self.copied}]
+        wanted = {*names} if self.wanted is None else {*self.wanted}
+        columns = [n for n in names if n in wanted]
+        wanted.update(self.copied)
+        read = [n for n in names if n in wanted]
         with reading(self.path, *BROKEN):
             types, row = self._types(columns), skip
             for cells in _cut(self._batches(read, size), size, skip):

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from scipy.stats import hypergeom
+
 from pipeline.data.drift import ColumnProfile, Drift
 
 SHARE: Final = 0.05
 """Of the rows that are unlike those of the fit, which deserves a word."""
-MORE_MISSING: Final = 0.2
-"""What the share of missing values may grow by."""
+CHANCE: Final = 1e-3
+"""How often rows like those of the fit may be told to miss more values, in any column."""
 
 
 def cautions_of_drift(
@@ -43,8 +45,19 @@ def _doubts(column: Drift, rows: int, profile: Mapping[str, ColumnProfile]) -> I
             f"{outside:,} of {rows:,} rows lie outside of {learnt.low:,g} to {learnt.high:,g}, the "
             "range of the fit; check the unit"
         )
-    if column.missing - column.missing_at_fit > MORE_MISSING:
-        yield f"{column.missing:.0%} of the rows have no value, and {learnt.missing:.0%} had none"
+    grown = column.missing - learnt.missing > SHARE
+    if grown and _chance_of_missing(column, rows, learnt) < CHANCE / len(profile):
+        yield (
+            f"{column.missing:.0%} of the rows have no value, and {learnt.missing:.0%} had none "
+            "at fit; check where it comes from"
+        )
+
+
+def _chance_of_missing(column: Drift, rows: int, learnt: ColumnProfile) -> float:
+    """Return how often chance puts so many of all missing values here: Fisher's exact test."""
+    missing = round(column.missing * rows)
+    total, all_missing = rows + learnt.rows, missing + learnt.counts[-1]
+    return float(hypergeom.sf(missing - 1, total, all_missing, rows))
 
 
 def _expected_unseen(learnt: ColumnProfile) -> float:

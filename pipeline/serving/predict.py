@@ -216,15 +216,15 @@ class Predictor:
         return [taken.column] if taken.column in self.there else others
 
     def _check_columns(self) -> None:
-        source, there = self.job.source, self.there
+        source, there, known = self.job.source, self.there, {*self.there}
         if unknown := [name for name in self.job.keep if name not in there]:
             raise ConfigError(f"{source}: has no columns {unknown} to copy; there are {there[:20]}")
-        if not set(self.features) & set(there):
+        if known.isdisjoint(self.features):
             raise DataError(
                 f"{source}: has the columns {there[:9]} and none of those that the model reads, "
                 f"{self.features[:9]}"
             )
-        lost = [name for name in self._read_by_steps() if name not in there]
+        lost = [name for name in self._read_by_steps() if name not in known]
         if lost and not isinstance(self.model.inputs_, GivenInput):  # which may do without
             raise DataError(
                 f"{source}: lacks the columns {lost} that the model was fitted on"
@@ -235,7 +235,7 @@ class Predictor:
         """Return the columns that some step reads, as far as that is known."""
         taken = self.model.inputs_
         used = taken.used if isinstance(taken, Schema) else None
-        names = self.features if used is None else [str(name) for name in used]
+        names = {*self.features} if used is None else {str(name) for name in used}
         return [name for name in self.features if name in names]
 
     def _kinds(self) -> dict[str, str]:
@@ -330,7 +330,8 @@ class Predictor:
         return pa.Table.from_pandas(frame)
 
     def _rows(self, table: pa.Table) -> Any:
-        there = [name for name in self.features if name in table.column_names]
+        names = {*table.column_names}
+        there = [name for name in self.features if name in names]
         if isinstance(self.model.inputs_, TextInput):
             if len(there) != 1:
                 wanted = self.model.inputs_.column or "text"
@@ -340,10 +341,11 @@ class Predictor:
                 )
             return table[there[0]].to_pandas()
         X = from_arrow(table.select(there).replace_schema_metadata(None))
-        names = self.model.inputs_.names
-        if names is not None:
-            X.columns = pd.Index([n for n in names if str(n) in there], tupleize_cols=False)
-        return X if names is not None else frames.matrix(X)
+        of_fit = self.model.inputs_.names
+        if of_fit is None:
+            return frames.matrix(X)
+        X.columns = pd.Index([n for n in of_fit if str(n) in names], tupleize_cols=False)
+        return X
 
     def _compare(self, X: Table, taken: Any) -> tuple[dict[str, Counted], list[str]]:
         """Return what the batch holds, and what its columns were changed to."""
@@ -406,7 +408,8 @@ class Predictor:
     def _empty(self, done: Sequence[OutputPart]) -> list[str]:
         """Return the columns without a value that some step reads."""
         valued = {name for part in done for name in part.valued}
-        return [n for n in self._read_by_steps() if n in self.there and n not in valued]
+        there = {*self.there} - valued
+        return [n for n in self._read_by_steps() if n in there]
 
 
 def _alike(lost: Sequence[str], there: Sequence[str]) -> str:

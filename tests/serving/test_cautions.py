@@ -17,6 +17,8 @@ from sklearn.preprocessing import OneHotEncoder
 
 import pipeline
 from pipeline import Accelerated, CalendarFeatures
+from pipeline.data.drift import ColumnProfile, Counted, drift
+from pipeline.serving.cautions import cautions_of_drift
 from tests.commands import call
 
 CHANCE = np.random.default_rng(0)
@@ -48,7 +50,11 @@ CASES: dict[str, tuple[pd.DataFrame, list[str]]] = {
     ),
     "a failed join": (
         NEW.assign(mass=NEW["mass"].where(NEW.index < 100)),
-        ["'mass': 50% of the rows have no value, and 0% had none"],
+        ["'mass': 50% of the rows have no value, and 0% had none at fit; check where"],
+    ),
+    "a sensor that fails at times": (
+        NEW.assign(mass=NEW["mass"].where(NEW.index >= 20)),
+        ["'mass': 10% of the rows have no value, and 0% had none at fit; check where"],
     ),
     "a few": (NEW.assign(island=["Traum"] * 5 + ["Dream"] * 195), []),
 }
@@ -74,3 +80,24 @@ def test_rows_unlike_those_of_the_fit_are_told(case: str, tmp_path: Path) -> Non
     assert [line for line in done.out.splitlines() if line.startswith("caution: ")] == [
         f"caution: {each}" for each in record.cautions
     ]
+
+
+@pytest.mark.parametrize(
+    ("at_fit", "now", "told"),
+    [
+        ((0, 1000), (1, 5), False),  # 20 %, of too few rows to tell
+        ((0, 1000), (4, 10), True),
+        ((0, 10), (4, 10), False),  # of too few rows at fit
+        ((300, 1000), (34, 100), False),
+        ((300, 1000), (60, 100), True),
+        ((0, 100_000), (400, 100_000), False),  # surely more, and hardly any
+        ((10, 100_000), (6_000, 100_000), True),
+    ],
+)
+def test_more_missing_values_than_chance_explains_are_told(
+    at_fit: tuple[int, int], now: tuple[int, int], *, told: bool
+) -> None:
+    (lacked, learnt), (lacking, rows) = at_fit, now
+    profile = {"x": ColumnProfile(kind="number", counts=[learnt - lacked, 0, lacked])}
+    counted = {"x": Counted(counts=[rows - lacking, 0, lacking])}
+    assert bool(cautions_of_drift(drift(profile, counted), rows, profile)) is told

@@ -29,7 +29,14 @@ from pipeline.data import partitioned
 from pipeline.data.files import digest
 from pipeline.errors import ConfigError, DataError, OutputLocked
 from pipeline.serving.load import load
-from pipeline.serving.predict import SCHEMA, PredictionJob, Record, batches, run_job
+from pipeline.serving.predict import (
+    SCHEMA,
+    PredictionJob,
+    Predictor,
+    Record,
+    batches,
+    run_job,
+)
 from pipeline.serving.save import save
 from tests import programs
 from tests.commands import ROOT, call
@@ -100,6 +107,24 @@ def test_csv_and_parquet_give_the_same(here: Here) -> None:
     TABLE.to_csv(here.folder / "in.csv", index=False)
     here.predict(source=here.folder / "in.csv", rows=90)
     pd.testing.assert_frame_equal(here.made(), whole)
+
+
+def test_names_of_a_batch_are_asked_for_once_whatever_its_width(here: Here) -> None:
+    class Asked:
+        def __init__(self, table: pa.Table) -> None:
+            self.table, self.times = table, 0
+
+        @property
+        def column_names(self) -> list[str]:
+            self.times += 1  # Arrow makes the list anew: as long as the table is wide.
+            return list(self.table.column_names)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.table, name)
+
+    asked: Any = Asked(pa.Table.from_pandas(TABLE))
+    assert Predictor(here.job())._rows(asked).shape == TABLE.shape
+    assert asked.times == 1
 
 
 @pytest.mark.parametrize("name", [None, "id"])

@@ -468,10 +468,14 @@ def header(
     >>> header(["n", "t"], ["float32", "category"], {"t": np.array(["a"])}).to_dict("list")
     {'n': [1.0], 't': ['a']}
     """
-    cells = [
-        _cell(known.get(name, (None,))[0], dtype) for name, dtype in zip(names, dtypes, strict=True)
-    ]
-    row = pd.concat(cells, axis=1)
+    any_cell = {dtype: _cell(None, dtype) for dtype in {*dtypes}}
+    row = pd.concat(
+        [
+            _cell(known[name][0], dtype) if name in known else any_cell[dtype]
+            for name, dtype in zip(names, dtypes, strict=True)
+        ],
+        axis=1,
+    )
     row.columns = pd.Index(names, tupleize_cols=False)
     return row
 
