@@ -23,6 +23,7 @@ from pipeline.benchmark.roles import is_numeric, role_of_type
 from pipeline.benchmark.task import Split, pick
 from pipeline.data import files
 from pipeline.data.arrow_types import is_date, is_text
+from pipeline.data.cells import usable
 from pipeline.data.read import read_arrow
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError
@@ -243,14 +244,13 @@ def to_store(values: pa.ChunkedArray) -> Any:
 
     Numbers are finite, dates are moments, and texts that come again are coded.
     """
+    values = usable(values)
     kind = values.type
     if pa.types.is_boolean(kind) and not values.null_count:
         return values
     if is_numeric(kind):
-        real = values.cast("float64", safe=False)
-        finite = pc.if_else(pc.is_finite(real), real, pa.scalar(None, "float64"))
         exact = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-        return values if exact and finite.null_count == values.null_count else finite
+        return values if exact else values.cast("float64", safe=False)
     if is_date(kind):
         return values.cast("timestamp[ms]") if pa.types.is_date(kind) else values
     return _coded(values) if is_text(kind) else values

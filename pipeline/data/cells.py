@@ -154,6 +154,26 @@ def _plain(values: Cells) -> Cells:
     return values.cast(pa.float64()) if pa.types.is_decimal(kind) else values
 
 
+def usable(values: Cells) -> Cells:
+    """Return values that models take: infinite numbers, and dates that nanoseconds do not reach,
+    are missing.
+
+    >>> usable(pa.array([1.5, float("inf")])).to_pylist()
+    [1.5, None]
+    """  # noqa: D205
+    kind = values.type
+    if pa.types.is_floating(kind):
+        fine = pc.is_finite(values)
+    elif is_date(kind) and getattr(kind, "unit", "") != "ns":
+        seconds = values.cast(pa.timestamp("s", getattr(kind, "tz", None)), safe=False)
+        first, last = (int(each.timestamp()) for each in _REACH)
+        ticks = seconds.cast(pa.int64())
+        fine = pc.and_(pc.greater_equal(ticks, first), pc.less_equal(ticks, last))
+    else:
+        return values
+    return values if pc.all(fine).as_py() in (True, None) else pc.if_else(fine, values, None)
+
+
 def as_text(values: Cells) -> Cells:
     """Return values as cells of text, categories as what they stand for."""
     values = decoded(values)

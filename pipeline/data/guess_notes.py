@@ -135,7 +135,8 @@ def caution_of_values(column: TextColumn, values: pa.Array) -> tuple[str, ...]:
     notes, (cells, counts) = [], column.distinct
     if pa.types.is_floating(values.type) and pc.any(infinite := pc.is_inf(values)).as_py():
         rows = column.rows(cells.filter(infinite))
-        notes.append(f"{column.name!r} holds infinite numbers: {say_rows(rows)} infinite")
+        said = f"{column.name!r} holds infinite numbers: {say_rows(rows)} infinite"
+        notes.append(f"{said} and read as missing")
     if len(spelled := cells.filter(far_values(values, counts))):
         kind = "Date(…, " if pa.types.is_temporal(values.type) else "Number("
         notes.append(

@@ -7,7 +7,7 @@ format; each guess is told in a sentence.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.data.arrow_types import is_number, is_text
-from pipeline.data.cells import Cells, as_text
+from pipeline.data.cells import Cells, as_text, usable
 from pipeline.data.csv import MISSING
 from pipeline.data.guess_column import Guess, guess_column
 from pipeline.data.guess_numbers import Decimal
 from pipeline.data.table_format import ColumnFormat
-from pipeline.data.text_column import Options, Stray, TextColumn
+from pipeline.data.text_column import Options, Stray, TextColumn, say_rows
 
 _ROWS = 5
 """So many rows, of which the last is the sum of the others, are no chance."""
@@ -88,11 +88,23 @@ def sniff_columns(
     formats = {c.name: g.format for c, g in zip(columns, guesses, strict=True) if g.format}
     notes = [note for guess in guesses for note in guess.notes]
     notes += _caution_of_names(columns, guesses)
+    typed_columns = ((n, table[n]) for n in table.column_names if not is_text(table[n].type))
+    notes += [note for each in typed_columns for note in _caution_of_unusable(*each)]
     return formats, notes + _caution_of_sums(table, columns, guesses)
 
 
 def _without(cells: Cells, null: pa.Array) -> Cells:
     return pc.if_else(pc.is_in(cells, value_set=null), None, cells)
+
+
+def _caution_of_unusable(name: str, values: Cells) -> Iterator[str]:
+    """Say of typed values that no model takes."""
+    lost = pc.and_(usable(values).is_null(), values.is_valid())
+    if rows := pc.indices_nonzero(lost).to_pylist():
+        what = "infinite" if is_number(values.type) else "beyond the years 1678 to 2261"
+        yield (
+            f"{name!r} holds {values[rows[0]].as_py()}: {say_rows(rows)} {what} and read as missing"
+        )
 
 
 def _known(options: Options, guesses: Iterable[Guess]) -> Options:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pipeline.data import csv
 from pipeline.data.arrow_types import is_text
-from pipeline.data.cells import plain_types
+from pipeline.data.cells import plain_types, usable
 from pipeline.data.containers import container_of
 from pipeline.data.csv_file import CsvFile
 from pipeline.data.files import reading, table_files
@@ -32,7 +32,8 @@ class TableFile:
     kinds : mapping of str to str
         Of columns of text files, for those that have no types.
     format : TableFormat, optional
-        Of the cells of columns; those that it does not name are read by their kinds.
+        Of the cells of columns; those that it does not name are read by their kinds. What no model
+        takes is missing then, see `usable`.
     copied : sequence of str
         Columns that are also there as the file has them, under the name that `copy_of` says.
     tell : bool
@@ -95,6 +96,8 @@ class TableFile:
             types, row = self._types(columns), skip
             for cells in _cut(self._batches(read, size), size, skip):
                 values = {n: self._values(cells[n], n, row, types) for n in columns}
+                if self.format is not None:
+                    values = {n: usable(each) for n, each in values.items()}
                 yield pa.table(values | {copy_of(n): cells[n] for n in self.copied})
                 row += len(cells)
         for file in self.files:

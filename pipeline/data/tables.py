@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from pipeline.data import read
+from pipeline.data.cells import usable
 from pipeline.data.parts import to_frame
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError
@@ -23,7 +25,8 @@ def read_table(source: Any, format: TableFormat | None = None) -> pd.DataFrame:
     format : TableFormat, optional
         How its cells are read, as `table_format_` of a model that a task has fitted, or `format`
         of a task. By default encoding and delimiter are found out, and cells are read by the rules
-        of `pandas.read_csv`.
+        of `pandas.read_csv`. By a format, infinite numbers and dates that nanoseconds do not reach
+        are missing, as in training.
 
     Returns
     -------
@@ -54,4 +57,7 @@ def read_table(source: Any, format: TableFormat | None = None) -> pd.DataFrame:
         raise ConfigError(
             f"format={format!r} is not a TableFormat; pass a model's table_format_, or none"
         )
-    return to_frame(read.read_arrow(source, format))
+    table = read.read_arrow(source, format)
+    if format is not None:
+        table = pa.table({name: usable(table[name]) for name in table.column_names})
+    return to_frame(table)

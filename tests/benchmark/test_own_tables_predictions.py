@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from datetime import date
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline import predict_file
+from pipeline import predict_file, save
 from pipeline.errors import DataError
+from pipeline.serving.save import About
 from tests.benchmark.nasty import ROWS, Own, call, take, workspace, written
 
 __all__ = ["workspace"]
@@ -106,3 +108,35 @@ def test_dates_in_another_form_are_refused_with_their_row(workspace, form) -> No
     cells = [*table()["day"][:7], *table(form=form)["day"][7:]]
     with pytest.raises(DataError, match=r"new\.csv.*'day'.*in row 7.*missing="):
         answers(model, written({**table(), "day": cells}, name="new.csv"))
+
+
+FAR = {
+    "infinite numbers": (np.where(np.arange(ROWS) % 3 == 0, np.inf, X), "infinite"),
+    "days beyond nanoseconds": (
+        [date(9999, 12, 31) if i % 3 == 0 else day.date() for i, day in enumerate(DAYS)],
+        "9999-12-31",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("case", FAR)
+def test_what_no_model_takes_is_missing_in_training_and_in_predictions(
+    workspace, case: str, kind: str
+) -> None:
+    cells, said = FAR[case]
+    far = pd.DataFrame({"x": cells, "z": X, "y": Y})
+    gaps = far.assign(x=far["x"].where(np.arange(ROWS) % 3 != 0))
+    for name, frame in {"far": far, "gaps": gaps}.items():
+        path = Path(f"{name}.{kind}")
+        frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    own = take(Path(f"far.{kind}"))
+    assert said in own.said
+    assert own.stored["x"].isna().sum() == -(-ROWS // 3)
+    model = own.fitted("linear" if kind == "csv" else "boosting")
+    folder = str(save(model, "far.model", About(format=own.task.format)))
+    first, _ = answers(folder, Path(f"far.{kind}"))
+    second, _ = answers(folder, Path(f"gaps.{kind}"))
+    assert first["prediction"].tolist() == second["prediction"].tolist()
+    stored = own.stored.set_index("row").sort_index()[own.task.features]
+    np.testing.assert_allclose(first["prediction"].astype(float), model.predict(stored))
