@@ -30,6 +30,7 @@ from pipeline.benchmark.dependence import (
     is_id,
     named_group,
     says_when,
+    totals,
     words_of,
 )  # fmt: skip
 from pipeline.benchmark.leaks import (
@@ -116,10 +117,10 @@ def in_rank(found: Iterable[Ranked]) -> list[str]:
 def _every(table: _Table, by_time: str, groups: str, metrics: Collection[str]) -> Ranked:
     if table.kind in ("ranking", "clusters"):
         return [], [], [*_columns(table)]
-    worthless: list[str] = []
+    worthless: list[str] = [*_totals(table)]
     costly: list[str] = []
     if len(table.frame) >= FEWEST and table.target.distinct > 1:
-        worthless = [*_leaks(table), *_repeats(table)]
+        worthless += [*_leaks(table), *_repeats(table)]
         grouped = [] if groups else [*_groups(table)]
         worthless += grouped
         worthless += [] if by_time else _times(table, together=bool(groups or grouped))
@@ -138,6 +139,8 @@ class _Table:
         self.all_rows, self.all_columns = len(table), len(features)
         known = sample(table, target, self.features)
         known[target] = as_texts_if_mixed(known[target])
+        self.totals = totals(known) if len(known) == len(table) else np.empty(0, dtype=int)
+        known = known.drop(index=known.index[self.totals])
         answers: Any = code_column(known[target])
         self.missing = answers.gaps / max(len(known), 1)
         self.target: CodedColumn = answers.at(answers.codes >= 0)
@@ -253,6 +256,17 @@ def _target(table: _Table, metrics: Collection[str]) -> Iterator[str]:
     yield from of_target(table.target, table.frame[table.name], table.kind, metrics)
 
 
+def _totals(table: _Table) -> Iterator[str]:
+    """Yield which rows sum up others; the cautions that follow are of the rows without them."""
+    rows = table.totals.tolist()
+    if rows == [table.all_rows - 1]:
+        yield f"row {rows[0]}, the last, looks like a total: delete it in the file if it is one."
+    elif rows:
+        said = f"{', '.join(map(str, rows[:NAMED]))}{rest(len(rows))}"
+        plural = "s look like totals" if len(rows) > 1 else " looks like a total"
+        yield f"row{plural} of others: {said}; delete what is no row of its own in the file."
+
+
 def _leaks(table: _Table) -> Iterator[str]:
     """Yield which columns tell the target, alone or together."""
     every = {c.name: same_as_target(c, table.target, table.kind) for c in table.columns}
@@ -279,7 +293,7 @@ def _leaks(table: _Table) -> Iterator[str]:
         how, names = summed(table.columns, table.target)
         if names:
             yield (
-                f"{table.name!r} is the {how} of {named(names)}, exactly: if they are not known "
+                f"{table.name!r} is {how} of {named(names)}, exactly: if they are not known "
                 f"before it is, leave one out ({ignore(names[:1])})."
             )
 
@@ -375,7 +389,10 @@ def _ids(table: _Table) -> Iterator[str]:
 
 
 def _columns(table: _Table) -> Iterator[str]:
-    same = [c.name for c in table.columns if c.distinct < 2 and not (c.distinct and c.gaps)]
+    same = [
+        c.name for c in table.columns
+        if c.distinct < 2 and not (c.distinct and c.gaps) and not _is_merged(table, c)
+    ]  # fmt: skip
     sampled = table.all_rows > most_rows(table.all_columns)
     constant = [n for n in same if not sampled or _counted(table.whole, n)[1] < 2]
     if constant:
@@ -397,6 +414,12 @@ def _columns(table: _Table) -> Iterator[str]:
             "is missing (SimpleImputer(add_indicator=True))."
         )
     yield from _twice(table)
+
+
+def _is_merged(table: _Table, column: CodedColumn) -> bool:
+    """Tell whether integers are one value only because float64 rounds them to it."""
+    large = column.distinct == 1 and np.nanmax(np.abs(column.numbers)) >= 2**53
+    return bool(large and _counted(table.whole, column.name)[1] > 1)
 
 
 def _twice(table: _Table) -> Iterator[str]:

@@ -6,9 +6,11 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from scipy.stats import f_oneway
 
 from pipeline.benchmark.leaks import Answer, CodedColumn
+from pipeline.data.schema import kind_of
 
 CODES = {"zip", "zipcode", "postal", "postcode", "plz", "code", "id", "ids"}
 GROUP_ID = {"id", "ids", "uuid", "guid"}
@@ -32,6 +34,48 @@ LEAST_DIFFERENT = 0.05
 LEAST_TIMES = 8
 MANY_KINDS, MOST_ROWS_OF_ONE = 10, 200
 """Of a group that is known by its name alone: values at least, rows of one at most."""
+
+
+_TOTAL = re.compile(
+    r"(?i)\s*(?:grand[ _-]?|sub[ _-]?)?(?:totals?|sum|overall|average|mean|gesamt|summe|insgesamt|"
+    r"durchschnitt|somme|moyenne|suma|totale)\b.*"
+)
+_ADDED = 4
+"""So many numbers of which a row that no word names is the sum are no chance."""
+_MOMENTS = (946_684_800, 4_102_444_800)
+"""Unix time in seconds, from 2000 to 2100."""
+
+
+def totals(frame: pd.DataFrame) -> np.ndarray:
+    """Return the places of rows that sum up others.
+
+    A word calls them so, as "Subtotal", and half of their numbers or more are the sum of the rows
+    since the last such one, or of all above. A last row is one by its word or by its numbers alone.
+
+    >>> totals(pd.DataFrame({"in": ["a", "b", "Total", "c", "d", "Sum"], "n": [1, 2, 3, 4, 5, 9]}))
+    array([2, 5])
+    """
+    kinds = {name: kind_of(frame[name].infer_objects()) for name in frame}
+    called = np.zeros(len(frame), dtype=bool)
+    for name in (name for name, kind in kinds.items() if kind == "text"):
+        codes, words = pd.factorize(frame[name])
+        called |= np.array([*(bool(_TOTAL.fullmatch(str(each))) for each in words), False])[codes]
+    numbers = [name for name, kind in kinds.items() if kind == "number"]
+    if len(frame) < 2 or not (numbers or called.any()):
+        return np.empty(0, dtype=int)
+    X = np.nan_to_num(frame[numbers].to_numpy("float64", na_value=np.nan), posinf=0, neginf=0)
+    summed = np.cumsum(np.where(called[:, None], 0, X), axis=0)
+    rows = np.flatnonzero(called)
+    since = summed[rows] - np.vstack([np.zeros((1, len(numbers))), summed[rows[:-1]]])[: len(rows)]
+    sums = np.isclose(X[rows], since, rtol=1e-6) | np.isclose(X[rows], summed[rows], rtol=1e-6)
+    held = X[rows] != 0
+    found = rows[2 * (sums & held).sum(axis=1) >= np.maximum(held.sum(axis=1), 1)]
+    last, above = len(frame) - 1, X[:-1]
+    enough = (above != 0).sum(axis=0) >= _ADDED
+    below = enough & (X[last] != 0) & np.isclose(X[last], above.sum(axis=0), rtol=1e-9)
+    if rows.tolist() == [last] or 2 * below.sum() > (X[last] != 0).sum():
+        found = np.union1d(found, [last])
+    return found
 
 
 def by_chance(columns: Sequence[CodedColumn], again: np.ndarray) -> bool:
@@ -103,9 +147,19 @@ def says_when(column: CodedColumn) -> bool:
         return False
     if column.kind == "date":
         return bool(np.nanmax(column.numbers) - np.nanmin(column.numbers) > 86_400)
-    if column.kind != "number" or not words & TIMES:
+    if column.kind != "number":
         return False
-    return column.name.lower() in CALENDAR or _rises(column.numbers)
+    named = column.name.lower() in CALENDAR or bool(words & TIMES and _rises(column.numbers))
+    return named or _is_moment(column)
+
+
+def _is_moment(column: CodedColumn) -> bool:
+    """Tell whether whole numbers are Unix time; in seconds, the name has to say so too."""
+    named = bool(words_of(column.name) & TIMES)
+    first, last = np.nanmin(column.numbers), np.nanmax(column.numbers)
+    units = (1, 10**3, 10**6, 10**9) if named else (10**3, 10**6, 10**9)
+    low, high = _MOMENTS
+    return column.whole and any(low * unit <= first <= last < high * unit for unit in units)
 
 
 def _rises(values: np.ndarray) -> bool:
@@ -160,10 +214,11 @@ def is_id(column: CodedColumn) -> bool:
         return False
     if column.kind == "text":
         return bool(words & ROW_ID)
-    if not column.whole:
+    if not column.whole or words & ROW_ID:
+        return column.whole
+    if _is_moment(column):
         return False
-    dense = np.ptp(column.numbers) < 1.02 * n
-    return dense or bool(words & ROW_ID) or _rises(column.numbers)
+    return bool(np.ptp(column.numbers) < 1.02 * n) or _rises(column.numbers)
 
 
 def is_code(column: CodedColumn) -> bool:

@@ -237,7 +237,7 @@ def summed(columns: Sequence[CodedColumn], target: CodedColumn) -> tuple[str, li
 
     >>> a, b = pd.Series([1.0, 5, 2, 8, 3] * 9, name="a"), pd.Series(range(45), name="b")
     >>> summed([code_column(a), code_column(b)], code_column((a + b).rename("y")))
-    ('sum', ['a', 'b'])
+    ('the sum', ['a', 'b'])
     """
     n = len(target.numbers)
     numbers = [each for each in columns if each.kind == "number" and 10 * each.gaps <= n]
@@ -251,11 +251,14 @@ def summed(columns: Sequence[CodedColumn], target: CodedColumn) -> tuple[str, li
         return summed(whole, target) if 2 <= len(whole) < len(numbers) else ("", [])
     X, y = np.stack([each.numbers[rows] for each in numbers], axis=1), target.numbers[rows]
     if found := list(_terms(X, y)):
-        return "sum", [numbers[i].name for i in found]
+        plain = np.allclose(X[:, found].sum(axis=1), y)
+        return "the sum" if plain else "a weighted sum", [numbers[i].name for i in found]
     positive = (X > 0).all(axis=0)
     if (y > 0).all() and positive.sum() >= 2:
-        found = list(_terms(np.log(X[:, positive]), np.log(y)))
-        return "product", [numbers[np.flatnonzero(positive)[i]].name for i in found]
+        found = np.flatnonzero(positive)[list(_terms(np.log(X[:, positive]), np.log(y)))].tolist()
+        plain = np.allclose(X[:, found].prod(axis=1), y)
+        how = "the product" if plain else "a product of powers"
+        return how if found else "", [numbers[i].name for i in found]
     return "", []
 
 

@@ -28,6 +28,7 @@ from pipeline.data.guess_notes import (
     say_strays,
     say_unit,
     undecided,
+    undecided_mark,
 )
 from pipeline.data.guess_numbers import Decimal, NumberGuess, guess_numbers, guess_units
 from pipeline.data.guess_words import (
@@ -269,6 +270,7 @@ def _as_numbers(column: TextColumn) -> Guess | None:
     if guess_numbers(*column.sample).fits < _MOST:
         return None
     found = guess_numbers(column.words, column.counts, column.options.decimal)
+    found = _by_delimiter(column, found)
     guess = _fit(column, found.format) if found.fits >= 1 - _STRAYS else None
     if not guess or _is_scaled(column, found):
         return None
@@ -281,6 +283,24 @@ def _as_numbers(column: TextColumn) -> Guess | None:
         decimal=found.format.decimal if tells else None,
         open=found.open and column.options.decimal is None,
     )
+
+
+def _by_delimiter(column: TextColumn, found: NumberGuess) -> NumberGuess:
+    """Return commas as those of decimals where semicolons part the cells, if that fits as well.
+
+    Raises
+    ------
+    DataError
+        The cells speak for thousands, and only the delimiter for decimals.
+    """
+    if column.options.decimal or column.options.delimiter != ";" or found.format.thousands != ",":
+        return found
+    other = guess_numbers(column.words, column.counts, ",")
+    if other.format.decimal != "," or other.fits < found.fits:
+        return found
+    if column.last and not found.open:
+        raise undecided_mark(column)
+    return other._replace(open=True)
 
 
 def _is_scaled(column: TextColumn, found: NumberGuess) -> bool:

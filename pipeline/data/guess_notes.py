@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.data.cells import NOUNS, Typed, read_distinct, without_marks
+from pipeline.data.cells import NOUNS, Typed, convert_cells, read_distinct, without_marks
 from pipeline.data.guess_dates import Order
 from pipeline.data.guess_numbers import NumberGuess, far_values, scales
 from pipeline.data.guess_words import Spellings, may_stand_for_none
-from pipeline.data.table_format import Number, Text
+from pipeline.data.table_format import Date, Number, Text
 from pipeline.data.text_column import NAMED, SAMPLE, TextColumn, say_cells, say_rows
 from pipeline.errors import DataError
 
@@ -34,14 +35,16 @@ def say_strays(column: TextColumn, strays: pa.Array, format: Typed) -> str:
 
 def say_dates(column: TextColumn, formats: tuple[str, ...], why: str) -> str:
     """Say by which formats dates are read, and why."""
-    shown = " or ".join(formats)
-    more = [why] * bool(why)
+    example, more = column.example, [why] * bool(why)
+    first = convert_cells(pa.array([example]), Date(format=formats))[0].as_py()
+    # A quarter, as 2018Q3, is none of the signs of `strptime`.
+    period = "%b" in formats[0] and not re.search(r"[^\W\d_]{3}", example) and first
+    shown = f"{first:%Y-%m-%d}" if period else " or ".join(formats)
     more += ["years 00 to 68 are 2000 to 2068, 69 to 99 are 1969 to 1999"] * ("%y" in shown)
     more += ["a month, quarter or week is its first day"] * ("%d" not in shown)
     zones = {"%z" in each for each in formats}
     more += ["without an offset it is UTC"] * (len(zones) > 1)
     behind = f" ({'; '.join(more)})" if more else ""
-    example = column.example
     return f"{column.name!r} holds dates such as {example!r}, read as {shown}{behind}"
 
 
@@ -52,6 +55,16 @@ def undecided(column: TextColumn, order: Order) -> DataError:
         "in which the day or the month may come first, and its cells do not tell; say which: "
         "DATES=day-first or DATES=month-first (on the command line --dates day-first; in Python "
         "day_first=True)"
+    )
+
+
+def undecided_mark(column: TextColumn) -> DataError:
+    """Return the error of commas that may be of decimals or of thousands."""
+    return DataError(
+        f"{column.options.source}: column {column.name!r} holds numbers such as "
+        f"{column.words.filter(pc.match_substring(column.words, ','))[0].as_py()!r}; semicolons "
+        "between the cells speak for commas of decimals, and its other cells for thousands; say "
+        "which: DECIMAL=, or DECIMAL=. (on the command line --decimal)"
     )
 
 
@@ -80,6 +93,11 @@ def say_open(column: TextColumn, format: Number) -> str:
     """Say that a mark may be one of thousands or of decimals."""
     if column.options.decimal or not column.last:
         return ""
+    if format.decimal == ",":
+        return (
+            f"{column.name!r}: its comma is read as one of decimals, as semicolons part the cells; "
+            "DECIMAL=. (on the command line --decimal .) reads it as one of thousands"
+        )
     mark, read = ("comma", "thousands") if format.thousands else ("point", "decimals")
     return (
         f"{column.name!r}: no cell tells whether its {mark} is one of thousands or of decimals; "

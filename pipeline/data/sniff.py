@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pyarrow as pa
@@ -19,9 +20,10 @@ from pipeline.data.dialect import Given, looks_like_data
 from pipeline.data.guess_numbers import Decimal
 from pipeline.data.jsonlines import JsonFile
 from pipeline.data.opened import OpenedFile, open_files, read_cells_of
-from pipeline.data.sniff_columns import sniff_columns
+from pipeline.data.sniff_columns import decimals_of, sniff_columns
 from pipeline.data.table_format import ColumnFormat, TableFormat, Text
 from pipeline.data.text_column import Stray
+from pipeline.errors import DataError
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ def sniff(
     if isinstance(source, str | Path):
         files = open_files(Path(source), given=Given(encoding, delimiter, skip_rows, True))
         format, what = _format(files), Path(source).name
+        _check_alike(files)
         notes = [note for file in files for note in _notes(file)]
         cells = read_cells_of([_as_written(file) for file in files], files[0].names)
     else:
@@ -89,10 +92,11 @@ def sniff(
     columns, more = sniff_columns(
         cells, missing=missing, day_first=day_first, decimal=decimal, stray=stray, labels=labels,
         source=what, typed=not isinstance(files[0] if files else None, CsvFile),
+        delimiter=format.delimiter,
     )  # fmt: skip
     whole = structs.replace(format, missing=tuple(missing), columns=columns)
     if files and isinstance(files[0], CsvFile):
-        more += _judge_marks(cells, columns, keep)
+        more += _judge_marks(cells, columns, {*keep}, {*missing}, labels)
     return Sniffed(whole, (*notes, *more))
 
 
@@ -100,15 +104,44 @@ def _as_written(file: OpenedFile) -> OpenedFile:
     return replace(file, raw=file.names) if isinstance(file, CsvFile) else file
 
 
+def _check_alike(files: Sequence[OpenedFile]) -> None:
+    """Refuse a folder of CSV files that are written in two ways, and name two of them."""
+    first, *others = files
+    if not others or not isinstance(first, CsvFile):
+        return
+    marks = decimals_of(first.cells(first.names))
+    for file in (each for each in others if isinstance(each, CsvFile)):
+        where = f"{first.path.parent}: {first.path.name} and {file.path.name}"
+        way = "write all files of a folder in one way"
+        if file.delimiter != first.delimiter:
+            parted = f"are parted by {first.delimiter!r} and by {file.delimiter!r}"
+            raise DataError(f"{where} {parted}; {way}")
+        for name, mark in decimals_of(file.cells(file.names)).items():
+            if marks.setdefault(name, mark) != mark:
+                raise DataError(
+                    f"{where} write the decimals of {name!r} with {marks[name]!r} and with "
+                    f"{mark!r}; {way}"
+                )
+
+
 def _judge_marks(
-    cells: pa.Table, columns: dict[str, ColumnFormat], keep: Collection[str]
-) -> list[str]:
+    cells: pa.Table, columns: dict[str, ColumnFormat], keep: set[str], missing: set[str],
+    labels: Collection[str],
+) -> list[str]:  # fmt: skip
     """Let words that are to be kept be values; say of the others that they are missing."""
     notes = []
     for name, marks in _marks(cells, columns).items():
         if kept := tuple(mark for mark in marks if mark in keep):
             columns[name] = structs.replace(columns.get(name, Text()), values=kept)
-        told = ", ".join(f"{m!r} ({n:,} cells)" for m, n in marks.items() if m not in keep)
+        open_marks = {m: n for m, n in marks.items() if m not in keep | missing}
+        told = ", ".join(f"{m!r} ({n:,} cells)" for m, n in open_marks.items())
+        if told and name in labels:
+            words = ",".join(open_marks)
+            raise DataError(
+                f"{name!r}, the target, holds {told}, which may be a class or stand for no value; "
+                f"say which: KEEP={quote(words)} makes it a class, MISSING={quote(words)} leaves "
+                "these rows out"
+            )
         if told:
             notes.append(f"{name!r}: {told} read as missing; KEEP= names words that are values")
     return notes

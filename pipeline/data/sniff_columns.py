@@ -6,7 +6,6 @@ format; each guess is told in a sentence.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
@@ -22,13 +21,6 @@ from pipeline.data.guess_numbers import Decimal
 from pipeline.data.table_format import ColumnFormat
 from pipeline.data.text_column import Options, Stray, TextColumn, say_rows
 
-_ROWS = 5
-"""So many rows, of which the last is the sum of the others, are no chance."""
-_TOTAL = re.compile(
-    r"(?i)(?:grand[ _-]?|sub[ _-]?)?(?:totals?|sum|overall|average|mean|gesamt|summe|insgesamt|"
-    r"durchschnitt|somme|moyenne|suma|totale)\b.*"
-)
-
 
 def sniff_columns(
     table: pa.Table,
@@ -40,6 +32,7 @@ def sniff_columns(
     labels: Collection[str] = (),
     source: str = "the table",
     typed: bool = False,
+    delimiter: str = "",
 ) -> tuple[dict[str, ColumnFormat], list[str]]:
     """Return the formats of the columns that the plain rules do not read well, and what to say.
 
@@ -61,6 +54,8 @@ def sniff_columns(
         File, for messages.
     typed : bool
         Whether columns of text are no numbers or dates by any rule, as in Parquet.
+    delimiter : str
+        What parts the cells: beside ``;`` a comma is rather one of decimals.
 
     Raises
     ------
@@ -73,13 +68,8 @@ def sniff_columns(
     >>> formats["price"].unit, notes
     ('$', ["'price' holds numbers such as '$1,234.50', read as 1234.5"])
     """
-    options = Options(day_first, decimal, stray, labels, source, typed)
-    null = pa.array([*MISSING, *missing], pa.string())
-    columns = [
-        TextColumn(name, _without(as_text(cells), null), options)
-        for name, cells in zip(table.column_names, table.columns, strict=True)
-        if is_text(cells.type)
-    ]
+    options = Options(day_first, decimal, stray, labels, source, typed, delimiter)
+    columns = text_columns(table, options, missing)
     guesses = [guess_column(column) for column in columns]
     known = _known(options, guesses)
     for i, guess in enumerate(guesses):
@@ -90,7 +80,30 @@ def sniff_columns(
     notes += _caution_of_names(columns, guesses)
     typed_columns = ((n, table[n]) for n in table.column_names if not is_text(table[n].type))
     notes += [note for each in typed_columns for note in _caution_of_unusable(*each)]
-    return formats, notes + _caution_of_sums(table, columns, guesses)
+    return formats, notes
+
+
+def decimals_of(table: pa.Table) -> dict[str, Decimal]:
+    """Return what surely is the mark of decimals, by column.
+
+    >>> decimals_of(pa.table({"a": ["1,5", "2"], "b": ["1.5", "2"], "c": ["1", "2"]}))
+    {'a': ',', 'b': '.'}
+    """
+    options = Options(None, None, "missing", (), "the table")
+    guesses = {each.name: guess_column(each) for each in text_columns(table, options)}
+    return {name: guess.decimal for name, guess in guesses.items() if guess.decimal}
+
+
+def text_columns(
+    table: pa.Table, options: Options, missing: Collection[str] = ()
+) -> list[TextColumn]:
+    """Return the columns of text of a table."""
+    null = pa.array([*MISSING, *missing], pa.string())
+    return [
+        TextColumn(name, _without(as_text(cells), null), options)
+        for name, cells in zip(table.column_names, table.columns, strict=True)
+        if is_text(cells.type)
+    ]
 
 
 def _without(cells: Cells, null: pa.Array) -> Cells:
@@ -142,51 +155,3 @@ def _is_odd(column: TextColumn, guess: Guess) -> bool:
     marks = pc.is_in(column.tidied, value_set=pa.array(column.marks, pa.string()))
     strays = column.distinct[0].filter(pc.and_not(guess.values.is_null(), marks))
     return strays.equals(pa.array([column.cells[0].as_py()])) and len(column.rows(strays)) == 1
-
-
-def _caution_of_sums(table: pa.Table, columns: list[TextColumn], guesses: list[Guess]) -> list[str]:
-    """Say of a last row that is the sum of the others."""
-    if table.num_rows < 2:
-        return []
-    labels = [repr(word) for column in columns if (word := _total(column))]
-    sums = [c.name for c, g in zip(columns, guesses, strict=True) if _ends_in_sum(c, g)]
-    sums += [name for name in table.column_names if _is_sum_below(table[name])]
-    if not labels and not sums:
-        return []
-    why = f"it holds {labels[0]}" if labels else f"{sums[0]!r} is the sum of the rows above"
-    last = table.num_rows - 1
-    return [f"row {last}, the last, looks like a total ({why}): delete it in the file if it is"]
-
-
-def _total(column: TextColumn) -> str:
-    """Return the last cell if it says that its row sums up, and no other cell does."""
-    word = (column.cells[-1].as_py() or "").strip()
-    return word if _TOTAL.fullmatch(word) and column.count([word]) == 1 else ""
-
-
-def _ends_in_sum(column: TextColumn, guess: Guess) -> bool:
-    if guess.values is None or not is_number(guess.values.type):
-        return False
-    cells, counts = column.distinct
-    last = pc.index(cells, column.cells[-1]).as_py()
-    return last >= 0 and _is_sum_of_others(guess.values, counts, last)
-
-
-def _is_sum_below(values: Cells) -> bool:
-    """Whether the last number is the sum of those above."""
-    return is_number(values.type) and _is_sum_of_others(values, np.ones(len(values)), -1)
-
-
-def _is_sum_of_others(values: Cells, counts: np.ndarray, last: int) -> bool:
-    """Whether a number is the sum of some others, each of which occurs so often."""
-    if not values[last].is_valid:
-        return False
-    numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    others = counts.astype("float64")
-    others[last] -= 1
-    finite = np.isfinite(numbers)
-    with np.errstate(over="ignore", invalid="ignore"):
-        above = numbers[finite] * others[finite]
-        total = above.sum()
-        close = np.isclose(numbers[last], total, rtol=1e-9)
-    return bool(others[finite] @ (above != 0) >= _ROWS - 1 and total and close)

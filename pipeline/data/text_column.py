@@ -37,6 +37,7 @@ class Options:
     labels: Collection[str]
     source: str
     typed: bool = False
+    delimiter: str = ""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from sklearn import datasets
 
 from pipeline.benchmark import cautions
 from pipeline.benchmark.cautions import of_table
+from pipeline.benchmark.dependence import totals
 from pipeline.benchmark.split_cautions import of_split
 
 N = 800
@@ -137,6 +138,20 @@ LEAKS: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, str], str]] = {
         lambda: (f := table(a=draw().random(N), b=draw(2).random(N))).assign(price=f["a"] + f["b"]),
         PRICE,
         "'price' is the sum of 'a', 'b', exactly",
+    ),
+    "a weighted sum": (
+        lambda: (f := table(a=draw().random(N), b=draw(2).random(N))).assign(
+            price=2 * f["a"] + f["b"]
+        ),
+        PRICE,
+        "'price' is a weighted sum of 'a', 'b', exactly",
+    ),
+    "a product with a factor": (
+        lambda: (f := table(a=draw().random(N), b=draw(2).random(N))).assign(
+            price=2 * f["a"] * f["b"]
+        ),
+        PRICE,
+        "'price' is a product of powers of 'a', 'b', exactly",
     ),
     "a product": (
         lambda: (f := table(a=draw().random(N), b=draw(2).random(N))).assign(price=f["a"] * f["b"]),
@@ -507,3 +522,56 @@ def test_rows_sorted_by_a_column_are_in_no_order_of_time() -> None:
         found = said(frame.sort_values(by, ignore_index=True).drop(columns="who"), *PRICE)
         assert ("Neighbouring" in found) == (by == ["who"])
         assert "Neighbouring" not in said(frame.sort_values(by, ignore_index=True), *PRICE)
+
+
+TOTALS: dict[str, tuple[list[str | None], list[float], list[int]]] = {
+    "by its word": ([*"abcdef", "Total"], [1.5, 2, 3, 4, 5, 6, 99], [6]),
+    "by word and number": ([*"abcdef", "grand total"], [1.5, 2, 3, 4, 5, 6, 21.5], [6]),
+    "by its number": ([*"abcdef", None], [1.5, 2, 3, 4, 5, 6, 21.5], [6]),
+    "of groups": (
+        ["a", "b", "Subtotal north", "c", "d", "Subtotal south", "Total"],
+        [1, 2, 3, 5, 7, 12, 15],
+        [2, 5, 6],
+    ),
+    "a word for a part": (["total", "part"] * 3, [1, 2, 3, 4, 5, 9], []),
+    "a few ones": (["total", "part"] * 3, [0, 0, 1, 0, 0, 1], []),
+    "a rating": (["good", "average", "poor", "average"] * 2, [3, 2, 1, 2, 3, 2, 1, 2.5], []),
+}
+
+
+@pytest.mark.parametrize("case", TOTALS)
+def test_rows_that_sum_up_others_are_found(case: str) -> None:
+    names, numbers, rows = TOTALS[case]
+    assert totals(pd.DataFrame({"name": names, "n": numbers})).tolist() == rows
+
+
+def test_subtotals_are_named_and_no_logarithm_is_advised() -> None:
+    shop = pd.DataFrame({"shop": [f"s{i % 5}" for i in range(N)], "x": draw().random(N)})
+    shop["price"] = shop["x"] * 10 + draw(2).normal(size=N) + 20
+    parts = []
+    for start in range(0, N, 100):
+        part = shop[start : start + 100]
+        parts += [part, part[["x", "price"]].sum().to_frame().T.assign(shop="Subtotal")]
+    found = said(pd.concat(parts, ignore_index=True), *PRICE)
+    assert found.startswith("rows look like totals of others: 100, 201, 302")
+    assert "log1p" not in found
+
+
+def test_among_many_columns_one_ends_in_a_sum_by_chance() -> None:
+    many = pd.DataFrame(draw().integers(0, 2, (40, 50)), columns=[f"x{i}" for i in range(50)])
+    many.iloc[-1, 0] = many.iloc[:-1, 0].sum()
+    assert totals(many).tolist() == []
+
+
+def test_large_integers_that_float64_merges_are_no_constant() -> None:
+    huge = np.arange(N, dtype="uint64") * np.uint64(7) % np.uint64(1000) + np.uint64(2**63)
+    assert "'key'" not in said(table(serial=huge).rename(columns={"serial": "key"}), *GOOD)
+
+
+@pytest.mark.parametrize("name", ["ts", "created_at", "received"])
+def test_unix_time_in_milliseconds_is_no_row_number(name: str) -> None:
+    when = 1_600_000_000_000 + np.cumsum(draw().integers(1, 10**6, N))
+    price = np.linspace(0, 5, N) + draw().normal(size=N)
+    found = said(table(**{name: when, "price": price}).sample(frac=1, random_state=0), *PRICE)
+    assert f"SPLIT=time BY={name}" in found
+    assert "row number" not in found

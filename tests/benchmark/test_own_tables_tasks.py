@@ -575,3 +575,36 @@ def test_a25_a_target_of_numbers_with_zeros_before_them_is_a_number_if_asked(
         take(file)
     own = take(file, kind="regression")
     same(own.stored["y"], numbers.astype(float))
+
+
+@pytest.mark.parametrize("word", ["None", "NA", "n/a"])
+def test_a_class_that_may_stand_for_no_value_is_asked_about(workspace, word) -> None:
+    file = written({"x": X, "z": NOISE, "kind": np.array([word, "Mild", "Severe"])[KIND]})
+    rows = int((KIND == 0).sum())
+    said = rf"'kind', the target, holds '{word}' \({rows} cells\).*KEEP={word} .*MISSING={word} "
+    with pytest.raises(DataError, match=said):
+        take(file, "kind")
+    assert list(take(file, "kind", keep=[word], name="kept").made.target.classes) == sorted(
+        [word, "Mild", "Severe"]
+    )
+    assert take(file, "kind", missing=[word], name="lost").made.rows == ROWS - rows
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        ({"delimiter": ";"}, "a.csv and b.csv are parted by ',' and by ';'"),
+        ({"comma": True}, "a.csv and b.csv write the decimals of 'x' with '.' and with ','"),
+        ({}, ""),
+    ],
+)
+def test_files_of_a_folder_are_written_in_one_way(workspace, second, said) -> None:
+    Path("all").mkdir()
+    written(simple(), name="all/a.csv")
+    cells = [str(each).replace(".", ",") for each in X] if second.pop("comma", False) else X
+    written({**simple(), "x": cells}, name="all/b.csv", **second)
+    if said:
+        with pytest.raises(DataError, match=re.escape(said)):
+            take(Path("all"))
+    else:
+        assert take(Path("all")).made.rows == 2 * ROWS

@@ -430,7 +430,8 @@ CAUTIONS = {
     "far numbers as written": (["1.5", "2.5", "3.5", "-999.0"], "Number(missing=('-999.0',))"),
     "points of either kind": (["1.234", "23.456"], "one of decimals is a guess, and DECIMAL=,"),
     "points beside a mark": (["1.234", "23.456", "?"], "one of decimals is a guess"),
-    "infinite numbers": (["1.5", "inf", "2"], "infinite numbers: rows 1, 4"),
+    "infinite numbers": (["1.5", "inf", "2"], "8 more are infinite and read as missing"),
+    "quarters": (["2015Q2", "2016Q1"], "as '2015Q2', read as 2015-04-01 (a month, quarter or week"),
     "units": (["12 kg", "500 g"], "numbers with 'kg', 'g' beside them"),
     "versions": (["3.9", "3.10", "3.11"], "'3.10' is read as 3.1; if its cells are versions"),
     "days of a month": (["13-Mar", "1-Apr"], "look like dates or times, such as '13-Mar'"),
@@ -470,32 +471,8 @@ def test_what_may_mean_something_else_is_said(case: str):
     assert words in "\n".join(guess(*cells)[1])
 
 
-@pytest.mark.parametrize(
-    ("names", "numbers"),
-    [
-        ([*"abcdef", "Total"], ["1.5", "2", "3", "4", "5", "6", "99"]),
-        ([*"abcdef", "grand total"], ["1.5", "2", "3", "4", "5", "6", "7"]),
-        ([*"abcdef", None], ["1.5", "2", "3", "4", "5", "6", "21.5"]),
-        ([*"abcdef", None], ["$1,000", "$2", "$3", "$4", "$5", "$6", "$1,020"]),
-    ],
-)
-def test_a_last_row_that_sums_up_is_named(names: list[str | None], numbers: list[str]):
-    notes = sniff_columns(pa.table({"name": names, "n": numbers}))[1]
-    assert "row 6, the last, looks like a total" in notes[-1]
-
-
 def test_a_column_with_gaps_and_powers_of_ten_may_end_the_table():
     assert sniff_columns(pa.table({"n": ["1e3", None, "2.5e6", "1e4", "2e4"] * 3})) == ({}, [])
-
-
-@pytest.mark.parametrize(
-    "numbers", [["1", "2", "3", "4", "5", "9"], ["0", "0", "1", "0", "0", "1"]]
-)
-def test_a_last_row_like_others_is_no_sum(numbers: list[str]):
-    names = ["total", "part", "total", "part", "part", "total"]
-    assert not any(
-        "total (" in each for each in sniff_columns(pa.table({"a": names, "n": numbers}))[1]
-    )
 
 
 STYLES = [
@@ -688,3 +665,32 @@ def test_rows_that_are_names_or_units_are_told(first: tuple[str, ...], at: int, 
     table = pa.table([pa.chunked_array([each]) for each in zip(*rows, strict=True)], list("nxc"))
     told = [each for each in sniff_columns(table)[1] if "names" in each]
     assert [said in each for each in told] == [True] * bool(said)
+
+
+THOUSANDS = ["7,643", *(f"{i},{i * 31 % 1000:03d}" for i in range(1, 30)), "12"]
+BESIDE_SEMICOLONS: dict[str, tuple[dict[str, list[str]], Number | None]] = {
+    "three digits": ({"x": ["7,643", "8,120"]}, Number(decimal=",")),
+    "three digits and none": ({"x": ["7,643", "12"]}, Number(decimal=",")),
+    "many of three digits and some of none": ({"x": THOUSANDS}, None),
+    "another column tells decimals": ({"x": THOUSANDS, "z": ["1,5", "2"]}, Number(decimal=",")),
+    "another column tells thousands": ({"x": THOUSANDS, "z": ["1.5", "2"]}, Number(thousands=",")),
+    "millions": ({"x": ["7,643", "1,234,567"]}, Number(thousands=",")),
+    "points": ({"x": ["7,643.5", "8,120.0"]}, Number(thousands=",")),
+}
+
+
+@pytest.mark.parametrize("case", BESIDE_SEMICOLONS)
+def test_semicolons_between_cells_speak_for_commas_of_decimals(case: str):
+    columns, wanted = BESIDE_SEMICOLONS[case]
+    table = pa.table({name: column(*cells) for name, cells in columns.items()})
+    if wanted is None:
+        with pytest.raises(DataError, match=r"'x' holds numbers such as '7,643'; .* DECIMAL=,"):
+            sniff_columns(table, delimiter=";")
+    else:
+        assert sniff_columns(table, delimiter=";")[0]["x"] == wanted
+    asked, _ = sniff_columns(table, delimiter=";", decimal=".")
+    assert asked["x"] == Number(thousands=",")
+
+
+def test_points_beside_semicolons_stay_points():
+    assert sniff_columns(pa.table({"x": column("7.643", "8.120")}), delimiter=";")[0] == {}
