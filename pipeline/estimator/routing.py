@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from typing import Any, NamedTuple
 
 from sklearn import get_config
@@ -62,8 +63,8 @@ def router(model: Estimator) -> MetadataRouter:
 def route(model: Estimator, method: str, params: ReadParams) -> Routed:
     """Return where the metadata of a call of a model go.
 
-    With scikit-learn's routing, by what the steps ask for; without it, by the names of the
-    steps, and what has no step's name goes to the last one.
+    With scikit-learn's routing, by what the steps ask for, and as in a direct call to an estimator
+    alone; without it, by the names of the steps, and what has no step's name goes to the last one.
 
     Raises
     ------
@@ -72,7 +73,7 @@ def route(model: Estimator, method: str, params: ReadParams) -> Routed:
     """
     estimator = model.estimator
     if routes():
-        params = process_routing(model, method, **params).estimator[method]
+        params = _routed(model, method, params)
     *before, (name, last, own) = _steps(estimator, method, params)
     if params and type(estimator) is Pipeline:
         _refuse_transformed(estimator, own)
@@ -104,12 +105,26 @@ def route_to_last(model: Estimator, method: str, params: ReadParams) -> dict[str
 def as_sklearn_takes(model: Estimator, method: str, params: ReadParams) -> dict[str, Any]:
     """Return the parameters that the estimator of a model takes where the model takes these."""
     if routes() and params and method in METHODS:
-        return dict(process_routing(model, method, **params).estimator[method])
+        return _routed(model, method, params)
     if not isinstance(model.estimator, Pipeline) or "fit" not in method:
         return dict(params)
     # A Pipeline takes no bare names; those of a model are the last step's.
     last = model.estimator.steps[-1][0]
     return {n if "__" in n else f"{last}__{n}": value for n, value in params.items()}
+
+
+def _routed(model: Estimator, method: str, params: ReadParams) -> dict[str, Any]:
+    """Return what the estimator of a model asks for, and what it takes by name when it is alone."""
+    estimator, own = model.estimator, {"y"}
+    if type(estimator) is not Pipeline:
+        behind = "fit" if method.startswith("fit_") else method
+        methods = [
+            getattr(estimator, name) for name in (method, behind) if hasattr(estimator, name)
+        ]
+        own |= {name for each in methods for name in signature(each).parameters}
+    asked = {name: value for name, value in params.items() if name not in own}
+    routed = process_routing(model, method, **asked).estimator[method] if asked else {}
+    return {name: value for name, value in params.items() if name in own} | dict(routed)
 
 
 def runs_on_blocks(estimator: Estimator) -> bool:

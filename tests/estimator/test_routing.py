@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,22 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.cluster import KMeans
-from sklearn.compose import make_column_transformer
-from sklearn.ensemble import BaggingRegressor
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.ensemble import (
+    AdaBoostRegressor,
+    BaggingRegressor,
+    StackingRegressor,
+    VotingRegressor,
+)
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import BayesianRidge, LogisticRegression, Ridge, SGDClassifier
+from sklearn.linear_model import (
+    BayesianRidge,
+    LassoLarsCV,
+    LogisticRegression,
+    Ridge,
+    SGDClassifier,
+)
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -100,8 +112,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
     "unset in a branch": (lambda: make_pipeline(branches(None), logistic()), METADATA),
     "not wanted": (lambda: make_pipeline(scaler(False), ridge(False)), METADATA),
     "unknown": (lambda: make_pipeline(scaler(), logistic()), {**METADATA, "strange": 1}),
-    "unset, alone": (LogisticRegression, METADATA),
-    "not wanted, alone": (lambda: ridge(False), METADATA),
+    "unknown, alone": (logistic, {"strange": 1}),
 }  # fmt: skip
 
 
@@ -109,7 +120,6 @@ REFUSED: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_nobody_asked_for_is_refused_in_sklearns_words(name: str) -> None:
     make, metadata = REFUSED[name]
-    # On its own, an estimator does not look at its requests; inside another one, they count.
     theirs = make() if hasattr(make(), "steps") else make_pipeline(make())
     with pytest.raises((TypeError, UnsetMetadataPassedError)) as expected:
         theirs.fit(TABLE, LABELS, **metadata)
@@ -165,6 +175,42 @@ def test_scores_are_weighted_where_it_is_asked_for() -> None:
             for each in (model, plain):
                 with pytest.raises(TypeError, match=r"score got unexpected argument\(s\)"):
                     each.score(TABLE, LABELS, sample_weight=WEIGHTS)
+
+
+def within(kind: Callable[..., Any], **params: Any) -> Callable[[], Any]:
+    return lambda: kind(ridge(), **params)
+
+
+UNASKED: dict[str, Callable[[], Any]] = {
+    "unset": Ridge,
+    "not wanted": lambda: ridge(False).set_score_request(sample_weight=False),
+    "scaler": StandardScaler,
+    "clusters": lambda: KMeans(2, n_init=1, random_state=0),
+    "no routing yet": lambda: AdaBoostRegressor(n_estimators=2, random_state=0),
+    "another target": within(TransformedTargetRegressor),
+    "bagging": within(BaggingRegressor, n_estimators=2, random_state=0),
+    "votes": lambda: VotingRegressor([("one", ridge())]),
+    "a stack": lambda: StackingRegressor([("one", ridge())], ridge()),
+    "folds": LassoLarsCV,
+}
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("name", UNASKED)
+def test_an_estimator_alone_takes_what_its_methods_name_without_a_request(name: str) -> None:
+    """As in a direct call of it."""
+    estimator = UNASKED[name]()
+    plain, model = clone(estimator).fit(TABLE, LABELS), ours(estimator).fit(TABLE, LABELS)
+    if hasattr(plain, "score"):
+        found, expected = (m.score(TABLE, LABELS, sample_weight=WEIGHTS) for m in (model, plain))
+        assert found == pytest.approx(expected)
+        assert expected != pytest.approx(plain.score(TABLE, LABELS))
+    method = "transform" if name == "scaler" else "predict"
+    if "sample_weight" in signature(plain.fit).parameters and name != "no routing yet":
+        for each in (plain, model):
+            each.fit(TABLE, LABELS, sample_weight=WEIGHTS)
+        found, expected = (getattr(m, method)(TABLE) for m in (model, plain))
+        np.testing.assert_allclose(found, expected)
 
 
 @pytest.mark.usefixtures("routing")
