@@ -169,7 +169,7 @@ class Accelerated(CallbackSupportMixin, Answers):
 
     @inputs.weighted
     def fit(
-        self, X: Table, y: Target = None, sample_weight: Array = None, **params: Any
+        self, X: Table, y: Target = None, *, sample_weight: Array = None, **params: Any
     ) -> Accelerated:
         """Fit the estimator.
 
@@ -226,6 +226,7 @@ class Accelerated(CallbackSupportMixin, Answers):
         return self._contained(self._on_host(made), taken)
 
     @available_if(learns_in_batches)
+    @inputs.by_position
     def partial_fit(self, X: Table, y: Target = None, **params: Any) -> Accelerated:
         """Learn from more rows.
 

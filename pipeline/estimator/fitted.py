@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,14 @@ from pipeline.estimator import as_given, sharing
 from pipeline.estimator.certificate import Certificate, Tolerance, answer_all, compare_answers
 from pipeline.estimator.contributions import Contributions, contribute
 from pipeline.estimator.importance import Asked, PreparedRows, importance
-from pipeline.estimator.inputs import DaskInput, Input, is_a, refuse_partitions, rows_as_passed
+from pipeline.estimator.inputs import (
+    DaskInput,
+    Input,
+    by_position,
+    is_a,
+    refuse_partitions,
+    rows_as_passed,
+)
 from pipeline.estimator.lifted import Lifts
 from pipeline.estimator.routing import METHODS as METADATA
 from pipeline.estimator.routing import WEIGHTS, as_sklearn_takes, route_to_last, runs_on_blocks
@@ -45,6 +52,10 @@ _NATIVE = (HostModel, XGBoostModel, MetaModel, Forest)
 """What answers in the classes that its native estimator has learnt."""
 
 
+AS_IT_IS = ("predict", "score", "inverse_transform", "get_feature_names_out")
+"""Methods for which an estimator is asked itself, not fitted, where it has nothing to learn."""
+
+
 def spec_has(name: str) -> Any:
     """Return a decorator: the method is there where the estimator has the one of this name.
 
@@ -56,7 +67,18 @@ def spec_has(name: str) -> Any:
         own = hasattr(model.estimator, name) or _fitted_has(model, name)
         return own or getattr(model.estimator, name) is not None
 
-    return available_if(has)
+    def decorate(method: Callable[..., Any]) -> Any:
+        ours = by_position(method)
+
+        @wraps(method)
+        def call(model: Estimator, *args: Any, **params: Any) -> Any:
+            if name in AS_IT_IS and not hasattr(model, "plan_") and not needs_fit(model.estimator):
+                return getattr(model.estimator, name)(*args, **params)
+            return ours(model, *args, **params)
+
+        return available_if(has)(call)
+
+    return decorate
 
 
 def _fitted_has(model: Estimator, name: str) -> bool:
@@ -246,13 +268,11 @@ class Answers(Lifts):
     @spec_has("inverse_transform")
     def inverse_transform(self, X: Table, **params: Any) -> Any:
         """Return the rows that `transform` made X of, computed by scikit-learn on the host."""
-        if not hasattr(self, "plan_") and not needs_fit(self.estimator):
-            return self.estimator.inverse_transform(X, **params)
         return self._lifted.inverse_transform(X, **params)
 
     @spec_has("score")
     def score(
-        self, X: Table, y: Target = None, sample_weight: Array = None, **params: Any
+        self, X: Table, y: Target = None, *, sample_weight: Array = None, **params: Any
     ) -> float:
         """Return the accuracy of a classifier, R² of a regressor, or the estimator's own score.
 
@@ -491,7 +511,8 @@ class Answers(Lifts):
         if not isinstance(classes, np.ndarray) or not isinstance(worker, _NATIVE):
             return None
         learnt = getattr(worker.native, "classes_", classes)
-        return None if np.array_equal(learnt, classes) else classes
+        missing = np.asarray(learnt).dtype.kind == classes.dtype.kind == "f"  # NaN is a label, too
+        return None if np.array_equal(learnt, classes, equal_nan=missing) else classes
 
     def _plain(self, made: Any) -> Any:
         """Return an answer as arrays; what scikit-learn itself made of given rows, as it is."""

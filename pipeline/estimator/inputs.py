@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
+from inspect import signature
 from types import MethodType
 from typing import Any, ClassVar, Protocol
 
@@ -259,6 +260,20 @@ def takes_weights(estimator: Estimator) -> bool:
     return bool(has_fit_parameter(estimator, "sample_weight"))
 
 
+def by_position(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that takes by position, behind its own, what the estimator's does."""
+    n = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in signature(method).parameters.values()) - 1
+
+    @wraps(method)
+    def call(model: Estimator, *args: Any, **params: Any) -> Any:
+        if args[n:]:
+            given = signature(getattr(model.estimator, method.__name__)).bind(*args).arguments
+            params = {**params, **dict(list(given.items())[n:])}
+        return method(model, *args[:n], **params)
+
+    return call
+
+
 class weighted:  # noqa: N801 - a decorator
     """A `fit` with `sample_weight`, which only the models show whose estimator has it.
 
@@ -270,7 +285,7 @@ class weighted:  # noqa: N801 - a decorator
             return fit(self, X, y, **params)
 
         plain.__doc__, plain.__name__, plain.__qualname__ = fit.__doc__, "fit", fit.__qualname__
-        self.fit, self.plain, self.__doc__ = fit, plain, fit.__doc__
+        self.fit, self.plain, self.__doc__ = by_position(fit), by_position(plain), fit.__doc__
 
     def __get__(self, model: Estimator, owner: type | None = None) -> Callable[..., Any]:
         """Return the method of a model, or the function of the class."""

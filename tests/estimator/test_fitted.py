@@ -12,6 +12,7 @@ from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA
+from sklearn.dummy import DummyClassifier
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.linear_model import (
     BayesianRidge,
@@ -25,7 +26,12 @@ from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    Normalizer,
+    StandardScaler,
+)
 from xgboost import XGBClassifier, XGBRanker, XGBRegressor
 
 from tests.programs import on_cpu
@@ -116,6 +122,63 @@ def test_what_it_does_not_take_is_refused_in_sklearns_words(estimator: Any, meth
     assert isinstance(expected, TypeError | ValueError)
     assert type(found) is type(expected)
     assert str(found) == str(expected)
+
+
+BY_POSITION: list[tuple[Any, str, tuple[Any, ...]]] = [
+    (StandardScaler(), "partial_fit", (None, WEIGHTS)),
+    (SGDClassifier(random_state=0), "partial_fit", (Y, [0, 1], WEIGHTS)),
+    (SGDClassifier(random_state=0), "fit", (Y, np.ones((1, 3)))),
+    (Ridge(), "fit", (Y, WEIGHTS)),
+    (Ridge(), "score", (Y, WEIGHTS)),
+    (MEANS, "fit_predict", (None, WEIGHTS)),
+    (MEANS, "fit_transform", (None, WEIGHTS)),
+    (BayesianRidge(), "predict", (True,)),
+    (StandardScaler(), "transform", (True,)),
+    (StandardScaler(), "inverse_transform", (True,)),
+    (Ridge(), "predict", (True,)),
+    (Normalizer(), "partial_fit", (None, WEIGHTS)),
+    (scaled(Ridge()), "fit", (Y, WEIGHTS)),
+]
+
+
+@pytest.mark.parametrize(("estimator", "method", "given"), BY_POSITION)
+def test_what_is_given_by_position_is_what_it_is_in_sklearn(
+    estimator: Any, method: str, given: tuple[Any, ...]
+) -> None:
+    def made(model: Any) -> Any:
+        rows = X.to_numpy()
+        model = model if "fit" in method else model.fit(rows, Y)
+        try:
+            found = getattr(model, method)(rows, *given)
+        except (AttributeError, TypeError) as error:
+            return type(error)
+        return getattr(model, "coef_", getattr(model, "mean_", 0)) if found is model else found
+
+    found, expected = made(on_cpu(estimator)), made(clone(estimator))
+    if isinstance(expected, type):
+        assert found is expected
+    else:
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+UNFITTED: list[tuple[Any, str, Any]] = [
+    (FunctionTransformer(feature_names_out="one-to-one"), "get_feature_names_out", ["a"]),
+    (FunctionTransformer(np.log, np.exp), "inverse_transform", X.to_numpy()),
+    (GaussianProcessRegressor(optimizer=None), "predict", X.to_numpy()),
+]
+
+
+@pytest.mark.parametrize(("estimator", "method", "given"), UNFITTED)
+def test_what_needs_no_fit_answers_before_one(estimator: Any, method: str, given: Any) -> None:
+    found, expected = (getattr(m, method)(given) for m in (on_cpu(estimator), clone(estimator)))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_missing_label_is_a_label() -> None:
+    labels = np.where(Y, 1.0, np.nan)
+    model, plain = (m.fit(X, labels) for m in (on_cpu(DummyClassifier()), DummyClassifier()))
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+    np.testing.assert_array_equal(model.classes_, plain.classes_)
 
 
 POSITIVE = np.exp(X["a"] + 0.3 * X["b"]).to_numpy()
