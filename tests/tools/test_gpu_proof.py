@@ -220,6 +220,22 @@ def test_what_matters_most_comes_first_and_warnings_fail_on_request(given: Names
         assert "doctor" in each.words or each.stage == "tests" or str(given.out) in each.key
 
 
+def test_the_tests_are_passed_when_those_of_all_files_have_run(given: Namespace) -> None:
+    def said(*lines: list[str]) -> tuple[str, bool | None]:
+        text = "".join(json.dumps([*line, "now"]) + "\n" for line in lines)
+        report.tests_file(given).write_text(text)
+        return found_tests(given)
+
+    every = [[f"{file}::test", "passed"] for file in map(str, Path("tests/gpu").glob("test_*.py"))]
+    n = len(every)
+    assert said(*every) == (f"0 of {n}, 0 skipped", True)
+    assert said(*every[1:]) == (f"0 of {n - 1}, 0 skipped, not all have run", False)
+    due = [every[0][0], "due"]
+    assert said(*every, due) == (f"0 of {n - 1}, 0 skipped, not all have run", False)
+    assert said(*every, due, [due[0], "begun"]) == (f"1 of {n}, 0 skipped", False)
+    assert said([due[0], "skipped"]) == ("0 of 0, 1 skipped, not all have run", None)
+
+
 TESTS = """
 import os, pytest
 
@@ -256,7 +272,7 @@ def test_a_test_that_ends_its_process_is_named_and_leaves_the_others(
     assert proof.prove(given) == 1
     wanted = {"good": "passed", "skipped": "skipped", "late": "failed", "after": "passed"}
     assert found() == {**wanted, "dead": "begun"}
-    assert ("failing `gpu` tests", "0", "2 of 4", False) in report.verdicts(given)
+    assert found_tests(given) == ("2 of 4, 1 skipped", False)
     assert proof.prove(given) == 0, "nothing is due"
     (tmp_path / "broken").unlink()
     given.failed, given.code = True, "mended"
@@ -353,6 +369,10 @@ def test_nothing_but_a_driver_stops_a_question(name: str) -> None:
 # The verdicts.
 
 
+def found_tests(given: Namespace) -> tuple[str, bool | None]:
+    return found(given)["failing `gpu` tests"]
+
+
 def found(given: Namespace) -> dict[str, tuple[str, bool | None]]:
     return {what: (text, met) for what, _, text, met in report.verdicts(given)}
 
@@ -374,10 +394,17 @@ def test_nothing_is_said_of_what_was_not_run(given: Namespace) -> None:
 def test_less_than_a_byte_a_row_may_come_to_the_host_unbooked(
     given: Namespace, counted: int | None, said: str, met: bool | None
 ) -> None:
-    moved = {"pipeline": "s", "call": "fit", "rows": 1_000, "booked": 1_000, "counted": counted}
-    measure.write(given.out / "copies.json", [moved, {"pipeline": "t", "why": "no | luck"}])
-    assert found(given)["bytes a row to the host that are not booked"] == (said, met)
-    assert found(given)["programs refused with `host_bytes=0`"] == ("1; t: no   luck", False)
+    what, refused = (
+        "bytes a row to the host that are not booked",
+        "calls refused with `host_bytes=0`",
+    )
+    moved = {"a, fit": {"rows": 1_000, "booked": 1_000, "counted": counted}}
+    measure.write(given.out / "copies.json", moved)
+    assert (found(given)[what], found(given)[refused]) == ((said, met), ("0", True))
+    measure.write(given.out / "copies.json", {**moved, "b, fit": {}})
+    assert (found(given)[what], found(given)[refused]) == ((said, None), ("0", None)), "not all"
+    measure.write(given.out / "copies.json", {**moved, "b, fit": {"why": "no | luck"}})
+    assert found(given)[refused] == ("1; b, fit: no   luck", False)
 
 
 def test_speeds_are_those_on_the_longest_table_that_was_compared(given: Namespace) -> None:

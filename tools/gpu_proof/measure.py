@@ -85,30 +85,36 @@ def flights(given: argparse.Namespace) -> int:
 
     Our log books them, and where there is CUPTI the driver counts them.
     """
-    found, moved = task.load("flights"), list[dict[str, Any]]()
+    found = task.load("flights")
     path, (_, split) = found.prepare(Path("data")), found.split(None)
     X, y = parquet.read_parquet(path, found.features, found.target, split.train, given.device)
     rows, _ = parquet.read_parquet(path, found.features, found.target, split.test, given.device)
     if given.rows:
         X, y, rows = (table[: given.rows] for table in (X, y, rows))
-    for pipeline in found.pipelines:
-        model = Accelerated(found.pipelines[pipeline](0), device=given.device, host_bytes=0)
-        booked = 0
-        for call, tables in {"fit": (X, y), "predict_proba": (rows,)}.items():
-            moved.append({"pipeline": pipeline, "call": call, "rows": len(tables[0])})
-            counting: Any = copies if given.device == "cuda" and available("cupti") else nullcontext
+    calls = {"fit": (X, y), "predict_proba": (rows,)}
+    moved: dict[str, dict[str, Any]] = {
+        f"{p}, {call}": {} for p in found.pipelines for call in calls
+    }
+    counting: Any = copies if given.device == "cuda" and available("cupti") else nullcontext
+    for pipeline, make in found.pipelines.items():
+        model, booked = Accelerated(make(0), device=given.device, host_bytes=0), 0
+        for call, tables in calls.items():
             try:
                 with counting() as counted:
                     getattr(model, call)(*tables)
             except Exception as error:  # noqa: BLE001  # the others are to be seen too
                 traceback.print_exc()
-                moved[-1]["why"] = repr(error)
-                write(given.out, moved)
+                moved[f"{pipeline}, {call}"] = {"why": repr(error)}
                 break
             before, booked = booked, model.execution_log_.to_host_bytes
-            moved[-1] |= {"booked": booked - before, "counted": counted and counted["DTOH"]}
+            moved[f"{pipeline}, {call}"] = {
+                "rows": len(tables[0]),
+                "booked": booked - before,
+                "counted": None if counted is None else counted["DTOH"],
+            }
             write(given.out, moved)
-    return int(any("why" in each for each in moved))
+        write(given.out, moved)
+    return int(any("why" in each for each in moved.values()))
 
 
 _OPEN: list[Counter[str]] = []

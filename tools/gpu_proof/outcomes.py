@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+DUE = "due"
 BAD = ("failed", "begun")
 """How a test ended that failed, or that did not end."""
 
@@ -42,12 +43,14 @@ class _Keeper:
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         known = read(self.path)
-        items[:] = [item for item in items if self._due(*known.get(item.nodeid, ("", "")))]
+        items[:] = [item for item in items if self._due(*known.get(item.nodeid, (DUE, "")))]
+        for item in items:
+            self._keep(item.nodeid, DUE)
 
     def _due(self, outcome: str, code: str) -> bool:
         if self.failed_only:
             return outcome in BAD
-        return code != self.code
+        return outcome == DUE or code != self.code
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._keep(nodeid, "begun")
