@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from pipeline.benchmark.report.terminal import terminal_report
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.worker import RunReport
 from pipeline.errors import DataError, clean
-from pipeline.system.atomic import publishing, write_bytes, write_text
+from pipeline.system.atomic import publishing, sha256, write_bytes, write_text
 
 
 @dataclass(frozen=True)
@@ -109,10 +110,12 @@ def write_again(
         As for `PublishOptions`.
     """
     record = results.load(folder / "results.json")
-    if price is not None:
-        record = structs.replace(record, price=price, other_prices=[*other_prices])
-        write_bytes(folder / "results.json", results.dumps(record))
-    render(record, folder)
+    with publishing(folder) as draft:
+        shutil.copytree(folder, draft, dirs_exist_ok=True)
+        if price is not None:
+            record = structs.replace(record, price=price, other_prices=[*other_prices])
+            write_bytes(draft / "results.json", results.dumps(record))
+        render(record, draft)
 
 
 def render(measured: results.Results, folder: Path) -> None:
@@ -165,9 +168,12 @@ def find_finished(
         Of the reports of the runs.
     """
     folder, console = folder.resolve(), Console(soft_wrap=True)
-    if not resume or _published(folder, kept(folder)):
+    if not resume:
         FinishedRuns(kept(folder)).drop()
-    finished = FinishedRuns(kept(folder), fingerprint, kind)
+    # Where the results have changed since, the runs are in them.
+    record = folder / "results.json"
+    there = sha256(record.read_bytes())[:12] if record.exists() else "none"
+    finished = FinishedRuns(kept(folder), {**fingerprint, "results before": there}, kind)
     if finished.refused:
         said = clean("; ".join(finished.refused))
         console.print(f"earlier runs are not used: {said}", markup=False, highlight=False)
@@ -175,13 +181,6 @@ def find_finished(
         said = f"resuming after {finished.count()} finished runs of an earlier command"
         console.print(said, markup=False, highlight=False)
     return finished
-
-
-def _published(folder: Path, runs: Path) -> bool:
-    """Return whether the results are newer than the runs, which are then in them."""
-    times = [path.stat().st_mtime_ns for path in runs.glob("run-*.json")]
-    record = folder / "results.json"
-    return bool(times) and record.exists() and record.stat().st_mtime_ns > max(times)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.benchmark.worker import RunReport
-from pipeline.system.atomic import sha256, write_bytes
+from pipeline.system.atomic import read_sealed, sha256, write_bytes, write_sealed
 
 FINGERPRINT = "fingerprint.json"
 _ARRAY = "kept in"
@@ -70,7 +70,7 @@ class FinishedRuns:
         try:
             found = self._read(_file(name))
         except (OSError, ValueError, msgspec.MsgspecError, pa.ArrowException):
-            return None  # never written, or damaged: it is run again
+            return None  # never written, damaged or edited: it is run again
         self.resumed += 1
         return found
 
@@ -82,13 +82,13 @@ class FinishedRuns:
             self.folder.mkdir(parents=True)
             write_bytes(self.folder / FINGERPRINT, msgspec.json.encode(self.fingerprint))
         if isinstance(report, str):
-            write_bytes(self.folder / _file(name), msgspec.json.encode({"error": report}))
+            write_sealed(self.folder / _file(name), msgspec.json.encode({"error": report}))
             return
         try:
             encoded = msgspec.json.encode({"report": report}, enc_hook=self._keep_other)
         except pa.ArrowException:
             return  # of a form that cannot be kept: the run would be made again
-        write_bytes(self.folder / _file(name), encoded)
+        write_sealed(self.folder / _file(name), encoded)
 
     def drop(self) -> None:
         """Remove all runs."""
@@ -97,7 +97,7 @@ class FinishedRuns:
 
     def _read(self, name: str) -> Any:
         assert self.folder is not None
-        kept = msgspec.json.decode((self.folder / name).read_bytes(), type=dict[str, Any])
+        kept = msgspec.json.decode(read_sealed(self.folder / name), type=dict[str, Any])
         if "error" in kept:
             return str(kept["error"])
         plain = {field: self._read_other(value) for field, value in kept["report"].items()}

@@ -26,7 +26,7 @@ from pipeline.system.atomic import sha256
 SCHEMA: Final = "pipeline.prediction/1"
 ROWS: Final = 131_072
 """Rows of a batch: 20 columns of float64 are 20 MiB."""
-PARTS: Final = 3
+PARTS: Final = 4
 """Changes with the form of the parts, so that those of an earlier version are made anew."""
 CHANCE: Final = 1e-6
 """A column without a value is an error where chance makes it so less often than this."""

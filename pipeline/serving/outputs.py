@@ -103,7 +103,7 @@ def _decoded(kind: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_string_view(kind) else kind
 
 
-def write_file(draft: Path, target: Path, parts: Sequence[Path], name: str, record: bytes) -> None:
+def write_file(draft: Path, target: Path, parts: Sequence[Path], name: str, record: bytes) -> int:
     """Write one file of all parts, which only later has the name of the target.
 
     Parameters
@@ -114,19 +114,33 @@ def write_file(draft: Path, target: Path, parts: Sequence[Path], name: str, reco
     name : str
         Key of the record in the metadata of a Parquet file.
     record : bytes
+
+    Returns
+    -------
+    int
+        The rows that were written.
     """
     schema = pq.read_schema(parts[0])
-    tables = (pq.read_table(each, page_checksum_verification=True).cast(schema) for each in parts)
+    rows = 0
+
+    def tables() -> Iterator[pa.Table]:
+        nonlocal rows
+        for each in parts:
+            table = pq.read_table(each, page_checksum_verification=True).cast(schema)
+            rows += len(table)
+            yield table
+
     if output_kind(target) == "parquet":
         schema = schema.with_metadata({**(schema.metadata or {}), name: record})
         with pq.ParquetWriter(draft, schema, write_page_checksum=True) as writer:
-            for table in tables:
+            for table in tables():
                 writer.write_table(table.replace_schema_metadata(schema.metadata))
-        return
+        return rows
     write = _write_csv if output_kind(target) == "csv" else _write_lines
     compression = "gzip" if is_zipped(target) else None
     with pa.output_stream(draft, compression=compression) as stream:
-        write(stream, (_as_cells(table) for table in tables), target)
+        write(stream, (_as_cells(table) for table in tables()), target)
+    return rows
 
 
 def _as_cells(table: pa.Table) -> pa.Table:

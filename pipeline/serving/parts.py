@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -16,9 +16,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.data.drift import Counted
-from pipeline.errors import OutputError
+from pipeline.data.files import digest
+from pipeline.errors import DataError, OutputError
 from pipeline.serving import outputs
-from pipeline.system.atomic import flush, locked, writing
+from pipeline.serving.job import Record
+from pipeline.system.atomic import (
+    flush,
+    locked,
+    read_sealed,
+    write_bytes,
+    write_sealed,
+    writing,
+)
 
 
 class OutputPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,6 +40,8 @@ class OutputPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Columns of the input that hold any value."""
     halved: bool
     """Whether memory ran out, so that it was predicted in parts."""
+    sha256: str = ""
+    """Of its rows, as they were written."""
 
 
 @contextmanager
@@ -63,32 +74,41 @@ def parts_of(target: Path, identity: str) -> Iterator[Path]:
 
 def _prepare(folder: Path, identity: str) -> None:
     job = folder / "job"
-    if not job.is_file() or job.read_text() != identity:
+    if not job.is_file() or job.read_bytes() != identity.encode():
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        job.write_text(identity)
+        write_bytes(job, identity.encode())
 
 
-def write_part(folder: Path, number: int, part: OutputPart, table: pa.Table) -> None:
-    """Write a part; it counts once its description is there too."""
-    pq.write_table(table, folder / f"{number:08}.parquet", write_page_checksum=True)
-    draft = folder / f"{number:08}.draft"
-    draft.write_bytes(msgspec.json.encode(part))
-    flush(folder / f"{number:08}.parquet", draft)
-    draft.rename(folder / f"{number:08}.json")
+def rows_of(folder: Path, number: int) -> Path:
+    """Return the file with the rows of a part."""
+    return folder / f"{number:08}.parquet"
+
+
+def write_part(folder: Path, number: int, part: OutputPart, table: pa.Table) -> OutputPart:
+    """Write a part; it counts once its description, which is returned, is there too."""
+    rows = rows_of(folder, number)
+    pq.write_table(table, rows, write_page_checksum=True)
+    flush(rows)
+    part = msgspec.structs.replace(part, sha256=digest(rows))
+    write_sealed(rows.with_suffix(".json"), msgspec.json.encode(part))
+    return part
 
 
 def done(folder: Path) -> list[OutputPart]:
-    """Return the parts from the first one on, up to the first that is not there."""
-    parts = []
-    for number, path in enumerate(sorted(folder.glob("*.json"))):
-        if path.stem != f"{number:08}":
-            break
-        parts.append(msgspec.json.decode(path.read_bytes(), type=OutputPart))
+    """Return the parts from the first one on, up to the first that is not there or is damaged."""
+    parts: list[OutputPart] = []
+    with suppress(OSError, DataError, msgspec.MsgspecError):
+        while True:
+            rows = rows_of(folder, len(parts))
+            part = msgspec.json.decode(read_sealed(rows.with_suffix(".json")), type=OutputPart)
+            if digest(rows) != part.sha256:
+                break
+            parts.append(part)
     return parts
 
 
-def publish_parts(folder: Path, target: Path, name: str, record: bytes) -> None:
+def publish_parts(folder: Path, target: Path, name: str, record: Record) -> None:
     """Make one file of all parts, and give it its name.
 
     Parameters
@@ -99,14 +119,26 @@ def publish_parts(folder: Path, target: Path, name: str, record: bytes) -> None:
         Its name says what it is.
     name : str
         Key of the record in the metadata of a Parquet file.
-    record : bytes
-        JSON; also written beside the file, as ``target.record.json``.
+    record : Record
+        Written as JSON beside the file too, as ``target.record.json``.
+
+    Raises
+    ------
+    OutputError
+        The parts do not hold the rows of the record.
     """
-    draft, beside = folder / "result", folder / "record"
-    outputs.write_file(draft, target, sorted(folder.glob("*.parquet")), name, record)
-    beside.write_bytes(record)
-    flush(draft, beside)
+    draft, about = folder / "result", folder / "record"
+    text = msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
+    parts = [rows_of(folder, number) for number in range(record.batches)]
+    rows = outputs.write_file(draft, target, parts, name, text)
+    if rows != record.rows:
+        raise OutputError(f"{folder}: holds {rows:,} rows of {record.rows:,}; run predict again")
+    about.write_bytes(text)
+    flush(draft, about)
     target = target.resolve()
-    beside.replace(target.parent / f"{target.name}.record.json")
+    beside = target.parent / f"{target.name}.record.json"
+    # Terminated here, the file has no record beside it, and never that of another file.
+    beside.unlink(missing_ok=True)
     draft.replace(target)
+    about.replace(beside)
     flush(target.parent)

@@ -18,7 +18,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -161,12 +160,12 @@ def run_job(job: PredictionJob, say: Say) -> Record:
     start = time.perf_counter()
     batch = Predictor(job)
     with parts.parts_of(job.target, job.identity()) as folder:
-        before = len(parts.done(folder))
-        batch.write_parts(folder, say)
-        record = batch.record(folder, before, time.perf_counter() - start)
+        done = parts.done(folder)
+        before = len(done)
+        batch.write_parts(folder, done, say)
+        record = batch.record(folder, done, before, time.perf_counter() - start)
         check_empty(record, job, batch.model.profile_)
-        text = msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
-        parts.publish_parts(folder, job.target, SCHEMA, text)
+        parts.publish_parts(folder, job.target, SCHEMA, record)
     return record
 
 
@@ -244,9 +243,8 @@ class Predictor:
         one = dict.fromkeys(self.features, _KINDS.get(type(taken), ""))
         return one if taken.names is None else {**getattr(taken, "kinds", {})}
 
-    def write_parts(self, folder: Path, say: Say) -> None:
-        """Write the parts that are not there yet."""
-        done = parts.done(folder)
+    def write_parts(self, folder: Path, done: list[OutputPart], say: Say) -> None:
+        """Write the parts that are not there yet, and add them to those that are."""
         total = self.source.rows()
         seen = sum(part.rows for part in done)
         of = f" of {total:,}" if total is not None else ""
@@ -254,7 +252,7 @@ class Predictor:
             say("made by an earlier run")
         tables = self.source.tables(self.job.rows, seen)
         for number, (part, table) in enumerate(self._batches(tables, seen), len(done)):
-            parts.write_part(folder, number, part, table)
+            done.append(parts.write_part(folder, number, part, table))
             seen += part.rows
             say(f"{seen:,} rows{of}")
         if not seen:
@@ -370,9 +368,10 @@ class Predictor:
             )
         return values.toarray(order="F")  # whose columns Arrow takes over without a copy
 
-    def record(self, folder: Path, before: int, seconds: float) -> Record:
+    def record(
+        self, folder: Path, done: Sequence[OutputPart], before: int, seconds: float
+    ) -> Record:
         """Return what is said of all parts."""
-        done = parts.done(folder)
         counted = done[0].counted
         for part in done[1:]:
             for name, more in part.counted.items():
@@ -401,7 +400,7 @@ class Predictor:
             halved=sum(part.halved for part in done),
             cluster=cluster.about if (cluster := active()) is not None else "",
             output=str(self.job.target),
-            output_columns=pq.read_schema(folder / "00000000.parquet").names,
+            output_columns=pq.read_schema(parts.rows_of(folder, 0)).names,
             cautions=cautions_of_drift(columns, rows, self.model.profile_),
         )
 

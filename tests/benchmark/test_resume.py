@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,8 +8,10 @@ import numpy as np
 import pytest
 
 from pipeline.backends.base import Placement
+from pipeline.benchmark import publish, results
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.worker import RunReport
+from pipeline.system.atomic import publishing
 from pipeline.trace import Event
 from tests.benchmark import fixtures
 
@@ -101,15 +104,51 @@ def test_runs_with_another_fingerprint_are_refused_with_what_differs(tmp_path: P
 
 
 @pytest.mark.parametrize("what", ["*.npy", "run-*.json"])
-@pytest.mark.parametrize("damage", ["", "half", "flip"])
+@pytest.mark.parametrize("damage", ["", "half", "flip", "edit"])
 def test_a_damaged_run_is_run_again(tmp_path: Path, what: str, damage: str) -> None:
     kept(tmp_path / "runs")
     for path in (tmp_path / "runs").glob(what):
         content = path.read_bytes()
         flipped = content[:8] + bytes([content[8] ^ 1]) + content[9:]
         half = content[: len(content) // 2]
-        path.write_bytes({"": b"", "half": half, "flip": flipped}[damage])
+        path.write_bytes(
+            {"": b"", "half": half, "flip": flipped, "edit": content.replace(b"e", b"a")}[damage]
+        )
     assert FinishedRuns(tmp_path / "runs", HERE).find("forest", "cpu", "1") is None
+
+
+def test_runs_are_dropped_once_the_results_hold_them_whatever_the_clock_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "r"
+    folder.mkdir()
+    (folder / "results.json").write_text("old")
+    publish.find_finished(folder, HERE).keep(report(), "forest", "cpu", "1")
+    os.utime(folder / "results.json", (4e9, 4e9))
+    assert publish.find_finished(folder, HERE).count() == 1
+    (folder / "results.json").write_text("new")
+    os.utime(folder / "results.json", (0, 0))
+    assert publish.find_finished(folder, HERE).count() == 0
+    assert "resuming after 1 finished runs" in capsys.readouterr().out
+
+
+def test_pages_that_cannot_all_be_written_again_stay_as_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "r"
+    with publishing(folder) as draft:
+        (draft / "results.json").write_bytes(results.dumps(fixtures.normal()))
+        for name in ("index.html", "report.md", "cells.csv", "profile.html"):
+            (draft / name).write_text("old")
+    there = {path.name: path.read_bytes() for path in folder.iterdir()}
+    monkeypatch.setattr(publish, "cells_csv", lambda measured: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        publish.write_again(folder)
+    assert there == {path.name: path.read_bytes() for path in folder.iterdir()}
+    monkeypatch.undo()
+    publish.write_again(folder)
+    assert (folder / "profile.html").read_text() == "old"
+    assert (folder / "report.md").read_text() != "old"
 
 
 def test_a_fingerprint_that_cannot_be_read_is_another(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from xgboost import XGBClassifier
 from pipeline import Accelerated, scan
 from pipeline.data import partitioned
 from pipeline.data.files import digest
-from pipeline.errors import ConfigError, DataError, OutputLocked
+from pipeline.errors import ConfigError, DataError, OutputError, OutputLocked
 from pipeline.serving.load import load
 from pipeline.serving.predict import (
     SCHEMA,
@@ -163,6 +164,78 @@ def test_a_terminated_run_continues_after_its_last_batch(here: Here) -> None:
     whole = run_job(job, quiet)
     assert whole.batches_before == 0
     assert [c.psi for c in record.columns] == [c.psi for c in whole.columns]
+
+
+def flip(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
+
+
+def edit(path: Path) -> None:
+    """Change the number of rows."""
+    path.write_bytes(path.read_bytes().replace(b'"rows":40', b'"rows":41'))
+
+
+DAMAGE = [
+    ("00000001.parquet", Path.unlink, 1),
+    ("00000001.parquet", flip, 1),
+    ("00000001.parquet", lambda path: pq.write_table(pq.read_table(path)[:9], path), 1),
+    ("00000001.json", Path.unlink, 1),
+    ("00000001.json", flip, 1),
+    ("00000001.json", edit, 1),
+    ("00000000.json", lambda path: path.write_bytes(b"\xff\xfe"), 0),
+    ("job", lambda path: path.write_bytes(b"\xff\xfe"), 0),
+    ("job", Path.unlink, 0),
+]
+
+
+@pytest.mark.parametrize(("name", "damage", "before"), DAMAGE)
+def test_parts_that_are_damaged_or_lost_are_made_again(
+    here: Here, name: str, damage: Callable[[Path], object], before: int
+) -> None:
+    with pytest.raises(Ended):
+        run_job(here.job(rows=40), ending(3))
+    damage(here.folder / ".out.parts" / name)
+    record = here.predict(rows=40)
+    assert (record.rows, record.batches_before) == (len(TABLE), before)
+    np.testing.assert_array_equal(here.made()["probability"], here.wanted()[:, 1])
+    assert not (here.folder / ".out.parts").exists()
+
+
+@pytest.mark.parametrize("name", ["out", "out.csv", "out.jsonl"])
+def test_a_part_that_loses_rows_while_others_are_made_is_never_published(
+    here: Here, name: str
+) -> None:
+    def say(text: str) -> None:
+        path = here.folder / f".{name}.parts" / "00000000.parquet"
+        pq.write_table(pq.read_table(path)[:9], path)
+
+    job = here.job(rows=40, target=here.folder / name)
+    with pytest.raises(OutputError, match="holds 209 rows of 240; run predict again"):
+        run_job(job, say)
+    assert not job.target.exists()
+    assert run_job(job, quiet).batches_before == 0, "of which the first is damaged"
+
+
+def test_predictions_never_lie_beside_the_record_of_others(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here.predict()
+
+    def end(path: Path, target: Path) -> Path:
+        if target.name == "out.record.json":
+            raise Ended
+        return replace_(path, target)
+
+    replace_ = Path.replace
+    monkeypatch.setattr(Path, "replace", end)
+    with pytest.raises(Ended):
+        here.predict(method="predict")
+    assert list(here.made()) == ["row", "prediction"]
+    assert not (here.folder / "out.record.json").exists()
+    monkeypatch.undo()
+    assert here.predict(method="predict").batches_before == 1
+    assert (here.folder / "out.record.json").exists()
 
 
 def test_other_work_begins_anew(here: Here) -> None:
