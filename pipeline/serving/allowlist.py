@@ -26,7 +26,7 @@ _NAMES: Final = {
     "builtins": "frozenset object",
     "datetime": "date",
     "numpy": "bool character complexfloating dtype flexible floating generic inexact integer "
-    "number signedinteger unsignedinteger",
+    "max mean median min number signedinteger sum unsignedinteger",
     "pandas": "NA NaT",
     "pipeline.preprocessing.transformers.calendar": "CalendarFeatures",
     "scipy._lib.array_api_compat.numpy._aliases": "asarray",
@@ -41,16 +41,32 @@ _NAMES: Final = {
     "sklearn.ensemble._hist_gradient_boosting.predictor": "TreePredictor",
     "sklearn.feature_selection._mutual_info": "mutual_info_classif mutual_info_regression",
     "sklearn.feature_selection._univariate_selection": "chi2 f_classif f_regression",
+    "sklearn.gaussian_process._gpc": "_BinaryGaussianProcessClassifierLaplace",
+    "sklearn.gaussian_process.kernels": "CompoundKernel ConstantKernel DotProduct ExpSineSquared "
+    "Exponentiation Matern PairwiseKernel Product RBF RationalQuadratic Sum WhiteKernel",
+    "sklearn.impute._iterative": "_ImputerTriplet",
+    "sklearn.metrics._classification": "accuracy_score balanced_accuracy_score brier_score_loss "
+    "d2_brier_score d2_log_loss_score f1_score fbeta_score jaccard_score log_loss "
+    "matthews_corrcoef precision_score recall_score",
     "sklearn.metrics._dist_metrics": "ChebyshevDistance64 EuclideanDistance64 "
     "ManhattanDistance64 MinkowskiDistance64",
+    "sklearn.metrics._ranking": "average_precision_score roc_auc_score top_k_accuracy_score",
+    "sklearn.metrics._regression": "d2_absolute_error_score explained_variance_score max_error "
+    "mean_absolute_error mean_absolute_percentage_error mean_gamma_deviance mean_poisson_deviance "
+    "mean_squared_error mean_squared_log_error median_absolute_error r2_score "
+    "root_mean_squared_error root_mean_squared_log_error",
+    "sklearn.metrics._scorer": "_CurveScorer _PassthroughScorer _Scorer "
+    "negative_likelihood_ratio positive_likelihood_ratio",
     "sklearn.model_selection._split": "GroupKFold KFold LeaveOneOut RepeatedKFold "
     "RepeatedStratifiedKFold ShuffleSplit StratifiedGroupKFold StratifiedKFold "
     "StratifiedShuffleSplit TimeSeriesSplit",
+    "sklearn.multiclass": "_ConstantPredictor",
     "sklearn.neighbors._ball_tree": "BallTree",
     "sklearn.neighbors._kd_tree": "KDTree",
     "sklearn.neural_network._stochastic_optimizers": "AdamOptimizer SGDOptimizer",
     "sklearn.tree._tree": "Tree",
     "sklearn.utils._bunch": "Bunch",
+    "sklearn.utils._metadata_requests": "MetadataRequest MethodMetadataRequest",
     "xgboost.core": "Booster",
     "xgboost.sklearn": " ".join(XGBOOST),
 }

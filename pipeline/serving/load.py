@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from pipeline.data.output import framed
 from pipeline.errors import DataError, PipelineError, Reason, Unsupported
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.as_given import GivenInput
@@ -97,6 +98,8 @@ def _model(
     saved: state.SavedState, objects: state.SavedObjects, files: Mapping[str, bytes], device: str
 ) -> Accelerated:
     model = Accelerated(objects.estimator, device, **msgspec.structs.asdict(saved.settings))
+    if saved.output is not None:
+        model.set_output(transform=saved.output)
     if saved.inputs.kind == "given":
         return _given(model, saved, objects, files, device)
     choice = choose(device)
@@ -107,7 +110,7 @@ def _model(
     rows: Rows = "sparse" if saved.inputs.sparse else "dense"
     for apart in (False, True):  # as fits of shared rows have them
         options = LoweringOptions(fallback, model.dtype, model.rank_error, apart)
-        plan = lower(model.estimator, choice.name, options, rows=rows)
+        plan = lower(framed(model, model.estimator), choice.name, options, rows=rows)
         if names == [step.name for step in plan.steps]:
             break
     steps.unpack_steps(plan, packed, fallback=fallback)
@@ -129,7 +132,7 @@ def _given(
 ) -> Accelerated:
     """Return a model that scikit-learn runs as it is."""
     why = "it was saved so"
-    plan = run_as_given(model.estimator, why)
+    plan = run_as_given(framed(model, model.estimator), why)
     if device == "cuda":
         instead = "use device='auto' or 'cpu'"
         raise Unsupported(Reason(plan.steps[0].name, f"it runs as it is: {why}", instead))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -112,6 +113,7 @@ def pack(model: Accelerated, about: About) -> tuple[dict[str, bytes], Manifest]:
         inputs=state.pack_inputs(model.inputs_),
         steps=list(zip(names, [each.state for each in packed], strict=True)),
         profile=model.profile_,
+        output=vars(model).get("_sklearn_output_config", {}).get("transform"),
     )
     objects = state.SavedObjects(
         estimator=without_memory(model.estimator),
@@ -121,7 +123,8 @@ def pack(model: Accelerated, about: About) -> tuple[dict[str, bytes], Manifest]:
         steps=[(each.names, each.fitted) for each in packed],
     )
     estimators = [objects.estimator, *(each.fitted for each in packed if each.fitted is not None)]
-    if replaced := {key: value for each in estimators for key, value in mappings(each).items()}:
+    replaced: dict[int, Any] = dict(pair for each in estimators for pair in mappings(each).items())
+    if replaced := replaced | {id(each): [*each.tolist()] for each in held_by_pandas(estimators)}:
         objects = deepcopy(objects, replaced)
     files = state.encode(saved, objects)
     for each in packed:
@@ -169,6 +172,31 @@ def mappings(estimator: BaseEstimator) -> dict[int, dict[Any, Any]]:
         for value in held.values()
         if any(isinstance(key, bool) for key in value)
     }
+
+
+def held_by_pandas(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
+    """Yield indexes, series and arrays of pandas among parameters and what was fitted of them.
+
+    Such are the keys of a `ColumnTransformer` that were taken from a table.
+
+    >>> from sklearn.compose import make_column_transformer
+    >>> X = pd.DataFrame({"a": [1], "b": [2]})
+    >>> [list(each) for each in held_by_pandas(make_column_transformer(("drop", X.columns)))]
+    [['a', 'b']]
+    """
+    seen = set() if seen is None else seen
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    if isinstance(value, pd.Index | pd.Series | pd.api.extensions.ExtensionArray):
+        yield value
+    elif isinstance(value, BaseEstimator):
+        yield from held_by_pandas(list(vars(value).values()), seen)
+    elif isinstance(value, Mapping):
+        yield from held_by_pandas(list(value.values()), seen)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from held_by_pandas(each, seen)
 
 
 def _manifest(model: Accelerated, about: About, files: Mapping[str, bytes]) -> Manifest:

@@ -55,6 +55,8 @@ class SavedState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     steps: list[tuple[str, State]]
     profile: dict[str, ColumnProfile]
     """Of the training rows, by name of the column."""
+    output: Literal["default", "pandas", "polars"] | None = None
+    """What `set_output` of the model chose."""
 
 
 class SavedObjects(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -6,6 +6,7 @@ import datetime
 import re
 import warnings
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +32,21 @@ from sklearn.preprocessing import (
     Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
+    PowerTransformer,
     StandardScaler,
     TargetEncoder,
 )
+from sklearn.utils import get_tags
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated
-from pipeline.errors import ConfigError, Unsupported
+from pipeline.errors import ConfigError, PipelineError, Unsupported
 from pipeline.serving.load import load
 from pipeline.serving.save import About, pack, save
 from pipeline.serving.state import decode
 from tests import estimators, programs
+from tests.commands import ROOT
+from tests.estimator.test_all_estimators import ALL, data, fitted, outcome, same
 from tests.names import one_in
 from tests.preprocessing.test_invariance import CASES
 
@@ -100,6 +105,111 @@ def test_every_estimator_with_a_rule_comes_back(tmp_path: Path, case: estimators
     rtol = 1e-11 if isinstance(case.estimator, IncrementalPCA) else 0.0
     if answers(model, X):
         assert_same(loaded, model, X, rtol)
+
+
+def degenerate(X: pd.DataFrame, what: str) -> pd.DataFrame:
+    """Return a few rows in which columns say little or nothing."""
+    X = X.iloc[: 1 if what == "one row" else 20]
+    if what == "constant":
+        known = X.ffill().bfill()
+        return known.assign(**{name: known[name].iloc[0] for name in known})
+    empty = X.iloc[:, : 1 if what == "one empty column" else None if what == "empty" else 0]
+    return X.assign(**{name: empty[name].where(np.zeros(len(X), bool)) for name in empty})
+
+
+@pytest.mark.quick(12)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("what", ["constant", "one row", "one empty column", "empty"])
+@pytest.mark.parametrize("name", CASES)
+def test_what_learnt_from_columns_that_say_nothing_comes_back(
+    tmp_path: Path, name: str, what: str
+) -> None:
+    estimator, X, y, *_ = CASES[name]
+    X, y = degenerate(X, what), None if y is None else y[: len(degenerate(X, what))]
+    try:
+        model = Accelerated(clone(estimator), device="cpu").fit(X, y)
+    except PipelineError:
+        with pytest.raises(Exception):  # noqa: B017, PT011 - scikit-learn's own
+            clone(estimator).fit(X, y).transform(X)
+        return
+    loaded = again(model, tmp_path)
+    assert_same(loaded, model, X)
+    np.testing.assert_array_equal(*(dense(m.to_sklearn().transform(X)) for m in (loaded, model)))
+
+
+def dense(values: Any) -> Any:
+    return getattr(values, "toarray", lambda: values)()
+
+
+REFUSED = ("Birch",)
+"""Of scikit-learn's estimators; docs/saving.md gives the reason."""
+
+
+@pytest.mark.quick(12)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [*ALL])
+def test_every_estimator_of_scikit_learn_comes_back_or_is_refused(
+    tmp_path: Path, name: str
+) -> None:
+    X, y = data(ALL[name])
+    if get_tags(ALL[name]).input_tags.allow_nan:
+        X = np.where(np.arange(X.size).reshape(X.shape) % 7, X, np.nan)
+    try:
+        model = fitted(Accelerated(clone(ALL[name]), device="cpu"), X, y)
+    except (PipelineError, ValueError):
+        with pytest.raises(Exception):  # noqa: B017, PT011 - scikit-learn's own
+            fitted(clone(ALL[name]), X, y).transform(X)
+        return
+    if name in REFUSED:
+        with pytest.raises(ConfigError, match="cannot be saved without pickle"):
+            save(model, tmp_path / "model")
+        assert name in (ROOT / "docs/saving.md").read_text("utf-8")
+        return
+    loaded = again(model, tmp_path)
+    for method in (each for each in METHODS if hasattr(model, each)):
+        found, wanted = (outcome(partial(getattr(m, method), X)) for m in (loaded, model))
+        same(found, wanted)
+
+
+X_OF_KEYS = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [4.0, 1.0, 1.0], "c": list("xyx")})
+NUMERIC = X_OF_KEYS.select_dtypes("number").columns
+KEYS: dict[str, Any] = {
+    "index": NUMERIC,
+    "series": pd.Series(NUMERIC),
+    "array of pandas": NUMERIC.array,
+    "texts": pd.array(["a", "b"], dtype="string"),
+    "array": NUMERIC.to_numpy(),
+    "positions": pd.Index([0, 1]),
+    "mask": X_OF_KEYS.dtypes == "float64",
+}
+
+
+@pytest.mark.parametrize("key", KEYS.values(), ids=[*KEYS])
+def test_keys_taken_from_a_table_come_back(tmp_path: Path, key: Any) -> None:
+    columns = make_column_transformer((StandardScaler(), key), remainder=OrdinalEncoder())
+    model = Accelerated(make_pipeline(columns), device="cpu").fit(X_OF_KEYS)
+    loaded = again(model, tmp_path)
+    assert_same(loaded, model, X_OF_KEYS)
+    assert_same(loaded.fit(X_OF_KEYS), model, X_OF_KEYS)
+    assert model.estimator[0].transformers[0][2] is key
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "default"])
+@pytest.mark.parametrize("after", [False, True])
+def test_what_set_output_chose_comes_back(tmp_path: Path, library: str, after: bool) -> None:
+    if library == "polars":
+        pytest.importorskip("polars")
+    scaled = StandardScaler().set_output(transform="pandas")
+    model = Accelerated(make_pipeline(scaled, PowerTransformer()), device="cpu")
+    if after:
+        model.fit(X_OF_KEYS[NUMERIC]).set_output(transform=library)
+    else:
+        model.set_output(transform=library).fit(X_OF_KEYS[NUMERIC])
+    loaded = again(model, tmp_path)
+    wanted = model.transform(X_OF_KEYS[NUMERIC])
+    for made in (loaded.transform(X_OF_KEYS[NUMERIC]), loaded.fit_transform(X_OF_KEYS[NUMERIC])):
+        assert type(made) is type(wanted)
+        np.testing.assert_array_equal(np.asarray(made), np.asarray(wanted))
 
 
 @pytest.mark.parametrize("name", programs.MODELS)

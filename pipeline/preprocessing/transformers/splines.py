@@ -136,10 +136,7 @@ class SplineTransformerTwin(Twin[Any]):
 
     def resume(self, fitted: Estimator) -> None:
         """Take a transformer whose splines are parts, as a saved model has them."""
-        fitted.bsplines_ = [
-            BSpline(knots, coefficients, degree, extrapolate=extrapolate)
-            for knots, coefficients, degree, extrapolate in fitted.bsplines_
-        ]
+        fitted.bsplines_ = [_spline(*parts) for parts in fitted.bsplines_]
         super().resume(fitted)
 
     def prepare(self) -> None:
@@ -214,6 +211,18 @@ class SplineTransformerTwin(Twin[Any]):
 def spline_parts(spline: BSpline) -> tuple[np.ndarray, np.ndarray, int, bool | str]:
     """Return what SciPy makes a spline of, in any version."""
     return spline.t, spline.c, int(spline.k), spline.extrapolate
+
+
+def _spline(
+    knots: np.ndarray, coefficients: np.ndarray, degree: int, extrapolate: bool | str
+) -> BSpline:
+    """Return a spline of its parts; all knots of a constant column are one, and NaN of an empty."""
+    knots = np.ascontiguousarray(knots, "float64")
+    if not (np.isnan(knots).all() or (np.diff(knots) >= 0).all()):
+        raise ValueError("the knots of a spline are not in order")
+    # SciPy checks the shapes, and would refuse these knots.
+    checked = BSpline(np.arange(float(len(knots))), coefficients, degree)
+    return BSpline.construct_fast(knots, checked.c, degree, extrapolate)
 
 
 def _bounds(stats: MinMax) -> np.ndarray:
