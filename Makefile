@@ -289,7 +289,7 @@ test-sklearn: setup ## Run scikit-learn's own tests with our classes in the plac
 
 .PHONY: fuzz
 fuzz: setup ## Run random programs in plain scikit-learn and in ours: CASES from SEED on, for SECONDS
-	$(PYTHON) -m tools.fuzz --seed '$(SEED)' --seconds '$(SECONDS)'$(if $(CASES), --cases '$(CASES)')
+	$(python) -m tools.fuzz --seed '$(SEED)' --seconds '$(SECONDS)'$(if $(CASES), --cases '$(CASES)')
 
 .PHONY: test-contract
 test-contract: setup-contract ## Hold the GPU code against the real RAPIDS packages (no GPU needed)

@@ -18,8 +18,8 @@ PYTHON = ".venv/bin/python"
 def why_not_here(error: Exception) -> str:
     """Return why this Python cannot run the project, and which one can.
 
-    >>> why_not_here(ModuleNotFoundError(name="click"))
-    '... has no package click; run `make setup`, then use `.venv/bin/python`'
+    >>> why_not_here(ModuleNotFoundError(name="click")).partition(" has ")[2]
+    'no package click; run `make setup`, then use `.venv/bin/python`'
 
     Raises
     ------
