@@ -172,7 +172,7 @@ class XGBoostModel(Model):
             # XGBoost judges by the categories that are declared, be they in a row or not.
             used = _drop_unused_categories(X) if frames.library(X) == "pandas" else X
             if len(used[name].cat.categories) != len(X[name].cat.categories):
-                return self._predict(method, used, params)
+                return self._predict(method, self._prepare(used), params)
             raise DataError(
                 f"column {name!r} holds {value!r}, which was not there at fit; clean the column"
             ) from error

@@ -65,6 +65,8 @@ def test_text_of_rows_to_predict_may_be_missing_all_of_it(
     assert model.to_sklearn().evals_result_ == plain.evals_result_
     answers = model.predict_proba(table[rows])
     np.testing.assert_array_equal(answers, plain.predict_proba(typed[rows]))
+    foreign = pd.Categorical([None] * len(answers), categories=["new"])
+    np.testing.assert_array_equal(model.predict_proba(table[rows].assign(c=foreign)), answers)
     found, whole = (model.contributions(each).values for each in (table[rows], table))
     np.testing.assert_array_equal(found, whole[rows])
     with pytest.raises(DataError, match=r"columns \['c'\] hold no value to learn from"):
