@@ -170,7 +170,7 @@ class ArrayApiModel(Model):
 
     def __init__(self, estimator: BaseEstimator, step: str) -> None:
         mixed = type(estimator) is GaussianMixture
-        super().__init__(estimator, Mixture(**clone(estimator).get_params()) if mixed else None)
+        super().__init__(estimator, Mixture(**estimator.get_params()) if mixed else None)
         self.step = step
         self.classes: np.ndarray | None = None
 

@@ -10,12 +10,13 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import HuberRegressor
 from sklearn.utils import check_array, get_tags
 
 from pipeline.backends import casting, grown, incremental
 from pipeline.data import checks, frames, partitioned
+from pipeline.data.borrowed import borrow
 from pipeline.data.dense import densify
 from pipeline.errors import Reason
 from pipeline.system.cache import Drawer
@@ -63,8 +64,7 @@ class Model:
 
     def __init__(self, estimator: BaseEstimator, native: Estimator = None) -> None:
         self.estimator = estimator
-        # What has no parameters, as a class with `fit` alone may have none, is copied.
-        self.native = clone(estimator, safe=False) if native is None else native
+        self.native = borrow(estimator) if native is None else native
 
     def asked_for(self, dtype: str) -> None:
         """Learn from a matrix of a type; on the CPU, and XGBoost, from rows as they are."""

@@ -150,6 +150,8 @@ class _Walk:
         yield from self._code(type(value), path)
         yield container(value)
         params = value.get_params(deep=False)
+        if any(name.endswith("_") and name[:1] != "_" for name in vars(value)):
+            raise NotShared(f"{path or type(value).__name__} is fitted, which its parameters hide")
         kind = type(value)
         seedless = SEEDLESS.get(kind.__name__) if kind.__module__.startswith("sklearn.") else None
         if params.get("random_state", 0) is None and seedless and seedless(params, self.n_rows):

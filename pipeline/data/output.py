@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
-from sklearn.base import clone
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 # There is no public way to read what `set_output` and `set_config` have set.
 from sklearn.utils._set_output import _get_output_config
 
 from pipeline.data import frames
+from pipeline.data.borrowed import FRAMED, borrow, in_place
 from pipeline.data.checks import is_finite
 from pipeline.errors import ConfigError
 from pipeline.optional import load
@@ -57,7 +58,13 @@ def names_columns(estimator: Estimator) -> bool:
 def framed(model: Estimator, estimator: Estimator) -> Any:
     """Return a copy that makes what `set_output` of a model asks for; itself where it asks none."""
     how = vars(model).get("_sklearn_output_config", {}).get("transform")
-    return estimator if how is None else clone(estimator).set_output(transform=how)
+    if how is None:
+        return estimator
+    made = borrow(estimator).set_output(transform=how)
+    for user, copied in in_place(estimator, made):
+        if isinstance(copied, BaseEstimator):
+            vars(copied)[FRAMED] = user
+    return made
 
 
 def beside(matrices: Sequence[tuple[Any, Sequence[Any]]], X: Table, kept: Mapping[Any, Any]) -> Any:

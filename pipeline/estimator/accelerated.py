@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
@@ -18,7 +18,9 @@ from sklearn.utils.metaestimators import available_if
 
 from pipeline.backends.base import HostModel
 from pipeline.backends.xgboost.checkpoints import Checkpoints, keeping
+from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames, target
+from pipeline.data.borrowed import Held, borrow, continuing
 from pipeline.data.drift import ColumnProfile, fit_profiles
 from pipeline.data.output import CONTAINERS, contained, container, framed, names_columns
 from pipeline.data.schema import Schema
@@ -32,10 +34,12 @@ from pipeline.estimator.batches import learns_in_batches, refuse_sparse_batches
 from pipeline.estimator.callbacks import tell_callbacks
 from pipeline.estimator.fitted import Answers, needs_fit, spec_has
 from pipeline.estimator.inputs import is_a, tags_of
+from pipeline.estimator.lifted import COLUMNS
 from pipeline.estimator.routing import (
     WEIGHTS,
     Requested,
     as_sklearn_takes,
+    check_transform_input,
     hand_over,
     refuse_metadata,
     route,
@@ -76,7 +80,9 @@ class Accelerated(CallbackSupportMixin, Answers):
     Parameters
     ----------
     estimator : estimator
-        A scikit-learn or XGBoost estimator, or a `Pipeline` of them. Cloned, never changed.
+        A scikit-learn or XGBoost estimator, or a `Pipeline` of them. A copy is fitted; of the
+        estimator itself nothing changes but that a generator it holds, as a `RandomState`, draws
+        on. With ``warm_start=True`` a `fit` goes on from the one before.
     device : {"auto", "cpu", "cuda"}, default="auto"
         ``"cuda"`` is strict: a step without an equivalent is an error. ``"auto"``
         takes the GPU where there is one and the job is large enough for it, and runs
@@ -237,6 +243,7 @@ class Accelerated(CallbackSupportMixin, Answers):
         if not hasattr(self, "plan_"):
             self._learn("partial_fit", X, y, params)
             return self
+        self._check_unchanged()
         X = as_given.materialize(X)
         n_rows = as_given.count_if_known(X)
         with execution_log(host_bytes=self.host_bytes, n_rows=n_rows) as log:
@@ -277,9 +284,12 @@ class Accelerated(CallbackSupportMixin, Answers):
         prepare_memory(choice.name)
         n_rows = as_given.count_if_known(X)
         log_of = execution_log(host_bytes=self.host_bytes, n_rows=n_rows)
-        with as_given.sparse_refused(table_of(X)), log_of as log:
+        held = Held(self.estimator)
+        before = [*self.plan_.fitted()] if hasattr(self, "plan_") else []
+        with as_given.sparse_refused(table_of(X)), log_of as log, continuing(before):
             try:
-                learnt = self._learn_lowered(choice, method, X, y, params)
+                with held.draws_once():
+                    learnt = self._learn_lowered(choice, method, X, y, params)
             except as_given.REFUSALS as refused:
                 if not self._may_ask(choice.name, refused, X) or was_training(self.estimator, log):
                     raise
@@ -293,6 +303,7 @@ class Accelerated(CallbackSupportMixin, Answers):
         if self.profile and isinstance(self.inputs_, Schema) and not frames.is_sparse(X):
             self.profile_ = fit_profiles(self.inputs_.read(X))
         self._set_attributes(y)
+        self._remember_parameters(held)
         context.call_on_fit_task_end(estimator=self, X=given, y=y)
         return X, made
 
@@ -303,6 +314,9 @@ class Accelerated(CallbackSupportMixin, Answers):
         inputs.warn_of_labels(params, X)
         given = params
         asked, params = self._route_fit(method, params)
+        if choice.name == "cpu" and as_given.makes_frames(self.estimator, X):
+            frames_of = DataError("scikit-learn makes frames of frames")
+            return self._learn_as_given(method, X, y, given, frames_of)
         estimator = self.estimator if asked else framed(self, self.estimator)
         rows = rows_of(estimator, table_of(X))
         if rows == "sparse" and method == "partial_fit":
@@ -340,6 +354,8 @@ class Accelerated(CallbackSupportMixin, Answers):
 
     def _route_fit(self, method: str, params: Params) -> tuple[Sequence[Requested], dict[str, Any]]:
         """Return what transformers ask for, and what goes to the last step."""
+        if method == "fit":
+            check_transform_input(self.estimator)
         if not params:
             return (), {}
         asked, last = route(self, method, params)
@@ -393,6 +409,7 @@ class Accelerated(CallbackSupportMixin, Answers):
         self._set_columns()
         if classes is not None:
             self.classes_ = classes
+        self._remember_parameters(Held(self.estimator))
         return self
 
     def _set_attributes(self, y: Target) -> None:
@@ -400,7 +417,7 @@ class Accelerated(CallbackSupportMixin, Answers):
         self.__dict__.pop("classes_", None)
         worker = self.plan_.steps[-1].worker
         known = getattr(getattr(worker, "native", None), "classes_", None)
-        if isinstance(worker, HostModel) and known is not None:
+        if isinstance(worker, HostModel | XGBoostModel) and known is not None:
             self.classes_ = known
         elif is_a(self.estimator, "classifier") and y is not None:
             same = isinstance(known, np.ndarray) and known.dtype == y.dtype
@@ -408,13 +425,13 @@ class Accelerated(CallbackSupportMixin, Answers):
 
     def _set_columns(self) -> None:
         self._forget()
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-        names = self.inputs_.names
+        own, names = self.__dict__, self.inputs_.names
+        for name in COLUMNS:
+            own.pop(name, None)
         if self.inputs_.n_features is not None:
-            self.n_features_in_ = self.inputs_.n_features
+            own["n_features_in_"] = self.inputs_.n_features
         if names and all(isinstance(name, str) for name in names):
-            self.feature_names_in_ = np.array(names, dtype=object)
+            own["feature_names_in_"] = np.array(names, dtype=object)
 
     @spec_has("transform")
     def transform(self, X: Table, **params: Any) -> Any:
@@ -423,7 +440,7 @@ class Accelerated(CallbackSupportMixin, Answers):
         A frame where `set_output` asks for one; of partitions, a Dask array or frame. `params`
         are passed to the last step. What has nothing to learn, as a `Normalizer`, needs no `fit`.
         """
-        model = self if hasattr(self, "plan_") or needs_fit(self.estimator) else clone(self).fit(X)
+        model = self if hasattr(self, "plan_") or needs_fit(self.estimator) else borrow(self).fit(X)
         taken, made = model._call("transform", X, **params)
         return model._contained(made, taken)
 
@@ -432,7 +449,8 @@ class Accelerated(CallbackSupportMixin, Answers):
             return self._contained(made[0], taken), *made[1:]
         estimator = framed(self, self.estimator)
         how, fitted = container(estimator), container(self.plan_.estimator)
-        if frames.is_partitioned(made):
+        own = taken is as_given.AS_IT_IS or (self.plan_.as_given and how == fitted)
+        if own or frames.is_partitioned(made):
             return made
         if how == fitted and (how == "default" or not names_columns(estimator)):
             return made
@@ -456,7 +474,7 @@ class Accelerated(CallbackSupportMixin, Answers):
         if transform is not None:
             if transform not in CONTAINERS:
                 raise ConfigError(f"transform={transform!r} is not one of {', '.join(CONTAINERS)}")
-            clone(self.estimator).set_output(transform=transform)  # a step may have no such method
+            borrow(self.estimator).set_output(transform=transform)  # a step may have no such method
             self._sklearn_output_config = {"transform": transform}
         return self
 

@@ -11,9 +11,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from sklearn.preprocessing import FunctionTransformer
+
 from pipeline.backends.base import with_target
 from pipeline.data import frames
-from pipeline.data.output import framed
+from pipeline.data.borrowed import shown
+from pipeline.data.convert import as_passed
+from pipeline.data.output import container, framed
 from pipeline.data.shared import SharedRows
 from pipeline.errors import CheckpointDiffers, DataError, ParityError, PipelineError, in_words_of
 from pipeline.estimator.routing import as_sklearn_takes
@@ -31,6 +35,10 @@ REFUSALS = (
     ValueError,
 )
 """What is raised of rows or steps that the engine cannot take; memory and workers are not there."""
+
+
+AS_IT_IS = object()
+"""Stands for rows of which scikit-learn has made what is returned."""
 
 
 class GivenInput:
@@ -58,6 +66,25 @@ class GivenInput:
     def take(self, X: Table) -> Any:
         """Return the rows as they are, on the host."""
         return frames.to_device(X, "cpu")
+
+
+def makes_frames(estimator: Estimator, X: Table) -> bool:
+    """Return whether scikit-learn makes frames of frames, though none are asked for.
+
+    >>> import pandas as pd
+    >>> from sklearn.preprocessing import FunctionTransformer, StandardScaler
+    >>> X = pd.DataFrame({"a": [1.0]})
+    >>> makes_frames(FunctionTransformer(), X), makes_frames(StandardScaler(), X)
+    (True, False)
+    """
+    if not (frames.is_frame(X) or hasattr(X, "__dataframe__")) or frames.is_partitioned(X):
+        return False
+    steps = [how for _, how in named_steps(estimator)]
+    passing = (
+        type(how) is FunctionTransformer and not how.validate and container(how) == "default"
+        for how in steps
+    )
+    return all(passing)
 
 
 def materialize(X: Table) -> Any:
@@ -146,9 +173,23 @@ def ask_lifted(
         return ask(model, method, X, params, str(refused))
 
 
-def ask(model: Estimator, method: str, X: Table, params: ReadParams, why: str) -> Any:
+def transform_into(model: Estimator, how: str, X: Table, params: ReadParams) -> Any:
+    """Return what the lifted model makes of rows in another container than that of its fit."""
+    lifted = shown(model.to_sklearn()).set_output(transform=how)
+    rows = as_passed(model.inputs_.take(materialize(X)))
+    return ask(model, "transform", rows, params, "another container is asked for", lifted)
+
+
+def ask(
+    model: Estimator,
+    method: str,
+    X: Table,
+    params: ReadParams,
+    why: str,
+    lifted: Estimator | None = None,
+) -> Any:
     """Return what the lifted model says of rows, as an event of the log that says why."""
-    lifted = model.to_sklearn()
+    lifted = model.to_sklearn() if lifted is None else lifted
     with record("as it is", method, "cpu", why):
         rows = frames.to_device(X, "cpu")
         return getattr(lifted, method)(rows, **as_sklearn_takes(model, method, params))

@@ -22,6 +22,7 @@ from pipeline.backends.nvforest import Forest
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.backends.xgboost.ranking import is_ranker
 from pipeline.data import frames
+from pipeline.data.output import container, framed
 from pipeline.data.schema import Schema
 from pipeline.data.shared import SharedRows, table_of
 from pipeline.distributed.retry import retry
@@ -125,6 +126,7 @@ class Answers(Lifts):
         # scikit-learn's check walks the tags of the whole estimator, which takes longer than a row.
         if not hasattr(self, "plan_"):
             self._refuse(method, params)
+        self._check_unchanged()
         if isinstance(X, PreparedRows):
             return X, self._on_host(X.call(method, **params))
         if not isinstance(X, SharedRows) or not self._prefixes:
@@ -136,7 +138,8 @@ class Answers(Lifts):
                 made = self._call_plan(method, X, params)
             except as_given.REFUSALS as refused:
                 X = as_given.materialize(X)
-                if self.plan_.as_given or not self._may_ask(self.device_, refused, X):
+                asked = self.plan_.as_given or self._wants_another_container(method, X)
+                if asked or not self._may_ask(self.device_, refused, X):
                     raise
                 made = X, as_given.ask_lifted(self, method, X, params, refused)
         self.execution_log_.last = log
@@ -152,6 +155,9 @@ class Answers(Lifts):
     def _call_plan(self, method: str, X: Table, params: Params) -> tuple[Any, Any]:
         y = {name: params[name] for name in ("y",) if name in params}
         params = {name: value for name, value in params.items() if name != "y"}
+        if self._wants_another_container(method, X):
+            made = as_given.transform_into(self, self._container, X, params)
+            return as_given.AS_IT_IS, made
         if self.plan_.as_given:
             params = as_sklearn_takes(self, method, params)
             return X, as_given.call(self.plan_, method, X, y.get("y"), params)
@@ -165,6 +171,17 @@ class Answers(Lifts):
             return X, self._on_host(self.plan_.steps[-1].call(method, rows, **y, **params))
         X = self.inputs_.take(X)
         return X, self._on_host(self._answer(method, X, {**y, **params}))
+
+    @property
+    def _container(self) -> str:
+        """What `transform` returns: "default", "pandas" or "polars"."""
+        return container(framed(self, self.estimator))
+
+    def _wants_another_container(self, method: str, X: Table) -> bool:
+        """Return whether frames are to be made, or not, where `fit` was asked for the other."""
+        if method != "transform" or self.device_ != "cpu" or frames.is_partitioned(X):
+            return False
+        return self._container != container(self.plan_.estimator)
 
     def _answer(self, method: str, X: Table, params: Params) -> Any:
         """Return what the plan says of rows that were taken; scikit-learn of sparse ones."""
@@ -268,6 +285,8 @@ class Answers(Lifts):
     @spec_has("inverse_transform")
     def inverse_transform(self, X: Table, **params: Any) -> Any:
         """Return the rows that `transform` made X of, computed by scikit-learn on the host."""
+        if hasattr(self, "plan_"):
+            self._check_unchanged()
         return self._lifted.inverse_transform(X, **params)
 
     @spec_has("score")
@@ -342,6 +361,7 @@ class Answers(Lifts):
         True
         """
         check_is_fitted(self, "plan_")
+        self._check_unchanged()
         X = as_given.materialize(X)
         n_rows = as_given.count_if_known(X)
         with execution_log(host_bytes=self.host_bytes, n_rows=n_rows) as log:
@@ -386,6 +406,7 @@ class Answers(Lifts):
             There are no rows, or the estimator answers for no new ones, as `DBSCAN`.
         """
         check_is_fitted(self, "plan_")
+        self._check_unchanged()
         tolerance = Tolerance(rtol, atol, differing)
         X = as_given.materialize(X)
         refuse_partitions(X, "a certificate")
@@ -487,6 +508,7 @@ class Answers(Lifts):
         'petal length (cm)'
         """
         check_is_fitted(self, "plan_")
+        self._check_unchanged()
         asked = Asked(scoring, repeats, random_state, sample_weight, max_samples)
         return importance(self, as_given.materialize(X), y, asked)
 
@@ -503,16 +525,22 @@ class Answers(Lifts):
     def _named(self, made: Any) -> Any:
         """Return the labels for whose places the answers stand, where the model was told them."""
         labels = self._own_classes()
-        return made if labels is None else labels[made]
+        return made if labels is None else labels[np.searchsorted(self._learnt_classes, made)]
 
     def _own_classes(self) -> Any:
         """Return the labels that the model was told after `fit`; None where it learnt its own."""
-        classes, worker = vars(self).get("classes_"), self.plan_.steps[-1].worker
-        if not isinstance(classes, np.ndarray) or not isinstance(worker, _NATIVE):
+        classes, learnt = vars(self).get("classes_"), self._learnt_classes
+        if not isinstance(learnt, np.ndarray) or classes is None:
             return None
-        learnt = getattr(worker.native, "classes_", classes)
-        missing = np.asarray(learnt).dtype.kind == classes.dtype.kind == "f"  # NaN is a label, too
-        return None if np.array_equal(learnt, classes, equal_nan=missing) else classes
+        missing = learnt.dtype.kind == np.asarray(classes).dtype.kind == "f"  # NaN is a label, too
+        same = np.array_equal(learnt, classes, equal_nan=missing)
+        return None if same else np.asarray(classes)
+
+    @property
+    def _learnt_classes(self) -> Any:
+        """The labels that the estimator has learnt; None where it says nothing of them."""
+        worker = self.plan_.steps[-1].worker
+        return getattr(worker.native, "classes_", None) if isinstance(worker, _NATIVE) else None
 
     def _plain(self, made: Any) -> Any:
         """Return an answer as arrays; what scikit-learn itself made of given rows, as it is."""

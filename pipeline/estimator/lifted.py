@@ -6,17 +6,27 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from pipeline.errors import PipelineError
+from pipeline.data.borrowed import Held, same, shown
+from pipeline.errors import ConfigError, PipelineError
 from pipeline.planning.plan import Plan
 from pipeline.typing import Estimator
 
 CHANGE = ("fit", "load_model", "partial_fit", "set_")
 """How the methods begin that would change what was lifted, and not the model."""
+COLUMNS = ("n_features_in_", "feature_names_in_")
+"""What a model keeps of its columns, which the schema decides on."""
+OWN = {
+    *("checkpoint", "device", "dtype", "estimator", "fallback", "host_bytes", "profile"),
+    *("rank_error", "certificate_", "classes_", "device_", "device_why_", "execution_log_"),
+    *("inputs_", "plan_", "profile_", "table_format_", "target_names_"),
+}
+"""The attributes of a model that are not the estimator's."""
 
 
 class Lifts(BaseEstimator):
@@ -24,22 +34,90 @@ class Lifts(BaseEstimator):
 
     estimator: Any
     plan_: Plan
+    _as_fitted: tuple[Held, dict[str, Any]]
+    _as_lifted: Held
+    _learnt_classes: Any
 
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn or XGBoost estimator; it needs no GPU and not us."""
         check_is_fitted(self, "plan_")
+        self._check_lifted()
         return self.plan_.to_sklearn()
 
     @cached_property
     def _lifted(self) -> Any:
         """What `to_sklearn` returns, without a step that the estimator has not."""
-        lifted = self.to_sklearn()
+        lifted = shown(self.to_sklearn())
         alone = isinstance(lifted, Pipeline) and not isinstance(self.estimator, Pipeline)
-        return lifted[-1] if alone else lifted
+        lifted = lifted[-1] if alone else lifted
+        self._as_lifted = Held(lifted, fitted=True)
+        return lifted
+
+    def _check_lifted(self) -> None:
+        """Check that nothing was written to what was lifted, which the device would not read.
+
+        Raises
+        ------
+        ConfigError
+            Something was; it is undone.
+        """
+        if "_lifted" in vars(self) and (what := self._as_lifted.changed):
+            self._forget()
+            raise ConfigError(
+                f"{what} was changed after `fit`, and this model would not read it; that is "
+                "undone. Change what to_sklearn() returns, or call fit again"
+            )
+
+    def _check_unchanged(self) -> None:
+        """Check that parameters and fitted attributes are those of `fit`.
+
+        Raises
+        ------
+        ConfigError
+            One was changed since.
+        """
+        self._check_lifted()
+        held, settings = self._as_fitted
+        now = vars(self)
+        other = (name for name, value in settings.items() if not same(now.get(name), value))
+        what = "estimator" if self.estimator is not held.estimator else held.changed
+        if what := what or next(other, ""):
+            raise ConfigError(
+                f"{what} was changed after `fit`, which has read it; call fit again, or change it "
+                "in what to_sklearn() returns"
+            )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a parameter, or what is the model's own.
+
+        Raises
+        ------
+        AttributeError
+            It is an attribute of the fitted estimator, which would not change.
+        """
+        own = name[:1] == "_" or name in OWN or hasattr(type(self), name)
+        if not own and "plan_" in vars(self) and self._has_learnt(name):
+            raise AttributeError(
+                f"{name} is of the fitted estimator, and this model would not read another; "
+                "set it on what to_sklearn() returns, or call fit again"
+            )
+        super().__setattr__(name, value)
+
+    def _has_learnt(self, name: str) -> bool:
+        try:
+            return name in COLUMNS or hasattr(self._lifted, name)
+        except PipelineError:  # there is no such estimator
+            return False
+
+    def _remember_parameters(self, held: Held) -> None:
+        """Remember what `fit` has read; labels too, where other ones would not be read."""
+        told = isinstance(self._learnt_classes, np.ndarray)
+        names = ("device", "dtype", "rank_error", *(() if told else ("classes_",)))
+        self._as_fitted = held, {name: vars(self).get(name) for name in names}
 
     def _forget(self) -> None:
         """Forget what was found out about what was learnt before."""
-        for name in ("_lifted", "certificate_"):
+        for name in ("_lifted", "_as_lifted", "certificate_"):
             self.__dict__.pop(name, None)
 
     def __getattr__(self, name: str) -> Any:
@@ -82,8 +160,9 @@ class Lifts(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave what is lifted behind: it is made again."""
+        self._check_lifted()
         state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_lifted"}
+        return {n: value for n, value in state.items() if n not in ("_lifted", "_as_lifted")}
 
     def __getitem__(self, key: Any) -> Any:
         """Return a fitted step, or a pipeline of some; a tree of a forest."""

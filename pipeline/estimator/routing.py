@@ -60,6 +60,24 @@ def router(model: Estimator) -> MetadataRouter:
     return MetadataRouter(owner=model).add(estimator=model.estimator, method_mapping=mapping)
 
 
+def check_transform_input(estimator: Estimator) -> None:
+    """Refuse, in scikit-learn's words, a parameter of pipelines that needs its routing.
+
+    Raises
+    ------
+    ConfigError
+        A `Pipeline` has `transform_input`, and there is no routing.
+    """
+    while not routes() and type(estimator) is Pipeline:
+        if estimator.transform_input is not None:
+            raise ConfigError(
+                "The `transform_input` parameter can only be set if metadata routing is enabled. "
+                "You can enable metadata routing using "
+                "`sklearn.set_config(enable_metadata_routing=True)`."
+            )
+        estimator = estimator.steps[-1][1]
+
+
 def route(model: Estimator, method: str, params: ReadParams) -> Routed:
     """Return where the metadata of a call of a model go.
 
@@ -108,8 +126,10 @@ def as_sklearn_takes(model: Estimator, method: str, params: ReadParams) -> dict[
         return _routed(model, method, params)
     if not isinstance(model.estimator, Pipeline) or "fit" not in method:
         return dict(params)
-    # A Pipeline takes no bare names; those of a model are the last step's.
-    last = model.estimator.steps[-1][0]
+    # A Pipeline takes no bare names; those of a model are the last step's, where it is one.
+    last, how = model.estimator.steps[-1]
+    if how in (None, "passthrough"):
+        return dict(params)
     return {n if "__" in n else f"{last}__{n}": value for n, value in params.items()}
 
 
@@ -217,6 +237,7 @@ def _steps(
         routed = process_routing(estimator, method, **params)
         return [(name, part, _joined(routed[name])) for name, part in held]
     given: dict[str, dict[str, Any]] = {name: {} for name, _ in held}
+    bare = bare and estimator.steps[-1][0] in given
     for key, value in params.items():
         step, _, name = key.partition("__")
         if name and step in given:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,6 +17,7 @@ from pipeline import records
 from pipeline.backends.base import HostModel, Model, Placement, reads_float32
 from pipeline.backends.cpu import HOST
 from pipeline.data import frames, partitioned
+from pipeline.data.borrowed import in_place
 from pipeline.data.convert import as_passed
 from pipeline.errors import OutOfMemory, Reason, Unsupported
 from pipeline.planning import verbose
@@ -259,6 +260,14 @@ class Plan:
     def programs(self) -> list[Program]:
         """What runs preprocessing."""
         return [step.worker for step in self.steps if isinstance(step.worker, Program)]
+
+    def fitted(self) -> Iterator[tuple[Any, Any]]:
+        """Yield the user's estimators, and what scikit-learn has fitted in their place."""
+        for step in self.steps:
+            runs = step.worker
+            for worker in [w.worker for w in runs.workers] if isinstance(runs, Program) else [runs]:
+                if isinstance(worker, HostModel | HostWorker):
+                    yield from in_place(worker.estimator, worker.native)
 
     def fit(
         self,

@@ -94,6 +94,7 @@ def save(model: Accelerated, path: str | Path, about: About | None = None) -> Pa
             + ("pass its best_estimator_" if best else "fit Accelerated(estimator)")
         )
     check_is_fitted(model, "plan_")
+    model._check_unchanged()
     folder = Path(path)
     files, text = pack(model, about or About())
     with publishing(folder) as draft:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from sklearn.preprocessing import (
 from sklearn.utils import get_tags
 from xgboost import XGBClassifier
 
+from pipeline.data.output import CONTAINERS
 from pipeline.errors import ConfigError
 from tests.preprocessing.parity import dense
 from tests.programs import NUMBERS, TABLE, on_cpu
@@ -78,6 +80,7 @@ def test_frames_come_where_they_are_asked_for(way: str) -> None:
     pd.testing.assert_frame_equal(again, found)
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # as in scikit-learn
 def test_the_choice_is_cloned_and_can_be_taken_back() -> None:
     model = clone(on_cpu(SCALED).set_output(transform="pandas")).fit(TABLE)
     assert isinstance(model.transform(TABLE), pd.DataFrame)
@@ -335,7 +338,86 @@ def test_frames_between_the_steps_reach_a_classifier() -> None:
             each.set_output(transform="pandas")
 
 
-def test_columns_without_names_are_numbered() -> None:
-    unnamed = on_cpu(make_pipeline(StandardScaler(), FunctionTransformer(np.abs)))
-    made = unnamed.fit(MIXED[["n"]]).set_output(transform="pandas").transform(MIXED[["n"]])
-    assert made.columns.tolist() == [0]
+@pytest.mark.filterwarnings(
+    "ignore:X (has|does not have valid) feature names", "ignore:When `set_o"
+)
+@pytest.mark.parametrize(("first", "later"), [*permutations(CONTAINERS, 2)])
+def test_a_container_that_is_chosen_after_fit_is_filled_as_in_sklearn(
+    first: str, later: str
+) -> None:
+    X = MIXED[["n", "i"]]
+    for name in ("passed on", "after a scaler", "without a twin", "nothing"):
+        plain = clone(FRAMED[name]).set_output(transform=first).fit(X)
+        expected = plain.set_output(transform=later).transform(X)
+        model = on_cpu(FRAMED[name]).set_output(transform=first).fit(X)
+        for _ in range(2):
+            assert_same_container(model.set_output(transform=later).transform(X), expected, name)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        FunctionTransformer(np.abs),
+        FunctionTransformer(),
+        FunctionTransformer(np.abs, validate=True),
+        make_pipeline(FunctionTransformer(np.sqrt), FunctionTransformer(np.abs)),
+        make_pipeline(FunctionTransformer(np.sqrt), "passthrough"),
+        make_pipeline(StandardScaler(), FunctionTransformer(np.abs)),
+        make_union(FunctionTransformer(np.abs)),
+    ],
+    ids=str,
+)
+def test_functions_of_frames_make_frames(estimator: Any) -> None:
+    X = MIXED[["n", "i"]]
+    expected = clone(estimator).fit_transform(X)
+    model = on_cpu(estimator)
+    for found in (model.fit_transform(X), model.transform(X)):
+        assert_same_container(found, expected)
+
+
+def assert_same_container(found: Any, expected: Any, name: str = "") -> None:
+    assert type(found) is type(expected), name
+    if isinstance(expected, np.ndarray):
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    else:
+        assert list(found.dtypes) == list(expected.dtypes), name
+        assert list(found.columns) == list(expected.columns)
+        np.testing.assert_allclose(found.to_numpy(), expected.to_numpy(), rtol=1e-12)
+
+
+SPARSE: dict[str, Any] = {
+    "alone": OneHotEncoder(),
+    "first": make_pipeline(OneHotEncoder(), MaxAbsScaler()),
+    "in a branch": make_column_transformer((OneHotEncoder(), ["c1"])),
+    "bins": KBinsDiscretizer(2, quantile_method="averaged_inverted_cdf"),
+}
+
+
+@pytest.mark.parametrize("way", ["of the estimator", "of the model", "of the session", "later"])
+@pytest.mark.parametrize("name", SPARSE)
+def test_of_sparse_rows_no_frame_is_made(name: str, way: str) -> None:
+    estimator = clone(SPARSE[name])
+    X = TABLE[["n2"]] if name == "bins" else TABLE[["c1"]]
+    model = on_cpu(estimator)
+    with config_context(transform_output="pandas" if way == "of the session" else None):
+        if way == "of the estimator":
+            estimator.set_output(transform="pandas")
+        elif way == "of the model":
+            model.set_output(transform="pandas")
+        if way == "later":
+            model.fit(X).set_output(transform="pandas")
+        with pytest.raises(ValueError, match=r"sparse"):
+            model.transform(X) if way == "later" else model.fit_transform(X)
+
+
+@pytest.mark.parametrize("type_", ["bool", "uint8", "int64", "float32", "Int64", "boolean"])
+def test_the_labels_of_xgboost_have_its_type(type_: str) -> None:
+    y = pd.Series(NUMBERS).astype(type_)
+    booster = XGBClassifier(n_estimators=1, n_jobs=1)
+    plain = clone(booster).fit(TABLE[["n2"]], y)
+    for estimator in (booster, make_pipeline(StandardScaler(), booster)):
+        model = on_cpu(estimator).fit(TABLE[["n2"]], y)
+        assert model.classes_.dtype == plain.classes_.dtype
+        assert model.classes_.tolist() == plain.classes_.tolist()
+        assert model.predict(TABLE[["n2"]]).dtype == plain.predict(TABLE[["n2"]]).dtype

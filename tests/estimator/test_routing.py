@@ -28,7 +28,8 @@ from sklearn.linear_model import (
     SGDClassifier,
 )
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
-from sklearn.pipeline import make_pipeline, make_union
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from pipeline import Accelerated
@@ -344,3 +345,25 @@ def test_partitions_are_weighted() -> None:
     plain = StandardScaler().fit(TABLE, sample_weight=WEIGHTS)
     model = ours(StandardScaler()).fit(dd.from_pandas(TABLE, npartitions=5), sample_weight=WEIGHTS)
     np.testing.assert_allclose(model.to_sklearn().scale_, plain.scale_, rtol=1e-12)
+
+
+NOT_TAKEN: dict[str, tuple[Any, dict[str, Any]]] = {
+    "as they come": (make_pipeline(StandardScaler(), "passthrough"), METADATA),
+    "nothing": (Pipeline([("scale", StandardScaler()), ("last", None)]), METADATA),
+    "neighbours": (make_pipeline(StandardScaler(), KNeighborsClassifier()), METADATA),
+    "transformer": (make_pipeline(StandardScaler(), MinMaxScaler()), METADATA),
+    "columns": (make_pipeline(branches(None)), METADATA),
+    "input": (make_pipeline(scaler(None), Ridge(), transform_input=["X_val"]), {}),
+    "input inside": (
+        make_pipeline(scaler(None), make_pipeline(Ridge(), transform_input=["X_val"])),
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOT_TAKEN)
+def test_what_no_step_takes_is_refused_as_in_scikit_learn(name: str) -> None:
+    estimator, params = NOT_TAKEN[name]
+    for model in (clone(estimator), ours(estimator)):
+        with pytest.raises((ValueError, TypeError), match=r"sample_weight|transform_input"):
+            model.fit(TABLE, LABELS, **params)

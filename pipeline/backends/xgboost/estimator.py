@@ -29,6 +29,7 @@ from pipeline.backends.xgboost import (
     training,
 )
 from pipeline.data import frames, output, partitioned
+from pipeline.data.borrowed import borrow
 from pipeline.distributed.cluster import active
 from pipeline.errors import DataError, DeviceUnavailable, Reason
 from pipeline.optional import load
@@ -43,7 +44,7 @@ class XGBoostModel(Model):
 
     def __init__(self, estimator: BaseEstimator, device: str) -> None:
         with deprecated.heard():
-            super().__init__(estimator, clone(estimator).set_params(device=device))
+            super().__init__(estimator, borrow(estimator).set_params(device=device))
         self.device = device
 
     def fit(self, X: Table, y: Target, **params: Any) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import pandas as pd
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from pipeline.errors import ConfigError, Unsupported
@@ -64,6 +64,8 @@ class BuildOptions:
         Sparse rows that workers make stay sparse.
     own : mapping of str to str
         The paths of what scikit-learn's own steps run although there are twins, and why.
+    cloned : bool
+        scikit-learn fits clones: it is inside a `ColumnTransformer`.
     """
 
     keeps: Keeps = "none"
@@ -75,6 +77,11 @@ class BuildOptions:
     workers: Collection[str] | None = None
     sparse: bool = False
     own: Mapping[str, str] = field(default_factory=dict)
+    cloned: bool = False
+
+    def fits(self, estimator: Estimator) -> Any:
+        """Return an estimator as scikit-learn would fit it."""
+        return clone(estimator, safe=False) if self.cloned else estimator
 
 
 def build(
@@ -160,7 +167,7 @@ def _worker(
 ) -> WorkerNode:
     path, estimator, _ = inside
     assert options.make_worker is not None
-    worker = options.make_worker(estimator, path)
+    worker = options.make_worker(options.fits(estimator), path)
     kept: SparseRows = "kept" if options.sparse else "expanded" if dense else "refused"
     return WorkerNode(
         worker,
@@ -182,7 +189,7 @@ def _leaf(
     inside: Inside, head: pd.DataFrame | None, options: BuildOptions, *, ends: bool
 ) -> BlockNode:
     estimator = inside.estimator
-    twin = TWINS[type(estimator)](estimator)
+    twin = TWINS[type(estimator)](options.fits(estimator))
     may = options.make_worker is not None and options.on_host and options.workers is None
     stand_in = partial(_worker, inside, options, dense=True) if may else None
     if stand_in and head is not None and (why := _unreadable(twin, head, ends=ends)):
@@ -233,7 +240,7 @@ def _make_branches(
         alone: set[str] = set()
     else:
         check_names(estimator, estimator.transformers, step)
-        alone = given_alone(estimator)
+        alone, options = given_alone(estimator), replace(options, cloned=True)
     branches = []
     for name, how, names in held(inside, head, series=options.make_worker is not None):
         if how == "drop" or names == []:

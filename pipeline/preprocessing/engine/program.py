@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from functools import partial
 from operator import methodcaller
@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from pipeline.data import frames
+from pipeline.data.borrowed import Held
 from pipeline.data.convert import Origin
 from pipeline.data.dense import densify, densifying
 from pipeline.data.output import container
@@ -245,7 +246,8 @@ class Program:
         self.own = self._choose_own(table) if on_host and keeps != "all" else {}
         options = self.options(keeps=keeps, on_host=on_host)
         try:
-            read = self._learn(table, y, options, fits_only=fits_only)
+            with Held(self.estimator).draws_once() if self.own else nullcontext():
+                read = self._learn(table, y, options, fits_only=fits_only)
         except (TypeError, ValueError):
             if not self.own:
                 raise

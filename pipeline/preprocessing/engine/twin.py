@@ -13,8 +13,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
+from pipeline.data.borrowed import borrow
+from pipeline.data.output import container
 from pipeline.errors import DataError, Reason
 from pipeline.preprocessing.engine.blocks import Block, Categories, Dates, Numbers
 from pipeline.typing import Array, Estimator, Table, Target
@@ -78,7 +80,7 @@ class Twin(ABC, Generic[S]):
     """Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact."""
 
     def __init__(self, estimator: BaseEstimator) -> None:
-        self.estimator = clone(estimator)
+        self.estimator = borrow(estimator)
         self.fitted: Any = None
         self.names: Sequence[Any] | None = None
         self.origins: Sequence[Any] = ()
@@ -97,6 +99,9 @@ class Twin(ABC, Generic[S]):
                 values = " or ".join(map(_shown, supported))
                 suggestion = f"use {values}, or run the step in scikit-learn"
                 reasons.append(Reason(step, why, suggestion, name))
+        if container(estimator) != "default" and not reasons and cls(estimator).makes_sparse(False):
+            why = "a frame is asked for, and it makes sparse rows"
+            reasons.append(Reason(step, why, "let it make dense rows"))
         return reasons
 
     @classmethod

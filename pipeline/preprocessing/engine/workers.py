@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
-from sklearn.base import clone
 
 from pipeline.data import convert, frames
+from pipeline.data.borrowed import borrow
 from pipeline.data.dense import densify
 from pipeline.errors import DataError, PipelineError, Reason, Unsupported, in_words_of
 from pipeline.preprocessing.engine.blocks import Numbers, Objects, Unread, flat
@@ -65,7 +65,7 @@ class HostWorker:
 
     def __init__(self, estimator: Estimator, path: str) -> None:
         self.estimator, self.path = estimator, path
-        self.native = clone(estimator, safe=False)
+        self.native = borrow(estimator)
 
     def fit_transform(self, X: Rows, y: Target, **params: Any) -> Any:
         """Fit, and return the transformed training rows."""

@@ -342,7 +342,9 @@ def test_steps_are_named_by_the_frames_between_them() -> None:
 def test_sparse_output_has_no_frame() -> None:
     estimator = make_column_transformer((OneHotEncoder(), ["t"])).set_output(transform="pandas")
     with pytest.raises(ValueError, match="Pandas output does not support sparse data"):
-        Program(estimator).fit_transform(columns_of_each_type())
+        Program(estimator, classified=True, make_worker=HostWorker).fit_transform(
+            columns_of_each_type()
+        )
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,228 @@
+"""What is fitted in place of the user's estimators, which are not changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from copy import deepcopy
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import check_random_state
+
+from pipeline.typing import Estimator
+
+T = TypeVar("T")
+
+_IN_PLACE = {Pipeline: "steps", FeatureUnion: "transformer_list"}
+"""The parameter that holds the estimators which a container fits without cloning them."""
+_CLONED = {"remainder", "transformers"}
+"""The parameters of a `ColumnTransformer` that it clones itself."""
+_SETTINGS = ("_metadata_request", "_sklearn_output_config")
+FRAMED = "_framed_from"
+"""The attribute of a copy that makes other containers: what it is a copy of."""
+_LONG = 1000
+"""Containers of more items are data."""
+_BEFORE: ContextVar[Sequence[tuple[Any, Any]]] = ContextVar("before", default=())
+_PLAIN = (bool, bytes, complex, float, int, str)
+
+
+def borrow(estimator: T) -> T:
+    """Return an unfitted estimator with the very objects that another has as parameters.
+
+    Where scikit-learn fits the object that it is given, this is fitted: a generator draws on, and
+    what is fitted inside stays so. What is fitted with ``warm_start=True`` stays fitted, too.
+
+    >>> from sklearn.feature_selection import SelectFromModel
+    >>> from sklearn.linear_model import Ridge
+    >>> selector = SelectFromModel(Ridge(), prefit=True)
+    >>> other = borrow(selector)
+    >>> other is selector, other.estimator is selector.estimator
+    (False, True)
+    """
+    own = getattr(type(estimator), "__sklearn_clone__", BaseEstimator.__sklearn_clone__)
+    if not hasattr(estimator, "get_params") or own is not BaseEstimator.__sklearn_clone__:
+        return clone(estimator, safe=False)
+    params = estimator.get_params(deep=False)
+    if held := _in_place(estimator):
+        params[held] = [(name, borrow(part)) for name, part in params[held]]
+    for name in _CLONED & params.keys() if isinstance(estimator, ColumnTransformer) else ():
+        params[name] = clone(params[name], safe=False)
+    made = type(estimator)(**params)
+    for name in _SETTINGS:
+        if name in vars(estimator):
+            setattr(made, name, deepcopy(getattr(estimator, name)))
+    if hasattr(estimator, "_skl_callbacks"):  # which clones share as well
+        made._skl_callbacks = estimator._skl_callbacks  # type: ignore[attr-defined]
+    if getattr(estimator, "warm_start", False):
+        before = next((fitted for user, fitted in _BEFORE.get() if user is estimator), None)
+        before = deepcopy(estimator) if before is None else before
+        learnt = vars(before).keys() - vars(made).keys() - params.keys() - {FRAMED}
+        vars(made).update({name: vars(before)[name] for name in learnt})
+    return made
+
+
+@contextmanager
+def continuing(before: Sequence[tuple[Any, Any]]) -> Iterator[None]:
+    """Let what is borrowed inside go on from fits before: user's estimators, and those fitted."""
+    token = _BEFORE.set(before)
+    try:
+        yield
+    finally:
+        _BEFORE.reset(token)
+
+
+def _in_place(estimator: Estimator) -> str:
+    return next((name for kind, name in _IN_PLACE.items() if isinstance(estimator, kind)), "")
+
+
+def in_place(user: Estimator, fitted: Estimator) -> Iterator[tuple[Any, Any]]:
+    """Yield a user's estimator and what is fitted in its place, and those inside them."""
+    yield vars(user).get(FRAMED, user) if hasattr(user, "__dict__") else user, fitted
+    if held := _in_place(user):
+        for (_, one), (_, other) in zip(getattr(user, held), getattr(fitted, held), strict=True):
+            yield from in_place(one, other)
+
+
+class Held:
+    """What an estimator held at a time, and what it holds: parameters, lists, those inside.
+
+    Parameters
+    ----------
+    estimator : estimator
+    fitted : bool, default=False
+        Public attributes count, too.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> whole = make_pipeline(Ridge())
+    >>> held = Held(whole)
+    >>> held.changed
+    ''
+    >>> _ = whole.set_params(ridge__alpha=2)
+    >>> held.changed
+    'alpha of Ridge'
+    """
+
+    def __init__(self, estimator: Estimator, *, fitted: bool = False) -> None:
+        self.estimator, self.fitted = estimator, fitted
+        self._held: dict[int, tuple[Any, dict[str, Any]]] = {}
+        self._keep(estimator)
+
+    def _keep(self, value: Any) -> None:
+        if (items := _items(value)) is not None:
+            for each in items.values():
+                self._keep(each)
+            return
+        settable = hasattr(value, "get_params") and not isinstance(value, type)
+        if not settable or id(value) in self._held:
+            return
+        names = vars(value) if self.fitted else value.get_params(deep=False)
+        found = {name: getattr(value, name, None) for name in names if name[:1] != "_"}
+        self._held[id(value)] = value, {name: _copied(each) for name, each in found.items()}
+        self._keep(found)
+
+    @property
+    def changed(self) -> str:
+        """What has been changed since; empty if nothing."""
+        for part, known in self._held.values():
+            new = {name for name in vars(part) if name[:1] != "_"} if self.fitted else set()
+            for name in known.keys() | new:
+                if not _unchanged(known.get(name, known), getattr(part, name, None)):
+                    return f"{name} of {type(part).__name__}"
+        return ""
+
+    @contextmanager
+    def draws_once(self) -> Iterator[None]:
+        """Let generators draw their numbers again if the work inside fails, and other is done."""
+        found = [each for _, known in self._held.values() for each in known.values()]
+        found += [getattr(each, "random_state", None) for each in found]
+        bits = [check_random_state(None)._bit_generator]
+        bits += [each._bit_generator for each in found if isinstance(each, np.random.RandomState)]
+        bits += [each.bit_generator for each in found if isinstance(each, np.random.Generator)]
+        states = [each.state for each in bits]
+        try:
+            yield
+        except Exception:
+            for each, state in zip(bits, states, strict=True):
+                each.state = state
+            raise
+
+
+def _items(value: Any) -> dict[Any, Any] | None:
+    """Return what is in a list, tuple, mapping or array of estimators; None of others."""
+    if _holds_estimators(value):
+        return dict(enumerate(value.flat))
+    if not isinstance(value, list | tuple | dict) or len(value) > _LONG:
+        return None
+    return value if isinstance(value, dict) else dict(enumerate(value))
+
+
+def _holds_estimators(value: Any) -> bool:
+    held = isinstance(value, np.ndarray) and value.dtype == object and value.size > 0
+    return held and isinstance(value.flat[0], BaseEstimator)
+
+
+def _copied(value: Any) -> Any:
+    items = _items(value)
+    return value if items is None else {key: _copied(each) for key, each in items.items()}
+
+
+def _unchanged(known: Any, now: Any) -> bool:
+    items = _items(now)
+    if items is None or not isinstance(known, dict):
+        return same(known, now)
+    alike = known.keys() == items.keys()
+    return alike and all(_unchanged(known[key], each) for key, each in items.items())
+
+
+def same(one: Any, other: Any) -> bool:
+    """Return whether two values are one object, or equal where they have no identity.
+
+    >>> same(0.5, float("0.5")), same(float("nan"), float("nan")), same([], []), same(1, 1.0)
+    (True, True, False, False)
+    """
+    plain = type(one) is type(other) and isinstance(one, _PLAIN)
+    return one is other or (plain and bool(one == other or one != one))
+
+
+def shown(part: Any, memo: dict[int, Any] | None = None) -> Any:
+    """Return a copy of a fitted estimator that shares what it has learnt, in arrays to read alone.
+
+    >>> import numpy as np
+    >>> from sklearn.linear_model import Ridge
+    >>> fitted = Ridge().fit([[0.0], [1.0]], [0.0, 2.0])
+    >>> shown(fitted).coef_ is fitted.coef_, np.shares_memory(shown(fitted).coef_, fitted.coef_)
+    (False, True)
+    >>> shown(fitted).coef_.flags.writeable
+    False
+    """
+    memo = {} if memo is None else memo
+    if id(part) in memo:
+        return memo[id(part)]
+    made = part
+    if isinstance(part, BaseEstimator):
+        kind: Any = type(part)
+        made = memo[id(part)] = kind.__new__(kind)
+        for name, value in vars(part).items():
+            own = deepcopy(value) if name in _SETTINGS else value
+            vars(made)[name] = own if name[:1] == "_" else shown(value, memo)
+    elif type(part) is np.ndarray:
+        made = part.view()
+        if _holds_estimators(part):  # which scikit-learn takes in no array to read alone
+            made = np.frompyfunc(partial(shown, memo=memo), 1, 1)(part)
+        else:
+            made.flags.writeable = False
+    elif type(part) in (list, tuple) and len(part) <= _LONG:
+        made = type(part)(shown(each, memo) for each in part)
+    elif type(part) is dict and len(part) <= _LONG:
+        made = {key: shown(value, memo) for key, value in part.items()}
+    memo[id(part)] = made
+    return made

@@ -1,0 +1,194 @@
+"""What is written to a fitted model is refused where it would not be read."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import OneHotEncoder, PowerTransformer, StandardScaler
+
+import pipeline
+from pipeline import Accelerated
+from pipeline.errors import ConfigError
+from tests.programs import on_cpu
+
+_rng = np.random.default_rng(0)
+X = _rng.normal(size=(60, 3))
+Y = (X[:, 0] > X[:, 1]).astype(int)
+PROGRAMS: dict[str, Any] = {
+    "pipeline": make_pipeline(StandardScaler(), LogisticRegression()),
+    "logistic": LogisticRegression(),
+    "network": MLPClassifier((2,), max_iter=9, solver="lbfgs", tol=1.0, random_state=0),
+    "boosting": GradientBoostingClassifier(n_estimators=2, random_state=0),
+    "encoder": OneHotEncoder(handle_unknown="ignore"),
+    "power": PowerTransformer(),
+    "union": make_union(StandardScaler(), PowerTransformer()),
+}
+
+
+def model_of(name: str) -> Accelerated:
+    return on_cpu(copy.deepcopy(PROGRAMS[name])).fit(X, Y)
+
+
+def call(model: Any) -> Any:
+    made = model.predict(X) if hasattr(model, "predict") else model.transform(X)
+    return made.toarray() if hasattr(made, "toarray") else made
+
+
+def put(name: str, value: Any) -> Callable[[Any], None]:
+    return lambda of: setattr(of, name, value)
+
+
+AT_ONCE: dict[str, tuple[str, Callable[[Any], Any], str]] = {
+    "coefficients": ("logistic", put("coef_", 0.0), "coef_ is of the fitted estimator"),
+    "power": ("power", put("lambdas_", [1.0]), "lambdas_ is of the fitted estimator"),
+    "steps": ("pipeline", put("steps", []), "steps is of the fitted estimator"),
+    "parameter": ("logistic", put("C", 2.0), "C is of the fitted estimator"),
+    "names": ("logistic", put("feature_names_in_", ["a"]), "feature_names_in_ is of the fitted"),
+    "count": ("logistic", put("n_features_in_", 2), "n_features_in_ is of the fitted"),
+    "cells": ("logistic", lambda m: m.coef_.fill(0.0), "read-only"),
+    "cells of a step": ("pipeline", lambda m: m[0].mean_.fill(0.0), "read-only"),
+    "cells of a list": ("network", lambda m: m.coefs_[0].fill(0.0), "read-only"),
+    "cells of labels": ("pipeline", lambda m: m[-1].classes_.fill(0), "read-only"),
+    "categories": ("encoder", lambda m: m.categories_[0].fill(0.0), "read-only"),
+    "parameter of a step": (
+        "pipeline",
+        lambda m: m.set_params(logisticregression__C=2.0),
+        "Invalid parameter 'logisticregression'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_what_the_model_does_not_read_cannot_be_written(name: str) -> None:
+    program, write, words = AT_ONCE[name]
+    model = model_of(program)
+    expected = call(model)
+    with pytest.raises((AttributeError, ValueError), match=words):
+        write(model)
+    np.testing.assert_array_equal(call(model), expected)
+
+
+UNDONE: dict[str, tuple[str, Callable[[Any], Any], str]] = {
+    "attribute of a step": ("pipeline", lambda m: put("coef_", 0.0)(m[-1]), "coef_ of Logistic"),
+    "named": ("pipeline", lambda m: put("mean_", 0.0)(m.named_steps["standardscaler"]), "mean_"),
+    "parameter of a step": (
+        "pipeline",
+        lambda m: m[0].set_params(with_mean=False),
+        "with_mean of StandardScaler",
+    ),
+    "step": ("pipeline", lambda m: m.steps.pop(), "steps of Pipeline"),
+    "item": ("network", lambda m: m.coefs_.pop(), "coefs_ of MLPClassifier"),
+    "tree": ("boosting", lambda m: m.estimators_.fill(None), "estimators_ of GradientBoosting"),
+    "branch": (
+        "union",
+        lambda m: put("scale_", 1.0)(m.transformer_list[0][1]),
+        "scale_ of StandardScaler",
+    ),
+    "new attribute": ("pipeline", lambda m: put("feature_names_in_", ["a"])(m[0]), "feature_names"),
+    "fit": ("pipeline", lambda m: m[0].fit(X[:9]), "of StandardScaler"),
+}
+
+
+@pytest.mark.parametrize("name", UNDONE)
+def test_what_is_written_to_a_step_is_refused_once_and_undone(name: str) -> None:
+    program, write, words = UNDONE[name]
+    model = model_of(program)
+    expected = call(model)
+    write(model)
+    with pytest.raises(ConfigError, match=rf"{words}.* was changed after `fit`.*to_sklearn"):
+        call(model)
+    np.testing.assert_array_equal(call(model), expected)
+
+
+ASKED: dict[str, Callable[[Accelerated, Path], Any]] = {
+    "predict_proba": lambda m, _: m.predict_proba(X),
+    "score": lambda m, _: m.score(X, Y),
+    "pickle": lambda m, _: pickle.dumps(m),
+    "save": lambda m, home: pipeline.save(m, home / "model"),
+    "to_sklearn": lambda m, _: m.to_sklearn(),
+    "contributions": lambda m, _: m.contributions(X),
+    "importance": lambda m, _: m.importance(X, Y),
+    "certify": lambda m, _: m.certify(X),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_no_call_ignores_what_was_written(name: str, tmp_path: Path) -> None:
+    model = model_of("pipeline")
+    model[-1].coef_ = np.zeros((1, 3))
+    with pytest.raises(ConfigError, match="coef_ of LogisticRegression was changed after `fit`"):
+        ASKED[name](model, tmp_path)
+
+
+PARAMETERS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "set": (
+        lambda m: m.set_params(estimator__logisticregression__C=9.0),
+        "C of LogisticRegression",
+    ),
+    "at the estimator": (
+        lambda m: m.estimator[0].set_params(with_mean=False),
+        "with_mean of Standard",
+    ),
+    "step": (
+        lambda m: m.set_params(estimator__standardscaler="passthrough"),
+        "steps of Pipeline",
+    ),
+    "steps": (lambda m: m.estimator.steps.pop(0), "steps of Pipeline"),
+    "estimator": (lambda m: m.set_params(estimator=LogisticRegression()), "estimator"),
+    "device": (lambda m: m.set_params(device="cuda"), "device"),
+    "dtype": (lambda m: m.set_params(dtype="float32"), "dtype"),
+}
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_parameters_that_change_after_fit_want_another_fit(name: str) -> None:
+    change, words = PARAMETERS[name]
+    model = pickle.loads(pickle.dumps(model_of("pipeline")))
+    call(model)
+    change(model)
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=rf"^{words}.* was changed after `fit`.*fit again"):
+            call(model)
+    if name != "device":
+        call(model.fit(X, Y))
+
+
+def test_what_changes_nothing_is_no_change() -> None:
+    model = model_of("pipeline")
+    for each in (model, copy.copy(model), pickle.loads(pickle.dumps(model))):
+        expected = call(each)
+        each.estimator.fit(X, Y)  # one's own, which is no parameter
+        each.set_params(estimator__logisticregression__C=float("1.0"), host_bytes=10**9)
+        each.note = 1
+        each.note = 2
+        np.testing.assert_array_equal(call(each), expected)
+        assert each.note == 2
+
+
+def test_what_is_lifted_answers_as_before() -> None:
+    for estimator in (*PROGRAMS.values(), KMeans(2, n_init=1, random_state=0)):
+        model = on_cpu(make_pipeline(StandardScaler(), copy.deepcopy(estimator))).fit(X, Y)
+        method = "predict" if hasattr(model, "predict") else "transform"
+        rows = np.asarray(model[:-1].transform(X))
+        ours, theirs = (getattr(each, method)(rows) for each in (model[-1], model.to_sklearn()[-1]))
+        same = (ours != theirs).nnz == 0 if hasattr(ours, "nnz") else np.array_equal(ours, theirs)
+        assert same
+
+
+def test_labels_that_are_told_are_those_that_are_predicted() -> None:
+    for labels in (["no", "yes"], np.array(["no", "yes"])):
+        model = on_cpu(LogisticRegression()).fit(X, np.where(Y == 1, 9, 4))
+        model.classes_ = labels
+        learnt = LogisticRegression().fit(X, Y).predict(X)
+        assert model.predict(X).tolist() == np.where(learnt == 1, "yes", "no").tolist()
