@@ -50,6 +50,7 @@ def each_page(function):
     return pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)(function)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", docs.PAGES)
 def test_generated_parts_are_up_to_date(name: str) -> None:
     text = (docs.DOCS / name).read_text("utf-8")

@@ -115,6 +115,7 @@ OPTION_OF = {
 }  # fmt: skip
 
 
+@pytest.mark.quick(48)
 @pytest.mark.parametrize("value", ODD)
 @pytest.mark.parametrize(
     ("target", "variables"),

@@ -21,6 +21,7 @@ def test_every_rule_has_a_case() -> None:
     assert {public_name(case.estimator) for case in CASES} == rules - set(APART)
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("case", CASES, ids=named)
 def test_equals_the_reference_and_so_does_the_lifted_model(case: Case) -> None:
     X, y = case.data()

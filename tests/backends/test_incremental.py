@@ -67,6 +67,7 @@ def test_naive_bayes_is_that_of_all_rows(
     assert found.predict(X).tolist() == alone.predict(X).tolist()
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     "estimator",
     [

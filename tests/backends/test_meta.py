@@ -47,6 +47,7 @@ def test_each_that_is_looked_through_has_a_case() -> None:
     assert left == alike | experimental
 
 
+@pytest.mark.quick(15)
 @pytest.mark.parametrize("case", META, ids=named)
 def test_it_is_lifted_to_what_scikit_learn_would_have_fitted(case: Any) -> None:
     estimator, data = case

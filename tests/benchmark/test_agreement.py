@@ -49,6 +49,7 @@ def test_the_report_tells_the_weights_and_the_rows_of_each_part(page) -> None:
     assert "to train (sold < 2024-01-31), 67,346 to test (sold >= 2024-01-31)" in text
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("kind", WORDS)
 @pytest.mark.parametrize("page", [html.render_html, markdown.render_markdown])
 def test_the_report_says_what_was_compared(kind, page) -> None:

@@ -498,6 +498,7 @@ ODD: dict[str, Callable[[int], object]] = {
 }
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("rows", [0, 1, 2, 5, 21, 101])
 @pytest.mark.parametrize("target", ODD)
 def test_any_column_of_any_length_can_be_looked_at(rows: int, target: str) -> None:

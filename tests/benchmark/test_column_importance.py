@@ -29,6 +29,7 @@ def job(path: Path, pipeline: str, variant: str) -> Job:
     return Job(task="breast_cancer", pipeline=pipeline, variant=variant, path=path, seed=3)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("pipeline", ["logistic", "boosting"])
 @pytest.mark.parametrize("variant", ["reference", "cpu"])
 def test_it_is_that_of_scikit_learn(path: Path, pipeline: str, variant: str) -> None:

@@ -161,6 +161,7 @@ def test_the_record_describes_task_data_and_machine(
     assert record.pipelines[0].title == TASK.pipelines["logistic"].__doc__
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("device", ["auto", "cpu"])
 def test_the_gpu_is_skipped_with_the_reason(measured, device: str) -> None:
     record = measured(device=device)
@@ -199,6 +200,7 @@ def test_every_round_has_every_variant_once(measured) -> None:
         assert len({tuple(names) for names in rounds}) == 2, "not always in the same order"
 
 
+@pytest.mark.slow
 def test_the_seed_fixes_the_order(measured) -> None:
     orders = [measured(seed=seed, repeats=10).protocol.order for seed in (0, 0, 1)]
     assert orders[0] == orders[1]
@@ -265,6 +267,7 @@ def test_each_run_is_announced(monkeypatch: pytest.MonkeyPatch, small_flights: P
     assert "forest  reference  3/3  4.00 s" in lines
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("failures", "kept"),
     [

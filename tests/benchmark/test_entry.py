@@ -42,6 +42,7 @@ def test_nothing_is_imported_before_the_classes_are_replaced() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
+@pytest.mark.slow
 def test_the_program_gets_the_other_classes(stand_in: Path, small_flights: Path) -> None:
     with WorkerProcess(Job("flights", "logistic", "intelex", small_flights)) as worker:
         report = worker.run()

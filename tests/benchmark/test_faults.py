@@ -132,6 +132,7 @@ def test_the_list_and_the_gallery_go_on_after_a_file_that_cannot_be_read(
     assert "the task &#39;bad&#39; cannot be read" in index.read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_the_gallery_says_why_a_report_failed(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

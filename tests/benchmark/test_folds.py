@@ -115,6 +115,7 @@ def training(path: Path, split: Split) -> pd.DataFrame:
     return pd.read_parquet(path, filters=[*split.train])
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("split", [GROUPS, replace(LATER, time="day")], ids=["groups", "time"])
 def test_what_is_known_by_heart_wins_by_random_folds_alone(
@@ -130,6 +131,7 @@ def test_what_is_known_by_heart_wins_by_random_folds_alone(
     assert apart_on_test_rows(random) > 0.2 > 0.1 > apart_on_test_rows(mirrored)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("split", [GROUPS, replace(LATER, time="day")], ids=["groups", "time"])
 def test_scores_of_folds_are_those_of_scikit_learn(tmp_path: Path, split: Split, kind: str) -> None:
@@ -304,6 +306,7 @@ def test_a_fold_without_a_class_is_refused(tmp_path: Path) -> None:
     assert "ask for 2 folds or fewer (--cv 2), or choose another --split" in said
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("split", [GROUPS, replace(RANDOM, time="day")], ids=["groups", "time"])
 def test_a_study_does_not_go_on_by_other_folds(tmp_path: Path, split: Split) -> None:
     path = tmp_path / "small.parquet"

@@ -102,6 +102,7 @@ def test_a_report_compares_the_answers(name: str, small_homes: Path, tmp_path: P
     assert "Quality parity: 1 of 1 within the declared margins" in text
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", KINDS)
 def test_a_saved_model_predicts_new_rows(
     name: str, ran, small_homes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -139,6 +140,7 @@ def test_generated_data_are_not_taken_from_elsewhere(tmp_path: Path) -> None:
     assert_one_message(done, 65, "synthetic is generated, not downloaded")
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("name", "what"), [("ranking", "queries"), ("segments", "all rows")])
 def test_what_needs_one_process_is_refused_on_a_cluster(name, what, small_homes, tmp_path) -> None:
     options = ["--device", "cpu", "--cluster", "local", "--data-home", small_homes, *rows(name)]

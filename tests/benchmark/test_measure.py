@@ -36,6 +36,7 @@ def halves(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     return frame[frame["month"] <= 9], frame[frame["month"] > 9]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("pipeline", SPECS)
 def test_the_reference_is_the_plain_program(small_flights: Path, pipeline: str) -> None:
     train, test = halves(small_flights)
@@ -50,6 +51,7 @@ def test_the_reference_is_the_plain_program(small_flights: Path, pipeline: str) 
     assert measured.rows_train == len(train)
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("variant", ["reference", "cpu"])
 @pytest.mark.parametrize("pipeline", SPECS)
 def test_stages_are_known_and_fit_into_the_total(

@@ -317,6 +317,7 @@ def judged(made: new_task.NewTask) -> pd.Series:
     return stored(made)["fold"] == 3
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("label", ["price", "grade", "kind"])
 def test_a_random_quarter_is_a_quarter_of_each_class(workspace, label) -> None:
     made = create(workspace, label)
@@ -366,6 +367,7 @@ def test_weights_are_no_feature_and_are_checked(workspace) -> None:
         create(workspace, "kind", weight="price", name="other")
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize(
     ("choices", "told"),
     [
@@ -571,6 +573,7 @@ WRITTEN: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("label", "choices"), WRITTEN, ids=[f"{n}" for n in range(len(WRITTEN))])
 def test_the_file_that_is_written_is_as_one_would_write_it(workspace, label, choices) -> None:
     names = choices.pop("rename", {}) if (choices := dict(choices)) else {}

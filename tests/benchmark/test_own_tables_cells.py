@@ -86,6 +86,7 @@ NUMBERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(("values", "cell", "delimiter"), [case[1:] for case in NUMBERS],
                          ids=[case[0] for case in NUMBERS])  # fmt: skip
 def test_a4_numbers_as_people_write_them(workspace, values, cell, delimiter) -> None:
@@ -127,6 +128,7 @@ def short(value: pd.Timestamp, form: str) -> str:
     return value.strftime(form.replace("%d", "%-d").replace("%m", "%-m").replace("%I", "%-I"))
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("cut", one_in(2, [True, False]), ids=["short", "full"])
 @pytest.mark.parametrize(
     ("values", "form"), [case[1:] for case in DATES], ids=[c[0] for c in DATES]
@@ -143,6 +145,7 @@ def test_a3_dates_as_people_write_them(workspace, values, form, cut) -> None:
     assert "Datum" in own.task.columns
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(
     ("form", "start"),
     [("{0.year}Q{0.quarter}", "Q"), ("Q{0.quarter}/{0.year}", "Q"), ("{0:%G-W%V}", "W"),
@@ -186,6 +189,7 @@ def test_a3_what_can_be_read_both_ways_is_asked_for(workspace, form) -> None:
     same(take(file, day_first=True).stored["sold"], days)
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(
     "form",
     ["%H:%M", "%H:%M:%S", "%I:%M %p", "%-I:%M%p", "%-H:%M", "%-Hh%M", "%-H:%M Uhr", "%H.%M Uhr"],
@@ -220,6 +224,7 @@ def test_a23_durations(workspace, cell) -> None:
 STRAYS = ["oops", "n.v.", "see note 3", "1O5.2", "<5", "12.5.2018"]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("word", STRAYS)
 def test_a5_a_few_stray_cells_are_missing_and_named(workspace, word) -> None:
     cells = [f"{v:.2f}" for v in AMOUNTS]
@@ -238,6 +243,7 @@ def test_a5_a_few_stray_cells_are_missing_and_named(workspace, word) -> None:
         take(file, name="again", stray="error")
 
 
+@pytest.mark.quick(6)
 @pytest.mark.parametrize(
     "mark", ["?", "-", "--", "k.A.", "missing", "#N/A", "#DIV/0!", "-999", "."]
 )
@@ -338,6 +344,7 @@ def test_a10_what_only_windows_has(workspace, euro) -> None:
 FLAGS = [("X", ""), ("x", ""), ("ja", ""), ("1", ""), ("✓", ""), ("true", ""), ("Y", "")]
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize(("mark", "blank"), FLAGS, ids=[f[0] for f in FLAGS])
 def test_a13_a_mark_or_a_blank_is_two_values(workspace, mark, blank) -> None:
     flag = draw.random(ROWS) < 0.4

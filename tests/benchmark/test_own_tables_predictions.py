@@ -66,6 +66,7 @@ WRITTEN = {
 }
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("cell", [str, comma], ids=["points", "commas"])
 @pytest.mark.parametrize("first", ["titles", "what Excel writes", "tabs"])
 def test_a_file_that_is_cut_otherwise_is_read_alike(workspace, first, cell) -> None:
@@ -88,6 +89,7 @@ def test_columns_are_copied_as_they_are_written(workspace) -> None:
         assert list(found[name]) == list(map(str, columns[name])), name
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("strays", [1, 60, ROWS // 2 - 5])
 @pytest.mark.parametrize("name", ["x", "day"])
 def test_strays_that_are_read_as_missing_are_told_at_prediction(workspace, name, strays) -> None:
@@ -102,6 +104,7 @@ def test_strays_that_are_read_as_missing_are_told_at_prediction(workspace, name,
     assert repr(other[0]) in said
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("form", ["%Y-%m-%d", "%m/%d/%Y", "%d.%m.%y", "%d.%m.%Y %H:%M"])
 def test_dates_in_another_form_are_refused_with_their_row(workspace, form) -> None:
     model = saved(take(written(table())))

@@ -59,6 +59,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     "names", one_in(3, [case[1] for case in CLASSES]), ids=[c[0] for c in CLASSES]
 )
@@ -292,6 +293,7 @@ FORMS = {
 }
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("name", FORMS)
 def test_a11_forms_of_files(workspace, name) -> None:
     own = take(FORMS[name](Path(name)))
@@ -363,6 +365,7 @@ def test_a12_a_quarter_of_numbers_is_a_quarter(workspace) -> None:
         assert abs(len(own.part(train=False)[1]) - rows / 4) <= 1
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("name", ["own", "flights", "class", "2024 sales (final)", "Größen"])
 def test_a14_a_file_of_any_name_and_a_second_time(workspace, name) -> None:
     own = take(written(simple(), name=f"{name}.csv"))
@@ -375,6 +378,7 @@ def test_a14_a_file_of_any_name_and_a_second_time(workspace, name) -> None:
     assert take(own.file, name="second").score() > 0.9
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("out", ["p.csv", "p.CSV", "p.parquet", "p.tsv", "p"])
 def test_a15_predictions_are_in_the_form_that_their_name_says(workspace, out) -> None:
     own = take(written(simple()))
@@ -541,6 +545,7 @@ def typed(kind: str) -> object:
     return table.assign(odd=month if kind == "period" else pd.cut((TOWN == "Bern") * 1.0, 2))
 
 
+@pytest.mark.quick(7)
 @pytest.mark.parametrize(
     "kind",
     ["Enum", "Categorical", "view", "period", "interval", "codes", "days", "sparse"],

@@ -263,6 +263,7 @@ FLAWS: dict[str, Case] = {
 }  # fmt: skip
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("name", FLAWS)
 def test_a_planted_flaw_is_found(name: str, tmp_path: Path) -> None:
     flawed, _, words = FLAWS[name]
@@ -271,6 +272,7 @@ def test_a_planted_flaw_is_found(name: str, tmp_path: Path) -> None:
     assert len(found) <= 3
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("name", FLAWS)
 def test_its_twin_without_the_flaw_has_no_caution(name: str, tmp_path: Path) -> None:
     assert FLAWS[name][1]().cautions(tmp_path) == []
@@ -309,6 +311,7 @@ class HereWorker:
         return worker.once(self.job)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("most", [3, 300])
 def test_a_solver_that_gives_up_is_found(
     most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -85,6 +85,7 @@ def source(results: Results) -> str:
     return html.render_html(results)
 
 
+@pytest.mark.quick(4)
 def test_tags_are_balanced_and_ids_unique(source: str) -> None:
     page = Batch(source)
     assert page.open == []
@@ -94,6 +95,7 @@ def test_tags_are_balanced_and_ids_unique(source: str) -> None:
     assert set(named) <= set(ids)
 
 
+@pytest.mark.quick(1)
 def test_panels_come_in_order_in_both_files(results: Results, source: str) -> None:
     page = Batch(source)
     shown = [name for name, panel in PANELS.items() if panel.pieces(results)]
@@ -169,6 +171,7 @@ def test_a_fence_is_longer_than_any_backticks_within() -> None:
     assert markdown.block("a\n```\nb").splitlines() == ["````", "a", "```", "b", "````"]
 
 
+@pytest.mark.quick(4)
 def test_markdown_tables_have_constant_columns(results: Results) -> None:
     blocks = re.findall(r"(?:^\|.*\|$\n?)+", markdown.render_markdown(results), flags=re.MULTILINE)
     assert len(blocks) >= 6
@@ -177,6 +180,7 @@ def test_markdown_tables_have_constant_columns(results: Results) -> None:
         assert len(widths) == 1
 
 
+@pytest.mark.quick(3)
 def test_both_files_hold_the_derived_numbers_and_sentences(results: Results, source: str) -> None:
     page, plain = Batch(source).text, markdown.render_markdown(results)
     found = verdict(results)

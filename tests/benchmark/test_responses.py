@@ -60,6 +60,7 @@ def answered(program: str, y: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
     return model.classes_, model.predict(X[TEST]), model.predict_proba(X[TEST])
 
 
+@pytest.mark.quick(6)
 @pytest.mark.parametrize("positive", ["bad", "good"])
 @pytest.mark.parametrize(("program", "variant"), [
     ("linear", "cpu"), ("linear", "reference"), ("ties", "cpu"), ("threshold", "reference"),

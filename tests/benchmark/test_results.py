@@ -125,6 +125,7 @@ def test_an_unknown_field_is_refused_anywhere(tmp_path: Path, path: tuple[Any, .
         load(tmp_path, data)
 
 
+@pytest.mark.quick(79)
 @pytest.mark.parametrize(("path", "field"), FIELDS, ids=named)
 def test_a_missing_field_is_refused_anywhere(
     tmp_path: Path, path: tuple[Any, ...], field: str
@@ -135,6 +136,7 @@ def test_a_missing_field_is_refused_anywhere(
         load(tmp_path, data)
 
 
+@pytest.mark.quick(91)
 @pytest.mark.parametrize(("path", "field"), FIELDS, ids=named)
 def test_a_value_of_another_type_is_refused_anywhere(
     tmp_path: Path, path: tuple[Any, ...], field: str

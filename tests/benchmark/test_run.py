@@ -85,6 +85,7 @@ def test_predictions_are_those_of_the_test_rows(
     assert run.metrics == pytest.approx(measure.judge_outcome(TASK, judged))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("index", range(len(SPECS)))
 def test_the_saved_model_is_the_one_that_ran(
     folder: Path, record: RunRecord, small_flights: Path, index: int

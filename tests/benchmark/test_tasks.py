@@ -113,6 +113,7 @@ def test_no_split_of_a_ranking_goes_through_a_query(data: dict[str, Path]) -> No
         assert not sides[0] & sides[1]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", ["synthetic", "ranking", "segments_synthetic"])
 def test_the_best_score_that_a_task_names_is_the_generators(name: str) -> None:
     kind = {"binary": "binary", "ranking": "ranking", "clusters": "clusters"}[TASKS[name].kind]
@@ -142,6 +143,7 @@ def test_a_spec_is_plain_scikit_learn_and_says_what_it_is(name: str, pipeline: s
         check_is_fitted(made)
 
 
+@pytest.mark.quick(35)
 @pytest.mark.parametrize(("name", "pipeline"), SPECS)
 def test_a_pipeline_can_be_cloned_and_is_made_anew_each_time(name: str, pipeline: str) -> None:
     made = TASKS[name].pipeline(pipeline, 3)
@@ -162,6 +164,7 @@ def test_the_seed_fixes_everything_random(name: str, pipeline: str) -> None:
     assert open_ended == []
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("spec", one_in(3, SPECS), ids="-".join)
 def test_a_spec_learns_the_same_each_time_and_as_well_as_the_plain_program(
     spec: tuple[str, str], data: dict[str, Path]

@@ -171,6 +171,7 @@ CASES += [(MULTICLASS, y) for y in SEVERAL]
 CASES = [(replace(task, weight=weight), y) for task, y in CASES for weight in ("", "w")]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_metrics_and_predictions_are_those_of_a_program_by_hand(
     number: int, write: Callable[..., Path], tmp_path: Path
@@ -202,6 +203,7 @@ def test_metrics_and_predictions_are_those_of_a_program_by_hand(
         assert table["prediction"].tolist() == classes[chances.argmax(axis=1)].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 1, 5, 21, 23, 26])
 def test_rows_that_memory_does_not_hold_are_judged_alike(
     number: int, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
@@ -216,6 +218,7 @@ def test_rows_that_memory_does_not_hold_are_judged_alike(
     assert measure.judge_outcome(task, found) == pytest.approx(wanted, abs=0.05)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("number", [0, 4, 6, 10, 20, 22, 26])
 @pytest.mark.parametrize("pipeline", ["linear", "boosting", "nested"])
 def test_the_saved_model_knows_the_names_of_its_classes(
@@ -269,6 +272,7 @@ def compare(
     return compare
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 3, 5, 21, 22])
 def test_a_comparison_names_the_classes_and_judges_all_variants(number: int, compare) -> None:
     task, y = CASES[number]
@@ -409,6 +413,7 @@ def test_numbers_are_weighted_too(variant: str, write: Callable[..., Path]) -> N
     assert measure.judge_outcome(task, found) == pytest.approx({"mse": said})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [0, 2**40], ids=["streaming", "in memory"])
 def test_weights_stay_with_their_rows_whatever_the_order_of_files(
     room: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -567,6 +572,7 @@ COLUMNS = {
 CUTS = [datetime(2020, 2, 1), date(2020, 2, 1), "2020-02-01", pd.Timestamp(2020, 2, 1)]
 
 
+@pytest.mark.quick(21)
 @pytest.mark.parametrize("variant", ["reference", "cpu"])
 @pytest.mark.parametrize("cut", CUTS, ids=[type(each).__name__ for each in CUTS])
 @pytest.mark.parametrize("column", COLUMNS)

@@ -159,6 +159,7 @@ def test_the_record_is_whole(folder: Path, record: TuningRecord) -> None:
     assert record.baseline["roc_auc"] == 0.5
 
 
+@pytest.mark.slow
 def test_a_stopped_trial_is_never_the_best(tmp_path: Path) -> None:
     what = task_of(tmp_path / "small.parquet")
     record = published(tmp_path / "out", what, pipelines=["boosting"], trials=16, folds=5)

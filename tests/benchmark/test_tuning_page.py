@@ -110,6 +110,7 @@ def test_the_page_and_the_markdown_have_the_same_sections(
         assert len(widths) == 1
 
 
+@pytest.mark.quick(4)
 def test_the_same_record_gives_the_same_bytes(record: TuningRecord, tmp_path: Path) -> None:
     for name in ("one", "two"):
         render_tuning(record, tmp_path / name)

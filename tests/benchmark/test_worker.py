@@ -87,6 +87,7 @@ def test_it_runs_in_a_process_of_its_own(reports: tuple[RunReport, RunReport, in
     assert report.peak_rss_bytes > 2**26
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_is_told_and_can_be_repeated(job: Job) -> None:
     wrong = replace(job, changes={"logisticregression__C": -1})
     with WorkerProcess(wrong) as running:
@@ -117,6 +118,7 @@ def test_an_exit_by_itself_is_told_with_its_code() -> None:
     assert worker._cause(3) == "the process ended with exit code 3"
 
 
+@pytest.mark.slow
 def test_it_ends_with_its_block(job: Job) -> None:
     with WorkerProcess(job):
         child = only_child()
@@ -202,6 +204,7 @@ with WorkerProcess(Job("flights", "logistic", "cpu", Path(sys.argv[1]))) as work
 """
 
 
+@pytest.mark.slow
 def test_a_script_without_a_main_guard_runs_once(small_flights: Path, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(WITHOUT_GUARD)
@@ -218,6 +221,7 @@ def slowly(job: Job, request: tuple[object, ...]) -> object:
     return [request]
 
 
+@pytest.mark.slow
 def test_a_run_that_takes_longer_than_it_is_given_is_stopped(job: Job) -> None:
     with WorkerProcess(job, slowly, limit=1.0) as running:
         assert running.run() == [(None, None, False)], "the start of the process is not counted"

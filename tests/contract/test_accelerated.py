@@ -68,6 +68,7 @@ def asked(model: Any, X: Any) -> np.ndarray:
     return dense(method(X))
 
 
+@pytest.mark.quick(7)
 @pytest.mark.parametrize(
     "case", [*one_in(4, TRANSFORMERS.values()), *CLASSIFIERS.values()], ids=list(CASES)
 )
@@ -78,6 +79,7 @@ def test_single_precision_gives_what_the_cpu_gives(case: Case) -> None:
         np.testing.assert_array_equal(model.predict(X), on_cpu.predict(X))
 
 
+@pytest.mark.quick(9)
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_gives_what_sklearn_gives_and_is_handed_over_whole(case: Case) -> None:
     model, X = fitted(case, "cuda", "float64")
@@ -91,6 +93,7 @@ def test_gives_what_sklearn_gives_and_is_handed_over_whole(case: Case) -> None:
         np.testing.assert_allclose(found, asked(reference, X), rtol=1e-6, atol=case.atol)
 
 
+@pytest.mark.quick(11)
 @pytest.mark.parametrize(("where", "y_where", "first"), FORMS.values(), ids=list(FORMS))
 @pytest.mark.parametrize("case", one_in(6, CASES.values()), ids=list(CASES))
 def test_a_form_of_the_input_makes_no_difference(
@@ -373,6 +376,7 @@ def test_a_frame_between_programs_has_the_types_that_the_cpu_gives_it(device: Re
     assert "concat" in {call.name for call in device.calls}
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("in_logs", [False, True])
 @pytest.mark.parametrize("estimator", [PowerTransformer(), PowerTransformer("box-cox")], ids=repr)
 def test_powers_are_those_of_the_cpu_however_the_table_is_cut(
@@ -415,6 +419,7 @@ def program(path: str) -> Any:
     return make_pipeline(encode, last)
 
 
+@pytest.mark.quick(14)
 @pytest.mark.parametrize("path", DENSE)
 @pytest.mark.usefixtures("device")
 def test_the_matrix_has_the_order_of_the_estimator(

@@ -91,6 +91,7 @@ def fitted(estimator: Any, X: Any, **options: Any) -> Accelerated:
     return Accelerated(clone(estimator), device="cuda", **options).fit(X, Y)
 
 
+@pytest.mark.quick(19)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", ["KMeans", "ridge", "PCA"])
 def test_rows_of_every_form_are_float32_or_float64_where_it_has_too_few_digits(
@@ -115,6 +116,7 @@ def test_rows_of_every_type_are_what_is_asked_for(kind: str, dtype: str, device:
         assert learnt_from(device) == ["float32" if dtype == "auto" else "float64"]
 
 
+@pytest.mark.quick(14)
 @pytest.mark.parametrize("kind", ["float64", "float32"])
 @pytest.mark.parametrize("dtype", ["auto", "float32", "float64"])
 @pytest.mark.parametrize("name", SPECS)
@@ -303,6 +305,7 @@ def test_the_matrix_is_half_as_large_and_the_only_copy(
     assert getattr(made.flags, f"{rule(SPECS[name]).order.lower()}_contiguous")
 
 
+@pytest.mark.quick(7)
 @pytest.mark.parametrize(
     "estimator", [SPECS["KMeans"], make_pipeline(StandardScaler(), KMeans(4, random_state=0))]
 )

@@ -119,6 +119,7 @@ def test_forests_of_cuml_are_explained_where_the_rows_are(
     assert events["contributions"].why == ANSWER
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("last", "y"),
     [(LogisticRegression(), CLASSES), (RandomForestRegressor(random_state=0), VALUES)],

@@ -247,6 +247,7 @@ def test_columns_of_numbers_are_waited_for_together(estimator: Any) -> None:
     assert waits(estimator, FEW) <= 8
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("estimator", OF_POWERS, ids=str)
 def test_the_powers_of_all_columns_are_waited_for_together(
     estimator: Any, monkeypatch: pytest.MonkeyPatch
@@ -395,6 +396,7 @@ def test_halving_lowers_the_peak(name: str) -> None:
     assert half == whole <= memory.MOST if name in KEPT else half < whole
 
 
+@pytest.mark.slow
 def test_the_table_in_the_documentation_is_what_is_counted() -> None:
     found = rows_of_document()
     assert set(found) == set(memory.CASES)

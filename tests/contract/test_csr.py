@@ -65,6 +65,7 @@ def without_zeros(made: Any) -> Any:
     return made
 
 
+@pytest.mark.quick(6)
 @pytest.mark.filterwarnings("ignore:Found unknown")
 @pytest.mark.parametrize("name", CASES)
 def test_rows_are_those_of_sklearn(
@@ -127,6 +128,7 @@ def as_text(codes: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(dict(enumerate(text[codes.T])), dtype="str").rename(columns=str)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("call", ["fit_transform", "transform"])
 @pytest.mark.parametrize("make", [lambda codes: 1000.0 * codes, as_text], ids=["numbers", "text"])

@@ -52,6 +52,7 @@ def on_device(value: Any) -> bool:
     )
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("case", ON_CUML, ids=named)
 def test_equals_scikit_learn_and_so_does_the_lifted_model(case: Case, device: Recorder) -> None:
     X, y = case.data()
@@ -123,6 +124,7 @@ WEIGHTED: dict[str, Any] = {
 }
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_forests_that_draw_rows_by_their_weights_have_their_importances(name: str) -> None:
     (estimator, weights), (X, y) = WEIGHTED[name], classes()
@@ -132,6 +134,7 @@ def test_forests_that_draw_rows_by_their_weights_have_their_importances(name: st
     np.testing.assert_allclose(lifted.feature_importances_, wanted, rtol=1e-6)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_importances_that_cannot_be_had_are_missing_and_told(name: str, tmp_path: Path) -> None:
     (estimator, weights), (X, y) = WEIGHTED[name], classes()
@@ -349,6 +352,7 @@ def assert_same(a: Accelerated, b: Accelerated, X: np.ndarray) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("case", one_in(6, ON_CUML), ids=named)
 def test_a_model_of_the_gpu_answers_on_the_cpu(case: Case, tmp_path: Path) -> None:
     X, y = case.data()
@@ -363,6 +367,7 @@ def test_a_model_of_the_gpu_answers_on_the_cpu(case: Case, tmp_path: Path) -> No
         assert_same(loaded, reference, X)
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("case", one_in(5, TAKEN_OVER), ids=named)
 def test_a_model_of_the_cpu_answers_on_the_gpu(
     case: Case, tmp_path: Path, device: Recorder

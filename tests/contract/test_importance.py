@@ -21,6 +21,7 @@ from tests.contract.recorder import Recorder
 pytestmark = pytest.mark.usefixtures("device")
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("products", [False, True])
 @pytest.mark.parametrize(("there", "max_samples"), [(False, 1.0), (True, 1.0), (True, 0.5)])
 def test_importance_is_that_of_sklearn(products: bool, there: bool, max_samples: float) -> None:

@@ -32,6 +32,7 @@ from tests.meta_estimators import META, answers, named
 pytestmark = pytest.mark.usefixtures("device")
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("dtype", ["auto", "float64"])
 @pytest.mark.parametrize("case", META, ids=named)
 def test_equals_scikit_learn_and_so_does_the_lifted_model(
@@ -60,6 +61,7 @@ def test_equals_scikit_learn_and_so_does_the_lifted_model(
                 np.testing.assert_allclose(made, expected, rtol=near, atol=near, err_msg=method)
 
 
+@pytest.mark.quick(6)
 @pytest.mark.parametrize("case", META, ids=named)
 def test_more_rows_are_waited_for_no_more_often_and_each_is_booked(
     case: Any, device: Recorder

@@ -47,6 +47,7 @@ def search(name: str, X: Any, y: np.ndarray) -> GridSearchCV:
     return GridSearchCV(model, SPACE, cv=folds(), error_score="raise", refit=False).fit(X, y)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("there", [False, True], ids=["host", "device"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_search_uploads_the_rows_of_a_fold_once(name: str, there: bool, device: Recorder) -> None:
@@ -109,6 +110,7 @@ TABLES = {
 }  # fmt: skip
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", TABLES)
 def test_a_search_uploads_its_table_once(name: str) -> None:
     program, X = TABLES[name]

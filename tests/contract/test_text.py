@@ -74,6 +74,7 @@ def _steps(estimator: Any) -> list[Any]:
     return list(getattr(estimator, "named_steps", {"": estimator}).values())
 
 
+@pytest.mark.quick(5)
 @each_spec
 def test_a_saved_model_goes_on(estimator: Any, tmp_path: Path) -> None:
     program = make_pipeline(*map(clone, _steps(estimator)), LogisticRegression())
@@ -211,6 +212,7 @@ def beside(how: Any) -> ColumnTransformer:
     return ColumnTransformer([("text", clone(how), "body"), NUMBERS, HOT])
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", BESIDE)
 def test_a_text_column_is_read_beside_numbers(name: str, device: Recorder, tmp_path: Path) -> None:
     program = make_pipeline(beside(BESIDE[name]), LogisticRegression())

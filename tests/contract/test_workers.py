@@ -44,6 +44,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_they_run_on_the_device_and_are_lifted(name: str, device: Recorder, tmp_path: Path) -> None:
     preprocessing, X = PROGRAMS[name]

@@ -115,6 +115,7 @@ def expected() -> Any:
     return make_column_transformer((steps, NUMERIC), (OneHotEncoder(), TEXT)).fit_transform(X)
 
 
+@pytest.mark.quick(17)
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_of_a_table_gives_what_sklearn_gives(form: str) -> None:
     X = convert(FORMS[form]())

@@ -189,12 +189,14 @@ def values(series: pd.Series) -> list[Any]:
     return [(isinstance(value, bool), value) for value in objects]
 
 
+@pytest.mark.quick(35)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_file_has_the_values_of_its_frame(path: Path, case: str, way: Any) -> None:
     wanted = reference(path, case)
     same(way(path, wanted), wanted)
 
 
+@pytest.mark.quick(26)
 @pytest.mark.parametrize("name", ["rows.csv", "rows.CSV", "rows.txt", "rows"])
 @pytest.mark.parametrize("case", DATES)
 @pytest.mark.parametrize("way", WAYS)

@@ -83,6 +83,7 @@ def written(folder: Path, data: bytes) -> Path:
     return folder / "t.csv"
 
 
+@pytest.mark.quick(22)
 @pytest.mark.parametrize("case", DELIMITED)
 def test_lines_agree_on_a_delimiter(case: str, tmp_path: Path) -> None:
     data, delimiter, width = DELIMITED[case]

@@ -96,6 +96,7 @@ def test_a_format_reads_each_container_to_the_same_values(path: Path) -> None:
     assert table["word"].to_pylist()[:4] == ["a;b", "007", None, "x\ny"]
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("size", [1, 6, 99])
 def test_batches_have_the_values_of_the_whole_table(path: Path, size: int) -> None:
     whole = read_arrow(path, FORMAT)

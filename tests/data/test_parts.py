@@ -88,6 +88,7 @@ def test_training_reads_what_a_table_is_read_to(path: Path) -> None:
     assert y.tolist() == wanted["y"].tolist()
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("size", [200, 10**9])
 def test_partitions_hold_what_a_table_is_read_to(path: Path, size: int) -> None:
     wanted = pipeline.read_table(path, of(path))

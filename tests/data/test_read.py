@@ -100,6 +100,7 @@ def test_memory_that_runs_out_is_no_damage_of_the_file(
         pipeline.read(path.with_name(name), NAMES[:-1], "y")
 
 
+@pytest.mark.slow
 def test_a_run_streams_where_the_table_does_not_fit(
     small_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,6 +105,7 @@ ASKED = {
 }
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("table", TABLES)
 def test_what_is_found_is_what_the_table_gives(table: str, asked: str) -> None:

@@ -146,6 +146,7 @@ def as_values(values: list[object]) -> list[object]:
     ]
 
 
+@pytest.mark.quick(20)
 @pytest.mark.parametrize("case", READ)
 def test_a_column_is_read_as_a_person_would(case: str):
     cells, format, expected = READ[case]
@@ -200,6 +201,7 @@ PERIODS: dict[tuple[str, ...], list[str]] = {
 }
 
 
+@pytest.mark.quick(12)
 @pytest.mark.parametrize("cells", PERIODS, ids=" and ".join)
 def test_a_period_is_its_first_day_and_a_time_of_day_a_time(cells: tuple[str, ...]):
     format, notes = guess(*cells)
@@ -255,6 +257,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.quick(18)
 @pytest.mark.parametrize("case", TEXTS)
 def test_what_only_looks_like_numbers_or_dates_stays_text(case: str):
     format, _ = guess(*TEXTS[case])
@@ -465,6 +468,7 @@ CAUTIONS = {
 }
 
 
+@pytest.mark.quick(13)
 @pytest.mark.parametrize("case", CAUTIONS)
 def test_what_may_mean_something_else_is_said(case: str):
     cells, words = CAUTIONS[case]
@@ -534,6 +538,7 @@ def test_dates_written_in_any_form_come_back(times: list[datetime], day: str, cl
     assert found == meant or "no cell tells" in notes[0]
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=12) | st.none(), min_size=1, max_size=12))
 def test_whatever_is_guessed_of_any_text_reads_it(values: list[str | None]):
     table = pa.table({"x": pa.array(values, pa.string())})
@@ -604,6 +609,7 @@ LOOSE: dict[tuple[str, ...], tuple[Number, list[float]]] = {
 }
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("cells", LOOSE, ids=" and ".join)
 def test_what_stands_around_numbers_is_read_or_left_out_and_said(cells: tuple[str, ...]):
     format, expected = LOOSE[cells]

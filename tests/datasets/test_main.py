@@ -81,6 +81,7 @@ def test_damage_ends_with_65(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "make clean-data" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_no_room_ends_with_73_and_leaves_nothing(tmp_path: Path, python) -> None:
     limited = (
         "import resource, sys; from datasets.__main__ import main;"

@@ -36,6 +36,7 @@ def listening() -> list[tuple[str, int]]:
     return [tuple(c.laddr) for found in every for c in found if c.status == psutil.CONN_LISTEN]
 
 
+@pytest.mark.slow
 def test_only_loopback_is_listened_on() -> None:
     before = set(listening())
     with pipeline.cluster("local", workers=2) as cluster:

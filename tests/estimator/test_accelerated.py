@@ -189,6 +189,7 @@ def test_the_last_step_may_be_left_out() -> None:
     np.testing.assert_allclose(found, StandardScaler().fit_transform(TABLE[["n2"]]))
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", MODELS)
 def test_threads_predict_alike_and_keep_their_own_books(
     name: str, monkeypatch: pytest.MonkeyPatch

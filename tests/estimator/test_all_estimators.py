@@ -151,6 +151,7 @@ def compare(model: Any, plain: Any, X: Any, y: Any) -> None:
 TABLES = [name for name, estimator in ALL.items() if get_tags(estimator).input_tags.two_d_array]
 
 
+@pytest.mark.quick(40)
 @pytest.mark.parametrize(
     "case",
     [*product(ALL, ["as it comes"]), *one_in(3, product(TABLES, ["frame", "sparse"]))],
@@ -234,6 +235,7 @@ def problem(found: Any, expected: Any) -> str:
     return "" if told else f"{found!r}, not {expected!r}"[:300]
 
 
+@pytest.mark.quick(14)
 @pytest.mark.parametrize("name", one_in(3, [name for name in TABLES if name not in UNCHECKED]))
 def test_the_same_errors(name: str) -> None:
     """At fit, and of what was fitted on good rows."""

@@ -287,6 +287,7 @@ def same(found: Any, expected: Any) -> None:
         np.testing.assert_allclose(dense(found), dense(expected), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.quick(50)
 @pytest.mark.parametrize("device", ["cpu", "auto"])
 @pytest.mark.parametrize("name", CASES)
 def test_what_scikit_learn_runs_runs(name: str, device: str) -> None:

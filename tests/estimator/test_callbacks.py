@@ -110,6 +110,7 @@ def test_scores_of_iterations_are_those_of_scikit_learn() -> None:
     assert found[0] == pytest.approx(found[1], abs=1e-12)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
 @pytest.mark.parametrize("rows", [X, shared(X)], ids=["table", "shared"])
 def test_a_search_hears_each_of_its_fits(rows) -> None:

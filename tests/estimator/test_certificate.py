@@ -54,6 +54,7 @@ def mixed(last: Any) -> Any:
     return make_pipeline(table, last)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("estimator", "X", "y", "methods"),
     [
@@ -167,6 +168,7 @@ def test_missing_answers_agree_with_missing_ones_and_infinities_with_equal_ones(
     assert bool(found.differing) is not found.holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cell", "differing", "largest"),
     [(2.0, 0.0, 0.0), (2.5, 0.5, 0.5), (0.0, 0.5, 2.0), (np.nan, 0.5, np.inf)],
@@ -276,6 +278,7 @@ ENCODERS = {
 }
 
 
+@pytest.mark.quick(22)
 @pytest.mark.parametrize("encoder", ENCODERS)
 @pytest.mark.parametrize("name", AS_SKLEARN_HAS_IT)
 def test_an_encoder_answers_as_sklearn_on_the_rows_as_they_were_passed(

@@ -141,6 +141,7 @@ def total(found: Contributions) -> np.ndarray:
     return (found.values.sum(axis=1) + found.base_values).reshape(len(found.values), -1)
 
 
+@pytest.mark.quick(9)
 @pytest.mark.filterwarnings("ignore:Variables are collinear", "ignore::FutureWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_values_sum_to_what_the_lifted_model_answers(name: str) -> None:
@@ -265,6 +266,7 @@ def test_trees_take_no_background() -> None:
         model.contributions(TABLE, background=TABLE)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     "last",
     [XGBRegressor(n_estimators=5), Ridge(), RandomForestRegressor(5, random_state=0)],

@@ -119,6 +119,7 @@ def fitted(table: str, model: Any) -> tuple[Any, pd.DataFrame, np.ndarray]:
     return made, X, made[:-1].transform(X)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("table", "model"), cases(TREES))
 def test_trees_as_shap_explains_them(table: str, model: Any) -> None:

@@ -198,6 +198,7 @@ def case(name: str) -> Accelerated:
     return fitted(CASES[name])
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", CASES)
 def test_numbers_are_those_of_sklearn(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, last = case(name), CASES[name][-1]
@@ -215,6 +216,7 @@ def test_numbers_are_those_of_sklearn(name: str, monkeypatch: pytest.MonkeyPatch
     assert np.abs(found.importances).max() > 0
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     "scoring",
     [None, ["accuracy", "roc_auc"], {"right": make_scorer(accuracy_score),
@@ -287,6 +289,7 @@ def counted(name: str, calls: dict[str, int]) -> FunctionTransformer:
     return FunctionTransformer(count)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     "behind", [(), (StandardScaler(), PolynomialFeatures(2)), (StandardScaler(),)]
 )

@@ -54,6 +54,7 @@ def elsewhere(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(run, capture_output=True, text=True, cwd=folder, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", [pickled, dumped], ids=lambda write: write.__name__)
 @pytest.mark.parametrize("name", one_in(3, MODELS))
 def test_it_predicts_where_neither_we_nor_a_gpu_are(

@@ -335,6 +335,7 @@ def plainly(estimator: Any) -> Any:
     return clone(estimator)
 
 
+@pytest.mark.quick(17)
 @pytest.mark.filterwarnings("ignore:X (has|does not have) (valid )?feature names")
 @pytest.mark.parametrize("name", AROUND)
 def test_around_it_as_around_a_plain_estimator(name: str) -> None:

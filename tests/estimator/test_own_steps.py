@@ -72,6 +72,7 @@ def answers(model: Any, rows: Any) -> Any:
     return np.asarray((model.predict if hasattr(model, "predict") else model.transform)(rows))
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("kind", ["float64", "float32"])
 @pytest.mark.parametrize("name", OWN)
 def test_steps_of_numbers_are_sklearns_own(name: str, kind: str, tmp_path: Path) -> None:

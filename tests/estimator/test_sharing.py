@@ -151,6 +151,7 @@ def search(estimator, space, X=X, **options):
     return GridSearchCV(model, space, cv=FOLDS, scoring=scoring, error_score="raise").fit(X, Y)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_search_finds_what_it_finds_unshared(name: str) -> None:
     program, rows = PROGRAMS[name], X.assign(few=X["few"].astype("category"))
@@ -167,6 +168,7 @@ SAME = {
 }  # fmt: skip
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", sorted(SAME))
 def test_a_search_finds_what_scikit_learn_finds(name: str) -> None:
     theirs = search(*PROGRAMS[name]).cv_results_
@@ -448,6 +450,7 @@ MORE_TREES = {
 }
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("numbers", [[8, 3, 5], [3, 5, 8]], ids=str)
 @pytest.mark.parametrize("name", MORE_TREES)
 def test_models_that_differ_in_the_number_of_trees_are_one(name: str, numbers, monkeypatch) -> None:

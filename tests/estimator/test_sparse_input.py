@@ -82,6 +82,7 @@ def nothing_dense(monkeypatch: pytest.MonkeyPatch) -> None:
 TAKERS = [name for name in TABLES if get_tags(ALL[name]).input_tags.sparse]
 
 
+@pytest.mark.quick(32)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", TAKERS)
 def test_every_estimator_that_takes_sparse_rows(name: str) -> None:
@@ -175,6 +176,7 @@ def seeded(estimator: Any) -> Any:
     return clone(estimator).set_params(**dict.fromkeys(seeds, 0))
 
 
+@pytest.mark.quick(49)
 @pytest.mark.parametrize("rows", ODD)
 @pytest.mark.parametrize("name", ["scaled", "selected", "components", "trees"])
 def test_rows_of_every_form(name: str, rows: str) -> None:
@@ -190,6 +192,7 @@ def test_rows_of_every_form(name: str, rows: str) -> None:
     np.testing.assert_array_equal(given.toarray(), before)
 
 
+@pytest.mark.quick(11)
 @pytest.mark.parametrize("name", CHAINS)
 def test_pipelines_that_begin_with_sparse_rows(name: str, tmp_path: Path) -> None:
     plain = seeded(CHAINS[name]).fit(X, Y)
@@ -206,6 +209,7 @@ def test_pipelines_that_begin_with_sparse_rows(name: str, tmp_path: Path) -> Non
     assert_same(load(tmp_path / "m.model", device="cpu"), plain, X)
 
 
+@pytest.mark.quick(22)
 @pytest.mark.parametrize("name", CHAINS)
 @pytest.mark.parametrize("learnt", ["sparse", "dense"])
 def test_rows_of_another_form_than_those_of_the_fit(name: str, learnt: str) -> None:
@@ -391,6 +395,7 @@ OF_COLUMNS: dict[str, tuple[Any, pd.DataFrame]] = {
 DENSIFIED = pytest.mark.filterwarnings("ignore:.*converted (in)?to:UserWarning")
 
 
+@pytest.mark.quick(7)
 @DENSIFIED
 @pytest.mark.parametrize("name", OF_COLUMNS)
 def test_sparse_columns(name: str, tmp_path: Path) -> None:

@@ -177,6 +177,7 @@ def assert_same(made: Any, expected: Any) -> None:
     np.testing.assert_allclose(made, expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.quick(5)
 @pytest.mark.filterwarnings("ignore:Found unknown")
 @pytest.mark.parametrize("name", SPECS)
 def test_rows_are_those_of_sklearn(name: str, tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ def by_rows(made: Any, name: str) -> Any:
     return made
 
 
+@pytest.mark.quick(3)
 @pytest.mark.filterwarnings("ignore:Found unknown")
 @pytest.mark.parametrize("name", HERE)
 def test_rows_are_those_of_sklearn(name: str, tmp_path: Path) -> None:
@@ -94,6 +95,7 @@ def test_rows_are_those_of_sklearn(name: str, tmp_path: Path) -> None:
         assert_same(by_rows(each.transform(new), name), expected)
 
 
+@pytest.mark.quick(9)
 @pytest.mark.parametrize("step", [*DENSE_ONLY, FunctionTransformer(validate=True)], ids=plain)
 def test_what_sklearn_refuses_behind_sparse_rows_is_refused(step: Any) -> None:
     estimator = make_pipeline(WIDE, step)
@@ -134,6 +136,7 @@ def test_one_process_learns_from_the_same_rows() -> None:
     fits(make_pipeline(WIDE, BOOSTING), "gathered to one process: ")
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("estimator", "said"),
     [(BAYES, "one partition after another: "), (make_pipeline(WIDE, BOOSTING), "external memory")],
@@ -146,6 +149,7 @@ def test_parts_are_learnt_from_in_turn(
     fits(estimator, said)
 
 
+@pytest.mark.slow
 def test_a_partition_is_a_page_on_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partitioned, "room", lambda device: 1000)
     monkeypatch.setattr(external_memory, "OVERHEAD", 100)
@@ -175,6 +179,7 @@ def test_what_learns_from_dense_batches_is_given_them(monkeypatch: pytest.Monkey
     assert "one partition after another" in model.plan_.placements[-1].note
 
 
+@pytest.mark.slow
 def test_workers_learn_from_the_same_rows() -> None:
     with in_process(2):
         fits(make_pipeline(WIDE, BOOSTING), "trained by all workers of the cluster")

@@ -100,6 +100,7 @@ SPECS: dict[str, Any] = {
 each_spec = pytest.mark.parametrize("name", SPECS)
 
 
+@pytest.mark.quick(5)
 @each_spec
 def test_rows_are_those_of_sklearn(name: str, tmp_path: Path) -> None:
     model, reference = Accelerated(clone(SPECS[name]), device="cpu"), clone(SPECS[name])
@@ -139,6 +140,7 @@ MODELS = {
 }
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_models_learn_from_the_same_rows(name: str, tmp_path: Path) -> None:
     numbers = ("num", MinMaxScaler(), ["a", "b"])
@@ -254,6 +256,7 @@ UNIONS: dict[str, Any] = {
 }
 
 
+@pytest.mark.quick(7)
 @pytest.mark.parametrize("name", UNIONS)
 @pytest.mark.parametrize("form", [list, pd.Series], ids=["list", "series"])
 def test_unions_of_vectorizers_read_documents(name: str, form: Any) -> None:

@@ -37,6 +37,7 @@ def told(program: str, labels: str) -> Accelerated:
     return model
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("labels", LABELS)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_model_predicts_the_labels_that_it_was_told(

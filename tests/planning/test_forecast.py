@@ -60,6 +60,7 @@ LATER = (
 LEARNERS = (SMALL, GaussianNB(), SGDClassifier(), LogisticRegression(), IncrementalPCA(1))
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     "estimator", [*(make_pipeline(StandardScaler(), last) for last in LEARNERS), SMALL], ids=str
 )

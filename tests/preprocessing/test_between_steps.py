@@ -197,6 +197,7 @@ def dense(made: Any) -> np.ndarray:
     return np.asarray(made.toarray() if hasattr(made, "toarray") else made)
 
 
+@pytest.mark.quick(23)
 @pytest.mark.parametrize("name", CASES)
 def test_transformers_give_what_sklearn_gives(name: str) -> None:
     estimator, X = CASES[name]
@@ -211,6 +212,7 @@ def test_transformers_give_what_sklearn_gives(name: str) -> None:
     )
 
 
+@pytest.mark.quick(10)
 @pytest.mark.parametrize("name", CASES)
 def test_a_saved_program_gives_the_same(name: str, tmp_path: Path) -> None:
     estimator, X = CASES[name]
@@ -265,6 +267,7 @@ LIFTED: dict[str, Any] = {
 }
 
 
+@pytest.mark.quick(12)
 @pytest.mark.parametrize("dtype", ["auto", "float32", "float64"])
 @pytest.mark.parametrize("name", LIFTED)
 def test_lifted_models_answer_in_the_type_they_learnt_from(name: str, dtype: str) -> None:

@@ -122,12 +122,14 @@ def check(spec: Any, table: str) -> None:
     assert np.isnan(noise) or (off <= 1e-30 + digits * size + 16 * noise).all(), (expected, found)
 
 
+@pytest.mark.quick(69)
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("name", TWINS)
 def test_each_twin(name: str, table: str) -> None:
     check(TWINS[name], table)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("second", one_in(3, TWINS))
 @pytest.mark.parametrize("first", one_in(5, TWINS))
 def test_each_twin_after_another(first: str, second: str) -> None:

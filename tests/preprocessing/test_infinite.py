@@ -56,6 +56,7 @@ TAKERS = [
 ]
 
 
+@pytest.mark.quick(42)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("n_blocks", [1, 4])
 @pytest.mark.parametrize("maker", MAKERS, ids=plain)

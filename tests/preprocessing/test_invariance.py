@@ -219,6 +219,7 @@ def test_every_twin_is_in_the_table() -> None:
     assert {type(case.estimator) for case in CASES.values()} == set(TWINS)
 
 
+@pytest.mark.quick(14)
 @pytest.mark.filterwarnings("ignore:Feature.* constant", "ignore:invalid value .* in divide")
 @pytest.mark.parametrize("n_parts", [2, 7, 64])
 @pytest.mark.parametrize("name", one_in(4, CASES))

@@ -325,6 +325,7 @@ def differences(case: Case) -> list[str]:
     return told
 
 
+@pytest.mark.slow
 @given(case=cases())
 @settings(max_examples=30)
 def test_messy_columns_are_what_they_are_to_sklearn(case: Case) -> None:

@@ -100,6 +100,7 @@ def dense(made: Any) -> np.ndarray:
     return np.asarray(made.toarray() if hasattr(made, "toarray") else made)
 
 
+@pytest.mark.quick(7)
 @pytest.mark.parametrize("name", EXACT)
 def test_a_column_changes_where_one_that_feeds_it_does_and_nowhere_else(name: str) -> None:
     beside = (StandardScaler(), ["b", "a"])

@@ -60,6 +60,7 @@ CASES: dict[str, tuple[pd.DataFrame, list[str]]] = {
 }
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("case", CASES)
 def test_rows_unlike_those_of_the_fit_are_told(case: str, tmp_path: Path) -> None:
     table, says = CASES[case]

@@ -124,6 +124,7 @@ def check(folder: Path, path: Path, model: Path, wanted: np.ndarray, rows: int) 
     assert made["row"].tolist() == list(range(ROWS))
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("rows", [23, 1000])
 @pytest.mark.parametrize("kind", FILES)
 def test_a_file_of_any_kind_is_predicted_as_its_frame(kind: str, rows: int, tmp_path: Path) -> None:
@@ -133,6 +134,7 @@ def test_a_file_of_any_kind_is_predicted_as_its_frame(kind: str, rows: int, tmp_
     check(tmp_path, tmp_path / name, model, wanted, rows)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("kind", FORMATS)
 def test_a_file_is_read_as_that_of_the_fit_was(kind: str, tmp_path: Path) -> None:
     write, options = FORMATS[kind]
@@ -142,6 +144,7 @@ def test_a_file_is_read_as_that_of_the_fit_was(kind: str, tmp_path: Path) -> Non
     check(tmp_path, tmp_path / "in.txt", model, wanted, 23)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", ["in.csv", "in.parquet", "in.jsonl"])
 @pytest.mark.parametrize(
     ("column", "value"),
@@ -180,6 +183,7 @@ LACKING: dict[str, tuple[dict[str, str], str]] = {
 }
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("case", LACKING)
 def test_columns_that_are_lacking_are_named_with_what_may_be_meant(
     case: str, tmp_path: Path
@@ -191,6 +195,7 @@ def test_columns_that_are_lacking_are_named_with_what_may_be_meant(
         predict_file(model, tmp_path / "in.csv", tmp_path / "out.csv", device="cpu")
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [

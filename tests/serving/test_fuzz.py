@@ -112,6 +112,7 @@ def test_schemas_of_objects_are_read_or_refused(number: int, data: Any) -> None:
 ATTRIBUTES = sorted(set(re.findall(rb'"(\w+_)": \{', b"".join(OBJECTS))))
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("number", one_in(3, range(len(CORPUS))))
 def test_a_model_without_an_attribute_is_refused_or_read(number: int) -> None:
     files = CORPUS[number]

@@ -128,6 +128,7 @@ def test_what_was_not_named_is_asked_for(given: tuple[str, ...], lost: str) -> N
     assert "make predict MODEL=… IN=… OUT=…" in done.err
 
 
+@pytest.mark.slow
 def test_without_a_model_those_of_runs_are_named(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +165,7 @@ def test_a_quote_that_is_not_closed_is_said(tmp_path: Path) -> None:
     assert 'write a,"b, c" for two names' in done.err
 
 
+@pytest.mark.slow
 def test_make_hands_any_path_and_column_on(tmp_path: Path) -> None:
     name = """a b's "hi", $HOME $$ $(x) `touch me` 100%;#"""
     folder = tmp_path / name
@@ -179,6 +181,7 @@ def test_make_hands_any_path_and_column_on(tmp_path: Path) -> None:
     assert list(pd.read_csv(folder / "o.csv")) == [name, "prediction"]
 
 
+@pytest.mark.slow
 def test_make_says_what_was_not_named() -> None:
     done = make("predict", "MODEL=m", f"PYTHON={sys.executable}")
     assert done.returncode == 2

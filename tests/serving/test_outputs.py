@@ -69,6 +69,7 @@ def read(path: Path) -> pd.DataFrame:
     return pd.read_parquet(path)
 
 
+@pytest.mark.quick(9)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_file_holds_the_same(kind: str, tmp_path: Path) -> None:
     model = saved(LogisticRegression(), SPECIES, tmp_path)

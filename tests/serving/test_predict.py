@@ -90,6 +90,7 @@ def here(model: Path, tmp_path: Path) -> Here:
     return Here(model, tmp_path)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("rows", [70, len(TABLE) - 1, len(TABLE), 10**6])
 def test_batches_of_any_size_give_what_one_call_gives(here: Here, rows: int) -> None:
     record = here.predict(rows=rows)

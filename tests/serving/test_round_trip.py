@@ -72,6 +72,7 @@ def assert_same(loaded: Accelerated, model: Accelerated, X: Any, rtol: float = 0
             np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
+@pytest.mark.quick(17)
 @pytest.mark.filterwarnings(
     *("ignore:Feature", "ignore:No features", "ignore:.* in divide", "ignore:.* in sqrt")
 )
@@ -92,6 +93,7 @@ def test_every_transformer_of_ours_comes_back(tmp_path: Path, name: str) -> None
         assert (loaded.get_feature_names_out() == model.get_feature_names_out()).all()
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("case", one_in(4, estimators.CASES), ids=estimators.named)
 def test_every_estimator_with_a_rule_comes_back(tmp_path: Path, case: estimators.Case) -> None:
     X, y = case.data()
@@ -295,6 +297,7 @@ SPECS = {
 }
 
 
+@pytest.mark.quick(6)
 @pytest.mark.parametrize("name", SPECS)
 def test_specs_of_every_form_come_back(tmp_path: Path, name: str) -> None:
     estimator, y = SPECS[name]

@@ -107,6 +107,7 @@ class Profiled(FakeWorker):
         return super().run(seed)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("why", ["", "not installed"])
 def test_a_comparison_profiles_each_cell_once_more(
     why: str, tmp_path: Path, small_flights: Path, monkeypatch: pytest.MonkeyPatch

@@ -44,6 +44,7 @@ def die(job: Told) -> record.Report:
     raise SystemExit(job.text)
 
 
+@pytest.mark.slow
 def test_work_apart_sends_back_what_it_returns_and_says_how_it_ends() -> None:
     made = apart.apart(answer, Told("é"))
     assert made.run.note == "é"

@@ -46,6 +46,7 @@ def test_there_are_thirty_programs() -> None:
     assert set(programs_report.FLIGHTS) < set(PROGRAMS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_both_sides_have_the_same_score(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -118,6 +119,7 @@ def test_what_takes_too_long_is_not_run_nor_are_more_rows_of_it(
                 pair.run(way, rows)
 
 
+@pytest.mark.slow
 def test_a_first_run_ends_with_its_budget(folder: Path) -> None:
     says = pytest.raises(WorkerFailed, match="not run: over 0.0001 s")
     with programs.Pair("tfidf-svc", folder, 1e-4) as pair, says:

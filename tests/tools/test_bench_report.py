@@ -118,6 +118,7 @@ def test_examples_in_docstrings_are_true(module) -> None:
 # Records and documents.
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("name", CLAIMS)
 def test_every_record_that_is_kept_is_that_of_its_claim(name: str) -> None:
     claim, folder = CLAIMS[name], docs.ROOT / "docs/results" / CLAIMS[name].folder

@@ -121,6 +121,7 @@ def test_a_candidate_is_judged_by_rows_that_no_search_has_seen(rows: Rows) -> No
     assert rows.judge(params) == expected
 
 
+@pytest.mark.slow
 def test_the_searches_draw_from_the_same_space(rows: Rows) -> None:
     study = by_hand_search.optuna_by_hand(rows.pipeline, rows.X, rows.y, rows.folds, 0.5, 0)
     by_hand = study.trials[0].distributions

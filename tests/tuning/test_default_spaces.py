@@ -47,6 +47,7 @@ def make(name: str) -> Any:
     return estimator.set_params(**few)
 
 
+@pytest.mark.quick(25)
 @pytest.mark.parametrize("within", [False, True], ids=["alone", "within"])
 @pytest.mark.parametrize("name", NAMES)
 def test_candidates_fit(name: str, *, within: bool) -> None:

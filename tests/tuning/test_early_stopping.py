@@ -72,6 +72,7 @@ CASES = {
 }
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", CASES)
 def test_scores_are_those_of_steps_that_never_saw_the_judging_rows(name: str) -> None:
     cv, given = CASES[name]

@@ -56,6 +56,7 @@ kill_search.in_child(work, [(0.5, kill_search.kill)], lambda: True)
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_outlives_its_search_is_seen() -> None:
     done = python("-c", OUTLIVED)
     assert "RuntimeError: a search ended with -9, and left [psutil.Process(pid=" in done.err

@@ -106,6 +106,7 @@ CONTINUOUS = [
 ]
 
 
+@pytest.mark.quick(7)
 @pytest.mark.parametrize("given", CONTINUOUS, ids=lambda each: each.dist.name)
 def test_numbers_are_spread_as_scipys(given: Any) -> None:
     drawn = values(given)
@@ -413,6 +414,7 @@ print(space.describe())
 """
 
 
+@pytest.mark.slow
 def test_descriptions_are_the_same_in_each_process() -> None:
     said = [
         subprocess.run(

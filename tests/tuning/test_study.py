@@ -93,6 +93,7 @@ def table(fitted: Search) -> pd.DataFrame:
     return known[[name for name in known if "time" not in name]].astype(str)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("prune", [False, True, MedianPruner(n_startup_trials=2)])
 @pytest.mark.parametrize("fits", [1, 5])
 def test_stopped_anywhere_a_search_ends_as_if_it_had_not_been(

@@ -78,6 +78,7 @@ def processes() -> Iterator[Any]:
         yield cluster
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("per_worker", [1, 2])
 @pytest.mark.parametrize("name", CASES)
 def test_scores_are_those_of_a_search_in_this_process(
@@ -141,6 +142,7 @@ def test_an_error_of_a_fit_ends_its_trial_or_the_search() -> None:
         Search(Refusing(), space, error_score="raise", **asked).fit(X[:, :3], y)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", ["ours", "plain"])
 def test_a_worker_that_cannot_see_the_file_is_sent_the_table(
     name: str, threads: Any, monkeypatch: pytest.MonkeyPatch

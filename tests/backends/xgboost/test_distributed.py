@@ -115,6 +115,7 @@ def target(X: pd.DataFrame) -> np.ndarray:
     return ((X["a"] + X["t"].str[1].astype(int) % 2) > 0.5).to_numpy().astype("int64")
 
 
+@pytest.mark.slow
 def test_categories_are_those_of_all_partitions(two: None) -> None:
     X = table()
     estimator = XGBClassifier(n_estimators=5, enable_categorical=True)
@@ -128,6 +129,7 @@ def test_categories_are_those_of_all_partitions(two: None) -> None:
     np.testing.assert_allclose(many.predict_proba(parts), many.predict_proba(X))
 
 
+@pytest.mark.slow
 def test_weights_go_with_their_rows_and_there_may_be_several_classes(two: None) -> None:
     X = table()[["a", "b"]]
     y = np.digitize(X["a"], [-0.5, 0.5])

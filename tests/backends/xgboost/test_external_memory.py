@@ -39,6 +39,7 @@ def fitted(estimator: Any, y: Any, **params: Any) -> Accelerated:
     return Accelerated(make_pipeline(StandardScaler(), estimator), device="cpu").fit(X, y, **params)
 
 
+@pytest.mark.slow
 def test_a_classifier_is_as_good_as_in_memory_and_the_same_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -63,6 +64,7 @@ def test_a_classifier_is_as_good_as_in_memory_and_the_same_again(
         assert found == pytest.approx(wanted, abs=0.002)
 
 
+@pytest.mark.slow
 def test_several_classes() -> None:
     X, score = table()
     y = np.digitize(score, [0.0, 2.0])
@@ -71,6 +73,7 @@ def test_several_classes() -> None:
     assert (model.predict(X) == y).mean() > 0.5
 
 
+@pytest.mark.slow
 def test_a_regressor_learns_from_weighted_rows() -> None:
     X, y = table()
     weights = np.where(np.arange(ROWS) < 3000, 0.0, 1.0)
@@ -81,6 +84,7 @@ def test_a_regressor_learns_from_weighted_rows() -> None:
     assert abs(found.mean() - y[3000:].mean()) < 0.2
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("estimator", "y", "why"),
     [

@@ -89,6 +89,7 @@ CASES: dict[str, tuple[Any, Any, Answer]] = {
 }
 
 
+@pytest.mark.quick(14)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("rows", [X, TENTHS], ids=["any numbers", "numbers upon thresholds"])
 def test_a_booster_answers_as_the_trees_do(name: str, rows: np.ndarray) -> None:

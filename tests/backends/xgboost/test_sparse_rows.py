@@ -130,6 +130,7 @@ def plain(steps: Any, y: Any = Y, eval_set: Any = None, **params: Any) -> Any:
     return last.fit(rows, y, **params), before.transform(NEW)
 
 
+@pytest.mark.quick(13)
 @pytest.mark.filterwarnings("ignore:Found unknown")
 @pytest.mark.parametrize("prepared", PREPARED)
 @pytest.mark.parametrize("kind", MODELS)

@@ -53,6 +53,7 @@ def ends(process: psutil.Process) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_it_listens_in_a_process_of_its_own_until_it_is_let_go(client: Any) -> None:
     process = run(client, process_of)
     assert process.pid != os.getpid()

@@ -336,6 +336,7 @@ def as_it_is(estimator: Any) -> Any:
     return estimator
 
 
+@pytest.mark.quick(21)
 @pytest.mark.parametrize("usage", USAGES)
 def test_usages(usage: str) -> None:
     assert_same(USAGES[usage](on_cpu), USAGES[usage](as_it_is))

@@ -38,6 +38,7 @@ def parts(folder: Path) -> dict[str, str]:
     return {path.name: _store.sha256(path) for path in sorted(folder.glob("part-*.parquet"))}
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("partitions", [1, 7, 64])
 def test_the_rows_are_the_same_in_any_number_of_files(tmp_path, partitions) -> None:
     folder = prepare(tmp_path, RECIPE, partitions)

@@ -35,11 +35,13 @@ def reached(kind: str, start: int) -> float:
     }[kind]()
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("kind", ["binary", "multiclass", "regression", "clusters"])
 def test_the_truth_reaches_the_best_score_on_rows_it_was_not_estimated_on(kind) -> None:
     assert reached(kind, 2_000_000) == pytest.approx(estimated(kind), abs=0.006)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_there_is_something_to_learn_and_something_left_whatever_the_rows(kind: Kind) -> None:
     assert 0.4 < estimated(kind) < 0.95

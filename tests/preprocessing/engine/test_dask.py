@@ -61,6 +61,7 @@ def target() -> np.ndarray:
     return (np.arange(ROWS) % 3 == 0).astype("int64")
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("n_partitions", [1, 2, 7, 64])
 @pytest.mark.parametrize("name", SPECS)
 def test_partitions_do_not_matter(name: str, n_partitions: int) -> None:

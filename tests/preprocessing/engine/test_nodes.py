@@ -203,6 +203,7 @@ EVERY = {
 }
 
 
+@pytest.mark.quick(15)
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("dtype", one_in(2, ["float64", "float32"]))
 def test_equals_sklearn(name: str, dtype: str) -> None:
@@ -310,6 +311,7 @@ print([name for name in sys.modules if name.split(".")[0] in ("pipeline", "xgboo
 """
 
 
+@pytest.mark.slow
 def test_hand_over_is_loaded_without_us(tmp_path: Path) -> None:
     program = Program(SPECS["remainder scaled"]).fit(table())
     X = new_rows().ffill().bfill()

@@ -109,6 +109,7 @@ def fit_in_blocks(estimator: Any, n_blocks: int, patch: pytest.MonkeyPatch) -> t
     return program, program.fit_transform(table(), target())
 
 
+@pytest.mark.quick(9)
 @pytest.mark.parametrize("n_blocks", [2, 7, 64])
 @pytest.mark.parametrize("name", programs())
 def test_blocks_do_not_matter(name: str, n_blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,6 +246,7 @@ FRAMES = {
 }
 
 
+@pytest.mark.quick(9)
 @pytest.mark.parametrize("n_rows", [13, FRAME_ROWS])
 @pytest.mark.parametrize("name", FRAMES)
 def test_frames_equal_sklearns(name: str, n_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,6 +294,7 @@ TYPED = {
 }  # fmt: skip
 
 
+@pytest.mark.quick(15)
 @pytest.mark.parametrize("n_rows", [13, FRAME_ROWS])
 @pytest.mark.parametrize("name", TYPED)
 def test_columns_have_the_types_of_sklearn(

@@ -207,6 +207,7 @@ def rounded(cell: Any) -> Any:
     return repr(round(cell, 9) + 0.0) if isinstance(cell, float) else cell
 
 
+@pytest.mark.quick(9)
 @pytest.mark.parametrize(
     ("name", "output"),
     # A class without `set_output` cannot make frames.

@@ -41,6 +41,7 @@ def cut(X: np.ndarray, n_blocks: int) -> RowBlocks:
     return reduce(RowBlocks.merge, [RowBlocks([part]) for part in np.array_split(X, n_blocks)])
 
 
+@pytest.mark.quick(137)
 @pytest.mark.parametrize("n_blocks", BLOCKS)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("n_levels", [1, 3, 6, 101])

@@ -70,6 +70,7 @@ def formula(n: int, size: int) -> float:
     return n * (levels + 1) / (4 * size) if n >= 2 * size else 0.0
 
 
+@pytest.mark.quick(52)
 @pytest.mark.parametrize("how", ["in turn", "tree", "shuffled"])
 @pytest.mark.parametrize("n_parts", one_in(2, PARTITIONS))
 @pytest.mark.parametrize("order", ORDERS)
@@ -136,6 +137,7 @@ def test_exact_below_twice_the_size(n_parts: int, method: str) -> None:
     np.testing.assert_array_equal(found, np.nanquantile(X, q, axis=0, method=method))
 
 
+@pytest.mark.quick(33)
 @pytest.mark.parametrize("n_parts", PARTITIONS)
 @pytest.mark.parametrize("order", ORDERS)
 def test_count_and_ends_are_exact_and_ranks_in_order(order: str, n_parts: int) -> None:

@@ -148,6 +148,7 @@ def refuses(estimator: Any, X: pd.DataFrame) -> bool:
     return False
 
 
+@pytest.mark.quick(19)
 @pytest.mark.parametrize("encoder", one_in(4, EVERY), ids=described)
 def test_equals_sklearn_and_lets_unknown_values_pass(
     encoder: Any, table: pd.DataFrame, new: pd.DataFrame
@@ -175,6 +176,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.quick(59)
 @pytest.mark.parametrize("kind", CATEGORICAL)
 @pytest.mark.parametrize(
     "encoder", [*KINDS[:3], *one_in(4, KINDS[3:])], ids=lambda e: " ".join(plain(e).split())

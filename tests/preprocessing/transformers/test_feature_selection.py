@@ -327,6 +327,7 @@ FAMILY = [
 ]
 
 
+@pytest.mark.quick(29)
 @pytest.mark.usefixtures("by_sums")
 @pytest.mark.parametrize("labels", [2, 3, 1])
 @pytest.mark.parametrize("n_blocks", one_in(2, [7, 1]))
@@ -340,6 +341,7 @@ def test_selection_by_sums(
         assert_parity(estimator, X, LABELS % labels, new=X[::-1])
 
 
+@pytest.mark.quick(38)
 @pytest.mark.parametrize("offset", [0, 1.7e9])
 @pytest.mark.parametrize("estimator", FAMILY, ids=plain)
 def test_selection_in_memory_has_the_digits_of_sklearn(

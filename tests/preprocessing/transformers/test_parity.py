@@ -71,6 +71,7 @@ def table_for(estimator: Any) -> pd.DataFrame:
     return numbers() if estimator in REFUSE_MISSING else holes()
 
 
+@pytest.mark.quick(39)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("estimator", CORE, ids=plain)
 def test_equals_sklearn(estimator: Any, dtype: str) -> None:
@@ -78,6 +79,7 @@ def test_equals_sklearn(estimator: Any, dtype: str) -> None:
     assert_parity(estimator, X, target(estimator), around(X), dtype)
 
 
+@pytest.mark.quick(33)
 @pytest.mark.parametrize("estimator", MORE, ids=plain)
 def test_other_parameters_equal_sklearn(estimator: Any) -> None:
     X = holes() if isinstance(estimator, SimpleImputer | MissingIndicator) else numbers()
@@ -127,6 +129,7 @@ def test_one_row(estimator: Any) -> None:
         assert_parity(estimator, X[:1], y if y is None else y[:1], new=X)
 
 
+@pytest.mark.quick(23)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("n_blocks", one_in(3, [7, 2, 64]))
 @pytest.mark.parametrize("estimator", CORE, ids=plain)
@@ -158,6 +161,7 @@ def test_frame_without_string_names(estimator: Any) -> None:
     assert_parity(estimator, numbers().set_axis(range(7), axis=1), target(estimator))
 
 
+@pytest.mark.quick(28)
 @pytest.mark.parametrize("estimator", NEED_NUMBERS, ids=plain)
 def test_between_other_steps(estimator: Any) -> None:
     steps = (SimpleImputer(), estimator, StandardScaler(with_mean=False))
@@ -192,6 +196,7 @@ def comparable(estimator: Any, kind: str) -> bool:
 ALONE = [e for e in CORE if e not in (*BINS, *BEST, *IMPUTERS, *INDICATORS)]
 
 
+@pytest.mark.quick(79)
 @pytest.mark.parametrize("kind", one_in(3, NUMBERS | BOOLEANS))
 @pytest.mark.parametrize("estimator", ALONE, ids=plain)
 def test_kinds_of_columns(estimator: Any, kind: str) -> None:
@@ -310,6 +315,7 @@ def test_bad_parameters_are_refused_in_the_words_of_sklearn(estimator: Any, said
 ANY = [*STANDARD, *RANGES, *ROBUST, *OF_ROWS, *INDICATORS, VARIANCES[0], BINS[1], *BINS[2:]]
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("estimator", ANY, ids=plain)
 @given(X=tables("numbers"))
 def test_any_table_of_numbers(estimator: Any, X: pd.DataFrame) -> None:

@@ -82,6 +82,7 @@ def best(method: str, column: np.ndarray) -> float:
     return float(Program(estimator).fit(column[:, None]).to_sklearn().lambdas_[0])
 
 
+@pytest.mark.quick(7)
 @pytest.mark.parametrize("estimator", TRANSFORMERS, ids=repr)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_equals_sklearn(estimator: Any, dtype: str) -> None:
@@ -110,6 +111,7 @@ def test_constant_beside_missing_values_is_no_constant_to_sklearn() -> None:
         assert fitted.lambdas_[-1] == 1.0
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("n_blocks", one_in(3, [7, 2, 64]))
 @pytest.mark.parametrize("estimator", TRANSFORMERS, ids=repr)
 def test_result_does_not_depend_on_the_blocks(

@@ -98,6 +98,7 @@ EQUAL: list[tuple[TargetEncoder, str]] = [
 ]
 
 
+@pytest.mark.quick(18)
 @pytest.mark.parametrize(
     "case", [*STRATIFIED, *one_in(2, EQUAL)], ids=lambda case: f"{case[1]}: {case[0]!r}"
 )

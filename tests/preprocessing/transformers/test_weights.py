@@ -46,6 +46,7 @@ def test_all_that_take_weights_are_in_the_table() -> None:
     assert takers == {kind for kind, twin in TWINS.items() if twin.weighted}
 
 
+@pytest.mark.quick(32)
 @pytest.mark.parametrize("weights", [WEIGHTS, np.full(ROWS, 0.3), pd.Series(LABELS)], ids=str)
 @pytest.mark.parametrize("n_blocks", [1, 7])
 @pytest.mark.parametrize("estimator", TAKERS, ids=plain)
