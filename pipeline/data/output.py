@@ -114,8 +114,9 @@ def categorize(X: Table) -> Any:
 def own_rows(X: Table) -> Any:
     """Return a frame whose columns begin where their memory does.
 
-    Some rows of a cuDF frame are a view. Of one cuDF tells XGBoost, and takes itself where text
-    becomes categories, the values of these rows and the null mask of the first ones.
+    Some rows of a cuDF frame are a view. Its text becomes categories with the null mask of the
+    first rows, and its `__cuda_array_interface__` gives out that mask as well. XGBoost 3.4 reads a
+    copy of a frame, made for its booleans, so that it meets no view even without us.
     """
     if frames.library(X) != "cudf":
         return X

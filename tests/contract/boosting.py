@@ -1,4 +1,8 @@
-"""XGBoost as it reads cuDF: its own Python asks the stand-ins, its trees grow on the CPU."""
+"""XGBoost as it reads cuDF: its own Python asks the stand-ins, its trees grow on the CPU.
+
+It reads the frame that it is given. XGBoost 3.4 reads a copy, made because booleans have to become
+integers, in which no column is a view; nothing promises that.
+"""
 
 from __future__ import annotations
 
