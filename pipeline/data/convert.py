@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyarrow.interchange import from_dataframe
 
 from pipeline.data import frames
+from pipeline.data.datetimes import zone
 from pipeline.errors import DataError
 from pipeline.typing import Column, Table
 
@@ -28,15 +29,22 @@ _TYPES: dict[str, type] = {"b": bool, "i": int, "u": int}
 
 _ARRAY = "array"
 """In `attrs` of a frame: its rows were passed as an array or as lists."""
+_DAYS = "days"
+"""In `attrs` of a frame: which columns were Arrow's days."""
 
 
 class Origin(NamedTuple):
     """What the cells of a column are to scikit-learn, where its column was converted."""
 
     kind: type | None
-    """Of the values, where they are no longer of it: bool, int or `datetime.date`."""
+    """Of the values, where they are no longer of it: bool, int, `datetime.date`, or `datetime`
+    for points in time that have lost their zone."""
     missing: Any
     """What stands for a missing value: None or NaN."""
+
+
+_NULLS = Origin(None, None)
+"""That of text, some of which Arrow has as null."""
 
 
 def convert(X: Table, *, objects: bool = False) -> Table:
@@ -67,7 +75,11 @@ def convert(X: Table, *, objects: bool = False) -> Table:
             X = settle(X, objects=objects)
     else:
         _refuse(X)
-        X = from_arrow(_arrow_table(X)) if _is_arrow(X) else _from_array(X, objects=objects)
+        if _is_arrow(X):
+            X = from_arrow(_arrow_table(X))
+            X.attrs[frames.NONE] = objects
+        else:
+            X = _from_array(X, objects=objects)
     for size, what in zip(X.shape, ("sample(s)", "feature(s)"), strict=True):
         if size == 0:
             raise DataError(f"X has 0 {what} (shape={X.shape}) while a minimum of 1 is required.")
@@ -139,7 +151,9 @@ def from_arrow(table: pa.Table) -> pd.DataFrame:
         raise _repeated(names)
     index = table.select(held).to_pandas().index if stored else pd.RangeIndex(len(table))
     columns = {name: from_column(table[name]).set_axis(index) for name in names}
-    return pd.DataFrame(columns, index=index, columns=names)
+    made = pd.DataFrame(columns, index=index, columns=names)
+    made.attrs[_DAYS] = [name for name in names if pa.types.is_date(table[name].type)]
+    return made
 
 
 def from_column(column: Column) -> pd.Series:
@@ -153,7 +167,7 @@ def from_column(column: Column) -> pd.Series:
         return pd.Series(np.full(len(column), np.nan))
     if isinstance(kind, pa.BaseExtensionType):
         return from_column(pa.chunked_array([chunk.storage for chunk in column.chunks]))
-    if column.null_count and (pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+    if column.null_count and _is_whole(column):
         return column.to_pandas(types_mapper=NULLABLE.get)
     if pa.types.is_dictionary(kind):
         return _categorical(column)
@@ -189,9 +203,9 @@ def _categorical(column: Column) -> pd.Series:
 def settle(X: pd.DataFrame, *, objects: bool = False) -> pd.DataFrame:
     """Return a frame whose columns of Python objects have the type of these objects.
 
-    Text becomes ``str``; whole numbers ``int64`` or, with missing ones, ``Int64``; dates
-    ``datetime64``. Objects of several types stay, and so does every other column. Where `objects`
-    stay, days and decimals of Arrow become such.
+    Text becomes ``str``, whole numbers ``Int64``, booleans ``boolean``, dates ``datetime64``.
+    Objects of several types stay, and so does every other column. Where `objects` stay, days and
+    decimals of Arrow become such.
     """
     dtypes = enumerate(X.dtypes)
     unsettled = [j for j, kind in dtypes if isinstance(kind, _LOOSE) and kind.kind not in _PLAIN]
@@ -220,7 +234,12 @@ def _settled(series: pd.Series) -> pd.Series | None:
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         return None
     whole = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
-    return from_column(whole)
+    # Of nullable types all read float64, which scikit-learn makes of objects.
+    return whole.to_pandas(types_mapper=NULLABLE.get) if _is_whole(whole) else from_column(whole)
+
+
+def _is_whole(column: Column) -> bool:
+    return pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)
 
 
 def origins(given: Any, X: Table) -> dict[Any, Origin]:
@@ -234,7 +253,7 @@ def origins(given: Any, X: Table) -> dict[Any, Origin]:
 
     Examples
     --------
-    >>> given = pd.DataFrame({"t": ["a", None], "n": [1, 2]}, dtype=object)
+    >>> given = pd.DataFrame({"t": ["a", None], "n": [1.5, 2]}, dtype=object)
     >>> origins(given, convert(given))
     {'t': Origin(kind=None, missing=None)}
     """
@@ -242,7 +261,7 @@ def origins(given: Any, X: Table) -> dict[Any, Origin]:
     if given is X or typed or frames.library(X) != "pandas":
         return {}
     if _is_arrow(given):
-        every = {name: _origin_of_nulls(X[name]) for name in X}
+        every = {name: _origin_in_arrow(X, name) for name in X}
     else:
         known = frames.is_frame(given)
         table = given if known else pd.DataFrame(np.asarray(given, dtype=object), dtype=object)
@@ -257,13 +276,33 @@ def as_passed(X: Table) -> Any:
     >>> as_passed(convert([["a", 1]])).tolist()
     [['a', 1]]
     """
-    return X.to_numpy() if frames.is_frame(X) and X.attrs.get(_ARRAY) else X
+    if not frames.is_frame(X):
+        return X
+    if X.attrs.get(frames.NONE):
+        return X.assign(**{n: _with_none(X[n]) for n in X if _origin_in_arrow(X, n) == _NULLS})
+    if not X.attrs.get(_ARRAY):
+        return X
+    return frames.matrix(X) if all(kind.kind in _PLAIN for kind in X.dtypes) else X.to_numpy()
 
 
-def _origin_of_nulls(column: pd.Series) -> Origin | None:
-    # NumPy, which scikit-learn asks, has no null but that of numbers and dates.
+def _with_none(column: pd.Series) -> pd.Series:
+    cells = column.to_numpy(dtype=object, copy=True)
+    cells[column.isna()] = None
+    return pd.Series(cells, column.index, dtype=object)
+
+
+def _origin_in_arrow(X: pd.DataFrame, name: Any) -> Origin | None:
+    """Return what a cell is in the array that NumPy makes of the table, for scikit-learn."""
+    column = X[name]
     kind = column.dtype.kind
-    return Origin(_TYPES.get(kind), None) if kind not in "iufmM" and column.hasnans else None
+    if zone(column.dtype):
+        return Origin(datetime.datetime, None)
+    if name in X.attrs[_DAYS] and any(other.kind != "M" for other in X.dtypes):
+        return Origin(datetime.date, None)
+    # It has no null but that of numbers and dates.
+    if kind not in "iufmM" and column.hasnans:
+        return Origin(bool, None) if kind == "b" else _NULLS
+    return None
 
 
 def _origin(given: pd.Series, converted: pd.Series) -> Origin | None:
@@ -275,9 +314,9 @@ def _origin(given: pd.Series, converted: pd.Series) -> Origin | None:
     if kind == "M":
         days = not missing.all() and type(given.iloc[missing.argmin()]) is datetime.date
         return Origin(datetime.date, np.nan) if days else None
-    if not missing.any():
+    if not missing.any() and kind not in _TYPES:
         return None
-    none = all(cell is None for cell in given[missing])
+    none = missing.any() and all(cell is None for cell in given[missing])
     return Origin(_TYPES.get(kind), None if none else np.nan)
 
 

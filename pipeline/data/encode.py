@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import trace
+from pipeline.data import frames
 from pipeline.data.checks import as_floats, as_seen, infinite_numbers, missing_dates, not_uniform
 from pipeline.data.datetimes import MISSING, dates_of, ticks
 from pipeline.data.frames import (
@@ -66,7 +67,16 @@ def categories(X: Table, name: Name) -> Coded:
     series = column(X, name)
     if series.dtype.kind in "iufb":
         return _apart(series, name, coded(values_of(series, name)))
-    return _other_categories(series, name)
+    known = _other_categories(series, name)
+    return _with_none(known) if getattr(X, "attrs", {}).get(frames.NONE) else known
+
+
+def _with_none(known: Coded) -> Coded:
+    """Return codes of objects, of which None is one where a value is missing."""
+    if not (missing := known.codes < 0).any():
+        return known
+    codes = np.where(missing, len(known.values), known.codes).astype("int32")
+    return CodedObjects(codes, np.append(known.values.astype(object), np.array([None])))
 
 
 def all_categories(X: Table, names: Names) -> list[Coded]:

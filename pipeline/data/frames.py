@@ -27,6 +27,8 @@ FRAMES = ("pandas", "cudf")
 ARRAYS = ("numpy", "cupy")
 _DEVICE = {"pandas": "cpu", "numpy": "cpu", "cudf": "cuda", "cupy": "cuda", "cupyx": "cuda"}
 TO_ARRAY = {"pandas": "to_numpy", "cudf": "to_cupy"}
+NONE = "null is None"
+"""In `attrs` of a frame: its missing categories are None in the array that scikit-learn makes."""
 INT32 = 2**31 - 1
 """The largest index of cuML's sparse rows."""
 NULLABLE = {"i": "Int64", "u": "UInt64", "f": "float64", "b": "boolean"}

@@ -216,6 +216,14 @@ fitted on numbers; convert it (pandas.to_numeric)
                 changed[name] = column
         return _replaced(X, changed) if changed else X
 
+    def by_position(self, X: Table) -> Table:
+        """Return a table of as many columns under the names of the fit, whatever theirs are."""
+        X = convert(X, objects=self.objects)
+        if self.names is not None and frames.is_frame(X) and X.shape[1] == self.n_features:
+            X = X.copy(deep=False)
+            X.columns = pd.Index(self.names)
+        return X
+
     def _with_idle(self, X: Table) -> Table:
         """Return a frame with blanks in the place of missing columns that no step reads."""
         if self.used is None:

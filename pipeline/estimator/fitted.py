@@ -38,6 +38,7 @@ from pipeline.estimator.inputs import (
     is_a,
     refuse_partitions,
     rows_as_passed,
+    take_rows,
 )
 from pipeline.estimator.lifted import Lifts
 from pipeline.estimator.routing import METHODS as METADATA
@@ -169,7 +170,7 @@ class Answers(Lifts):
         if isinstance(X, SharedRows):
             rows = sharing.transform(self.plan_, self._prefixes, self.inputs_, X)
             return X, self._on_host(self.plan_.steps[-1].call(method, rows, **y, **params))
-        X = self.inputs_.take(X)
+        X = take_rows(self.inputs_, X, params)
         return X, self._on_host(self._answer(method, X, {**y, **params}))
 
     @property

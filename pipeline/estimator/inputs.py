@@ -27,7 +27,7 @@ from pipeline.data.target import check_target, tell_order
 from pipeline.errors import DataError, in_words_of
 from pipeline.planning.classify import Kind, Node, Rows
 from pipeline.preprocessing.engine.tree import columns_read
-from pipeline.typing import Estimator, Name, ReadParams, Table, Target
+from pipeline.typing import Estimator, Name, Params, ReadParams, Table, Target
 
 
 class Input(Protocol):
@@ -145,6 +145,12 @@ class LabelInput:
     def take(self, X: Table) -> Any:
         """Return the labels as a host array."""
         return label_encoder.validate_labels(X)
+
+
+def take_rows(takes: Input, X: Table, params: Params) -> Any:
+    """Return rows as the model expects them; where XGBoost is to ignore names, by position."""
+    by_name = params.get("validate_features", True) or not isinstance(takes, Schema)
+    return takes.take(X if by_name else takes.by_position(X))
 
 
 def refuse_partitions(X: Table, step: str) -> None:

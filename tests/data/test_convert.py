@@ -148,11 +148,11 @@ def test_the_table_of_the_caller_stays_as_it_is() -> None:
     ("values", "dtype"),
     [
         (["a", None, np.nan, pd.NA], "str"),
-        ([1, 2], "int64"),
+        ([1, 2], "Int64"),
         ([1, None], "Int64"),
         ([2**53 + 1, None], "Int64"),
         ([1, 2.5, np.nan], "float64"),
-        ([True, False], "bool"),
+        ([True, False], "boolean"),
         ([True, None], "boolean"),
         ([None, np.nan], "float64"),
         ([pd.Timestamp("2020"), pd.NaT], "datetime64[us]"),

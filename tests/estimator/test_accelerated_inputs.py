@@ -6,14 +6,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.kernel_approximation import AdditiveChi2Sampler
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from xgboost import XGBRanker
 
 from pipeline import Accelerated
@@ -29,6 +32,46 @@ from tests.programs import NUMBERS, ROWS, TABLE, WORDS, on_cpu
 def test_targets_of_any_kind(make: Any) -> None:
     expected = on_cpu().fit(TABLE, WORDS).predict(TABLE)
     np.testing.assert_array_equal(on_cpu().fit(TABLE, make(WORDS)).predict(TABLE), expected)
+
+
+@pytest.mark.parametrize("make", [np.array, pd.DataFrame], ids=["array", "frame"])
+@pytest.mark.parametrize("cells", [[1, 0, 2], [True, False, True], [3, 2, 0.5]], ids=str)
+def test_objects_that_are_numbers_are_floats(cells: list[Any], make: Any) -> None:
+    X = make([[cell] for cell in cells], dtype=object)
+    expected = AdditiveChi2Sampler().fit_transform(X)
+    np.testing.assert_array_equal(Accelerated(AdditiveChi2Sampler()).fit_transform(X), expected)
+
+
+DATES = [pd.Timestamp(day, tz="UTC") for day in ("2020-07-01T05", "2020-01-01", "2021-01-01")]
+POLARS = pl.DataFrame({"t": ["b", None, "b"], "d": DATES, "n": [None, 2, 1]}).with_columns(
+    pl.col("d").dt.convert_time_zone("Europe/Berlin"), pl.col("d").dt.date().alias("day")
+)
+
+
+@pytest.mark.parametrize("make", [POLARS.select, lambda names: POLARS.select(names).to_arrow()])
+@pytest.mark.parametrize(
+    ("estimator", "names"),
+    [
+        (MissingIndicator(features="all"), ["t"]),
+        (MissingIndicator(features="all"), ["t", "n"]),
+        (SimpleImputer(strategy="most_frequent"), ["t", "n"]),
+        (SimpleImputer(strategy="constant", fill_value="z"), ["t"]),
+        (SimpleImputer(strategy="most_frequent", missing_values=None), ["t"]),
+        (make_pipeline(SimpleImputer(strategy="most_frequent"), OrdinalEncoder()), ["t"]),
+        (OneHotEncoder(sparse_output=False), ["t", "n"]),
+        (OrdinalEncoder(), ["d"]),
+        (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), ["t", "d"]),
+        (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), ["t", "day"]),
+    ],
+)
+def test_nulls_and_dates_of_arrow_are_what_numpy_makes_of_them(
+    estimator: Any, names: list[str], make: Any
+) -> None:
+    X = make(names)
+    expected = clone(estimator).fit_transform(X).tolist()
+    model = Accelerated(estimator, device="cpu").fit(X)
+    assert repr(model.transform(X).tolist()) == repr(expected)
+    assert repr(model.to_sklearn().transform(X).tolist()) == repr(expected)
 
 
 def test_columns_may_come_in_any_order_and_with_others() -> None:

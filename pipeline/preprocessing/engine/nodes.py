@@ -348,6 +348,8 @@ class TransformerNode(BlockNode):
 
     def _aligned(self, y: Target, weights: Array) -> list[Any]:
         """Return what the twin needs beside its blocks, one entry a row."""
+        if weights is not None and not np.any(weights):
+            raise ValueError("Sample weights must contain at least one non-zero number.")
         return [*self.twin.aligned(y), *([] if weights is None else [weights])]
 
     def _finish(self, stats: Any) -> None:

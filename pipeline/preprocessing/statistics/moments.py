@@ -95,7 +95,8 @@ def stack_moments(values: Array, xp: ModuleType, weights: Array = None) -> Any:
     origin = total(fill_missing(values, missing, 0.0, xp)) / known
     off = fill_missing(values - origin, missing, 0.0, xp)
     rest = total(off) / known
-    squares = xp.maximum(total(off * off) - count * rest * rest, 0.0)
+    squares = total(off * off) - count * rest * rest
+    squares *= squares * count > 0  # Weights may be negative.
     return xp.stack([count, origin, rest, squares])
 
 

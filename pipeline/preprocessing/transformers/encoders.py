@@ -68,6 +68,8 @@ class Learnt:
         """
         if values.dtype.kind == "M" and self.index.dtype == object:
             values = to_python_dates(values)
+        if values.dtype == object and self.index.dtype.kind == "M":
+            values = without_zone(values)
         found = self.index.get_indexer(as_index(values))
         places = np.append(self.places, UNKNOWN)[found]
         if values.dtype == object:
@@ -236,6 +238,8 @@ def as_given(column: CategorySums, origin: Origin | None) -> CategorySums:
     values = column.values
     if origin.kind is datetime.date:
         values = to_python_dates(values)
+    elif origin.kind is datetime.datetime:
+        values = without_zone(values)
     elif origin.kind is not None:
         values = np.array([*map(origin.kind, values.tolist())], dtype=object)
     return column._replace(values=values, missing=origin.missing)
@@ -256,6 +260,17 @@ def to_python_dates(values: np.ndarray) -> np.ndarray:
     """
     days = values.astype("M8[D]")
     return np.where(days == values, days.astype(object), values.astype("M8[us]").astype(object))
+
+
+def without_zone(values: np.ndarray) -> np.ndarray:
+    """Return points in time in UTC without saying so, as NumPy has them; others as they are.
+
+    >>> without_zone(np.array([pd.Timestamp("2020-01-01", tz="Asia/Tokyo")]).astype("O")).tolist()
+    [datetime.datetime(2019, 12, 31, 15, 0)]
+    """
+    index = pd.Index(values.tolist())
+    zoned = isinstance(index, pd.DatetimeIndex) and index.tz is not None
+    return index.tz_convert(None).to_numpy() if zoned else values
 
 
 def has_nan(learnt: np.ndarray) -> bool:

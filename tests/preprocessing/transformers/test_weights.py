@@ -62,6 +62,21 @@ def test_weights_count_as_in_sklearn(
         np.testing.assert_allclose(found, dense(expected.transform(X)), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("weights", [-WEIGHTS, WEIGHTS - 0.1], ids=["all", "some"])
+def test_negative_weights_count_as_in_sklearn(weights: np.ndarray) -> None:
+    expected = StandardScaler().fit(X, sample_weight=weights)
+    found = Accelerated(StandardScaler(), device="cpu").fit(X, sample_weight=weights)
+    np.testing.assert_allclose(found.transform(X), expected.transform(X), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [0, np.zeros(ROWS)], ids=["number", "array"])
+@pytest.mark.parametrize("estimator", TAKERS, ids=plain)
+def test_weights_that_are_all_zero_are_refused(estimator: Any, weights: Any) -> None:
+    for each in (clone(estimator), Accelerated(estimator, device="cpu")):
+        with pytest.raises(ValueError, match="must contain at least one non-zero number"):
+            each.fit(X, sample_weight=weights)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("estimator", TAKERS, ids=plain)
 def test_weights_come_by_name_and_by_routing(estimator: Any) -> None:
