@@ -149,8 +149,9 @@ class LabelInput:
 
 def take_rows(takes: Input, X: Table, params: Params) -> Any:
     """Return rows as the model expects them; where XGBoost is to ignore names, by position."""
-    by_name = params.get("validate_features", True) or not isinstance(takes, Schema)
-    return takes.take(X if by_name else takes.by_position(X))
+    if isinstance(takes, Schema) and not params.get("validate_features", True):
+        X = takes.by_position(X)
+    return takes.take(X)
 
 
 def refuse_partitions(X: Table, step: str) -> None:
