@@ -78,11 +78,15 @@ def prepare_memory(device: str) -> None:
 
     RMM, from which cuDF, CuPy and cuML have theirs, starts without a pool: each array is a
     `cudaMalloc` and a `cudaFree`, which wait for the GPU. It gets the pool of CUDA, from which
-    XGBoost has its memory too. A resource that the user has set stays.
+    XGBoost has its memory too. A resource or an allocator that the user has set stays.
     """
     if device != "cuda":
         return
-    mr = load("rmm.mr")
+    mr, cupy = load("rmm.mr"), load("cupy")
+    # cuDF does so, once it is imported.
+    of_rmm, now = load("rmm.allocators.cupy.rmm_cupy_allocator"), cupy.cuda.get_allocator()
+    if now is not of_rmm and now == cupy.get_default_memory_pool().malloc:
+        cupy.cuda.set_allocator(of_rmm)
     if type(mr.get_current_device_resource()) is mr.CudaMemoryResource:
         pool = keep_freed_memory()
         if pool is not None:

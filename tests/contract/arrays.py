@@ -285,6 +285,9 @@ class _Pool:
     def free_bytes(self) -> int:
         return 0
 
+    def malloc(self, size: int) -> None:
+        """Stand for what CuPy takes memory from by itself."""
+
 
 class Runtime:
     """What CUDA says of the device: the bytes that arrays hold while they are counted.
@@ -300,7 +303,7 @@ class Runtime:
     cudaMemPoolAttrUsedMemCurrent = 7  # noqa: N815
 
     def __init__(self) -> None:
-        self.threshold = 0
+        self.threshold = self.trims = 0
 
     def _reserved(self) -> int:
         resource = load("rmm.mr").get_current_device_resource()
@@ -333,12 +336,20 @@ class Runtime:
     def memPoolTrimTo(self, pool: int, size: int) -> None:  # noqa: N802
         assert (pool, size) == (self.pool, 0)
         LIVE.kept = LIVE.nbytes
+        self.trims += 1
 
 
 class _Cuda(ModuleType):
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.runtime = Runtime()
+        self.runtime, self.pool = Runtime(), _Pool()
+        self.allocator: Any = self.pool.malloc
+
+    def get_allocator(self) -> Any:
+        return self.allocator
+
+    def set_allocator(self, allocator: Any = None) -> None:
+        self.allocator = allocator
 
     def get_current_stream(self) -> _Stream:
         RECORDER.call("cupy.cuda", "get_current_stream", ())
@@ -362,8 +373,7 @@ class Module(ModuleType):
         self.cuda = _Cuda("cupy.cuda")
 
     def get_default_memory_pool(self) -> _Pool:
-        RECORDER.call("cupy", "get_default_memory_pool", ())
-        return _Pool()
+        return self.cuda.pool
 
     def asnumpy(self, array: ndarray) -> np.ndarray:
         return array.get()

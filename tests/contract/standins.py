@@ -96,6 +96,10 @@ class Rmm(ModuleType):
         self._current = mr
 
 
+def rmm_cupy_allocator(size: int) -> None:
+    """Stand for what has CuPy take its memory from RMM; importing cuDF or cuML sets it as well."""
+
+
 def upload(column: pd.Series) -> tuple[pd.Series, Any]:
     """Return a column as cuDF would hold it, and its type where pandas has no such column.
 
@@ -123,7 +127,10 @@ def install(patch: pytest.MonkeyPatch) -> None:
     found |= text.modules() | csr.modules() | {"rmm": ModuleType("rmm"), "rmm.mr": Rmm()}
     bindings = ModuleType("cuda.bindings.runtime")
     bindings.cudaMemPool_t = cudaMemPool_t  # type: ignore[attr-defined]
-    found |= {name: ModuleType(name) for name in ("cuda", "cuda.bindings")}
+    allocators = ModuleType("rmm.allocators.cupy")
+    allocators.rmm_cupy_allocator = rmm_cupy_allocator  # type: ignore[attr-defined]
+    found |= {name: ModuleType(name) for name in ("cuda", "cuda.bindings", "rmm.allocators")}
+    found |= {allocators.__name__: allocators}
     found |= {
         bindings.__name__: bindings,
         arrays.Special.OWNER: arrays.Special(arrays.Special.OWNER),

@@ -197,6 +197,10 @@ def test_the_pool_of_cuda_is_asked_as_in_the_stand_in() -> None:
             assert taken == list(inspect.signature(member).parameters), name
         else:
             assert member == found, name
+    cupy = load("cupy")
+    own = cupy.get_default_memory_pool().malloc
+    assert own == cupy.get_default_memory_pool().malloc
+    assert cupy.cuda.get_allocator() is load("rmm.allocators.cupy.rmm_cupy_allocator"), "by cuDF"
     named = load("cuda.bindings.runtime.cudaMemPool_t")(5)
     assert int(named) == 5
     with pytest.raises(ValueError, match="pool_handle must be"):
