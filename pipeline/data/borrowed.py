@@ -113,7 +113,7 @@ class Held:
 
     def __init__(self, estimator: Estimator, *, fitted: bool = False) -> None:
         self.estimator, self.fitted = estimator, fitted
-        self._held: dict[int, tuple[Any, dict[str, Any]]] = {}
+        self._held: dict[int, tuple[Any, dict[str, tuple[Any, Any]]]] = {}
         self._keep(estimator)
 
     def _keep(self, value: Any) -> None:
@@ -126,7 +126,8 @@ class Held:
             return
         names = vars(value) if self.fitted else value.get_params(deep=False)
         found = {name: getattr(value, name, None) for name in names if name[:1] != "_"}
-        self._held[id(value)] = value, {name: _copied(each) for name, each in found.items()}
+        copies = {name: (each, _copied(each)) for name, each in found.items()}
+        self._held[id(value)] = value, copies
         self._keep(found)
 
     @property
@@ -135,14 +136,18 @@ class Held:
         for part, known in self._held.values():
             new = {name for name in vars(part) if name[:1] != "_"} if self.fitted else set()
             for name in known.keys() | new:
-                if not _unchanged(known.get(name, known), getattr(part, name, None)):
+                before, copied = known.get(name, (known, known))
+                now = getattr(part, name, None)
+                # What is fitted shares the lists that it has as parameters, and reads them itself.
+                shared = now is before and not self.fitted and name != _in_place(part)
+                if not shared and not _unchanged(copied, now):
                     return f"{name} of {type(part).__name__}"
         return ""
 
     @contextmanager
     def draws_once(self) -> Iterator[None]:
         """Let generators draw their numbers again if the work inside fails, and other is done."""
-        found = [each for _, known in self._held.values() for each in known.values()]
+        found = [each for _, known in self._held.values() for each, _ in known.values()]
         found += [getattr(each, "random_state", None) for each in found]
         bits = [check_random_state(None)._bit_generator]
         bits += [each._bit_generator for each in found if isinstance(each, np.random.RandomState)]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cluster import KMeans
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -174,6 +175,30 @@ def test_what_changes_nothing_is_no_change() -> None:
         each.note = 2
         np.testing.assert_array_equal(call(each), expected)
         assert each.note == 2
+
+
+class Registered(TransformerMixin, BaseEstimator):
+    """Notes each call in a list that it has as a parameter."""
+
+    def __init__(self, calls: Any = None) -> None:
+        self.calls = calls
+
+    def fit(self, X: Any, y: Any = None) -> Registered:
+        self.calls.append("fit")
+        return self
+
+    def transform(self, X: Any) -> Any:
+        self.calls.append("transform")
+        return X
+
+
+def test_a_list_that_a_step_itself_writes_to_is_one() -> None:
+    calls: list[str] = []
+    model = on_cpu(make_pipeline(Registered(calls), StandardScaler())).fit(X)
+    assert calls == ["fit", "transform"]
+    for _ in range(2):
+        model.transform(X)
+    assert calls == ["fit", *3 * ["transform"]]
 
 
 def test_what_is_lifted_answers_as_before() -> None:
