@@ -302,6 +302,14 @@ def test_of_an_array_it_makes_what_sklearn_makes(name: str) -> None:
         pd.testing.assert_frame_equal(pd.DataFrame(found), pd.DataFrame(expected))
 
 
+def test_a_frame_that_scikit_learn_cannot_name_stops_no_lift() -> None:
+    union = make_union(PCA(1), make_pipeline("passthrough")).set_output(transform="pandas")
+    plain, lifted = clone(union).fit(MIXED), on_cpu(union).fit(MIXED).to_sklearn()
+    for each in (plain, lifted):
+        with pytest.raises(TypeError, match="not iterable"):
+            each.transform(MIXED)
+
+
 UNFRAMED: dict[str, tuple[Any, Any]] = {
     "labels": (LabelBinarizer(), ["a", "b", "c"]),
     "sets of labels": (MultiLabelBinarizer(), [("a", "b"), ("c",)]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from copy import copy
 from functools import partial
 from operator import methodcaller
@@ -398,7 +398,9 @@ class Program:
         assert self.node is not None
         fitted = self.node.to_sklearn()
         if self.framed and self.workers:
-            self._transform_head(fitted)  # a union takes names from what it has transformed
+            # A union takes names from what it has transformed; what cannot will say so then.
+            with suppress(AttributeError, TypeError, ValueError):
+                self._transform_head(fitted)
         return fitted
 
     def _transform_head(self, fitted: Estimator) -> Any:
