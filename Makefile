@@ -22,7 +22,7 @@ TIMEOUT :=
 FROM :=
 # Of `make new-task`: as they are in the environment too, where no shell and no make reads them.
 TABLE_OPTIONS := FILE TARGET KIND FEATURES IGNORE POSITIVE SPLIT BY CUT WEIGHT MIN_ROWS ENCODING \
-	DELIMITER DECIMAL MISSING KEEP DATES STRAY
+	DELIMITER DECIMAL MISSING KEEP DATES STRAY FORCE DRY_RUN
 FILE ?=
 TARGET ?=
 KIND ?=
@@ -41,6 +41,8 @@ MISSING ?=
 KEEP ?=
 DATES ?=
 STRAY ?=
+FORCE ?=
+DRY_RUN ?=
 unexport $(TABLE_OPTIONS)
 # Some systems have a NAME in the environment, their own.
 NAME :=
@@ -108,7 +110,7 @@ help: ## List the targets and variables
 	@echo '  FROM=            what was downloaded by hand for `make data`: a file or a folder'
 	@echo '  FILE= TARGET=    a table of your own and its column to predict, for `make new-task`'
 	@echo '  NAME= KIND= FEATURES= IGNORE= POSITIVE= SPLIT= BY= CUT= WEIGHT= MIN_ROWS= ENCODING='
-	@echo '  DELIMITER= DECIMAL= MISSING= KEEP= DATES= STRAY='
+	@echo '  DELIMITER= DECIMAL= MISSING= KEEP= DATES= STRAY= FORCE= DRY_RUN='
 	@echo '                   of `make new-task`, as `python -m pipeline new-task --help` has them'
 	@echo '  REPEATS=         timed runs of each (5 in a report; 3 is quicker); empty for the usual number'
 	@echo '  PROGRAMS=        of `make bench-programs`, with commas; empty for all'

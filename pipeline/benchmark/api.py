@@ -80,7 +80,7 @@ def new_task(
         See `pipeline.benchmark.new_task.Choices`: ``kind``, ``features``, ``ignore``,
         ``positive``, ``split``, ``by``, ``cut``, ``weight``, ``min_rows``, ``encoding``,
         ``delimiter``, ``decimal``, ``missing``, ``keep``, ``day_first``,
-        ``stray``.
+        ``stray``, ``force``, ``dry_run``.
 
     Returns
     -------
@@ -97,8 +97,9 @@ def new_task(
     for choice in choices:
         pick(choice, [each.name for each in fields(Choices)], "choice")
     choices |= {n: _listed(choices[n]) for n in _LISTS if n in choices}
-    FOLDER.mkdir(exist_ok=True)
-    (FOLDER / "__init__.py").touch()
+    if not choices.get("dry_run"):
+        FOLDER.mkdir(exist_ok=True)
+        (FOLDER / "__init__.py").touch()
     source = Path(table) if isinstance(table, str | Path) else table
     created = create(source, target, Path(home), Choices(name=name, **choices))
     invalidate_caches()  # or Python may not see that there is a new file to import

@@ -57,7 +57,7 @@ def of_task(task: Task, job: Job) -> list[str]:
     found = cautions.ranked_of_table(
         table, *what, task.columns, test=test & ~train, metrics=[*task.metrics]
     )
-    if task.kind in dummy.WITHOUT:
+    if task.kind in dummy.WITHOUT or split.folds:
         return cautions.in_rank([found])
     frame = cautions.sample(table, task.target, task.columns)
     here, there = (frame[chosen[frame.index]] for chosen in (train, test))

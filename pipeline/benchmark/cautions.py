@@ -453,7 +453,7 @@ def _standardised(numbers: np.ndarray) -> np.ndarray:
 def _size(table: _Table) -> Iterator[str]:
     n = len(table.frame)
     if n < FEW_ROWS:
-        yield f"{n} rows: a quarter of them are {n // 4} to judge by."
+        yield f"{n} rows: few to learn from, and scores are known only roughly."
     if table.all_columns > MOST_COLUMNS:
         yield f"Only the first {MOST_COLUMNS:,} columns were looked through."
     if table.all_columns >= n:

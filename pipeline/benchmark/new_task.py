@@ -50,7 +50,8 @@ from pipeline.typing import Table
 
 __all__ = ["Choices", "NewTask", "create"]
 
-LEAST_ROWS = 100
+FEW_ROWS, LEAST_ROWS = 100, 20
+"""Rows below which folds take the place of one split, and below which there is no task."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +67,9 @@ class Choices:
         The columns to learn from, or those not to.
     positive : str
         The class that a binary task is about.
-    split : {"random", "time", "groups"}
-        Which rows to judge on: a random quarter, the latest, or those of a quarter of the groups.
+    split : {"random", "time", "groups", "folds"}
+        Which rows to judge on: a random quarter, the latest, those of a quarter of the groups, or
+        each of four folds by a model of the others, as of fewer than 100 rows in any case.
     by : str
         Column with the time or the group.
     cut : str
@@ -88,6 +90,10 @@ class Choices:
         Whether dates such as 02/01/2018 begin with the day.
     stray : {"missing", "error"}
         What becomes of the few cells of a column of numbers that are none.
+    force : bool
+        Write over a task of this name that was made so, with what was changed in it.
+    dry_run : bool
+        Say what the task would be, and write nothing.
     """
 
     name: str = ""
@@ -107,6 +113,8 @@ class Choices:
     keep: Sequence[str] = ()
     day_first: bool | None = None
     stray: Stray = "missing"
+    force: bool = False
+    dry_run: bool = False
 
     def __post_init__(self) -> None:
         for option, known in {"split": SPLITS, "stray": ("missing", "error")}.items():
@@ -116,7 +124,7 @@ class Choices:
                 )
         if not isinstance(self.min_rows, int) or self.min_rows < FOLDS:
             raise ConfigError(f"MIN_ROWS={self.min_rows}: a class takes {FOLDS} rows or more")
-        if self.split == "random" and (self.by or self.cut):
+        if self.split in ("random", "folds") and (self.by or self.cut):
             raise ConfigError("BY= and CUT= are for SPLIT=time, and BY= for SPLIT=groups")
         if self.cut and self.split != "time":
             raise ConfigError("CUT= is for SPLIT=time")
@@ -140,6 +148,8 @@ class NewTask:
         What was guessed, and what should be looked into.
     data, task : Path
         What was written.
+    written : bool
+        False of a dry run.
     """
 
     name: str
@@ -154,6 +164,7 @@ class NewTask:
     cautions: tuple[str, ...]
     data: Path
     task: Path
+    written: bool = True
 
     def lines(self) -> Iterator[str]:
         """Yield what was guessed, what was made of each column, and what to do next."""
@@ -162,6 +173,9 @@ class NewTask:
         yield f"  judged on: {self.split}"
         yield from (f"  note: {note}" for note in self.notes)
         yield from (f"  caution: {caution}" for caution in self.cautions)
+        if not self.written:
+            yield "a dry run: nothing is written"
+            return
         yield f"data: {self.data}"
         yield f"task: {self.task}, yours to change"
         yield f"next: make report TASK={self.name}"
@@ -208,9 +222,11 @@ def _counted(classes: dict[Class, int]) -> str:
 def create(source: Path | Table, label: str, home: Path, choices: Choices | None = None) -> NewTask:
     """Write a task and its data: see `pipeline.benchmark.api.new_task`."""
     choices = choices or Choices()
-    name = _free(choices.name or _own_name(source), home)
+    name = choices.name or _own_name(source)
+    _check_free(name, home, choices)
     file = source if isinstance(source, Path) else home / name / f"{name}-as-given.parquet"
     read, notes, table = _read(source, label, choices)
+    choices = _for_few_rows(choices, len(table) - table[label].null_count)
     asked = read_target(label, table[label], choices.kind, min_rows=choices.min_rows)
     own = _own_table(name, file, label, read, table, asked.kind, choices)
     rows, target = own.stored(table)
@@ -220,16 +236,27 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
     if columns.texts:
         own = replace(own, read=_with_texts(own.read, columns.texts))
         rows, _ = own.stored(_without_gaps(table, columns.texts))
-    _write_data(source, own, rows, home)
     doubts = _cautions(table, rows, own, columns)
     if not any("KIND=" in doubt for doubt in doubts):
         notes = (*notes, *asked.notes)
     new = NewTask(
         name, str(file), label, len(rows), len(table), columns, target,
         _about_split(own, rows, table), notes, doubts, own.path(home), FOLDER / f"{name}.py",
+        not choices.dry_run,
     )  # fmt: skip
-    atomic.write_text(new.task, _program(own, new, rows[label]))
+    if new.written:
+        _write_data(source, own, rows, home)
+        atomic.write_text(new.task, _program(own, new, rows[label]))
     return new
+
+
+def _for_few_rows(choices: Choices, rows: int) -> Choices:
+    """Return choices by which few rows are judged on in folds, and classes may have fewer."""
+    if rows >= FEW_ROWS:
+        return choices
+    split = "folds" if choices.split == "random" else choices.split
+    least = choices.min_rows if choices.min_rows != FEWEST else max(2 * FOLDS, rows // 5)
+    return replace(choices, split=split, min_rows=min(choices.min_rows, least))
 
 
 def _write_data(source: Path | Table, own: OwnTable, rows: pa.Table, home: Path) -> None:
@@ -295,15 +322,17 @@ def _identifier(text: str) -> str:
     return plain if plain.isidentifier() and not iskeyword(plain) else f"table_{plain}"
 
 
-def _free(name: str, home: Path) -> str:
+def _check_free(name: str, home: Path, choices: Choices) -> None:
     if name != _identifier(name):
         raise ConfigError(f"NAME={name}: write it as {_identifier(name)}")
-    if not FOLDER.is_dir():
+    if not FOLDER.is_dir() and not choices.dry_run:
         raise ConfigError("no folder `tasks` here; run from the root of the repository")
-    if there := _there(name, home):
+    there, task = _there(name, home), FOLDER / f"{name}.py"
+    made_so = not task.exists() or "OwnTable(" in task.read_text()
+    if there and not choices.dry_run and not (choices.force and made_so):
         free = next(other for i in count(2) if not _there(other := f"{name}_{i}", home))
-        raise ConfigError(f"{there} is there already; choose another name, as NAME={free}")
-    return name
+        way = "; FORCE=1 writes over it" if made_so else ""
+        raise ConfigError(f"{there} is there already; choose another name, as NAME={free}{way}")
 
 
 def _there(name: str, home: Path) -> Path | None:
@@ -398,7 +427,10 @@ def _without_gaps(table: pa.Table, names: Sequence[str]) -> pa.Table:
 
 def _check(file: Path, rows: int, columns: Roles, notes: Sequence[str]) -> None:
     if rows < LEAST_ROWS:
-        raise DataError(f"{file}: {rows} rows with a known target; it takes {LEAST_ROWS}")
+        raise DataError(
+            f"{file}: {rows} rows with a known target tell no model from another; it takes "
+            f"{LEAST_ROWS}"
+        )
     if not columns.used:
         unused = [f"{name!r} {reason}" for name, reason in columns.unused.items()]
         why = "; ".join([*unused, *notes]) or "there is none but the target"
@@ -419,7 +451,9 @@ def _about_split(own: OwnTable, rows: pa.Table, table: pa.Table) -> str:
         "random": f"a random quarter{'' if own.kind == 'regression' else ' of each class'}",
         "time": f"those from {own.cut} on by {own.by!r}",
         "groups": f"those of about a quarter of the groups in {own.by!r}",
+        "folds": f"in {FOLDS} folds, each by a model of the others",
     }[own.split]
+    judged = len(rows) if own.split == "folds" else judged
     return f"{judged:,} rows, {which}{lost}"
 
 

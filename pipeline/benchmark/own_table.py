@@ -29,7 +29,7 @@ from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError
 from pipeline.system import atomic
 
-SPLITS = ("random", "time", "groups")
+SPLITS = ("random", "time", "groups", "folds")
 FOLDS = 4
 _KEY = b"pipeline.own_table/1"
 
@@ -51,9 +51,10 @@ class OwnTable:
         How the file is read.
     min_rows : int
         Rows of a class below which they are left out.
-    split : {"random", "time", "groups"}
+    split : {"random", "time", "groups", "folds"}
         Which rows to judge on: a random quarter, with a quarter of each class; the latest by the
-        column `by`, from `cut` on; those of a quarter of the groups that `by` names.
+        column `by`, from `cut` on; those of a quarter of the groups that `by` names; or all, each
+        quarter by a model of the others.
     by : str
     cut : str or float, optional
         By default what leaves the latest quarter.
@@ -114,7 +115,7 @@ class OwnTable:
             self.kind, min_rows=self.min_rows,
         )  # fmt: skip
         known = pc.is_valid(target.values)
-        if self.split != "random":
+        if self.split in ("time", "groups"):
             known = pc.and_(known, pc.is_valid(self._by(table)))
         taken = [each.name for each in table.schema if self._is_taken(each)]
         columns: dict[str, Any] = {name: to_store(table[name]) for name in taken}
@@ -133,11 +134,12 @@ class OwnTable:
             "random": "train three quarters",
             "time": f"train before {self.cut} in {self.by}",
             "groups": f"train three quarters, cut between groups of {self.by}",
+            "folds": f"{FOLDS} folds, each judged on by a model of the others",
         }[self.split]
         last = FOLDS - 1
         rows = [(self.fold, "<", last)], [(self.fold, "==", last)]
-        time, groups = (self.by if self.split == each else "" for each in SPLITS[1:])
-        return {self.split: Split(*rows, about, time, groups)}
+        time, groups = (self.by if self.split == each else "" for each in SPLITS[1:3])
+        return {self.split: Split(*rows, about, time, groups, self.fold * (self.split == "folds"))}
 
     def store(self, rows: pa.Table, path: Path) -> None:
         """Write the data."""
@@ -168,7 +170,7 @@ class OwnTable:
             return self._by_time(rows)
         y = rows[self.target].to_numpy()
         numbers = target.kind == "regression"
-        if self.split == "random":
+        if self.split in ("random", "folds"):
             cut = (KFold if numbers else StratifiedKFold)(FOLDS, shuffle=True, random_state=0)
             return _numbered(cut.split(y, y), len(y))
         groups = rows[self.by].combine_chunks().dictionary_encode().indices.to_numpy()

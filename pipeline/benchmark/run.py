@@ -172,7 +172,10 @@ class PredictedBatch:
         path = folder / f"{name}.predictions.parquet"
         columns = {**self._rows(), **answer_columns(self.task, outcome)}
         if "prediction" in columns and truth.decides_otherwise(outcome.model.estimator):
-            columns["prediction"] = self._decide(outcome)
+            if self.task.split(self.job.split)[1].folds:
+                del columns["prediction"]  # The models of the folds, who would decide, are gone.
+            else:
+                columns["prediction"] = self._decide(outcome)
         pq.write_table(pa.table(columns), path, write_page_checksum=True)
         return _part(path)
 
@@ -188,7 +191,8 @@ class PredictedBatch:
         if not number:
             return {}
         _, split = self.task.split(self.job.split)
-        return {"row": parquet.read_parquet(path, [], [number], split.test, "cpu")[1][number]}
+        rows = [] if split.folds else split.test
+        return {"row": parquet.read_parquet(path, [], [number], rows, "cpu")[1][number]}
 
 
 def save_model(
@@ -226,7 +230,8 @@ def save_model(
 
 def _profile(task: Task, job: Job, model: Accelerated) -> None:
     _, split = task.split(job.split)
-    X, _ = parquet.read_parquet(job.path, task.features, task.target, split.train, "cpu")
+    rows = [] if split.folds else split.train
+    X, _ = parquet.read_parquet(job.path, task.features, task.target, rows, "cpu")
     if isinstance(model.inputs_, Schema):
         model.profile_ = fit_profiles(model.inputs_.read(model.inputs_.take(X)))
 

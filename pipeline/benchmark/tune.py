@@ -116,6 +116,11 @@ class TunedBatch:
     workers: int | None = None
     command: Sequence[str] = ()
 
+    def __post_init__(self) -> None:
+        # What is searched for in all folds would be judged on rows that it was chosen by.
+        splits = {name: replace(split, folds="") for name, split in self.task.splits.items()}
+        object.__setattr__(self, "task", replace(self.task, splits=splits))
+
     def run(self, folder: Path, studies: Path, say: Say) -> TuningRecord:
         """Search, refit and judge; write the best model of each pipeline into a folder.
 

@@ -293,7 +293,12 @@ def once(job: Job, *, explain: bool = False) -> RunReport:
         trace=seen[0],
         work=integrity.work(outcome.model),
         classes=outcome.classes,
-        importance=column_importance(what, outcome, job) if explain else None,
+        # No rows are left that the model of all folds has not learnt from.
+        importance=(
+            column_importance(what, outcome, job)
+            if explain and not what.split(job.split)[1].folds
+            else None
+        ),
     )
 
 

@@ -287,7 +287,7 @@ ANSWERS: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, str], str]] = {
         GOOD,
         "Mostly missing: 'x' (75.0 %): leave it out",
     ),
-    "few rows": (lambda: table(120), GOOD, "120 rows: a quarter of them are 30"),
+    "few rows": (lambda: table(120), GOOD, "120 rows: few to learn from"),
     "more columns than rows": (
         lambda: pd.concat(
             [table(60), pd.DataFrame(draw().random((60, 70))).add_prefix("c")], axis=1

@@ -14,8 +14,11 @@ import numpy as np
 import pandas as pd
 import pyarrow.feather
 import pytest
+from sklearn.metrics import r2_score
 
 import pipeline
+from pipeline.benchmark import measure
+from pipeline.benchmark.task import Job
 from pipeline.errors import ConfigError, DataError
 from tests.benchmark.nasty import (
     ROWS,
@@ -613,3 +616,67 @@ def test_files_of_a_folder_are_written_in_one_way(workspace, second, said) -> No
             take(Path("all"))
     else:
         assert take(Path("all")).made.rows == 2 * ROWS
+
+
+def test_a_task_is_made_anew_if_asked_and_a_dry_run_writes_nothing(workspace) -> None:
+    file = written(simple())
+    there = sorted(Path().rglob("*"))
+    dry = take(file, dry_run=True).said
+    assert "a dry run: nothing is written" in dry
+    assert sorted(Path().rglob("*")) == there
+    task: Path = take(file).made.task
+    task.write_text(task.read_text() + "# mine\n")
+    with pytest.raises(ConfigError, match=r"is there already; .*NAME=own_2; FORCE=1 writes over"):
+        take(file, ignore=["town"])
+    assert "town" not in "".join(take(file, ignore=["town"], dry_run=True).made.columns.used)
+    assert "# mine" in task.read_text()
+    again = take(file, ignore=["town"], force=True)
+    assert again.task.columns == ["x"]
+    assert "# mine" not in task.read_text()
+    assert "town" in again.stored  # kept beside the features, as before
+    Path("tasks/others.py").write_text("TASK = None\n")
+    with pytest.raises(ConfigError, match=r"NAME=others_2$"):
+        take(file, name="others", force=True)
+
+
+@pytest.mark.parametrize(
+    ("target", "pipeline_name"), [("y", "linear"), ("kind", "linear"), ("kind", "boosting")]
+)
+def test_few_rows_are_judged_on_in_folds_by_models_of_the_others(
+    workspace, target, pipeline_name
+) -> None:
+    rows = 60
+    table = {"x": X, "kind": np.where(X + NOISE / 4 > 0, "yes", "no"), "y": simple()["y"]}
+    table = {n: np.asarray(v)[:rows] for n, v in table.items() if n in ("x", target)}
+    own = take(written(table), target)
+    assert f"judged on: {rows} rows, in 4 folds, each by a model of the others" in own.said
+    assert f"caution: {rows} rows: few to learn from" in own.said
+    job = Job(own.made.name, pipeline_name, "cpu", own.task.data(Path("data")))
+    found = measure.measure_once(own.task, own.task.pipeline(pipeline_name, 0), job)
+
+    data = own.stored  # plain scikit-learn, by the folds that are kept
+    wanted = pd.Series(index=data.index, dtype=float)
+    for fold in range(4):
+        part = data["fold"] == fold
+        plain = own.task.pipeline(pipeline_name, 0)
+        y = data[target] if target == "y" else (data[target] == "yes").astype(int)
+        plain.fit(data.loc[~part, ["x"]], y[~part])
+        X_part = data.loc[part, ["x"]]
+        said = plain.predict(X_part) if target == "y" else plain.predict_proba(X_part)[:, 1]
+        wanted[part] = said
+    np.testing.assert_allclose(found.predicted, wanted, rtol=1e-5)
+    assert found.rows_train == rows
+    np.testing.assert_array_equal(
+        found.y_true, data[target] if target == "y" else data[target] == "yes"
+    )
+
+
+@pytest.mark.slow
+def test_the_run_of_few_rows_keeps_a_prediction_of_each(workspace) -> None:
+    file = written({name: np.asarray(values)[:60] for name, values in simple().items()})
+    own = take(file)
+    done = call("run", own.made.name, "--device", "cpu", "--pipelines", "linear", "--out", "ran")
+    assert done.code == 0, done.err
+    kept = pd.read_parquet("ran/linear.predictions.parquet")
+    assert kept["row"].tolist() == list(range(60))
+    assert r2_score(kept["truth"], kept["prediction"]) > 0.9
