@@ -31,6 +31,7 @@ from pipeline.benchmark.roles import (
     NOT_ASKED,
     Roles,
     assign_roles,
+    cut,
     meanings,
     role_of_type,
     told,
@@ -171,7 +172,7 @@ class NewTask:
         yield self._title
         yield from (f"  {fact}" for fact in (*self._of_target(), *told(self.columns)))
         yield f"  judged on: {self.split}"
-        yield from (f"  note: {note}" for note in self.notes)
+        yield from (f"  note: {note}" for note in cut(self.notes))
         yield from (f"  caution: {caution}" for caution in self.cautions)
         if not self.written:
             yield "a dry run: nothing is written"
@@ -433,7 +434,7 @@ def _check(file: Path, rows: int, columns: Roles, notes: Sequence[str]) -> None:
         )
     if not columns.used:
         unused = [f"{name!r} {reason}" for name, reason in columns.unused.items()]
-        why = "; ".join([*unused, *notes]) or "there is none but the target"
+        why = "; ".join(cut([*unused, *notes])) or "there is none but the target"
         raise DataError(f"{file}: no column to learn from: {why}")
 
 

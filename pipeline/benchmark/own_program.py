@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -40,6 +41,17 @@ class Name(str):
     """A name, which stands in a program as it is."""
 
     __slots__ = ()
+
+
+_MANY = 20
+"""Names, or columns of one format, from which a rule takes the place of a list."""
+
+
+class FromKeys(NamedTuple):
+    """One value for many keys."""
+
+    keys: list[str]
+    value: Any
 
 
 class Call(NamedTuple):
@@ -119,7 +131,12 @@ def _flat(value: Any) -> str:
 def _parts(value: Any) -> tuple[str, Sequence[tuple[str, Any]], str]:
     """Return the brackets around a value and what is in them, with what stands before each."""
     if isinstance(value, list):
-        return "[", [("", each) for each in value], "]"
+        items = _by_rule(value)
+        if len(items) == 1 and isinstance(items[0], Name):
+            return "[", [("", Name(items[0][2:-1]))], "]"
+        return "[", [("", each) for each in items], "]"
+    if isinstance(value, FromKeys):
+        return "dict.fromkeys(", [("", value.keys), ("", value.value)], ")"
     if isinstance(value, msgspec.Struct):
         value = Call(type(value).__name__, _changed(value))
     if isinstance(value, Call):
@@ -127,8 +144,51 @@ def _parts(value: Any) -> tuple[str, Sequence[tuple[str, Any]], str]:
     if isinstance(value, tuple):
         return "(", [("", each) for each in value], ")"
     if isinstance(value, Mapping):
-        return "{", [(f"{_flat(key)}: ", each) for key, each in value.items()], "}"
+        return "{", list(_entries(value)), "}"
     return "", (), ""
+
+
+def _entries(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the entries of a dict, those of many keys with one value together."""
+    groups: dict[str, list[str]] = {}
+    for key, each in value.items():
+        groups.setdefault(_flat(each), []).append(key)
+    for keys in groups.values():
+        if len(keys) >= _MANY:
+            yield "**", FromKeys(keys, value[keys[0]])
+        else:
+            yield from ((f"{_flat(key)}: ", value[key]) for key in keys)
+
+
+def _by_rule(names: Sequence[Any]) -> list[Any]:
+    """Return names with each long run such as x7, x8, … as a rule.
+
+    >>> _by_rule(["a", *(f"x{i}" for i in range(30))])
+    ['a', '*(f"x{i}" for i in range(30))']
+    """
+    found: list[Any] = []
+    start = 0
+    while start < len(names):
+        end, rule = _run(names, start)
+        found += [rule] if end - start >= _MANY else names[start:end]
+        start = end
+    return found
+
+
+def _run(names: Sequence[Any], start: int) -> tuple[int, Name]:
+    """Return where names stop counting on from one of them, and the rule of those before."""
+    parts = re.fullmatch(r"(.*?)(0|[1-9]\d*|0\d+)(\D*)", str(names[start]), re.DOTALL | re.ASCII)
+    if not parts or not isinstance(names[start], str):
+        return start + 1, Name()
+    before, digits, after = parts.groups()
+    first, width = int(digits), len(digits) if digits[0] == "0" and len(digits) > 1 else 0
+    end = start + 1
+    while end < len(names) and names[end] == f"{before}{first + end - start:0{width}}{after}":
+        end += 1
+    before, after = (each.replace("{", "{{").replace("}", "}}") for each in (before, after))
+    text = _quoted(f"{before}{{i:0{width}}}{after}" if width else f"{before}{{i}}{after}")
+    numbers = f"{first}, {first + end - start}" if first else str(end - start)
+    return end, Name(f"*(f{text} for i in range({numbers}))")
 
 
 def _changed(value: msgspec.Struct) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -150,7 +151,9 @@ class OwnTable:
         atomic.write_bytes(path, sink.getvalue())
 
     def _choices(self) -> str:
-        return atomic.sha256(repr(replace(self, file="")).encode())
+        columns = dict(sorted(self.read.columns.items()))
+        read = msgspec.structs.replace(self.read, columns=columns)
+        return atomic.sha256(repr(replace(self, file="", read=read)).encode())
 
     def _fingerprint(self, file: Path, kept: dict[str, Any]) -> dict[str, Any]:
         """Return what the data depend on; a file of the same size and age is not read again."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,8 @@ WORDS, LONG = 3, 6
 """Words of a text, on average, from which texts of one row each are read; and any texts."""
 _ID = re.compile(r"(?i)(^|[\W_])(id|ids|nr|no|number|index|idx|key|code|uuid|guid|rowid)[\W_]*$")
 _CAMEL = re.compile(r"[a-z](Id|ID|Nr|No|Key|Index)$")
+SHOWN = 20
+"""Columns, or notes, that are listed; of the others their number is told."""
 _PARTS = {
     "days_since": lambda times: pc.floor_temporal(times, unit="day"),
     "month": pc.month,
@@ -196,10 +198,24 @@ def told(roles: Roles) -> Iterator[str]:
     """Yield what became of each column."""
     meant = meanings(roles)
     for role, names in roles.by_name().items():
-        yield f"{meant[role]}: {', '.join(map(repr, names))}"
+        yield f"{meant[role]}: {_listed(names)}"
     left_out = [name for name, why in roles.unused.items() if why == NOT_ASKED]
     if left_out:
-        yield f"not among FEATURES: {', '.join(map(repr, left_out))}"
-    for name, why in roles.unused.items():
-        if why != NOT_ASKED:
-            yield f"not used: {name!r} {why}"
+        yield f"not among FEATURES: {_listed(left_out)}"
+    others = [f"{name!r} {why}" for name, why in roles.unused.items() if why != NOT_ASKED]
+    yield from (f"not used: {each}" for each in cut(others))
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return ", ".join(map(repr, names[:SHOWN])) + more
+
+
+def cut(lines: Sequence[str]) -> list[str]:
+    """Return lines as far as one reads them, and how many more there are.
+
+    >>> cut(["a"] * 5_000)[-2:]
+    ['a', '4,980 more']
+    """
+    more = len(lines) - SHOWN
+    return [*lines[:SHOWN], f"{more:,} more"] if more > 1 else [*lines]

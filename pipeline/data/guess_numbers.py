@@ -141,6 +141,8 @@ def _are_scaled(words: pa.Array) -> bool:
     What stands for nothing else tells; a K, M or B does beside another of them or large numbers, or
     if all have it. A K behind a blank is one of temperature.
     """
+    if not pc.any(pc.match_substring_regex(words, r"\d ?\pL")).as_py():
+        return False  # Most columns; the names of all multipliers take long to look for.
     found = scales(words)
     kelvin = pc.match_substring_regex(words, r"\d K( |$)")
     names = set(pc.unique(found.filter(pc.invert(kelvin)).drop_null()).to_pylist())

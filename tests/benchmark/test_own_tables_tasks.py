@@ -18,7 +18,9 @@ from sklearn.metrics import r2_score
 
 import pipeline
 from pipeline.benchmark import measure
+from pipeline.benchmark.own_program import format_code
 from pipeline.benchmark.task import Job
+from pipeline.data import table_format
 from pipeline.errors import ConfigError, DataError
 from tests.benchmark.nasty import (
     ROWS,
@@ -680,3 +682,45 @@ def test_the_run_of_few_rows_keeps_a_prediction_of_each(workspace) -> None:
     kept = pd.read_parquet("ran/linear.predictions.parquet")
     assert kept["row"].tolist() == list(range(60))
     assert r2_score(kept["truth"], kept["prediction"]) > 0.9
+
+
+def test_of_many_columns_a_few_are_listed_and_a_rule_names_the_others(workspace) -> None:
+    rows, names = 120, [f"x{i}" for i in range(60)]
+    columns: dict[str, object] = {
+        name: [f"{v:.2f}".replace(".", ",") for v in draw.normal(size=rows)] for name in names
+    }
+    columns |= {f"empty {i}": [""] * rows for i in range(30)}
+    own = take(written({**columns, "y": X[:rows]}, delimiter=";"))
+    lines = list(own.made.lines())
+    assert len(lines) < 80
+    assert max(map(len, lines)) < 400
+    assert "'x19' and 40 more" in own.said
+    assert "note: 40 more" in own.said
+    assert "not used: 10 more" in own.said
+    assert len(own.made.task.read_text().splitlines()) < 160
+    assert own.task.columns == names
+    assert {*own.task.format.columns} == {*names}
+    assert len(own.stored) == rows  # not made anew, as by another format
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [f"x{i}" for i in range(40)],
+        ["a", *(f"x{i:04}" for i in range(1, 130)), "b", "y8", "y9", "y10"],
+        [f"z{i}" for i in range(5, 40)] + [f"a{i:02}" for i in range(95, 130)],
+        [f'{{"q"}} {i} \n\'nm\'' for i in range(1000, 1050)],
+        [f"{i}" for i in range(30)] + [f"x{i * i}" for i in range(30)],
+    ],
+)  # fmt: skip
+def test_a_rule_of_names_is_the_names(names: list[str]) -> None:
+    assert eval(format_code(names)) == names
+    assert len(format_code(names)) < 1_000
+
+
+def test_a_task_file_shows_where_the_format_of_a_column_goes(workspace) -> None:
+    text = take(written(simple())).made.task.read_text()
+    shown = re.search(r"TableFormat\(columns=.*\}\)", text)
+    assert shown
+    read = eval(shown[0], vars(table_format))
+    assert isinstance(read.columns["a column"], table_format.Number)
