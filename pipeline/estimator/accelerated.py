@@ -476,6 +476,8 @@ class Accelerated(CallbackSupportMixin, Answers):
                 raise ConfigError(f"transform={transform!r} is not one of {', '.join(CONTAINERS)}")
             borrow(self.estimator).set_output(transform=transform)  # a step may have no such method
             self._sklearn_output_config = {"transform": transform}
+            self._check_lifted()
+            self.__dict__.pop("_lifted", None)
         return self
 
     @spec_has("get_feature_names_out")

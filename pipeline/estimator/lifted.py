@@ -50,6 +50,9 @@ class Lifts(BaseEstimator):
         lifted = shown(self.to_sklearn())
         alone = isinstance(lifted, Pipeline) and not isinstance(self.estimator, Pipeline)
         lifted = lifted[-1] if alone else lifted
+        how = vars(self).get("_sklearn_output_config", {}).get("transform")
+        if how is not None:  # it may have been chosen after `fit`
+            lifted.set_output(transform=how)
         self._as_lifted = Held(lifted, fitted=True)
         return lifted
 
