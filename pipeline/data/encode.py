@@ -68,7 +68,8 @@ def categories(X: Table, name: Name) -> Coded:
     if series.dtype.kind in "iufb":
         return _apart(series, name, coded(values_of(series, name)))
     known = _other_categories(series, name)
-    return _with_none(known) if getattr(X, "attrs", {}).get(frames.NONE) else known
+    none = library(X) == "pandas" and X.attrs.get(frames.NONE)
+    return _with_none(known) if none else known
 
 
 def _with_none(known: Coded) -> Coded:

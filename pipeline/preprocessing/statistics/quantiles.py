@@ -234,9 +234,17 @@ def median(stat: Values) -> np.ndarray:
     >>> median(RowBlocks([np.float32([[1.0], [2.0], [np.nan], [4.0]])]))
     array([2.], dtype=float32)
     """
-    values, shares = _neighbors(stat, np.array([0.5]), "linear")
+    return median_and_quantiles(stat, [])[0]
+
+
+def median_and_quantiles(stat: Values, q: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `median` and `quantile` do; a column is sorted once, and a GPU waited for."""
+    values, shares = _neighbors(stat, np.append(0.5, np.asarray(q, dtype="float64")), "linear")
     low, high = values[:, 0, 0], values[:, 1, 0]
-    return np.mean([low, np.where(np.concatenate(shares) == 0, low, high)], axis=0)
+    middle = np.mean([low, np.where([share[0] == 0 for share in shares], low, high)], axis=0)
+    pairs = zip(values, shares, strict=True)
+    found = [_between(*ends[:, 1:], share[1:]) for ends, share in pairs]
+    return middle, np.stack(found, axis=1)
 
 
 def _neighbors(

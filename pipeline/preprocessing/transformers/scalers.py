@@ -31,8 +31,7 @@ from pipeline.preprocessing.statistics.moments import Moments, moments
 from pipeline.preprocessing.statistics.quantiles import (
     Values,
     collect_values,
-    median,
-    quantile,
+    median_and_quantiles,
     warn_of_empty,
 )
 from pipeline.typing import Array, Table
@@ -175,19 +174,20 @@ class RobustScalerTwin(Twin[Values]):
         estimator = self.estimator
         # scikit-learn checks the parameters.
         fitted = self.fitted = clone(estimator).fit(np.zeros((1, stats.n_columns)))
-        low, high = self._quantiles(stats)
-        fitted.center_ = median(stats) if estimator.with_centering else None
+        middle, (low, high) = self._quantiles(stats)
+        fitted.center_ = middle if estimator.with_centering else None
         fitted.scale_ = _spread_scale(high - low) if estimator.with_scaling else None
         if estimator.with_scaling and estimator.unit_variance:
             of_normal = norm.ppf(np.array(estimator.quantile_range) / 100.0)
             fitted.scale_ = fitted.scale_ / (of_normal[1] - of_normal[0])
 
-    def _quantiles(self, stats: Values) -> np.ndarray:
+    def _quantiles(self, stats: Values) -> tuple[np.ndarray, np.ndarray]:
         estimator = self.estimator
         if not estimator.with_centering and not estimator.with_scaling:
-            return np.full((2, stats.n_columns), np.nan)
+            return np.full(stats.n_columns, np.nan), np.full((2, stats.n_columns), np.nan)
         warn_of_empty(stats)
-        return quantile(stats, np.array(estimator.quantile_range, dtype="float64") / 100)
+        levels = np.array(estimator.quantile_range, dtype="float64") / 100
+        return median_and_quantiles(stats, levels)
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the scaled block."""
