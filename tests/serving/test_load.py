@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pickle
+import re
 import shutil
 import sys
 import zipfile
@@ -18,13 +19,14 @@ import msgspec
 import numpy as np
 import pytest
 import skops.io
-from sklearn.ensemble import RandomForestClassifier
-from xgboost import XGBClassifier
+from sklearn.ensemble import RandomForestClassifier, VotingClassifier
+from xgboost import Booster, XGBClassifier
 
+from pipeline import Accelerated
 from pipeline.errors import ConfigError, DataError
 from pipeline.serving import allowlist, manifest
-from pipeline.serving.load import load
-from pipeline.serving.save import save
+from pipeline.serving.load import load, unpack
+from pipeline.serving.save import About, pack, save
 from tests import programs
 
 X = np.random.default_rng(0).normal(size=(40, 3)).astype("float32")
@@ -180,3 +182,18 @@ def test_a_fitted_estimator_of_another_class_is_refused(folder: Path) -> None:
     _replace(folder, "model.skops", skops.io.dumps(held))
     with pytest.raises(DataError, match="holds RandomForestClassifier, not LogisticRegression"):
         load(folder)
+
+
+def test_a_booster_inside_a_stack_is_checked_too() -> None:
+    stack = VotingClassifier([("x", XGBClassifier(n_estimators=2))], voting="soft")
+    files, _ = pack(Accelerated(stack, device="cpu").fit(X, Y), About())
+    assert type(unpack(files, "cpu").to_sklearn().estimators_[0].get_booster()) is Booster
+    parts = members(files["model.skops"])
+    column = re.compile(rb"(split_indices\[\$l#L.{8}).{4}", re.DOTALL)
+    other = {name: column.sub(b"\\1\x00\xff\xff\xff", part) for name, part in parts.items()}
+    assert other != parts
+    with pytest.raises(DataError, match=r"not a booster of XGBoost .*: split_indices"):
+        unpack({**files, "model.skops": zipped(other)}, "cpu")
+    schema = parts["schema.json"].replace(b'"xgboost.core"', b'"xgboost\\u002ecore"')
+    with pytest.raises(ConfigError, match=r"not trusted: \['xgboost.core.Booster'\]"):
+        unpack({**files, "model.skops": zipped({**parts, "schema.json": schema})}, "cpu")

@@ -28,6 +28,7 @@ from pipeline.backends.xgboost import (
     shared,
     training,
 )
+from pipeline.backends.xgboost.structure import check_booster
 from pipeline.data import frames, output, partitioned
 from pipeline.data.borrowed import borrow
 from pipeline.distributed.cluster import active
@@ -197,6 +198,7 @@ class XGBoostModel(Model):
         DataError
             The bytes are no booster.
         """
+        check_booster(trees)
         try:
             self.native.load_model(bytearray(trees))
         except ValueError as error:  # XGBoostError is one

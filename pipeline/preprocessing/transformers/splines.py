@@ -213,9 +213,7 @@ def spline_parts(spline: BSpline) -> tuple[np.ndarray, np.ndarray, int, bool | s
     return spline.t, spline.c, int(spline.k), spline.extrapolate
 
 
-def _spline(
-    knots: np.ndarray, coefficients: np.ndarray, degree: int, extrapolate: bool | str
-) -> BSpline:
+def _spline(knots: np.ndarray, coefficients: np.ndarray, degree: int, extrapolate: Any) -> BSpline:
     """Return a spline of its parts; all knots of a constant column are one, and NaN of an empty."""
     knots = np.ascontiguousarray(knots, "float64")
     if not (np.isnan(knots).all() or (np.diff(knots) >= 0).all()):
