@@ -133,6 +133,8 @@ for _command in (compare, report_, tune, gallery, prices_):
     multiple=True,
     help="Columns that may lack any value.",
 )
+@click.option("--quote-formulas", is_flag=True,
+              help="In CSV, put a ' before text that a spreadsheet would run.")  # fmt: skip
 @on_cluster
 def predict(
     model: str, source: str, target: str, cluster: str | None, workers: int | None,

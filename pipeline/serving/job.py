@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -104,6 +105,8 @@ class PredictionJob:
         What the input must have; compared before it is read.
     allow_empty : sequence of str
         Columns that may be without any value, though the rows of the fit had some.
+    quote_formulas : bool
+        In CSV, put a ``'`` before text that a spreadsheet would run as a formula.
     """
 
     model: Path
@@ -116,6 +119,7 @@ class PredictionJob:
     forests: str = "own"
     sha256: str | None = None
     allow_empty: Sequence[str] = field(default_factory=tuple)
+    quote_formulas: bool = False
 
     def check(self) -> None:
         """Check that the files are there, and that none would be written over.
@@ -129,7 +133,8 @@ class PredictionJob:
         """
         if self.forests not in FORESTS:
             raise ConfigError(f"forests={self.forests!r} is not one of {', '.join(FORESTS)}")
-        outputs.output_kind(self.target)
+        if outputs.output_kind(self.target) != "csv" and self.quote_formulas:
+            raise ConfigError(f"{self.target}: formulas are quoted in .csv and .tsv files alone")
         if not self.source.exists():
             raise DataError(f"{self.source}: no such file")
         target = self.target.resolve()
@@ -206,7 +211,7 @@ def check_empty(record: Record, job: PredictionJob, profile: Mapping[str, Column
         if share**record.rows < CHANCE:
             raise DataError(
                 f"{what}, and {learnt.missing if learnt else 0:.0%} were missing at fit; fix the "
-                f"input, or pass --allow-empty {name}"
+                f"input, or pass --allow-empty {shlex.quote(name)}"
             )
         warnings.warn(f"{what}; all are predicted as missing", UserWarning, stacklevel=3)
 

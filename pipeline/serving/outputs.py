@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Final, Literal
@@ -26,6 +27,9 @@ KINDS: Final[dict[str, Kind]] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
 }
+_FORMULA: Final = r"^\s*[=+\-@\t\r]"
+"""Text that a spreadsheet runs."""
+_NUMBER: Final = r"^\s*[+-]?([0-9][0-9.,]*|[.,][0-9]+)([eE][+-]?[0-9]+)?\s*$"
 _SLICE: Final = 8192
 """Rows that are Python objects at a time."""
 _CELLS: Final = (
@@ -103,7 +107,10 @@ def _decoded(kind: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_string_view(kind) else kind
 
 
-def write_file(draft: Path, target: Path, parts: Sequence[Path], name: str, record: bytes) -> int:
+def write_file(
+    draft: Path, target: Path, parts: Sequence[Path], name: str, record: bytes, *,
+    quote_formulas: bool = False,
+) -> int:  # fmt: skip
     """Write one file of all parts, which only later has the name of the target.
 
     Parameters
@@ -114,6 +121,8 @@ def write_file(draft: Path, target: Path, parts: Sequence[Path], name: str, reco
     name : str
         Key of the record in the metadata of a Parquet file.
     record : bytes
+    quote_formulas : bool
+        Put a ``'`` before text that a spreadsheet would run.
 
     Returns
     -------
@@ -139,7 +148,8 @@ def write_file(draft: Path, target: Path, parts: Sequence[Path], name: str, reco
     write = _write_csv if output_kind(target) == "csv" else _write_lines
     compression = "gzip" if is_zipped(target) else None
     with pa.output_stream(draft, compression=compression) as stream:
-        write(stream, (_as_cells(table) for table in tables()), target)
+        cells = (_as_cells(table) for table in tables())
+        write(stream, map(_quoted, cells) if quote_formulas else cells, target)
     return rows
 
 
@@ -153,6 +163,25 @@ def _as_cells(table: pa.Table) -> pa.Table:
         names[0] = "index"
     types = [(field.name, _decoded(field.type)) for field in ordered.schema]
     return ordered.cast(pa.schema(types)).rename_columns(names)
+
+
+def _quoted(table: pa.Table) -> pa.Table:
+    """Return a table of which a spreadsheet runs no text; a number is none, whatever its sign.
+
+    >>> _quoted(pa.table({"=a": ["=1+1", "-5", "-5+A1", "b"]})).to_pydict()
+    {"'=a": ["'=1+1", '-5', "'-5+A1", 'b']}
+    """
+    for number, field in enumerate(table.schema):
+        column = table.column(number)
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            runs = pc.match_substring_regex(column, _FORMULA)
+            plain = pc.match_substring_regex(column, _NUMBER)
+            mark = pa.scalar("'", field.type)
+            quoted = pc.binary_join_element_wise(mark, column, pa.scalar("", field.type))
+            column = pc.if_else(pc.and_not(runs, plain), quoted, column)
+        name = f"'{field.name}" if re.match(_FORMULA, field.name) else field.name
+        table = table.set_column(number, name, column)
+    return table
 
 
 def _write_csv(stream: IO[bytes], tables: Iterator[pa.Table], target: Path) -> None:

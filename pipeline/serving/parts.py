@@ -19,7 +19,7 @@ from pipeline.data.drift import Counted
 from pipeline.data.files import digest
 from pipeline.errors import DataError, OutputError
 from pipeline.serving import outputs
-from pipeline.serving.job import Record
+from pipeline.serving.job import PredictionJob, Record
 from pipeline.system.atomic import (
     flush,
     locked,
@@ -108,15 +108,15 @@ def done(folder: Path) -> list[OutputPart]:
     return parts
 
 
-def publish_parts(folder: Path, target: Path, name: str, record: Record) -> None:
+def publish_parts(folder: Path, job: PredictionJob, name: str, record: Record) -> None:
     """Make one file of all parts, and give it its name.
 
     Parameters
     ----------
     folder : Path
         Of the parts.
-    target : Path
-        Its name says what it is.
+    job : PredictionJob
+        The name of its target says what it is.
     name : str
         Key of the record in the metadata of a Parquet file.
     record : Record
@@ -130,12 +130,12 @@ def publish_parts(folder: Path, target: Path, name: str, record: Record) -> None
     draft, about = folder / "result", folder / "record"
     text = msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
     parts = [rows_of(folder, number) for number in range(record.batches)]
-    rows = outputs.write_file(draft, target, parts, name, text)
+    target = job.target.resolve()
+    rows = outputs.write_file(draft, target, parts, name, text, quote_formulas=job.quote_formulas)
     if rows != record.rows:
         raise OutputError(f"{folder}: holds {rows:,} rows of {record.rows:,}; run predict again")
     about.write_bytes(text)
     flush(draft, about)
-    target = target.resolve()
     beside = target.parent / f"{target.name}.record.json"
     # Terminated here, the file has no record beside it, and never that of another file.
     beside.unlink(missing_ok=True)

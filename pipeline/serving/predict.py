@@ -101,7 +101,8 @@ def predict_file(
     say : callable, optional
         Gets a line of text for every batch.
     **options
-        Fields of `PredictionJob`: ``method``, ``rows``, ``forests``, ``sha256``, ``allow_empty``.
+        Fields of `PredictionJob`: ``method``, ``rows``, ``forests``, ``sha256``, ``allow_empty``,
+        ``quote_formulas``.
 
     Returns
     -------
@@ -165,7 +166,7 @@ def run_job(job: PredictionJob, say: Say) -> Record:
         batch.write_parts(folder, done, say)
         record = batch.record(folder, done, before, time.perf_counter() - start)
         check_empty(record, job, batch.model.profile_)
-        parts.publish_parts(folder, job.target, SCHEMA, record)
+        parts.publish_parts(folder, job, SCHEMA, record)
     return record
 
 

@@ -50,6 +50,32 @@ def predicted(folder: Path, table: pd.DataFrame = X, kind: str = "", **options: 
     return read(target)
 
 
+FORMULAS = ["=1+1", "+A1", "-5", "@sum", "-2+3", "\t=1", "1,5", "-1.5e-3", "", " =1", "a=1", "=é\n"]
+QUOTED = ["'=1+1", "'+A1", "-5", "'@sum", "'-2+3", "'\t=1", "1,5", "-1.5e-3", "", "' =1", "a=1",
+          "'=é\n"]  # fmt: skip
+
+
+@pytest.mark.parametrize("source", ["in.csv", "in.parquet"])
+def test_text_that_a_spreadsheet_runs_is_quoted_where_that_is_asked_for(
+    source: str, tmp_path: Path
+) -> None:
+    saved(LogisticRegression(), np.where(X["length"] > 0, "=yes", "no"), tmp_path)
+    table = X.iloc[: len(FORMULAS)].assign(**{"=text": FORMULAS})
+    write = table.to_csv if source == "in.csv" else table.to_parquet
+    write(tmp_path / source, index=False)
+    how = {"copy_columns": ["=text", "length"], "device": "cpu"}
+    files = tmp_path / "model", tmp_path / source
+    for quote, names, texts in ((False, "=text", FORMULAS), (True, "'=text", QUOTED)):
+        predict_file(*files, tmp_path / "o.csv", quote_formulas=quote, **how)
+        made = pd.read_csv(tmp_path / "o.csv", keep_default_na=False)
+        assert [*made] == [names, "length", "prediction", "probability_=yes", "probability_no"]
+        assert made[names].tolist() == texts
+        assert {*made["prediction"]} == {"'=yes" if quote else "=yes", "no"}
+        np.testing.assert_allclose(made["length"], table["length"])
+    with pytest.raises(ConfigError, match=r"quoted in \.csv and \.tsv files alone"):
+        predict_file(*files, tmp_path / "o", quote_formulas=True, **how)
+
+
 def assert_as_near(parts: Any, whole: np.ndarray) -> None:
     """Check that parts are predicted as the whole is: BLAS may add some rows in another order."""
     np.testing.assert_allclose(parts, whole, rtol=1e-12)
