@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -191,13 +191,12 @@ def held_by_pandas(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
     seen.add(id(value))
     if isinstance(value, pd.Index | pd.Series | pd.api.extensions.ExtensionArray):
         yield value
-    elif isinstance(value, BaseEstimator):
-        yield from held_by_pandas(list(vars(value).values()), seen)
-    elif isinstance(value, Mapping):
-        yield from held_by_pandas(list(value.values()), seen)
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from held_by_pandas(each, seen)
+        return
+    held: Iterable[Any] = value if isinstance(value, list | tuple) else ()
+    if isinstance(value, BaseEstimator | Mapping):
+        held = value.values() if isinstance(value, Mapping) else vars(value).values()
+    for each in held:  # which lives, so that no other gets its id
+        yield from held_by_pandas(each, seen)
 
 
 def _manifest(model: Accelerated, about: About, files: Mapping[str, bytes]) -> Manifest:

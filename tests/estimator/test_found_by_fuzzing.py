@@ -18,6 +18,13 @@ learnt(model)""",
     "boosting without a target": """
 model = wrap(XGBClassifier())
 model.fit([[1.0], [2.0]])""",
+    "frames without names, saved": """
+set_config(transform_output='pandas')
+X = pd.DataFrame({'a': [1.0, 2.0, 4.0]})
+model = wrap(make_pipeline(StandardScaler(), make_union(FunctionTransformer(np.abs)), Ridge()))
+model.fit(X, [1.0, 2.0, 3.0])
+model = stored(model)
+model.predict(X)""",
     "type of the labels of a target encoder": """
 model = wrap(TargetEncoder(random_state=0))
 model.fit([[1.0]] * 11, column('texts', 'str', 4, 11))

@@ -94,9 +94,10 @@ class PipelineNode(BlockNode):
     def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
         """Let each node take its step."""
         check_type(fitted, self.estimator)
-        for node, (_, part) in zip(self.children, fitted.steps, strict=True):
+        for i, (node, (_, part)) in enumerate(zip(self.children, fitted.steps, strict=True)):
             node.resume(part, source, forms)
-            source = node.then(source, source.reader(Numbers), None)
+            if i + 1 < len(self.children):  # the last may have no names to hand on
+                source = node.then(source, source.reader(Numbers), None)
 
 
 @dataclass
