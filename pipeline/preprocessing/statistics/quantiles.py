@@ -243,7 +243,7 @@ def median_and_quantiles(stat: Values, q: Any) -> tuple[np.ndarray, np.ndarray]:
     low, high = values[:, 0, 0], values[:, 1, 0]
     middle = np.mean([low, np.where([share[0] == 0 for share in shares], low, high)], axis=0)
     pairs = zip(values, shares, strict=True)
-    found = [_between(*ends[:, 1:], share[1:]) for ends, share in pairs]
+    found = [_between(low[1:], high[1:], share[1:]) for (low, high), share in pairs]
     return middle, np.stack(found, axis=1)
 
 
