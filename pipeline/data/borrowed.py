@@ -126,7 +126,9 @@ class Held:
             return
         names = vars(value) if self.fitted else value.get_params(deep=False)
         found = {name: getattr(value, name, None) for name in names if name[:1] != "_"}
-        copies = {name: (each, _copied(each)) for name, each in found.items()}
+        # What is fitted shares the lists that it has as parameters, and reads them itself.
+        own = found if self.fitted else {_in_place(value)}
+        copies = {n: (each, _copied(each) if n in own else each) for n, each in found.items()}
         self._held[id(value)] = value, copies
         self._keep(found)
 
@@ -135,12 +137,11 @@ class Held:
         """What has been changed since; empty if nothing."""
         for part, known in self._held.values():
             new = {name for name in vars(part) if name[:1] != "_"} if self.fitted else set()
-            for name in known.keys() | new:
+            for name in [*known, *(new - known.keys())]:
                 before, copied = known.get(name, (known, known))
                 now = getattr(part, name, None)
-                # What is fitted shares the lists that it has as parameters, and reads them itself.
-                shared = now is before and not self.fitted and name != _in_place(part)
-                if not shared and not _unchanged(copied, now):
+                held = now is before and copied is before
+                if not held and not _unchanged(copied, now):
                     return f"{name} of {type(part).__name__}"
         return ""
 
@@ -181,7 +182,7 @@ def _copied(value: Any) -> Any:
 
 
 def _unchanged(known: Any, now: Any) -> bool:
-    items = _items(now)
+    known, items = _copied(known), _items(now)
     if items is None or not isinstance(known, dict):
         return same(known, now)
     alike = known.keys() == items.keys()
