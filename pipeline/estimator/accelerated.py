@@ -314,7 +314,7 @@ class Accelerated(CallbackSupportMixin, Answers):
         inputs.warn_of_labels(params, X)
         given = params
         asked, params = self._route_fit(method, params)
-        if choice.name == "cpu" and as_given.makes_frames(self.estimator, X):
+        if choice.name == "cpu" and as_given.makes_frames(framed(self, self.estimator), X):
             frames_of = DataError("scikit-learn makes frames of frames")
             return self._learn_as_given(method, X, y, given, frames_of)
         estimator = self.estimator if asked else framed(self, self.estimator)

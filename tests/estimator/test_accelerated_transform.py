@@ -86,6 +86,9 @@ def test_the_choice_is_cloned_and_can_be_taken_back() -> None:
     assert isinstance(model.transform(TABLE), pd.DataFrame)
     assert isinstance(model.set_output(transform="default").transform(TABLE), np.ndarray)
     assert isinstance(model.set_output().transform(TABLE), np.ndarray)
+    function = FunctionTransformer(np.abs).set_output(transform="polars")
+    found = on_cpu(function).set_output(transform="default").fit_transform(MIXED[["n"]])
+    pd.testing.assert_frame_equal(found, MIXED[["n"]])
     with pytest.raises(
         ConfigError, match="transform='arrow' is not one of default, pandas, polars"
     ):
