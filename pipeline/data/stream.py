@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -56,6 +56,14 @@ class TableFile:
     def files(self) -> list[OpenedFile]:
         """The file, or those of the folder."""
         return open_files(self.path, self.format)
+
+    def reading(
+        self, wanted: Sequence[str], kinds: Mapping[str, str], copied: Sequence[str]
+    ) -> TableFile:
+        """Return the same for other columns, without opening the files again."""
+        other = replace(self, wanted=wanted, kinds=kinds, copied=copied)
+        vars(other)["files"] = self.files
+        return other
 
     def names(self) -> list[str]:
         """Return the names of the columns in the file.

@@ -11,7 +11,6 @@ import re
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import partial
@@ -188,7 +187,8 @@ class Predictor:
             self.question = Question.of(self.model, job.method)
         except ConfigError as error:
             raise ConfigError(f"{job.model}: {error}") from error
-        whole = self._file(None, {})
+        format = self.model.table_format_
+        whole = TableFile(job.source, None, {}, format, tell=True)
         self.there, self.index = whole.names(), whole.index()
         self.copied = list(dict.fromkeys([*self.index, *job.keep]))
         self.features = self._features()
@@ -196,16 +196,11 @@ class Predictor:
         # From CSV to CSV a cell stays as it is written; other files have columns with a type.
         self.typed = whole.is_csv and outputs.output_kind(job.target) != "csv"
         copied = self.copied if self.typed else ()
-        self.source = replace(
-            self._file([*self.features, *copied], self._kinds()),
-            copied=() if self.typed else self.copied,
-        )
+        copies = () if self.typed else self.copied
+        self.source = whole.reading([*self.features, *copied], self._kinds(), copies)
         if whole.is_csv:
-            warn_of_marks(job, self.model.profile_, self.model.table_format_)
+            warn_of_marks(job, self.model.profile_, format)
         warn_of_names(job, self.question.classes)
-
-    def _file(self, wanted: Sequence[str] | None, kinds: Mapping[str, str]) -> TableFile:
-        return TableFile(self.job.source, wanted, kinds, self.model.table_format_, tell=True)
 
     def _features(self) -> list[str]:
         """Return the columns of the fit, or those that there are where these had no names."""
