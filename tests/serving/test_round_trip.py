@@ -7,6 +7,7 @@ import re
 import warnings
 import zipfile
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,15 @@ def test_every_estimator_of_scikit_learn_comes_back_or_is_refused(
     for method in (each for each in METHODS if hasattr(model, each)):
         found, wanted = (outcome(partial(getattr(m, method), X)) for m in (loaded, model))
         same(found, wanted)
+
+
+def test_an_imputer_that_scikit_learn_calls_experimental_comes_back(tmp_path: Path) -> None:
+    # Not `enable_iterative_imputer`, which would add it to what other tests list.
+    imputer = import_module("sklearn.impute._iterative").IterativeImputer(random_state=0)
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    X[::4, 1] = np.nan
+    model = Accelerated(imputer, device="cpu").fit(X)
+    assert_same(again(model, tmp_path), model, X)
 
 
 X_OF_KEYS = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [4.0, 1.0, 1.0], "c": list("xyx")})
