@@ -62,7 +62,7 @@ def framed(model: Estimator, estimator: Estimator) -> Any:
         return estimator
     made = borrow(estimator).set_output(transform=how)
     for user, copied in in_place(estimator, made):
-        if isinstance(copied, BaseEstimator):
+        if isinstance(copied, BaseEstimator) and copied is not user:
             vars(copied)[FRAMED] = user
     return made
 
