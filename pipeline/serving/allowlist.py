@@ -45,7 +45,7 @@ _NAMES: Final = {
     "sklearn.gaussian_process._gpc": "_BinaryGaussianProcessClassifierLaplace",
     "sklearn.gaussian_process.kernels": "CompoundKernel ConstantKernel DotProduct ExpSineSquared "
     "Exponentiation Matern PairwiseKernel Product RBF RationalQuadratic Sum WhiteKernel",
-    "sklearn.impute._iterative": "_ImputerTriplet",
+    "sklearn.impute._iterative": "IterativeImputer _ImputerTriplet",
     "sklearn.metrics._classification": "accuracy_score balanced_accuracy_score brier_score_loss "
     "d2_brier_score d2_log_loss_score f1_score fbeta_score jaccard_score log_loss "
     "matthews_corrcoef precision_score recall_score",
@@ -61,6 +61,8 @@ _NAMES: Final = {
     "sklearn.model_selection._split": "GroupKFold KFold LeaveOneOut RepeatedKFold "
     "RepeatedStratifiedKFold ShuffleSplit StratifiedGroupKFold StratifiedKFold "
     "StratifiedShuffleSplit TimeSeriesSplit",
+    "sklearn.model_selection._search_successive_halving": "HalvingGridSearchCV "
+    "HalvingRandomSearchCV",
     "sklearn.multiclass": "_ConstantPredictor",
     "sklearn.neighbors._ball_tree": "BallTree",
     "sklearn.neighbors._kd_tree": "KDTree",
