@@ -569,10 +569,12 @@ def test_large_integers_that_float64_merges_are_no_constant() -> None:
     assert "'key'" not in said(table(serial=huge).rename(columns={"serial": "key"}), *GOOD)
 
 
+@pytest.mark.parametrize("rows", ["as they came", "drawn"])
 @pytest.mark.parametrize("name", ["ts", "created_at", "received"])
-def test_unix_time_in_milliseconds_is_no_row_number(name: str) -> None:
+def test_unix_time_in_milliseconds_is_no_row_number(name: str, rows: str) -> None:
     when = 1_600_000_000_000 + np.cumsum(draw().integers(1, 10**6, N))
     price = np.linspace(0, 5, N) + draw().normal(size=N)
-    found = said(table(**{name: when, "price": price}).sample(frac=1, random_state=0), *PRICE)
+    frame = table(**{name: when, "price": price})
+    found = said(frame.sample(frac=1, random_state=0) if rows == "drawn" else frame, *PRICE)
     assert f"SPLIT=time BY={name}" in found
     assert "row number" not in found
