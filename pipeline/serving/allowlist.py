@@ -140,17 +140,17 @@ def loads(data: bytes, where: str) -> Any:
             if any(part.compress_type != ZIP_STORED for part in archive.infolist()):
                 raise DataError(f"{where}: not a model: its parts are compressed")
         data = _checking_boosters(data)
-        strangers = _strangers(data)
-        if not strangers:
-            with warnings.catch_warnings():
-                # One warning of other versions for the whole model, by the manifest, is enough.
-                warnings.simplefilter("ignore", InconsistentVersionWarning)
-                return load("skops.io").loads(data, trusted=TRUSTED)
+        with warnings.catch_warnings():
+            # One warning of other versions for the whole model, by the manifest, is enough.
+            warnings.simplefilter("ignore", InconsistentVersionWarning)
+            return load("skops.io").loads(data, trusted=TRUSTED)
     except DataError:
         raise
+    except load("skops.io.exceptions.UntrustedTypesFoundException") as error:
+        strangers = _strangers(data)
+        raise ConfigError(f"{where}: holds types that are not trusted: {strangers}") from error
     except Exception as error:  # skops raises whatever a broken file leads it to
         raise DataError(f"{where}: not a model: {_line(error)}") from error
-    raise ConfigError(f"{where}: holds types that are not trusted: {strangers}")
 
 
 def _checking_boosters(data: bytes) -> bytes:
