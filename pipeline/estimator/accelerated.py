@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.preprocessing import TargetEncoder
@@ -442,7 +443,10 @@ class Accelerated(CallbackSupportMixin, Answers):
         """
         model = self if hasattr(self, "plan_") or needs_fit(self.estimator) else borrow(self).fit(X)
         taken, made = model._call("transform", X, **params)
-        return model._contained(made, taken)
+        made = model._contained(made, taken)
+        if isinstance(taken, np.ndarray) and frames.is_frame(X) and isinstance(made, pd.DataFrame):
+            made.index = X.index  # its columns were read by position
+        return made
 
     def _contained(self, made: Any, taken: Any) -> Any:
         if isinstance(made, tuple):  # in scikit-learn, scores of y are no frame

@@ -25,6 +25,11 @@ model = wrap(make_pipeline(StandardScaler(), make_union(FunctionTransformer(np.a
 model.fit(X, [1.0, 2.0, 3.0])
 model = stored(model)
 model.predict(X)""",
+    "index of rows that are read by position": """
+model = wrap(StandardScaler())
+model.set_output(transform='pandas')
+model.fit([[1.0], [2.0]])
+model.transform(pd.DataFrame({'a': [1.0, 2.0]}, index=['x', 'y']))""",
     "type of the labels of a target encoder": """
 model = wrap(TargetEncoder(random_state=0))
 model.fit([[1.0]] * 11, column('texts', 'str', 4, 11))
