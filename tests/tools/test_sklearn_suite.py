@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
@@ -18,7 +19,7 @@ from pipeline import Accelerated
 from tools.sklearn_suite import stand_ins
 from tools.sklearn_suite.__main__ import EXPECTED, Result, candidates
 from tools.sklearn_suite.expected import Expected
-from tools.sklearn_suite.plugin import swapped
+from tools.sklearn_suite.plugin import is_of_finals, swapped
 
 X = np.arange(12.0).reshape(6, 2)
 Scaler = stand_ins.STAND_INS[StandardScaler]
@@ -68,7 +69,7 @@ def test_the_stand_ins_are_there_while_a_module_is_imported_and_no_longer() -> N
     import sklearn.pipeline
     import sklearn.preprocessing
 
-    with swapped():
+    with swapped(finals=False):
         assert type(sklearn.preprocessing.OneHotEncoder) is stand_ins.StandInType
         assert type(type(sklearn.pipeline.make_pipeline(Scaler()))) is stand_ins.StandInType
     assert sklearn.preprocessing.OneHotEncoder is OneHotEncoder
@@ -114,16 +115,43 @@ def test_what_counts_calls_ours_or_fails_and_passes_in_plain_scikit_learn() -> N
     assert (found.passed, found.share) == (["passes"], 0.5)
 
 
+def test_tests_functions_and_those_with_arithmetic_of_ours_are_counted() -> None:
+    ours = {
+        "svm/tests/test_svm.py::test_a[1]": outcome(),
+        "svm/tests/test_svm.py::test_a[2]": outcome("xfailed"),
+        "svm/tests/test_svm.py::test_b": outcome() | {"twins": True},
+        "tests/test_common.py::test_c": outcome() | {"twins": True},
+    }
+    found = Result(ours, dict.fromkeys(ours, outcome()), Expected(0.5, {})).summary()
+    rows = [line.split() for line in found.splitlines()[-4:-1]]
+    assert rows == [
+        ["svm", "3", "2", "2", "1", "33%"],
+        ["test_common", "1", "1", "1", "1", "100%"],
+        ["all", "4", "3", "3", "2", "50%"],
+    ]
+
+
+def test_final_estimators_are_stood_in_for_in_their_own_tests_alone() -> None:
+    import sklearn.linear_model
+
+    real = sklearn.linear_model.Ridge
+    for test, swaps in (("linear_model/tests/test_ridge.py", True), ("compose/tests/a.py", False)):
+        with swapped(finals=is_of_finals(test)):
+            assert (sklearn.linear_model.Ridge is not real) is swaps
+
+
 def test_a_test_is_listed_once(tmp_path: Path) -> None:
     file = tmp_path / "list.yaml"
     text = "share: 0.5\nfailures:\n- reason: a\n  tests: [x]\n- reason: b\n  tests: ["
     file.write_text(text + "'y[*]']")
     assert Expected.read(file).reason("y[1-[a]]") == "b"
     assert Expected.read(file).unused(["x", "z"]) == {"y[*]"}
+    file.write_text(text + "'y[*]']\n  but: ['y[2]']")
+    assert [Expected.read(file).reason(f"y[{i}]") for i in (1, 2)] == ["b", ""]
     file.write_text(text + "x]")
     with pytest.raises(ValueError, match="twice: x"):
         Expected.read(file)
 
 
 def test_the_list_gives_a_reason_for_each() -> None:
-    assert all(Expected.read(EXPECTED).reasons.values())
+    assert all(each["reason"] for each in yaml.safe_load(EXPECTED.read_text("utf-8"))["failures"])

@@ -20,7 +20,8 @@ class Expected:
     share : float
         Smallest share of the tests that must pass.
     reasons : dict of str to str
-        Reason by pattern: the id of a test, in which ``*`` stands for any text.
+        Reason by pattern: the id of a test, in which ``*`` stands for any text. It is empty where
+        a test passes that another pattern fits, which is listed under `but`.
     """
 
     share: float
@@ -30,7 +31,8 @@ class Expected:
     def read(cls, path: Path) -> Expected:
         """Read the file."""
         found = yaml.safe_load(path.read_text("utf-8"))
-        pairs = [(test, each["reason"]) for each in found["failures"] for test in each["tests"]]
+        pairs = [(test, "") for each in found["failures"] for test in each.get("but", ())]
+        pairs += [(test, each["reason"]) for each in found["failures"] for test in each["tests"]]
         if twice := {test for test, _ in pairs if [t for t, _ in pairs].count(test) > 1}:
             raise ValueError(f"{path} has twice: {', '.join(sorted(twice))}")
         return cls(float(found["share"]), dict(pairs))

@@ -6,6 +6,7 @@ scikit-learn and `pipeline` themselves are loaded before, and keep scikit-learn'
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +23,17 @@ from sklearn.utils import all_estimators
 from tools.sklearn_suite import stand_ins
 from tools.sklearn_suite.expected import Expected
 
+CHECKED = {
+    "GaussianNB", "KMeans", "KNeighborsClassifier", "LinearRegression", "LogisticRegression", "PCA",
+    "RandomForestClassifier", "Ridge", "SVC", "OneHotEncoder", "SimpleImputer", "StandardScaler",
+}  # fmt: skip
+"""Classes that go through all common checks, which take minutes for each dozen."""
 MAKERS = (make_pipeline, make_union, make_column_transformer)
+
+
+def pytest_configure() -> None:
+    """Have the twins say when they compute."""
+    stand_ins.note_arithmetic()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,15 +50,24 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
     if not isinstance(collector, pytest.Module) or collector.config.getoption("--plain"):
         yield
         return
-    with swapped():
+    with swapped(finals=is_of_finals(collector.nodeid)):
         yield
 
 
+def is_of_finals(test: str) -> bool:
+    """Return whether final estimators are stood in for: in their own tests and the common ones.
+
+    >>> is_of_finals("svm/tests/test_svm.py"), is_of_finals("tests/test_pipeline.py")
+    (True, False)
+    """
+    return test.startswith((*stand_ins.FAMILIES, "tests/test_common", "tests/test_naive_bayes"))
+
+
 @contextmanager
-def swapped() -> Iterator[None]:
+def swapped(*, finals: bool) -> Iterator[None]:
     """Put the stand-ins in all modules of scikit-learn, and take them out again."""
     all_estimators()  # loads the modules
-    places = list(_places(replacements()))
+    places = list(_places(replacements(finals=finals)))
     for module, name, made, _ in places:
         setattr(module, name, made)
     try:
@@ -66,9 +86,14 @@ def _places(made: dict[Any, Any]) -> Iterator[tuple[ModuleType, str, Any, Any]]:
                     yield module, name, made[value], value
 
 
-def replacements() -> dict[Any, Any]:
+def replacements(*, finals: bool) -> dict[Any, Any]:
     """Return what is put in the place of what: classes, and the functions that make containers."""
-    return {**stand_ins.STAND_INS, **{make: _with_stand_ins(make) for make in MAKERS}}
+    made = {
+        real: made
+        for real, made in stand_ins.STAND_INS.items()
+        if finals or real not in stand_ins.FINALS
+    }
+    return {**made, **{make: _with_stand_ins(make) for make in MAKERS}}
 
 
 def _with_stand_ins(make: Callable[..., Any]) -> Callable[..., Any]:
@@ -84,11 +109,10 @@ def _with_stand_ins(make: Callable[..., Any]) -> Callable[..., Any]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the tests that were asked for, and mark those that are expected to fail."""
-    if only := config.getoption("--only"):
-        asked = set(only.read_text("utf-8").splitlines())
-        left_out = [item for item in items if item.nodeid not in asked]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item.nodeid in asked]
+    only = config.getoption("--only")
+    asked = set(only.read_text("utf-8").splitlines()) if only else None
+    kept = [item for item in items if asked is None or item.nodeid in asked]
+    items[:] = [item for item in kept if _is_of_ours(item)]
     if path := config.getoption("--expected"):
         expected = Expected.read(path)
         for item in items:
@@ -96,12 +120,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
 
 
+def _is_of_ours(item: pytest.Item) -> bool:
+    """Return whether a test is not a common check of a class that is left out."""
+    found = re.match(r"(\w+)\[(\w+)\(", item.name)
+    if "test_common.py" not in item.nodeid or not found:
+        return True
+    names = {real.__name__ for real in stand_ins.STAND_INS}
+    return found[2] in (CHECKED if found[1] == "test_estimators" else names)
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Note whether a test calls one of our classes."""
     stand_ins.calls.clear()
+    stand_ins.arithmetic.clear()
     yield
-    item.user_properties.append(("ours", bool(stand_ins.calls)))
+    noted = {"ours": bool(stand_ins.calls), "twins": bool(stand_ins.arithmetic)}
+    item.user_properties.extend(noted.items())
 
 
 outcomes: dict[str, dict[str, Any]] = {}
@@ -109,8 +144,10 @@ outcomes: dict[str, dict[str, Any]] = {}
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Keep what became of a test; of a failure, the words."""
-    found = outcomes.setdefault(report.nodeid, {"outcome": "passed", "ours": False, "words": ""})
-    found["ours"] |= dict(report.user_properties).get("ours", False)
+    none = {"outcome": "passed", "ours": False, "twins": False, "words": ""}
+    found = outcomes.setdefault(report.nodeid, none)
+    for name in ("ours", "twins"):
+        found[name] |= dict(report.user_properties).get(name, False)
     if report.outcome != "passed":
         found["outcome"] = "xfailed" if hasattr(report, "wasxfail") else report.outcome
         found["words"] = _words(report)

@@ -16,6 +16,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import all_estimators
 from sklearn.utils.metaestimators import available_if
 
 from pipeline import Accelerated
@@ -26,8 +27,14 @@ METHODS = LEARNING | {
     "transform", "inverse_transform", "predict", "predict_proba", "predict_log_proba",
     "decision_function", "score", "score_samples", "get_feature_names_out",
 }  # fmt: skip
+FAMILIES = (
+    "linear_model", "ensemble", "svm", "decomposition", "neighbors", "cluster", "naive_bayes",
+)  # fmt: skip
+"""The modules whose estimators are stood in for, beside those that have a twin."""
 calls: list[str] = []
 """The classes whose methods ran, one entry a call; whoever counts empties it."""
+arithmetic: list[str] = []
+"""The twins that computed something, in the same way."""
 
 
 class StandInType(ABCMeta):
@@ -128,7 +135,8 @@ def adopt(estimator: Any, fitted: Any, model: Any) -> None:
     parameters = {*type(fitted)._get_param_names()}
     for name in {name for name in state if name.endswith("_")} - parameters:
         del state[name]
-    learnt = {name: each for name, each in vars(fitted).items() if name not in parameters}
+    own = {*parameters, *(name for name in state if not name.startswith("_"))}
+    learnt = {name: each for name, each in vars(fitted).items() if name not in own}
     state.update(learnt, _model=model)
     for steps in {"steps", "transformer_list"} & parameters:
         pairs = zip(getattr(estimator, steps), getattr(fitted, steps), strict=True)
@@ -168,13 +176,34 @@ def _stand_in(real: type) -> type:
     # Set after the class is made: scikit-learn would wrap what `transform` returns.
     for name in METHODS & {*dir(real)}:
         setattr(made, name, _through(name, getattr(real, name)))
-    made.set_output = _set_output(real)
+    if hasattr(real, "set_output"):
+        made.set_output = _set_output(real)
     return made
 
 
+def _noted(twin: type, method: str) -> None:
+    """Have a method of a twin say that it ran."""
+    own = getattr(twin, method)
+
+    @wraps(own)
+    def noted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        arithmetic.append(twin.__name__)
+        return own(self, *args, **kwargs)
+
+    setattr(twin, method, noted)
+
+
+def note_arithmetic() -> None:
+    """Have all twins say that they compute."""
+    for twin in TWINS.values():
+        for method in {"statistics", "apply"} & vars(twin).keys():
+            _noted(twin, method)
+
+
+FINALS = {real for _, real in all_estimators() if real.__module__.split(".")[1] in FAMILIES}
 STAND_INS = {
     real: _stand_in(real)
-    for real in (*TWINS, Pipeline, ColumnTransformer, FeatureUnion)
+    for real in (*TWINS, Pipeline, ColumnTransformer, FeatureUnion, *FINALS)
     if real.__module__.startswith("sklearn.")
 }
 # Pickle finds them by name.
