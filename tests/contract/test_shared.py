@@ -138,7 +138,7 @@ def test_a_table_that_does_not_fit_is_uploaded_fold_by_fold() -> None:
 
 def test_rows_whose_types_are_not_those_of_the_table_are_uploaded_by_themselves() -> None:
     X = pd.DataFrame({"n": np.arange(20, dtype=object), "m": np.arange(20.0)})
-    X.loc[0, "n"] = None
+    X.loc[0, "n"] = "zero"
     y = np.arange(20) % 2
     model = Accelerated(make_pipeline(SimpleImputer(), LogisticRegression()), device="cuda")
     rows = shared(X)[np.arange(1, 20)]

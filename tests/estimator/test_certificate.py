@@ -307,8 +307,6 @@ ONLY_OURS = {
     "Arrow text in pandas": (HOT, cells(["a", None, "b"], pd.ArrowDtype(pa.string()))),
     # PyArrow makes "b" of the null on its way to NumPy, which is what scikit-learn sees.
     "Arrow dictionary": (HOT, pa.table({"c": pa.array(["a", None, "b"] * 9).dictionary_encode()})),
-    # Both in one matrix of objects, in which days are dates.
-    "Polars days beside text": (HOT, pl.DataFrame({"d": DAYS * 10, "t": ["a", "b", "c"] * 10})),
 }  # fmt: skip
 
 
