@@ -7,7 +7,7 @@ from pipeline.system import devices
 
 
 def use_memory_pool(device: str) -> None:
-    """Let XGBoost use CUDA's asynchronous pool in this thread, unless the user has chosen.
+    """Let XGBoost use CUDA's asynchronous pool in this thread, unless it is to use RMM.
 
     Without it every page and every temporary is a `cudaMalloc`, which waits for the GPU. The
     setting stays when the call is over: memory goes back to where it came from. The pool keeps

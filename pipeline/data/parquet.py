@@ -79,7 +79,11 @@ class Reader:
         for name in names:
             _check_zone(files[0], name, getattr(schema.field(name).type, "tz", None))
         coded = [name for name in names if pa.types.is_dictionary(schema.field(name).type)]
-        states = tuple((f, s.st_ino, s.st_mtime_ns, s.st_size) for f in files for s in [f.stat()])
+        stats = [f.stat() for f in files]
+        states = tuple(
+            (f, s.st_ino, s.st_mtime_ns, s.st_ctime_ns, s.st_size)
+            for f, s in zip(files, stats, strict=True)
+        )
         return cls(list(names), rows, schema, _categories(states, tuple(coded)) if coded else {})
 
     def groups(self, file: Path) -> list[int]:
@@ -162,7 +166,7 @@ def _check_zone(file: Path, name: str, zone: str | None) -> None:
 
 @lru_cache(maxsize=4)
 def _categories(
-    files: Sequence[tuple[Path, int, int, int]], names: Sequence[str]
+    files: Sequence[tuple[Path, int, int, int, int]], names: Sequence[str]
 ) -> Mapping[str, pd.CategoricalDtype]:
     """Return what dictionary columns hold in any file, in the order in which it is met.
 

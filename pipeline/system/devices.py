@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,7 +92,8 @@ def prepare_memory(device: str) -> None:
         pool = keep_freed_memory()
         if pool is not None:
             handle = load("cuda.bindings.runtime.cudaMemPool_t")(pool)
-            mr.set_current_device_resource(mr.CudaAsyncViewMemoryResource(handle))
+            with suppress(RuntimeError):  # RMM takes no pool of some virtual GPUs
+                mr.set_current_device_resource(mr.CudaAsyncViewMemoryResource(handle))
 
 
 def keep_freed_memory() -> int | None:
