@@ -210,7 +210,8 @@ def places_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 def knows_places_alone(program: Estimator, classes: np.ndarray) -> bool:
     """Return whether a program takes the classes 0, 1, …, n - 1 alone, and these are others."""
-    others = not np.array_equal(classes, np.arange(len(classes)))
+    numbers = classes.dtype.kind in "iu"  # of truth values XGBoost makes 0 and 1
+    others = not (numbers and np.array_equal(classes, np.arange(len(classes))))
     return others and _last_names(program)[-1] in _PLACES_ALONE
 
 

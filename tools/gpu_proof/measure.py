@@ -21,6 +21,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from functools import cache
 from importlib import import_module, metadata
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -219,10 +220,11 @@ def probe(given: argparse.Namespace) -> int:
     no_gpu = gpu.why_unusable(gpu.probe(), os.environ)
     print(no_gpu, flush=True)
     due = {n: q for n, q in QUESTIONS.items() if answers.get(n, {}).get("ask") != q["ask"]}
+    others = {*multiprocessing.active_children()}
     asker: ProcessPoolExecutor | None = None
     for name, question in {} if no_gpu else due.items():
         if asker is None or question.get("alone"):
-            _end_askers()
+            _end_askers(others)
             asker = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
         try:
             found = asker.submit(_answer, question["ask"]).result(MOST_SECONDS)
@@ -233,7 +235,7 @@ def probe(given: argparse.Namespace) -> int:
         write(given.out, answers)
         print(f"{name}: {found}", flush=True)
         asker = None if question.get("alone") else asker
-    _end_askers()
+    _end_askers(others)
     return 0
 
 
@@ -262,8 +264,8 @@ def after_a_killed_worker(protocol: str) -> list[Any]:
         return [first != second, time.perf_counter() - start]
 
 
-def _end_askers() -> None:
-    for child in multiprocessing.active_children():
+def _end_askers(others: set[BaseProcess]) -> None:
+    for child in {*multiprocessing.active_children()} - others:
         child.kill()
 
 

@@ -137,7 +137,7 @@ def test_weights_go_with_their_rows_and_there_may_be_several_classes(two: None) 
     estimator = XGBClassifier(n_estimators=3)
     parts = dd.from_pandas(X, npartitions=4)
     wrong = np.where(weights == 0, 2 - y, y)
-    weighted = Accelerated(estimator, device="cpu").fit(parts, wrong, weights)
+    weighted = Accelerated(estimator, device="cpu").fit(parts, wrong, sample_weight=weights)
     half = Accelerated(estimator, device="cpu").fit(X[300:], y[300:])
     assert weighted.predict_proba(X).shape == (600, 3)
     assert (weighted.predict(X) == half.predict(X)).mean() > 0.97
