@@ -68,7 +68,7 @@ def check_transform_input(estimator: Estimator) -> None:
     ConfigError
         A `Pipeline` has `transform_input`, and there is no routing.
     """
-    while not routes() and type(estimator) is Pipeline:
+    while not routes() and type(estimator) is Pipeline and estimator.steps:
         if estimator.transform_input is not None:
             raise ConfigError(
                 "The `transform_input` parameter can only be set if metadata routing is enabled. "
@@ -124,10 +124,9 @@ def as_sklearn_takes(model: Estimator, method: str, params: ReadParams) -> dict[
     """Return the parameters that the estimator of a model takes where the model takes these."""
     if routes() and params and method in METHODS:
         return _routed(model, method, params)
-    if not isinstance(model.estimator, Pipeline) or "fit" not in method:
-        return dict(params)
+    steps = model.estimator.steps if isinstance(model.estimator, Pipeline) else []
     # A Pipeline takes no bare names; those of a model are the last step's, where it is one.
-    last, how = model.estimator.steps[-1]
+    last, how = steps[-1] if steps and "fit" in method else ("", None)
     if how in (None, "passthrough"):
         return dict(params)
     return {n if "__" in n else f"{last}__{n}": value for n, value in params.items()}

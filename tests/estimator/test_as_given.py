@@ -403,6 +403,10 @@ BAD = {
     "no such position": Bad(
         make_column_transformer((StandardScaler(), [9])), FRAME, None, "the table has the columns"
     ),
+    "no steps": Bad(Pipeline([]), DENSE, CLASSES, "the pipeline is empty; add steps"),
+    "no steps inside": Bad(
+        ColumnTransformer([("p", Pipeline([]), [0])]), DENSE, None, r"\.p: the pipeline is empty"
+    ),
     "no estimator": Bad(make_pipeline(3, Ridge()), DENSE, CLASSES, "is not a scikit-learn"),
     "nothing that fits": Bad(object(), DENSE, CLASSES, "is not a scikit-learn"),
 }

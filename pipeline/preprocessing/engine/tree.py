@@ -66,7 +66,9 @@ def is_scalar(key: Any) -> bool:
 
 
 def check_names(estimator: Estimator, parts: Sequence[Any], step: str) -> None:
-    """Raise `ConfigError` where a container names two steps alike."""
+    """Raise `ConfigError` where a container names two steps alike, or a `Pipeline` has none."""
+    if type(estimator) is Pipeline and not parts:
+        raise ConfigError(f"{step}: the pipeline is empty; add steps")
     try:
         estimator._validate_names([name for name, *_ in parts])
     except ValueError as error:
