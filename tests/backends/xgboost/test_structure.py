@@ -21,6 +21,9 @@ from pipeline.errors import DataError
 from tests.commands import python
 
 _rng = np.random.default_rng(0)
+# By XGBoost 3.4.
+pytestmark = pytest.mark.filterwarnings("ignore:.*booster=gblinear:UserWarning")
+
 X = pd.DataFrame(_rng.normal(size=(80, 3)), columns=list("abc"))
 TOWNS = X.assign(
     town=pd.Categorical(_rng.choice(["Rome", "Oslo", "Bern"], 80)),
