@@ -34,7 +34,7 @@ settings.load_profile("quick")
 # A test sees these variables and no others, so that it passes or fails alike for everybody.
 KEPT = re.compile(
     "PATH|HOME|USER|LANG|LC_.*|TZ|TMPDIR|LD_LIBRARY_PATH|CUDA_.*|NVIDIA_.*|OMP_NUM_THREADS|"
-    "OPENBLAS_.*|CUPY_.*|NUMBA_.*|PYTHONPATH|PYTEST_.*|COV_.*"
+    "OPENBLAS_.*|CONDA_.*|CUPY_.*|NUMBA_.*|PYTHONPATH|PYTEST_.*|COV_.*"
 )
 
 

@@ -116,6 +116,15 @@ def test_redundant_columns_have_no_say(prepare: Any, n_targets: int) -> None:
     assert np.abs(ours.to_sklearn().predict(X) - wanted).max() < 1e-3 * y.std()
 
 
+def test_one_target_in_a_column_is_one_target() -> None:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, 120))
+    y = X @ random.normal(size=(120, 1)) + random.normal(size=(400, 1))
+    ours, wanted = fitted(LinearRegression(), X, y), LinearRegression().fit(X, y)
+    np.testing.assert_allclose(ours.predict(X), wanted.predict(X), rtol=1e-3, atol=1e-3)
+    assert ours.to_sklearn().coef_.shape == wanted.coef_.shape
+
+
 WEIGHTS = np.random.default_rng(1).gamma(0.5, size=400)
 WEIGHTED: dict[str, Any] = {
     "rows": (RandomForestClassifier(random_state=0), WEIGHTS),

@@ -251,6 +251,8 @@ def test_dead():
     if os.path.exists("broken"):
         os._exit(9)
 def test_after(): pass
+def test_dead_too(): test_dead()
+def test_last(): pass
 """
 
 
@@ -270,14 +272,20 @@ def test_a_test_that_ends_its_process_is_named_and_leaves_the_others(
         return {test.partition("::test_")[2]: outcome for test, (outcome, _) in known}
 
     assert proof.prove(given) == 1
-    wanted = {"good": "passed", "skipped": "skipped", "late": "failed", "after": "passed"}
-    assert found() == {**wanted, "dead": "begun"}
-    assert found_tests(given) == ("2 of 4, 1 skipped", False)
+    wanted = {
+        "good": "passed",
+        "skipped": "skipped",
+        "late": "failed",
+        "after": "passed",
+        "last": "passed",
+    }
+    assert found() == {**wanted, "dead": "begun", "dead_too": "begun"}
+    assert found_tests(given) == ("3 of 6, 1 skipped", False)
     assert proof.prove(given) == 0, "nothing is due"
     (tmp_path / "broken").unlink()
     given.failed, given.code = True, "mended"
     assert proof.prove(given) == 0
-    assert found() == {**wanted, "late": "passed", "dead": "passed"}
+    assert found() == {**wanted, "late": "passed", "dead": "passed", "dead_too": "passed"}
     codes = {code for _, code in outcomes.read(report.tests_file(given)).values()}
     assert codes == {"now", "mended"}, "what passed is not run again"
     given.failed = False

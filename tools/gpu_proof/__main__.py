@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -99,7 +100,8 @@ def code(device: str) -> str:
     names = ("pipeline", "datasets", "tasks", "tests", "tools/gpu_proof")
     files = (file for name in names for file in sorted(Path(name).rglob("*")))
     kept = (file.read_bytes() for file in files if file.suffix in (".py", ".json", ".toml"))
-    what = hashlib.sha256(repr((device, gpu.probe().devices)).encode())
+    installed = sorted(f"{each.name} {each.version}" for each in metadata.distributions())
+    what = hashlib.sha256(repr((device, gpu.probe().devices, sys.version, installed)).encode())
     for each in kept:
         what.update(each)
     return what.hexdigest()[:16]
@@ -126,7 +128,9 @@ def prove(given: argparse.Namespace) -> int:
         some = given.failed and step.stage == "tests"
         of = ran[step.key]["of"] if some else given.code
         ran[step.key] = {"stage": step.stage, "code": codes[-1], "seconds": taken, "of": of}
-        record.write_text(json.dumps(ran, indent=2) + "\n", "utf-8")
+        draft = record.with_suffix(".draft")
+        draft.write_text(json.dumps(ran, indent=2) + "\n", "utf-8")
+        draft.replace(record)
     text = "\n".join(lines(given, ran)) + "\n"
     (given.out / "report.md").write_text(text, "utf-8")
     print(text, end="")
@@ -150,16 +154,32 @@ def run(given: argparse.Namespace, step: Step, log: IO[bytes], end: float) -> in
         return run_once(step.words, log, end - time.monotonic())
     path = tests_file(given)
     kept = ["-p", "tools.gpu_proof.outcomes", "--outcomes", str(path), "--code", given.code]
-    words = [*step.words, *kept, *["--failed-only"] * given.failed]
+    words = [*step.words, *kept, *["--due-only"] * given.failed]
+    if given.failed:
+        for test, outcome in outcomes_of(step, path).items():
+            if outcome in outcomes.BAD:
+                outcomes.keep(path, test, outcomes.DUE, given.code)
     while True:
-        before = len(outcomes.read(path))
+        before = progress(given)
         ended = run_once(words, log, end - time.monotonic())
-        if ended in (*ENDED, OVER) or len(outcomes.read(path)) == before:
+        if ended in (*ENDED, OVER) or progress(given) <= before:
             break
-    found = outcomes.read(path).items()  # those that an earlier call has run count as well
-    bad = [test for test, (each, _) in found if each in outcomes.BAD]
-    of_step = [test for test in bad if test.partition("::")[0] in step.words]
-    return int(bool(of_step)) if ended in ENDED else ended
+    found = outcomes_of(step, path).values()  # those that an earlier call has run count as well
+    if ended not in ENDED or not found:
+        return ended or 5
+    return int(any(each in (*outcomes.BAD, outcomes.DUE) for each in found))
+
+
+def outcomes_of(step: Step, path: Path) -> dict[str, str]:
+    """Return the outcome of each test in the files of a step, as far as it is known."""
+    found = outcomes.read(path).items()
+    return {test: each for test, (each, _) in found if test.partition("::")[0] in step.words}
+
+
+def progress(given: argparse.Namespace) -> int:
+    """Return how many tests have begun on this code."""
+    found = outcomes.read(tests_file(given)).values()
+    return sum(each != outcomes.DUE and code == given.code for each, code in found)
 
 
 def run_once(words: list[str], log: IO[bytes], seconds: float) -> int:

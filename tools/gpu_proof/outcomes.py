@@ -7,6 +7,7 @@ not ended: it hung, or took the process along.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,15 +19,25 @@ BAD = ("failed", "begun")
 
 def read(path: Path) -> dict[str, tuple[str, str]]:
     """Return the last outcome of each test, ``"begun"`` if it has not ended, and its code."""
-    lines = path.read_text("utf-8").splitlines() if path.exists() else []
-    return {test: (outcome, code) for test, outcome, code in map(json.loads, lines)}
+    found = {}
+    for line in path.read_text("utf-8").splitlines() if path.exists() else []:
+        with suppress(ValueError):  # the last one, of a machine that was lost
+            test, outcome, code = json.loads(line)
+            found[test] = outcome, code
+    return found
+
+
+def keep(path: Path, test: str, outcome: str, code: str) -> None:
+    """Add an outcome to the file."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps([test, outcome, code]) + "\n")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Take the file, and a name for the code that is tested."""
     parser.addoption("--outcomes", type=Path, required=True)
     parser.addoption("--code", required=True)
-    parser.addoption("--failed-only", action="store_true")
+    parser.addoption("--due-only", action="store_true")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -38,7 +49,7 @@ class _Keeper:
     def __init__(self, config: pytest.Config) -> None:
         self.path: Path = config.getoption("outcomes")
         self.code: str = config.getoption("code")
-        self.failed_only: bool = config.getoption("failed_only")
+        self.due_only: bool = config.getoption("due_only")
         self.outcome = ""
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -48,9 +59,7 @@ class _Keeper:
             self._keep(item.nodeid, DUE)
 
     def _due(self, outcome: str, code: str) -> bool:
-        if self.failed_only:
-            return outcome in BAD
-        return outcome == DUE or code != self.code
+        return outcome == DUE or (code != self.code and not self.due_only)
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._keep(nodeid, "begun")
@@ -63,5 +72,4 @@ class _Keeper:
             self._keep(report.nodeid, self.outcome)
 
     def _keep(self, test: str, outcome: str) -> None:
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps([test, outcome, self.code]) + "\n")
+        keep(self.path, test, outcome, self.code)

@@ -40,7 +40,10 @@ def scale_matrix(
     """
     matrix = X.astype("float64", order="F")
     n_rows, n_columns = matrix.shape
-    largest = n_rows * _squares(matrix, centred) * (1 if weights is None else weights.max())
+    if weights is None:
+        largest = n_rows * _squares(matrix, centred)
+    else:
+        largest = _weighted_squares(matrix, weights, centred)
     long = n_rows >= n_columns > 1
     by: Divisors = "eigenvalues" if one_target and long else "singular values"
     factor = _factor((n_rows, n_columns), largest, tol, by)
@@ -52,6 +55,13 @@ def _squares(X: Table, centred: bool) -> float:
     xp = frames.xp(X)
     around = 0.0 if centred else float((X.mean(axis=0) ** 2).sum())
     return float(xp.var(X, axis=0).sum()) + around
+
+
+def _weighted_squares(X: Table, weights: Array, centred: bool) -> float:
+    """Return the sum of squares of weighted rows, around their weighted mean if that is taken."""
+    w = frames.xp(X).asarray(weights, dtype="float64")
+    around = w @ X / w.sum() if centred else [0.0] * X.shape[1]
+    return float(sum(w @ (X[:, j] - at) ** 2 for j, at in enumerate(around)))
 
 
 def scale_partitions(X: Table, *, tol: float, centred: bool) -> tuple[Any, float]:

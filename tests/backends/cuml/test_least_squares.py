@@ -44,6 +44,16 @@ def test_matrix_of_the_right_size_has_the_optimum_of_scikit_learn(
     assert difference(X, y, rows, factor, weights=weights, intercept=intercept) < 1e-6
 
 
+@pytest.mark.parametrize(("size", "weight"), [(1e9, 0.0), (1.0, 1e6)])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_row_counts_as_much_as_its_weight(size: float, weight: float, intercept: bool) -> None:
+    X, y = redundant(2000)
+    X, weights = X.astype("float64"), np.ones(len(X))
+    X[-1, -1], weights[-1] = size, weight
+    rows, factor = scale_matrix(X, weights, centred=intercept)
+    assert difference(X, y, rows, factor, weights=weights, intercept=intercept) < 1e-6
+
+
 def test_of_millions_of_rows_float64_alone_is_not_enough() -> None:
     X, y = redundant(20_000)
     as_many = X.astype("float64") * 1000**0.5  # as a thousand rows of each kind have it
