@@ -263,7 +263,7 @@ bench-tables: setup-tables ## Hold tasks made of 20 real tables against programs
 
 .PHONY: gpu-proof
 gpu-proof: setup ## Show on a GPU what only a GPU can show, within MINUTES; go on from before
-	$(python) -m tools.gpu_proof $(if $(MINUTES),--minutes '$(MINUTES)') $(OPTIONS)
+	$(python) -m tools.gpu_proof $(if $(MINUTES),--minutes '$(MINUTES)')$(call given,--out,OUT) $(OPTIONS)
 
 .PHONY: bench-synthetic
 bench-synthetic: setup-bench ## Measure XGBoost against the best score, and what generating takes

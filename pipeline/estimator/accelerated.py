@@ -33,9 +33,10 @@ from pipeline.estimator import as_given, inputs
 from pipeline.estimator.as_given import was_training
 from pipeline.estimator.batches import learns_in_batches, refuse_sparse_batches
 from pipeline.estimator.callbacks import tell_callbacks
-from pipeline.estimator.fitted import Answers, needs_fit, spec_has
+from pipeline.estimator.fitted import Answers
 from pipeline.estimator.inputs import is_a, tags_of
 from pipeline.estimator.lifted import COLUMNS
+from pipeline.estimator.methods import by_position, needs_fit, spec_has, weighted
 from pipeline.estimator.routing import (
     WEIGHTS,
     Requested,
@@ -174,7 +175,7 @@ class Accelerated(CallbackSupportMixin, Answers):
         self.profile = profile
         self.checkpoint = checkpoint
 
-    @inputs.weighted
+    @weighted
     def fit(
         self, X: Table, y: Target = None, *, sample_weight: Array = None, **params: Any
     ) -> Accelerated:
@@ -233,7 +234,7 @@ class Accelerated(CallbackSupportMixin, Answers):
         return self._contained(self._on_host(made), taken)
 
     @available_if(learns_in_batches)
-    @inputs.by_position
+    @by_position
     def partial_fit(self, X: Table, y: Target = None, **params: Any) -> Accelerated:
         """Learn from more rows.
 

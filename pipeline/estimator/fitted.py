@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import partial, wraps
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.utils import get_tags
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from pipeline.backends.base import METHODS, HostModel
@@ -34,13 +32,13 @@ from pipeline.estimator.importance import Asked, PreparedRows, importance
 from pipeline.estimator.inputs import (
     DaskInput,
     Input,
-    by_position,
     is_a,
     refuse_partitions,
     rows_as_passed,
     take_rows,
 )
 from pipeline.estimator.lifted import Lifts
+from pipeline.estimator.methods import spec_has
 from pipeline.estimator.routing import METHODS as METADATA
 from pipeline.estimator.routing import WEIGHTS, as_sklearn_takes, route_to_last, runs_on_blocks
 from pipeline.planning.classify import Kind, kind_of_step
@@ -52,58 +50,6 @@ from pipeline.typing import Array, Estimator, Params, Table, Target
 
 _NATIVE = (HostModel, XGBoostModel, MetaModel, Forest)
 """What answers in the classes that its native estimator has learnt."""
-
-
-AS_IT_IS = ("predict", "score", "inverse_transform", "get_feature_names_out")
-"""Methods for which an estimator is asked itself, not fitted, where it has nothing to learn."""
-
-
-def spec_has(name: str) -> Any:
-    """Return a decorator: the method is there where the estimator has the one of this name.
-
-    Some, as `StackingClassifier`, have it once they are fitted. An error has the estimator's own
-    as its cause.
-    """
-
-    def has(model: Estimator) -> bool:
-        own = hasattr(model.estimator, name) or _fitted_has(model, name)
-        return own or getattr(model.estimator, name) is not None
-
-    def decorate(method: Callable[..., Any]) -> Any:
-        ours = by_position(method)
-
-        @wraps(method)
-        def call(model: Estimator, *args: Any, **params: Any) -> Any:
-            if name in AS_IT_IS and not hasattr(model, "plan_") and not needs_fit(model.estimator):
-                return getattr(model.estimator, name)(*args, **params)
-            return ours(model, *args, **params)
-
-        return available_if(has)(call)
-
-    return decorate
-
-
-def _fitted_has(model: Estimator, name: str) -> bool:
-    if not hasattr(model, "plan_"):
-        return False
-    whole, step = model.estimator, model.plan_.steps[-1]
-    fitted = getattr(step.worker, "native", None)
-    if isinstance(whole, Pipeline) and not model.plan_.as_given:
-        last, own = whole.steps[-1]
-        if step.name != last or type(fitted) is not type(own):
-            return False
-        # All that a fit may give a pipeline is what its last step gives it.
-        fitted = Pipeline([*whole.steps[:-1], (last, fitted)])
-    return type(fitted) is type(whole) and hasattr(fitted, name)
-
-
-def needs_fit(estimator: Estimator) -> bool:
-    """Return whether an estimator, or a step of a container, has something to learn."""
-    if isinstance(estimator, (Pipeline, FeatureUnion)):
-        whole = isinstance(estimator, Pipeline)
-        steps = [step for _, step in (estimator.steps if whole else estimator.transformer_list)]
-        return any(needs_fit(step) for step in steps if step not in ("passthrough", "drop", None))
-    return not hasattr(estimator, "__sklearn_tags__") or bool(get_tags(estimator).requires_fit)
 
 
 class Answers(Lifts):

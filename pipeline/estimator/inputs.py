@@ -5,11 +5,9 @@ The same policy for every device, applied before a row goes to one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial, wraps
-from inspect import signature
-from types import MethodType
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -27,7 +25,7 @@ from pipeline.data.target import check_target, tell_order
 from pipeline.errors import DataError, in_words_of
 from pipeline.planning.classify import Kind, Node, Rows
 from pipeline.preprocessing.engine.tree import columns_read
-from pipeline.typing import Estimator, Name, Params, ReadParams, Table, Target
+from pipeline.typing import Estimator, Name, Params, ReadParams, Table
 
 
 class Input(Protocol):
@@ -265,37 +263,3 @@ def takes_weights(estimator: Estimator) -> bool:
     if not hasattr(estimator, "fit") or not hasattr(estimator, "predict"):
         return False
     return bool(has_fit_parameter(estimator, "sample_weight"))
-
-
-def by_position(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method that takes by position, behind its own, what the estimator's does."""
-    n = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in signature(method).parameters.values()) - 1
-
-    @wraps(method)
-    def call(model: Estimator, *args: Any, **params: Any) -> Any:
-        if args[n:]:
-            given = signature(getattr(model.estimator, method.__name__)).bind(*args).arguments
-            params = {**params, **dict(list(given.items())[n:])}
-        return method(model, *args[:n], **params)
-
-    return call
-
-
-class weighted:  # noqa: N801 - a decorator
-    """A `fit` with `sample_weight`, which only the models show whose estimator has it.
-
-    Meta-estimators of scikit-learn read the signature to know whether to pass weights.
-    """
-
-    def __init__(self, fit: Callable[..., Any]) -> None:
-        def plain(self: Any, X: Table, y: Target = None, **params: Any) -> Any:
-            return fit(self, X, y, **params)
-
-        plain.__doc__, plain.__name__, plain.__qualname__ = fit.__doc__, "fit", fit.__qualname__
-        self.fit, self.plain, self.__doc__ = by_position(fit), by_position(plain), fit.__doc__
-
-    def __get__(self, model: Estimator, owner: type | None = None) -> Callable[..., Any]:
-        """Return the method of a model, or the function of the class."""
-        if model is None:
-            return self.fit
-        return MethodType(self.fit if takes_weights(model.estimator) else self.plain, model)

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype
-from sklearn.base import clone
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from pipeline.data import encode, frames
+from pipeline.data.borrowed import borrow
 from pipeline.data.convert import Origin
 from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.engine.blocks import Block, Categories, Indicators, Numbers
@@ -163,7 +163,7 @@ class EncoderTwin(Twin[list[CategorySums]]):
 
     def prepared(self, n_columns: int) -> Any:
         """Return the encoder to fit: NA in its lists is NaN, as it is in the table."""
-        estimator = clone(self.estimator)
+        estimator = borrow(self.estimator)
         if isinstance(estimator.categories, str):
             return estimator
         for j, listed in enumerate(estimator.categories[:n_columns]):

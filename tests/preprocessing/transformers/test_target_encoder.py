@@ -115,6 +115,17 @@ def test_equals_sklearn(
         assert_parity(estimator, table, TARGETS[name], new)
 
 
+def test_folds_may_come_from_a_generator(table: pd.DataFrame) -> None:
+    y = TARGETS["real"]
+
+    def encoder() -> TargetEncoder:
+        return TargetEncoder(cv=(fold for fold in FOLDS.split(table, y)))
+
+    with quiet():
+        expected = encoder().fit_transform(table, y)
+        close(Program(encoder(), "float64").fit_transform(table, y), expected)
+
+
 def test_column_vector_as_target(table: pd.DataFrame) -> None:
     y = TARGETS["real"]
     estimator = TargetEncoder(cv=FOLDS)
