@@ -155,12 +155,13 @@ def _plain(values: Cells) -> Cells:
 
 
 def usable(values: Cells) -> Cells:
-    """Return values that models take: infinite numbers, and dates that nanoseconds do not reach,
-    are missing.
+    """Return values that models take.
+
+    Infinite numbers, and dates that nanoseconds do not reach, are missing.
 
     >>> usable(pa.array([1.5, float("inf")])).to_pylist()
     [1.5, None]
-    """  # noqa: D205
+    """
     kind = values.type
     if pa.types.is_floating(kind):
         fine = pc.is_finite(values)

@@ -172,9 +172,9 @@ def _categories(
 
     Parameters
     ----------
-    files : sequence of (Path, int, int, int)
-        Each with its inode, time of the last change and size: rows for training and for the test
-        are read from the same files one after the other, and all of them have to be decoded.
+    files : sequence of (Path, int, int, int, int)
+        Each with its inode, the times of its last changes and its size: rows for training and for
+        the test are read from the same files one after the other, and all have to be decoded.
     names : sequence of str
     """
     tables = [
