@@ -285,6 +285,17 @@ def as_passed(X: Table) -> Any:
     return frames.matrix(X) if all(kind.kind in _PLAIN for kind in X.dtypes) else X.to_numpy()
 
 
+def without_na(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame in types of NumPy where a `pandas.NA` is: scikit-learn makes no array of it.
+
+    >>> without_na(pd.DataFrame({"n": pd.array([1, None])})).dtypes.to_dict()
+    {'n': dtype('float64')}
+    """
+    missing = frame.dtypes.map(lambda dtype: getattr(dtype, "na_value", None) is pd.NA)
+    held = {n: frame[n].dtype for n in frame.columns[missing] if frame[n].hasnans}
+    return frame.astype({n: "float64" if t.kind in "iufb" else object for n, t in held.items()})
+
+
 def _with_none(column: pd.Series) -> pd.Series:
     cells = column.to_numpy(dtype=object, copy=True)
     cells[column.isna()] = None

@@ -253,7 +253,7 @@ class Accelerated(CallbackSupportMixin, Answers):
                 given = as_sklearn_takes(self, "partial_fit", params)
                 as_given.call(self.plan_, "partial_fit", X, y, given)
             else:
-                asked, params = self._route_fit("partial_fit", params)
+                asked, params = self._route_fit("partial_fit", params, self.estimator)
                 X = self.inputs_.take(X)
                 if not self._takes(X):
                     self._learn_sparse()
@@ -315,11 +315,11 @@ class Accelerated(CallbackSupportMixin, Answers):
         """Learn from rows that our own policy accepts, by the plan for a device."""
         inputs.warn_of_labels(params, X)
         given = params
-        asked, params = self._route_fit(method, params)
-        if choice.name == "cpu" and as_given.makes_frames(framed(self, self.estimator), X):
+        estimator = framed(self, self.estimator)
+        asked, params = self._route_fit(method, params, estimator)
+        if choice.name == "cpu" and as_given.makes_frames(estimator, X):
             frames_of = DataError("scikit-learn makes frames of frames")
             return self._learn_as_given(method, X, y, given, frames_of)
-        estimator = self.estimator if asked else framed(self, self.estimator)
         rows = rows_of(estimator, table_of(X))
         if rows == "sparse" and method == "partial_fit":
             refuse_sparse_batches(estimator)
@@ -354,13 +354,15 @@ class Accelerated(CallbackSupportMixin, Answers):
         takes = as_given.GivenInput(plan.to_sklearn())
         return _Learnt(Choice("cpu", f"as it is: {refused}"), plan, takes, X, y, made)
 
-    def _route_fit(self, method: str, params: Params) -> tuple[Sequence[Requested], dict[str, Any]]:
-        """Return what transformers ask for, and what goes to the last step."""
+    def _route_fit(
+        self, method: str, params: Params, estimator: Estimator
+    ) -> tuple[Sequence[Requested], dict[str, Any]]:
+        """Return what transformers of an estimator ask for, and what goes to its last step."""
         if method == "fit":
-            check_transform_input(self.estimator)
+            check_transform_input(estimator)
         if not params:
             return (), {}
-        asked, last = route(self, method, params)
+        asked, last = route(type(self)(estimator), method, params)
         if method == "partial_fit":
             others = [each for each in asked if not hasattr(each.transformer, "partial_fit")]
             refuse_metadata(others, "a batch has no weights")

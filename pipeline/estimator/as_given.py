@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 from pipeline.backends.base import with_target
 from pipeline.data import frames
 from pipeline.data.borrowed import shown
-from pipeline.data.convert import as_passed
+from pipeline.data.convert import as_passed, without_na
 from pipeline.data.output import container, framed
 from pipeline.data.shared import SharedRows
 from pipeline.errors import CheckpointDiffers, DataError, ParityError, PipelineError, in_words_of
@@ -177,6 +177,7 @@ def transform_into(model: Estimator, how: str, X: Table, params: ReadParams) -> 
     """Return what the lifted model makes of rows in another container than that of its fit."""
     lifted = shown(model.to_sklearn()).set_output(transform=how)
     rows = as_passed(model.inputs_.take(materialize(X)))
+    rows = without_na(rows) if frames.is_frame(rows) else rows
     return ask(model, "transform", rows, params, "another container is asked for", lifted)
 
 

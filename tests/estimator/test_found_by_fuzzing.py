@@ -34,6 +34,33 @@ model.transform(pd.DataFrame({'a': [1.0, 2.0]}, index=['x', 'y']))""",
 model = wrap(TargetEncoder(random_state=0))
 model.fit([[1.0]] * 11, column('texts', 'str', 4, 11))
 learnt(model)""",
+    "indicators in a matrix of objects": """
+X = pd.DataFrame({'a': ['u', 'v'], 'b': [1, 2]})
+model = wrap(make_column_transformer((OneHotEncoder(dtype=np.float32), ['b']),
+             remainder='passthrough', sparse_threshold=0))
+model.fit_transform(X)[0, 0]""",
+    "a column transformer that drops every column": """
+model = wrap(make_column_transformer(('drop', [0])))
+model.fit([[1.0], [2.0]])
+learnt(model)
+model = stored(model)
+model.transform([[1.0]])""",
+    "frames that are asked for after fit, of nullable numbers": """
+X = pl.DataFrame({'a': ['u', 'v', 'u'], 'b': [True, False, True]})
+model = wrap(MissingIndicator(error_on_new=False))
+model.fit(X)
+model.set_output(transform='pandas')
+model.transform(pl.DataFrame({'a': ['u', None], 'b': [None, True]}))""",
+    "nulls of text in the first row": """
+model = wrap(make_column_transformer((MissingIndicator(), ['t'])))
+model.fit_transform(pl.DataFrame({'t': [None, 'a', 'b']}))
+learnt(model)""",
+    "frames of a step that has weights": """
+model = wrap(make_pipeline(make_column_transformer((SimpleImputer(), [1])), SplineTransformer()))
+model.set_output(transform='polars')
+model.fit([[1.0, 2.0], [2.0, 3.0]], splinetransformer__sample_weight=np.ones(2))
+model.transform([[1.0, 2.0]])
+plain(model).transform([[1.0, 2.0]])""",
 }
 
 

@@ -176,21 +176,23 @@ class Indicators:
 
     def write(self, out: Array, start: int = 0) -> None:
         """Set the ones; zeros are there already."""
-        xp = frames.xp(out)
+        xp, one = frames.xp(out), np.ones((), self.dtype).item()
+        if out.dtype == object:  # where 0 and 0.0 are two values
+            out[:, start : start + self.width] = one - one
         for positions, width in zip(self.positions, self.widths, strict=True):
             if xp is np:
-                _mark(out, start, positions)
+                _mark(out, start, positions, one)
             else:
                 _compare(out[:, start : start + width], positions, xp)
             start += width
 
 
-def _mark(out: np.ndarray, start: int, positions: np.ndarray) -> None:
+def _mark(out: np.ndarray, start: int, positions: np.ndarray, one: Any) -> None:
     """Set the ones where they are: a value a row is touched."""
     rows = np.arange(len(out)) * out.shape[1]
     if (positions < 0).any():
         rows, positions = rows[positions >= 0], positions[positions >= 0]
-    out.reshape(-1)[rows + (positions + start)] = 1
+    out.reshape(-1)[rows + (positions + start)] = one
 
 
 def _compare(into: Array, positions: Any, xp: ModuleType) -> None:

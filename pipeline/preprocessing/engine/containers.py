@@ -23,6 +23,7 @@ from sklearn.preprocessing import FunctionTransformer
 # scikit-learn has no public way to print what `verbose` asks for.
 from sklearn.utils._user_interface import _print_elapsed_time
 
+from pipeline.data.convert import without_na
 from pipeline.preprocessing.engine.blocks import Numbers, Unread, apart, as_read, join, scale
 from pipeline.preprocessing.engine.csr import check_numbers, count_cells, density, most_cells
 from pipeline.preprocessing.engine.nodes import (
@@ -233,14 +234,14 @@ class ColumnTransformerNode(_SideBySide):
             return self.resumed
         fitted = {b.name: (b.node.to_sklearn(), b.node.known()) for b in self.branches}
         whole = freeze_fit_thaw(self.estimator, fitted, self.head)
-        if self.sparse is not None:
+        if self.sparse is not None and self.branches:  # without any, scikit-learn does not say
             whole.sparse_output_ = self.sparse
         return whole
 
     def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
         """Keep the whole, and whether its rows are sparse."""
         super().resume(fitted, source, forms)
-        self.sparse = bool(fitted.sparse_output_)
+        self.sparse = bool(getattr(fitted, "sparse_output_", False))
 
     def _parts(self, fitted: ColumnTransformer) -> dict[str, Any]:
         return {name: part for name, part, _ in fitted.transformers_}
@@ -310,12 +311,6 @@ class Frozen(FrozenEstimator):
         )
 
 
-def storable(row: pd.DataFrame) -> pd.DataFrame:
-    """Return a row in types of NumPy where a `pandas.NA` is: scikit-learn makes no array of it."""
-    held = {name: row[name].dtype for name in row if row[name].array[0] is pd.NA}
-    return row.astype({n: "float64" if t.kind in "iufb" else object for n, t in held.items()})
-
-
 def freeze_fit_thaw(
     estimator: ColumnTransformer, fitted: Mapping[str, tuple[Any, Cells]], head: pd.DataFrame
 ) -> ColumnTransformer:
@@ -347,7 +342,7 @@ def freeze_fit_thaw(
         sparse_threshold=0,
         verbose=False,
     )
-    whole.fit(storable(head))
+    whole.fit(without_na(head))
     # scikit-learn names the remainder and keeps what was given, for display.
     whole._remainder = (whole._remainder[0], estimator.remainder, *whole._remainder[2:])
     whole.transformers_ = [

@@ -402,9 +402,12 @@ class TransformerNode(BlockNode):
         return lambda part: self.apply(read(part), part)
 
     def known(self) -> Cells:
-        """Return the first category of each column."""
-        learnt = getattr(self.twin.fitted, "categories_", ())
-        names = () if self.twin.names is None else self.twin.names
+        """Return the first category of each column, or the null of text of Arrow."""
+        twin, null = self.twin, np.array([None])
+        learnt = getattr(twin.fitted, "categories_", None)
+        if learnt is None:
+            learnt = [null if each == (None, None) else null[:0] for each in twin.origins]
+        names = () if twin.names is None else twin.names
         return {name: c[:1] for name, c in zip(names, learnt, strict=False) if len(c)}
 
     def to_sklearn(self) -> Any:

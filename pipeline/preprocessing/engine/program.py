@@ -18,14 +18,13 @@ from sklearn.preprocessing import FunctionTransformer
 
 from pipeline.data import frames
 from pipeline.data.borrowed import Held
-from pipeline.data.convert import Origin
+from pipeline.data.convert import Origin, without_na
 from pipeline.data.dense import densify, densifying
 from pipeline.data.output import container
 from pipeline.errors import ConfigError, DataError, Reason, Unsupported
 from pipeline.preprocessing.engine import table as tables
 from pipeline.preprocessing.engine.blocks import Unread
 from pipeline.preprocessing.engine.build import BuildOptions, MakeWorker, build
-from pipeline.preprocessing.engine.containers import storable
 from pipeline.preprocessing.engine.csr import write_sparse
 from pipeline.preprocessing.engine.dask import Data, Partitions
 from pipeline.preprocessing.engine.nodes import BlockNode, Keeps, NodeInput
@@ -406,7 +405,7 @@ class Program:
     def _transform_head(self, fitted: Estimator) -> Any:
         """Return what scikit-learn makes of a row of the table, in the table's form."""
         assert self.head is not None
-        row = storable(self.head)
+        row = without_na(self.head)
         return fitted.transform(row if self.named else row.to_numpy())
 
     def cast(self) -> tuple[str, Any] | None:
