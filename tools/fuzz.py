@@ -383,13 +383,16 @@ def _compare_arrays(ours: Any, theirs: Any, bound: float) -> tuple[str, str] | N
         return ("shape" if ours.dtype == theirs.dtype else "dtype"), how
     if theirs.dtype == object:
         flat = zip(ours.ravel(), theirs.ravel(), strict=True)
-        same = all(a is b or type(a) is type(b) and compare(a, b, bound) is None for a, b in flat)
-    elif theirs.dtype.kind in "biuf" and bound == np.inf:
+        jumps = bound == np.inf
+        same = all(
+            a is b or type(a) is type(b) and (jumps or compare(a, b, bound) is None) for a, b in flat
+        )
+    elif theirs.dtype.kind in "biufU" and bound == np.inf:
         same = True
     elif theirs.dtype.kind != "f" or bound == 0:
-        same = np.array_equal(ours, theirs, equal_nan=theirs.dtype.kind in "fc")
+        same = np.array_equal(ours, theirs, equal_nan=theirs.dtype.kind in "fcmM")
     else:
-        scale = np.abs(np.where(np.isfinite(theirs), theirs, 0)).max(axis=0, initial=1e-6)
+        scale = np.abs(np.where(np.isfinite(theirs), theirs, 0)).max(axis=0, initial=1e-3)
         with np.errstate(invalid="ignore"):
             near = np.isclose(ours, theirs, rtol=0, atol=scale * bound, equal_nan=True)
         same = near.all()

@@ -55,6 +55,24 @@ def names_columns(estimator: Estimator) -> bool:
     return hasattr(_maker(estimator), "get_feature_names_out")
 
 
+def hand_on(made: Any, how: str, estimator: Estimator) -> Any:
+    """Return what a last step that names no columns makes of the frame of a step before it.
+
+    A ufunc leaves a frame of pandas one, and makes a matrix of one of Polars.
+
+    >>> from sklearn.preprocessing import FunctionTransformer, StandardScaler
+    >>> whole = Pipeline([("a", StandardScaler()), ("b", FunctionTransformer(abs))])
+    >>> hand_on(pd.DataFrame({"x": [1.0]}), "polars", whole).tolist()
+    [[1.0]]
+    """
+    steps = estimator.steps if isinstance(estimator, Pipeline) else ()
+    framed_before = any(hasattr(step, "transform") and names_columns(step) for _, step in steps)
+    if how != "polars" or not isinstance(made, pd.DataFrame) or not framed_before:
+        return made
+    matrix = getattr(_maker(estimator), "func", None) is not None
+    return made.to_numpy() if matrix else contained(made, how, None, None)
+
+
 def framed(model: Estimator, estimator: Estimator) -> Any:
     """Return a copy that makes what `set_output` of a model asks for; itself where it asks none."""
     how = vars(model).get("_sklearn_output_config", {}).get("transform")

@@ -23,7 +23,7 @@ from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames, target
 from pipeline.data.borrowed import Held, borrow, continuing
 from pipeline.data.drift import ColumnProfile, fit_profiles
-from pipeline.data.output import CONTAINERS, contained, container, framed, names_columns
+from pipeline.data.output import CONTAINERS, contained, container, framed, hand_on, names_columns
 from pipeline.data.schema import Schema
 from pipeline.data.shared import SharedRows, table_of
 from pipeline.data.table_format import TableFormat
@@ -460,7 +460,7 @@ class Accelerated(CallbackSupportMixin, Answers):
         if own or frames.is_partitioned(made):
             return made
         if how == fitted and (how == "default" or not names_columns(estimator)):
-            return made
+            return hand_on(made, how, estimator)
         if how == "default":  # a frame was asked for when it was fitted
             return np.asarray(made)
         try:

@@ -51,6 +51,15 @@ model = wrap(MissingIndicator(error_on_new=False))
 model.fit(X)
 model.set_output(transform='pandas')
 model.transform(pl.DataFrame({'a': ['u', None], 'b': [None, True]}))""",
+    "a frame of Polars that a step hands on": """
+model = wrap(make_pipeline(SimpleImputer(), FunctionTransformer()))
+model.set_output(transform='polars')
+model.fit_transform(pd.DataFrame({'a': [1.0, 2.0]}))
+model.transform(pd.DataFrame({'a': [1.0, 2.0]}))""",
+    "dates that a selector leaves": """
+X = pd.DataFrame({'d': pd.to_datetime(['2021-03-27', '2021-03-28']), 'n': [1.0, 2.0]})
+model = wrap(make_column_transformer((SelectFromModel(Ridge(), threshold=-1), ['d'])))
+model.fit_transform(X, [0.0, 1.0])""",
     "nulls of text in the first row": """
 model = wrap(make_column_transformer((MissingIndicator(), ['t'])))
 model.fit_transform(pl.DataFrame({'t': [None, 'a', 'b']}))

@@ -378,7 +378,7 @@ def common_type(blocks: Sequence[Block]) -> np.dtype[Any]:
     typed = [b for b in blocks if isinstance(b, Numbers | Indicators | Sparse | Objects | Scaled)]
     known = [np.dtype(block.dtype) for block in typed]
     if any(kind.kind not in "iufb" for kind in known):
-        return np.dtype(object)
+        return known[0] if len({*known}) == 1 else np.dtype(object)
     return np.result_type(*known) if known else np.dtype("float64")
 
 
