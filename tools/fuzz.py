@@ -42,9 +42,10 @@ LIMIT = 60
 """Seconds that a case may take."""
 METHODS = """transform predict predict_proba predict_log_proba decision_function inverse_transform
 score score_samples get_feature_names_out kneighbors fit_predict"""
-# Ours merges sums of blocks, so that the last bits may be others than scikit-learn's.
-SUMS = """FunctionT StandardS RobustS Power Quantile KBins Spline SimpleI Polynomial Normalizer TargetE
-VarianceT Select[A-Z] GenericU"""
+# Ours merges sums of blocks, and BLAS adds in another order what lies in another order, so that the
+# last bits may be others than scikit-learn's.
+SUMS = """FunctionT Ridge Linear Lasso Logistic KNNI GaussianN StandardS RobustS Power Quantile
+KBins Spline SimpleI Polynomial Normalizer TargetE VarianceT Select[A-Z] GenericU SVD PCA"""
 # After those, a last bit may send a row another way: only types and shapes are compared.
 JUMPS = """PCA KMeans Forest Tree Boosting XGB Neighbors KNN DBSCAN Mixture Bagging SGD TruncatedSVD
 SVC KBins chi2 Dummy Binarizer max_iter"""
@@ -385,7 +386,7 @@ def _compare_arrays(ours: Any, theirs: Any, bound: float) -> tuple[str, str] | N
         flat = zip(ours.ravel(), theirs.ravel(), strict=True)
         jumps = bound == np.inf
         same = all(
-            a is b or type(a) is type(b) and (jumps or compare(a, b, bound) is None) for a, b in flat
+            a is b or (type(a) is type(b) and (jumps or not compare(a, b, bound))) for a, b in flat
         )
     elif theirs.dtype.kind in "biufU" and bound == np.inf:
         same = True
