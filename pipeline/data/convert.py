@@ -75,7 +75,7 @@ def convert(X: Table, *, objects: bool = False) -> Table:
             X = settle(X, objects=objects)
     else:
         _refuse(X)
-        if _is_arrow(X):
+        if is_arrow(X):
             X = from_arrow(_arrow_table(X))
             X.attrs[frames.NONE] = objects
         else:
@@ -115,7 +115,7 @@ def _repeated(names: pd.Index) -> DataError:
     return DataError(f"X has columns with the same name: {twice}; rename them")
 
 
-def _is_arrow(X: Table) -> bool:
+def is_arrow(X: Table) -> bool:
     """Return whether Arrow reads an object as a table that no other library here computes with."""
     if frames.is_frame(X) or frames.library(X) in frames.ARRAYS or _is_column(X):
         return False
@@ -133,7 +133,7 @@ def _is_batch(X: Table) -> bool:
 def to_arrow(X: Table) -> pa.Table | None:
     """Return a table of another library than pandas as Arrow's; None of what is no such table."""
     _refuse(X)
-    return _arrow_table(X) if _is_arrow(X) else None
+    return _arrow_table(X) if is_arrow(X) else None
 
 
 def _arrow_table(X: Table) -> pa.Table:
@@ -260,7 +260,7 @@ def origins(given: Any, X: Table) -> dict[Any, Origin]:
     typed = isinstance(given, np.ndarray) and given.dtype != object
     if given is X or typed or frames.library(X) != "pandas":
         return {}
-    if _is_arrow(given):
+    if is_arrow(given):
         every = {name: _origin_in_arrow(X, name) for name in X}
     else:
         known = frames.is_frame(given)

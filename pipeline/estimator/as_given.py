@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 from pipeline.backends.base import with_target
 from pipeline.data import frames
 from pipeline.data.borrowed import shown
-from pipeline.data.convert import as_passed, without_na
+from pipeline.data.convert import as_passed, convert, is_arrow, without_na
 from pipeline.data.output import container, framed
 from pipeline.data.shared import SharedRows
 from pipeline.errors import CheckpointDiffers, DataError, ParityError, PipelineError, in_words_of
@@ -193,6 +193,8 @@ def ask(
     lifted = model.to_sklearn() if lifted is None else lifted
     with record("as it is", method, "cpu", why):
         rows = frames.to_device(X, "cpu")
+        if is_arrow(rows):  # of dates beside numbers NumPy would make numbers
+            rows = as_passed(convert(rows, objects=True))
         return getattr(lifted, method)(rows, **as_sklearn_takes(model, method, params))
 
 

@@ -56,6 +56,16 @@ model = wrap(make_pipeline(SimpleImputer(), FunctionTransformer()))
 model.set_output(transform='polars')
 model.fit_transform(pd.DataFrame({'a': [1.0, 2.0]}))
 model.transform(pd.DataFrame({'a': [1.0, 2.0]}))""",
+    "what XGBoost refuses of a frame of Polars": """
+model = wrap(make_pipeline(StandardScaler(), PCA(), XGBRegressor()))
+model.set_output(transform='polars')
+model.fit([[1.0], [2.0]], [1.0, 2.0], xgbregressor__sample_weight=[-1.0, 1.0])""",
+    "missing dates beside numbers, of Polars": """
+X = pl.DataFrame({'d': pd.to_datetime(['2021-03-27', '2021-03-28']), 'n': [1.0, 2.0]})
+Z = pl.DataFrame({'d': [*pd.to_datetime(['2021-03-28', '2021-03-29']), None], 'n': [1.0, 2.0, 2.0]})
+model = wrap(OrdinalEncoder(handle_unknown='use_encoded_value', unknown_value=-1))
+model.fit(X)
+model.transform(Z)""",
     "dates that a selector leaves": """
 X = pd.DataFrame({'d': pd.to_datetime(['2021-03-27', '2021-03-28']), 'n': [1.0, 2.0]})
 model = wrap(make_column_transformer((SelectFromModel(Ridge(), threshold=-1), ['d'])))

@@ -105,6 +105,8 @@ class XGBoostModel(Model):
     def _check_rows(self, X: Table, y: np.ndarray) -> None:
         """Refuse what XGBoost does not learn from, in words of ours."""
         training.check_labels(self.native, y)
+        if frames.library(X) == "polars":  # of a step of scikit-learn's before
+            return
         if frames.is_frame(X):
             _check_names(X)
         if not frames.is_sparse(X):
