@@ -490,6 +490,8 @@ class Accelerated(CallbackSupportMixin, Answers):
     @spec_has("get_feature_names_out")
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray | None:
         """Return the names of the columns of `transform`; None where the estimator has none."""
+        if hasattr(self, "plan_"):
+            self._check_unchanged()
         names = self._lifted.get_feature_names_out(input_features)
         return None if names is None else np.asarray(names, dtype=object)
 

@@ -176,9 +176,13 @@ def ask_lifted(
 def transform_into(model: Estimator, how: str, X: Table, params: ReadParams) -> Any:
     """Return what the lifted model makes of rows in another container than that of its fit."""
     lifted = shown(model.to_sklearn()).set_output(transform=how)
-    rows = as_passed(model.inputs_.take(materialize(X)))
-    rows = without_na(rows) if frames.is_frame(rows) else rows
+    rows = _plain_rows(model.inputs_.take(materialize(X)))
     return ask(model, "transform", rows, params, "another container is asked for", lifted)
+
+
+def _plain_rows(X: Table) -> Any:
+    rows = as_passed(X)
+    return without_na(rows) if frames.is_frame(rows) else rows
 
 
 def ask(
@@ -194,7 +198,7 @@ def ask(
     with record("as it is", method, "cpu", why):
         rows = frames.to_device(X, "cpu")
         if is_arrow(rows):  # of dates beside numbers NumPy would make numbers
-            rows = as_passed(convert(rows, objects=True))
+            rows = _plain_rows(convert(rows, objects=True))
         return getattr(lifted, method)(rows, **as_sklearn_takes(model, method, params))
 
 

@@ -66,6 +66,11 @@ Z = pl.DataFrame({'d': [*pd.to_datetime(['2021-03-28', '2021-03-29']), None], 'n
 model = wrap(OrdinalEncoder(handle_unknown='use_encoded_value', unknown_value=-1))
 model.fit(X)
 model.transform(Z)""",
+    "infinite numbers beside missing booleans, of Polars": """
+X = pl.DataFrame({'b': [True, None, False], 'n': [1.0, 2.0, np.inf]})
+model = wrap(make_column_transformer((MaxAbsScaler(), []), remainder='passthrough'))
+model.fit(X[:2])
+model.transform(X)""",
     "dates that a selector leaves": """
 X = pd.DataFrame({'d': pd.to_datetime(['2021-03-27', '2021-03-28']), 'n': [1.0, 2.0]})
 model = wrap(make_column_transformer((SelectFromModel(Ridge(), threshold=-1), ['d'])))
