@@ -272,10 +272,6 @@ bench-synthetic: setup-bench ## Measure XGBoost against the best score, and what
 	$(call BENCH,synthetic-memory)
 	$(python) -m tools.docs
 
-.PHONY: check
-check: lint types ## Check style, types and the tests of what changed since `main`
-	$(python) -m tools.changed_tests | xargs $(python) -m pytest --quiet -m '$(QUICK)'
-
 .PHONY: test
 test: lint types ## Check style and types, then run the tests that are quick
 	$(PYTEST) -m '$(QUICK)' $(TESTS)

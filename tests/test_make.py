@@ -57,7 +57,7 @@ def test_no_target_uses_an_undefined_variable(target) -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["doctor", "list", "data", "run", "compare", "report", "tune", "test", "check"]
+    "target", ["doctor", "list", "data", "run", "compare", "report", "tune", "test"]
 )
 def test_every_target_sets_up_first(target) -> None:
     assert re.search(r"tools/setup.py .*--venv \.venv --extra 'auto'$", commands(target)[0])
@@ -159,7 +159,7 @@ def test_packages_and_pythons_can_be_chosen() -> None:
     assert lines[-1].startswith("'python' -m pipeline report")
 
 
-@pytest.mark.parametrize("target", ["check", "test", "test-full"])
+@pytest.mark.parametrize("target", ["test", "test-full"])
 def test_tests_come_after_style_and_types(target) -> None:
     text = "\n".join(commands(target))
     order = [text.index(word) for word in ("ruff check", "ruff format", "mypy", "pytest")]
