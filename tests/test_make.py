@@ -308,12 +308,11 @@ def test_data_of_ones_own_table_go_if_the_table_is_there_to_make_them_anew(used)
 @pytest.mark.parametrize(
     ("failing", "called", "code"),
     [
-        ("", "test-full test-sklearn test-contract audit test test", 0),
+        ("", "test-full test-sklearn test-contract test test", 0),
         ("test-full", "test-full", 7),
         ("test-sklearn", "test-full test-sklearn", 7),
         ("test-contract", "test-full test-sklearn test-contract", 7),
-        ("audit", "test-full test-sklearn test-contract audit", 7),
-        ("test", "test-full test-sklearn test-contract audit test", 7),
+        ("test", "test-full test-sklearn test-contract test", 7),
     ],
 )
 def test_the_checks_run_all_parts_and_fail_with_any(tmp_path, failing, called, code) -> None:
@@ -330,6 +329,24 @@ def test_the_checks_run_all_parts_and_fail_with_any(tmp_path, failing, called, c
     )
     assert done.returncode == code
     assert (tmp_path / "called").read_text().split() == called.split()
+
+
+@pytest.mark.parametrize("unsound", ["", "bench", "tables"])
+def test_every_lock_is_audited_whichever_is_unsound(tmp_path: Path, unsound: str) -> None:
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    shutil.copytree(ROOT / "requirements", tmp_path / "requirements")
+    fake = tmp_path / "fake"
+    fake.write_text(f'#!/bin/sh\necho "asked: $*"\n[ "$7" != "requirements/{unsound}.txt" ]\n')
+    fake.chmod(0o755)
+    done = make("--silent", "audit", "PYTHON=./fake", root=tmp_path)
+    asked = re.findall(r"^asked: (.*) (\S+)$", done.stdout, re.MULTILINE)
+    assert {how for how, _ in asked} == {
+        "-m pip_audit --strict --require-hashes --disable-pip --requirement"
+    }
+    assert [lock for _, lock in asked] == sorted(
+        f"requirements/{file.name}" for file in (ROOT / "requirements").iterdir()
+    )
+    assert done.returncode == (2 if unsound else 0)
 
 
 @pytest.mark.parametrize("value", [*ODD, "-x", "$$a", '"', "a,b"])
