@@ -337,13 +337,25 @@ lock: ## Hold requirements/*.txt to pyproject.toml (needs uv); UPGRADE=1 takes t
 			-o requirements/$$group.txt; done
 
 .PHONY: clean
-clean: ## Remove what was made: environments, caches, runs and reports; nothing else
-	@tools/clean made '$(VENV)' '$(CONTRACT_VENV)'
+clean: ## Remove environments and caches; data, runs and reports stay
+	for venv in '$(VENV)' '$(CONTRACT_VENV)'; do [ ! -f "$$venv/pyvenv.cfg" ] || rm -rf -- "$$venv"; done
+	rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis gpu_tabular_pipeline.egg-info
+	find pipeline datasets tasks tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: clean-venv
 clean-venv: ## Remove the environment .venv
 	rm -rf $(VENV)
 
+# Of a dataset go its manifest and the files that this describes; a link is not followed.
 .PHONY: clean-data
-clean-data: ## Remove the data that the tasks make anew: fetched, generated or of your table
-	@tools/clean data
+clean-data: ## Remove the datasets, which `make data` makes anew; all else in data/ stays
+	@[ -d data ] && [ ! -L data ] || exit 0; rm -rf data/raw; \
+	for folder in data/synthetic/*/ data/*/; do folder=$${folder%/}; name=$${folder##*/}; \
+		[ ! -L "$$folder" ] || continue; \
+		if [ -f "$$folder/manifest.json" ]; then \
+			rm -f -- "$$folder/manifest.json" "$$folder/$$name.parquet" "data/.$$name.lock"; fi; \
+		if [ -f "$$folder/_manifest.json" ]; then \
+			rm -f -- "$$folder/_manifest.json" "$$folder"/part-*.parquet; fi; \
+		[ -L "$$folder/.sizes" ] || rm -f -- "$$folder"/.sizes/*-seed*.{parquet,part}; \
+		rmdir -- "$$folder/.sizes" "$$folder" 2>/dev/null || true; \
+	done; rmdir --ignore-fail-on-non-empty data

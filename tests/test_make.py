@@ -12,8 +12,6 @@ from shlex import quote
 import pytest
 import yaml
 
-from tests.commands import call
-
 ROOT = Path(__file__).parents[1]
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = sorted(set(re.findall(r"^\.PHONY: ([a-z-]+)$", MAKEFILE, re.MULTILINE)))
@@ -194,115 +192,74 @@ def test_a_failing_step_stops_the_rest_and_says_why(copy, arguments, says, absen
     assert not (copy / ".venv").exists()
 
 
-@pytest.fixture(scope="module")
-def published(small_home, tmp_path_factory) -> Path:
-    """Return what a run publishes."""
-    out = tmp_path_factory.mktemp("published") / "flights"
-    home = ["--data-home", small_home, "--device", "cpu", "--pipelines", "logistic"]
-    assert call("run", "flights", *home, "--out", out).code == 0
-    return out
-
-
-@pytest.fixture
-def used(copy, small_home, published) -> Path:
-    """Return a copy with an environment, data, results of every kind, and what a kill left."""
-    for name in (".venv", ".venv-contract"):
-        (copy / name).mkdir()
-        (copy / name / "pyvenv.cfg").touch()
-    for name in ("x.egg-info", "pipeline/__pycache__", "build/lib", ".mypy_cache"):
-        (copy / name).mkdir(parents=True)
-    shutil.copytree(small_home, copy / "data")
-    (copy / "data" / "raw" / "higgs").mkdir(parents=True)
-    (copy / "data" / ".flights.1.tmp").mkdir()
-    (copy / "data" / "flights" / ".sizes").mkdir(exist_ok=True)  # of `compare --sizes`
-    for name in ("50bdb69b95b60956-0.1-seed0.parquet", "50bdb69b95b60956-0.3-seed0.part"):
-        (copy / "data" / "flights" / ".sizes" / name).touch()
-    shutil.copytree(published, copy / "runs" / "flights")
-    shutil.copytree(copy / "runs" / "flights" / "logistic.model", copy / "runs" / "late")
-    (copy / "runs" / ".flights.draft-1").mkdir()
-    (copy / "reports" / "flights").mkdir(parents=True)
-    for name in ("results.json", "index.html", "report.md"):
-        (copy / "reports" / "flights" / name).touch()
-    (copy / "reports" / "flights-tuning").mkdir()
-    for name in ("tuning.json", "index.html", "study-a-cpu.journal"):
-        (copy / "reports" / "flights-tuning" / name).touch()
-    (copy / "reports" / "index.html").write_text("<title>Comparisons of all tasks</title>")
-    return copy
-
-
-MADE = [".venv", ".venv-contract", "runs", "reports", "x.egg-info", "pipeline/__pycache__", "build"]
+MADE = [".venv/pyvenv.cfg", ".venv-contract/pyvenv.cfg", ".mypy_cache/x", "pipeline/__pycache__/x"]
+DATA = [
+    "flights/manifest.json",
+    "flights/flights.parquet",
+    "flights/.sizes/50bdb69b95b60956-0.1-seed0.parquet",
+    "flights/.sizes/50bdb69b95b60956-0.3-seed0.part",
+    "synthetic/binary/_manifest.json",
+    "synthetic/binary/part-0.parquet",
+    "raw/higgs/HIGGS.csv.gz",
+    ".flights.lock",
+]
 FOREIGN = [
-    "runs/thesis.tex",
-    "runs/flights/notes.txt",
-    "runs/flights/logistic.model/notes.txt",
-    "runs/mine/record.txt",
-    "reports/flights/figure.svg",
+    "runs/flights/record.json",
+    "reports/flights/index.html",
     "build/plan.dwg",
     "data/mine.csv",
     "data/flights/notes.txt",
     "data/flights/.sizes/notes.txt",
     "data/other/other.parquet",
+    "data/part-1.parquet",
     "my-venv/bin/python",
 ]
 
 
-def test_clean_removes_what_was_made_and_never_data(used) -> None:
-    before = set((used / "data").rglob("*"))
+def write(root: Path, *names: str) -> None:
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("mine")
+
+
+@pytest.fixture
+def used(copy) -> Path:
+    """Return a copy with environments, caches and data."""
+    for folder in ("pipeline", "datasets", "tasks", "tests"):
+        (copy / folder).mkdir()
+    write(copy, *MADE, *(f"data/{name}" for name in DATA))
+    return copy
+
+
+def test_clean_removes_environments_and_caches_and_never_data(used) -> None:
     assert make("clean", root=used).returncode == 0
-    assert not [name for name in [*MADE, ".mypy_cache"] if (used / name).exists()]
-    assert set((used / "data").rglob("*")) == before
+    assert not [name for name in MADE if (used / name).parent.exists()]
+    assert not [name for name in DATA if not (used / "data" / name).exists()]
 
 
 def test_data_is_removed_only_by_name(used) -> None:
     assert make("clean-data", root=used).returncode == 0
     assert not (used / "data").exists()
-    assert (used / "reports" / "flights" / "results.json").exists()
+    assert not [name for name in MADE if not (used / name).exists()]
+    assert make("clean-data", root=used).returncode == 0
 
 
 def test_clean_never_removes_what_it_did_not_make(used, tmp_path_factory) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    (elsewhere / "record.json").touch()
-    for name in FOREIGN:
-        (used / name).parent.mkdir(parents=True, exist_ok=True)
-        (used / name).write_text("mine")
-    (used / "runs" / "link").symlink_to(elsewhere)
+    write(elsewhere, *DATA, "manifest.json", "linked.parquet")
+    write(used, *FOREIGN)
+    (used / "data" / "linked").symlink_to(elsewhere)
+    before = set(elsewhere.rglob("*"))
     for target in ("clean", "clean-data"):
         assert make(target, root=used).returncode == 0
     assert [name for name in FOREIGN if (used / name).read_text() != "mine"] == []
-    assert (elsewhere / "record.json").exists()
-    left = {str(p.relative_to(used)) for p in used.rglob("*") if p.is_file()}
-    ours = {name for name in left if name.startswith(("runs", "reports", "data", "build"))}
-    assert ours - {"runs/link/record.json"} == set(FOREIGN) - {"my-venv/bin/python"}
-
-
-def own_task(root: Path, name: str, file: str) -> Path:
-    """Return the data of a task that was made of a file."""
-    (root / "tasks").mkdir(exist_ok=True)
-    text = f'TABLE = OwnTable(\n    name="{name}",\n    file="{file}",\n)\n'
-    (root / "tasks" / f"{name}.py").write_text(text)
-    path = root / "data" / name / f"{name}.parquet"
-    path.parent.mkdir(parents=True)
-    path.touch()
-    return path
-
-
-def test_data_of_ones_own_table_go_if_the_table_is_there_to_make_them_anew(used) -> None:
-    (used / "my $HOME.csv").write_text("mine")
-    made = own_task(used, "houses", "my $HOME.csv")
-    lost = own_task(used, "lost", "gone.csv")
-    itself = own_task(used, "itself", "data/itself/itself.parquet")
-    frame = own_task(used, "frame", "data/frame/given.parquet")
-    (frame.parent / "given.parquet").write_text("mine")
-    done = make("clean-data", root=used)
-    assert done.returncode == 0
-    assert not made.parent.exists()
-    assert not frame.exists()
-    assert lost.exists()
-    assert itself.exists()
-    assert (used / "my $HOME.csv").read_text() == "mine"
-    kept = {"data/lost/lost.parquet", "data/itself/itself.parquet", "data/frame/given.parquet"}
-    assert set(done.stdout.splitlines()[1:]) == kept
-    assert done.stdout.startswith("kept, as nothing here makes it anew:")
+    left = {str(path.relative_to(used)) for path in (used / "data").rglob("*") if path.is_file()}
+    assert left == {name for name in FOREIGN if name.startswith("data")}
+    (used / "mine").symlink_to(elsewhere)
+    shutil.rmtree(used / "data")
+    (used / "mine").rename(used / "data")
+    assert make("clean-data", root=used).returncode == 0
+    assert set(elsewhere.rglob("*")) == before
 
 
 @pytest.mark.parametrize(

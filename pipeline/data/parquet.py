@@ -294,7 +294,8 @@ def read_parquet(
     named = [columns] if isinstance(columns, str) else columns
     targets = [target] if isinstance(target, str) else list(target)
     names = list(dict.fromkeys([*named, *targets]))
-    missing, damaged = "; make it with `make data`", "; `make clean-data`, then `make data`"
+    missing = "; make it with `make data`"
+    damaged = "; remove it or `make clean-data`, then `make data`"
     with reading(path, missing=missing * made, damaged=damaged * made):
         try:
             rows = typed(path, rows)
