@@ -5,11 +5,16 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import doctest
+import os
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import click
+import pandas as pd
 import pytest
 
 import pipeline
@@ -183,3 +188,28 @@ def test_the_example_of_the_readme_runs(
     exec(compile(code, "README.md", "exec"), names)
     assert "predict_proba" in capsys.readouterr().out
     assert type(names["plain"]).__module__.startswith("sklearn.")
+
+
+@pytest.mark.slow
+def test_the_guide_to_your_own_data_leads_to_predictions(tmp_path: Path) -> None:
+    made = shutil.ignore_patterns(".*", "data", "runs", "reports", "__pycache__")
+    clone = shutil.copytree(ROOT, tmp_path / "clone", ignore=made)
+    (clone / ".venv").symlink_to(sys.prefix)
+    page = (docs.DOCS / "tasks.md").read_text("utf-8")
+    guide = page.partition("\n## Your own data\n")[2].partition("\n## ")[0]
+    blocks = re.findall(r"^```(sh|python)\n(.*?)^```", guide, flags=re.DOTALL | re.MULTILINE)
+    assert [language for language, _ in blocks] == ["sh", "python"]
+    (clone / "guide.py").write_text(blocks[1][1], "utf-8")
+    # The environment of this test, as it is: nothing is set up.
+    environ = {"MAKEFLAGS": "-- PYTHON=./.venv/bin/python", "PYTHONPATH": str(clone)}
+    for command in (blocks[0][1], ".venv/bin/python guide.py"):
+        subprocess.run(
+            ["bash", "-euxc", command],
+            cwd=clone,
+            env=os.environ | environ,
+            timeout=1200,
+            check=True,
+        )
+    found = pd.read_csv(clone / "engines.csv")
+    assert set(found["prediction"]) <= {"Reciprocating", "Turbo-fan", "Turbo-jet"}
+    assert len(found) == 3322
