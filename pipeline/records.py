@@ -5,8 +5,9 @@ Unknown fields, missing fields and wrong types are refused when a record is read
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -122,7 +123,14 @@ def dumps(record: msgspec.Struct) -> bytes:
     return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
 
 
-def load_record(path: Path, kind: type[R], *, schema: str, command: str) -> R:
+def load_record(
+    path: Path,
+    kind: type[R],
+    *,
+    schema: str,
+    command: str,
+    adapt: Callable[[Any], Any] = lambda data: data,
+) -> R:
     """Read and validate a record.
 
     Parameters
@@ -134,6 +142,8 @@ def load_record(path: Path, kind: type[R], *, schema: str, command: str) -> R:
         Its name, for messages.
     command : str
         What makes such a file.
+    adapt : callable, optional
+        Makes of older data what `kind` takes.
 
     Raises
     ------
@@ -141,7 +151,7 @@ def load_record(path: Path, kind: type[R], *, schema: str, command: str) -> R:
         The file is missing, is not JSON, or does not have the schema.
     """
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
+        return msgspec.convert(adapt(msgspec.json.decode(path.read_bytes())), kind)
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file; make one with `{command}`") from error
     except msgspec.DecodeError as error:

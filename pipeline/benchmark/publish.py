@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,8 +41,6 @@ class PublishOptions:
         Measure nothing where the report that is there has the same fingerprint.
     price : Price, optional
         Of this machine by the hour.
-    other_prices : sequence of Price
-        Of other machines, for the speed-up at which one with a GPU pays.
     """
 
     pages: bool = False
@@ -50,7 +48,6 @@ class PublishOptions:
     profile: bool = False
     if_changed: bool = False
     price: results.Price | None = None
-    other_prices: Sequence[results.Price] = ()
 
 
 def publish(comparison: Comparison, folder: Path, options: PublishOptions) -> None:
@@ -68,16 +65,14 @@ def publish(comparison: Comparison, folder: Path, options: PublishOptions) -> No
         said = f"{folder}: of the same code, data, versions and protocol, so not measured again"
         Console(soft_wrap=True).print(said, markup=False, highlight=False)
         if options.price is not None:
-            write_again(folder, options.price, options.other_prices)
+            write_again(folder, options.price)
         return
     with publishing(folder) as draft:
         finished = find_finished(folder, comparison.fingerprint(), resume=options.resume)
         with reporting_kept(finished), watching(comparison.task.name) as watch:
             measured = comparison.measure(watch, finished, draft if options.profile else None)
         history = earlier(measured, folder / "results.json")
-        measured = structs.replace(
-            measured, price=options.price, other_prices=[*options.other_prices], history=history
-        )
+        measured = structs.replace(measured, price=options.price, history=history)
         (draft / "results.json").write_bytes(results.dumps(measured))
         if options.pages:
             render(measured, draft)
@@ -96,9 +91,7 @@ def is_current(comparison: Comparison, folder: Path) -> bool:
         return False
 
 
-def write_again(
-    folder: Path, price: results.Price | None = None, other_prices: Sequence[results.Price] = ()
-) -> None:
+def write_again(folder: Path, price: results.Price | None = None) -> None:
     """Write the pages of a record that is there anew, at another price if one is given.
 
     Parameters
@@ -106,14 +99,13 @@ def write_again(
     folder : Path
         Where ``results.json`` lies.
     price : Price, optional
-    other_prices : sequence of Price
         As for `PublishOptions`.
     """
     record = results.load(folder / "results.json")
     with publishing(folder) as draft:
         shutil.copytree(folder, draft, dirs_exist_ok=True)
         if price is not None:
-            record = structs.replace(record, price=price, other_prices=[*other_prices])
+            record = structs.replace(record, price=price)
             write_bytes(draft / "results.json", results.dumps(record))
         render(record, draft)
 

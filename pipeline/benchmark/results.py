@@ -9,7 +9,7 @@ refused when a file is read.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -246,28 +246,11 @@ class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an hour of a machine costs."""
+    """What an hour of this machine costs."""
 
-    machine: str
     per_hour: float
     """Of the whole machine, whatever part of it a run uses."""
     currency: str
-    """ISO 4217."""
-    date: str
-    """When the price was looked up: ISO 8601."""
-    source: str
-    provider: str = ""
-    """Who lets the machine."""
-    vcpus: float | None = None
-    """Virtual processors, where the source says how many."""
-    gpu: str = ""
-    """The GPU's name; empty where the machine has none."""
-    gpus: float = 0.0
-    """How many of them; a share of one is below 1."""
-    region: str = ""
-    """Where the price holds."""
-    commit: str = ""
-    """Of the public catalogue that the price is from."""
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -309,10 +292,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     points: list[Point] = []
     """Of other sizes of the table, if they were asked for."""
     price: Price | None = None
-    """Of this machine, if it was given."""
-    other_prices: list[Price] = []
-    """Of the table that `price` is from: the cheapest machine of each kind and number of GPUs, and
-    of each number of vCPUs without a GPU."""
+    """If it was given."""
     history: list[Past] = []
     """Earlier records of the same work in the same folder, oldest first."""
     profiles: list[Profile] = []
@@ -341,4 +321,16 @@ def load(path: Path) -> Results:
     DataError
         The file is missing, is not JSON, or does not have the schema.
     """
-    return records.load_record(path, Results, schema=SCHEMA, command="make report")
+    return records.load_record(
+        path, Results, schema=SCHEMA, command="make report", adapt=_without_machines
+    )
+
+
+def _without_machines(data: Any) -> Any:
+    """Leave out what older records say of the machines that their prices are of."""
+    if isinstance(data, dict):
+        data.pop("other_prices", None)
+        price = data.get("price")
+        if isinstance(price, dict) and "machine" in price:
+            data["price"] = {name: price.get(name) for name in ("per_hour", "currency")}
+    return data

@@ -158,9 +158,14 @@ def speed(results: Results, pipeline: str, variant: str) -> Speed | None:
         return None
     times = _totals(cell)
     low, median, high = (float(q) for q in np.quantile(times, [0.25, 0.5, 0.75]))
-    base = None if variant == REFERENCE else measured(results, pipeline, REFERENCE)
-    against = None if base is None else ratio(times, _totals(base))
+    against = None if variant == REFERENCE else time_ratio(results, pipeline, variant, REFERENCE)
     return Speed(len(times), median, float(times.min()), float(times.max()), high - low, against)
+
+
+def time_ratio(results: Results, pipeline: str, variant: str, other: str) -> Ratio | None:
+    """Compare the times of a variant with another's; None where either was not timed."""
+    cell, base = (measured(results, pipeline, name) for name in (variant, other))
+    return None if cell is None or base is None else ratio(_totals(cell), _totals(base))
 
 
 def ratio(times: _Times, reference: _Times) -> Ratio | None:

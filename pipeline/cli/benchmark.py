@@ -1,4 +1,4 @@
-"""The commands that measure, compare, report and gallery, and the one that lists prices."""
+"""The commands that measure, compare, report and gallery."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from pipeline.benchmark.prepare import prepare
 from pipeline.cli.options import common_options, echo
 from pipeline.errors import ConfigError
 
-_PRICING = ("price", "machine", "prices")
-
 
 def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of what is measured."""
@@ -27,10 +25,7 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
                      help="Stop a variant of which a run takes longer."),
         click.option("--profile", is_flag=True,
                      help="Run each once more under pyinstrument; link its page."),
-        click.option("--price", default="", metavar="'1.20 EUR'", help="Of an hour here."),
-        click.option("--machine", default="", help="This machine, in the table of prices."),
-        click.option("--prices", type=click.Path(path_type=Path), metavar="FILE",
-                     help="A table of prices of your own."),
+        click.option("--price", metavar="'1.20 EUR'", help="Of an hour of this machine."),
         click.option("--resume/--no-resume", default=True, show_default=True,
                      help="Go on after an interrupted command."),
     )  # fmt: skip
@@ -76,7 +71,7 @@ def report_(task: str, out: Path | None, from_results: bool, **options: Any) -> 
 
     folder = out or Path("reports") / task
     if from_results:
-        write_again(folder, *_price(*(options[name] for name in _PRICING)))
+        write_again(folder, _price(options["price"]))
     else:
         _compare(task, out, pages=True, **options)
     echo(f"report: {(folder / 'index.html').resolve().as_uri()}")
@@ -112,49 +107,6 @@ def gallery(
     echo(f"gallery: {index.resolve().as_uri()}")
 
 
-@click.command("prices")
-@click.option(
-    "--prices",
-    "table",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="A table of prices of your own.",
-)
-@click.option(
-    "--import",
-    "catalogue",
-    type=click.Path(path_type=Path),
-    metavar="FILE.csv",
-    help="Take the prices of a vms.csv of the SkyPilot catalogue.",
-)
-@click.option("--provider", default="", help="Of the machines in FILE.csv.")
-@click.option("--commit", default="", metavar="HASH", help="Of the catalogue.")
-@click.option("--date", default="", metavar="YYYY-MM-DD", help="When FILE.csv was looked up.")
-@click.option("--source", default="", help="Of FILE.csv, where it is not the catalogue.")
-@click.option("--region", default="", help="Whose prices to take; the cheapest by default.")
-@click.option("--to", type=click.Path(path_type=Path), metavar="FILE",
-              help="The table that takes them: prices.toml here by default.")  # fmt: skip
-def prices_(
-    table: Path | None, catalogue: Path | None, region: str, to: Path | None, **about: str
-) -> None:
-    """List the prices of machines, or import them from a catalogue."""
-    from pipeline.benchmark import prices
-    from pipeline.benchmark.catalogue import Catalogue
-
-    if catalogue is None:
-        if said := [f"--{name}" for name, x in {**about, "region": region, "to": to}.items() if x]:
-            raise ConfigError(f"{', '.join(said)}: only with --import FILE.csv")
-        echo("\n".join(prices.list_lines(prices.load_prices(table))))
-        return
-    if table:
-        raise ConfigError("--prices is the table to list; --to names the one to import into")
-    imported = Catalogue(catalogue, **about).read(region)
-    to = to or Path("prices.toml")
-    rows = prices.merge_prices(to, imported.prices)
-    echo(str(imported))
-    echo(f"prices: {to} ({rows} machines); name it with --prices")
-
-
 def _compare(
     task: str, out: Path | None, *, repeats: int, sizes: str, limit: float | None,
     pages: bool = False, **options: Any,
@@ -162,10 +114,10 @@ def _compare(
     from pipeline.benchmark.compare import Comparison, parse
     from pipeline.benchmark.publish import PublishOptions, publish
 
-    sizes_, priced = parse(sizes), _price(*(options.pop(name) for name in _PRICING))
+    sizes_, price = parse(sizes), _price(options.pop("price"))
     resume, profile = options.pop("resume"), options.pop("profile")
     changed = options.pop("if_changed", False)
-    publishing = PublishOptions(pages, resume, profile, changed, *priced)
+    publishing = PublishOptions(pages, resume, profile, changed, price)
     what, job, pipelines = prepare(task, **options)
     comparison = Comparison(
         what, job, pipelines, options["device"], repeats, sizes=sizes_, command=sys.argv[1:],
@@ -174,17 +126,8 @@ def _compare(
     publish(comparison, out or Path("reports") / task, publishing)
 
 
-def _price(price: str, machine: str, table: Path | None) -> tuple[Any, list[Any]]:
-    """Return the price of this machine, or None, and those of the machines beside it."""
-    from pipeline.benchmark import prices
+def _price(text: str | None) -> Any:
+    """Return the price of an hour, or None where none was given."""
+    from pipeline.benchmark.report.costs import parse_price
 
-    if price and machine:
-        raise ConfigError("--price says it all: leave out --machine")
-    if table and not (machine or price):
-        raise ConfigError(
-            "--prices needs --machine, the name of this machine in the table, or --price"
-        )
-    if not (price or machine):
-        return None, []
-    mine = prices.parse_price(price) if price else prices.find_price(machine, table)
-    return mine, prices.cheapest_of_kinds(prices.load_prices(table))
+    return None if text is None else parse_price(text)

@@ -23,7 +23,7 @@ import click
 
 from pipeline import __version__
 from pipeline.benchmark.prepare import choose_pipelines, prepare
-from pipeline.cli.benchmark import compare, gallery, prices_, report_
+from pipeline.cli.benchmark import compare, gallery, report_
 from pipeline.cli.options import (
     INTERRUPTED,
     Names,
@@ -98,7 +98,7 @@ def run_(
     echo(f"results: {folder}")
 
 
-for _command in (compare, report_, tune, gallery, prices_):
+for _command in (compare, report_, tune, gallery):
     commands.add_command(_command)
 
 

@@ -9,17 +9,7 @@ from tests.benchmark import fixtures
 
 STARTS = {"logistic": 0.0, "forest": 1.6, "boosting": 0.6}
 """Seconds that a run on the GPU takes, however few the rows."""
-PRICE = Price(
-    machine="synthetic.large", per_hour=3.6, currency="EUR", date="2026-01-31", source="made up"
-)
-
-OTHERS = [
-    replace(
-        PRICE, machine="synthetic.small", per_hour=0.9, provider="made up", vcpus=8.0,
-        region="nowhere", commit="0123456789abcdef",
-    ),
-    replace(PRICE, machine="synthetic.gpu", per_hour=9.0, vcpus=16.0, gpu="Synthetic", gpus=2.0),
-]  # fmt: skip
+PRICE = Price(per_hour=3.6, currency="EUR")
 
 
 def everything() -> Results:
@@ -43,7 +33,7 @@ def everything() -> Results:
         Profile(pipeline="forest", variant="cpu", file="profile-1.html", why=""),
         Profile(pipeline="forest", variant="reference", file="", why="not installed"),
     ]
-    return replace(base, price=PRICE, other_prices=OTHERS, history=past, profiles=profiles)
+    return replace(base, price=PRICE, history=past, profiles=profiles)
 
 
 def hostile() -> Results:
@@ -53,11 +43,7 @@ def hostile() -> Results:
     return replace(
         base,
         points=[replace(p, pipeline=names[p.pipeline], status="ok", why=bad) for p in full.points],
-        price=replace(PRICE, machine=bad, source=bad, currency=bad),
-        other_prices=[
-            replace(p, machine=bad, provider=bad, source=bad, currency=bad, gpu=p.gpu and bad)
-            for p in OTHERS
-        ],
+        price=replace(PRICE, currency=bad),
         history=[replace(p, cpu=bad, commit=bad, created=bad, gpus=[bad]) for p in full.history],
         profiles=[replace(p, pipeline=bad, file=bad, why=bad) for p in full.profiles],
     )

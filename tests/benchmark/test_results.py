@@ -67,12 +67,6 @@ PATHS = list(objects(example()))
 NEWER = {("execution_log", "why"), ("cells", "differences"), ("cells", "noise"), ("cells", "trace")}
 NEWER |= {("runs", "cpu_seconds"), ("warmup", "cpu_seconds")}
 NEWER |= {("", name) for name in ("points", "price", "history", "profiles")}
-NEWER |= {("", "other_prices")}
-NEWER |= {
-    (price, name)
-    for price in ("price", "other_prices")
-    for name in ("provider", "vcpus", "gpu", "gpus", "region", "commit")
-}
 NEWER |= {("", name) for name in ("cautions", "baseline", "fingerprint")}
 NEWER |= {("protocol", "resumed"), ("task", "kind"), ("task", "about_target")}
 NEWER |= {("task", name) for name in ("classes", "positive", "weight", "train", "test")}

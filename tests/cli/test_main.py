@@ -35,7 +35,6 @@ COMMANDS = [
     "report",
     "tune",
     "gallery",
-    "prices",
     "predict",
     "models",
     "data",
@@ -70,7 +69,7 @@ def test_each_command_has_help(command: str, flag: str) -> None:
     assert summary in re.sub(r"\s+", " ", out)
 
 
-@pytest.mark.parametrize("command", ["run", "compare", "report", "tune", "prices"])
+@pytest.mark.parametrize("command", ["run", "compare", "report", "tune"])
 def test_every_option_says_what_it_is_for(command: str) -> None:
     options = [p for p in main.commands.commands[command].params if p.opts[0].startswith("--")]
     assert [p.name for p in options if not p.help and p.name != "repeats"] == []

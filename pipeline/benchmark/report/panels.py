@@ -159,7 +159,7 @@ def _memory(results: Results) -> Iterator[Piece]:
     yield Piece("table", tables.resource_table(results), "resource-table")
     for table, name in (
         (costs.cost_table(results), "cost-table"),
-        (costs.break_even_table(results), "break-even-table"),
+        (costs.equal_price_table(results), "equal-price-table"),
     ):
         yield from _or_text(table, name, table.note)
     used = [*_figures("lines", figures.use_figures(results), "use", "Of the last timed run.")]
