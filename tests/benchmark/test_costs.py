@@ -50,9 +50,9 @@ def test_what_is_no_price_is_told_with_the_way_to_write_one(text: str) -> None:
 
 def test_a_run_costs_its_share_of_an_hour() -> None:
     table = costs.cost_table(timed(forest={"reference": [18.0] * 3, "cuda": [9.0] * 3}))
-    assert table.head[-1] == "Cost, USD"
+    assert table.head[-1] == "Cost of 1,000 runs, USD"
     assert texts(table) == [
-        ["forest", "reference", "18.000", "0.02"], ["forest", "cuda", "9.000", "0.01"]
+        ["forest", "reference", "18.000", "20"], ["forest", "cuda", "9.000", "10"]
     ]  # fmt: skip
     assert table.note.startswith("At 4 USD an hour. Of the whole machine")
 
@@ -83,12 +83,12 @@ def test_without_a_price_one_line_says_how_to_give_one() -> None:
 def test_every_form_of_the_report_tells_it() -> None:
     record = timed(forest={"reference": [90.0] * 3, "cuda": [9.0] * 3})
     for form in (html.render_html(record), markdown.render_markdown(record)):
-        assert "Cost, USD" in form
+        assert "Cost of 1,000 runs, USD" in form
         assert "0.4–0.4" in form
     console = Console(width=120)
     with console.capture() as capture:
         console.print(terminal_report(record))
-    said = "cost of the fastest run in USD, at 4 USD an hour: forest 0.01"
+    said = "1,000 runs of the fastest variant in USD, at 4 USD an hour: forest 10"
     assert said in capture.get().splitlines()
 
 
@@ -96,7 +96,7 @@ def test_a_terminal_obeys_nothing_of_a_record() -> None:
     console = Console(width=120)
     with console.capture() as capture:
         console.print(terminal_report(fuller.hostile()))
-    assert "cost of the fastest run in " in capture.get()
+    assert "1,000 runs of the fastest variant in " in capture.get()
     assert "\x1b[31m" not in capture.get()
 
 

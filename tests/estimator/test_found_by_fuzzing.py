@@ -36,9 +36,12 @@ model.fit([[1.0]] * 11, column('texts', 'str', 4, 11))
 learnt(model)""",
     "indicators in a matrix of objects": """
 X = pd.DataFrame({'a': ['u', 'v'], 'b': [1, 2]})
-model = wrap(make_column_transformer((OneHotEncoder(dtype=np.float32), ['b']),
-             remainder='passthrough', sparse_threshold=0))
-model.fit_transform(X)[0, 0]""",
+kinds = []
+for dtype in (np.float32, bool, int):
+    model = wrap(make_column_transformer((OneHotEncoder(dtype=dtype), ['b']),
+                 remainder='passthrough', sparse_threshold=0))
+    kinds.append([type(cell).__name__ for cell in model.fit_transform(X)[0]])
+kinds""",
     "a column transformer that drops every column": """
 model = wrap(make_column_transformer(('drop', [0])))
 model.fit([[1.0], [2.0]])

@@ -46,10 +46,11 @@ def parse_price(text: str) -> Price:
 
 
 def cost_table(results: Results) -> ReportTable:
-    """Return the cost of a run of each cell; no row where there is no price."""
+    """Return what a thousand runs of each cell cost; no row where there is no price."""
     unit = results.price.currency if results.price else ""
     note = f"At {_told(results.price)}. {_WHOLE}" if results.price else NOT_PRICED
-    return by_pair("Cost of a run", ("Median, s", f"Cost, {unit}"), "rr", note)(_cost)(results)
+    head = "Median, s", f"Cost of 1,000 runs, {unit}"
+    return by_pair("Cost", head, "rr", note)(_cost)(results)
 
 
 def equal_price_table(results: Results) -> ReportTable:
@@ -67,13 +68,17 @@ def cost_lines(results: Results) -> Iterator[str]:
         if timed := speed(results, pipeline, variant):
             least[pipeline] = min(timed.median, least.get(pipeline, timed.median))
     if price and least:
-        costs = ", ".join(f"{name} {_amount(price, taken)}" for name, taken in least.items())
-        yield f"cost of the fastest run in {price.currency}, at {_told(price)}: {costs}"
+        costs = ", ".join(
+            f"{name} {_amount(price, 1_000 * taken)}" for name, taken in least.items()
+        )
+        yield f"1,000 runs of the fastest variant in {price.currency}, at {_told(price)}: {costs}"
 
 
 def _cost(results: Results, pipeline: str, variant: str) -> Values | None:
     timed, price = speed(results, pipeline, variant), results.price
-    return (seconds(timed.median), _amount(price, timed.median)) if timed and price else None
+    return (
+        (seconds(timed.median), _amount(price, 1_000 * timed.median)) if timed and price else None
+    )
 
 
 def _equal_price(results: Results, pipeline: str, variant: str) -> Values | None:

@@ -205,7 +205,7 @@ PANELS = {
     "quality": Panel("Quality side by side", _quality, "metrics, margins, agreement"),
     "uses": Panel("What the model uses", _uses, "importance of the columns"),
     "mistakes": Panel("Where the answers are wrong", _mistakes, _MISTAKES),
-    "memory": Panel("Memory, processors, energy and cost", _memory, "and prices"),
+    "memory": Panel("Memory, processors, energy and cost", _memory, "of each variant"),
     "machine": Panel("Machine and fairness", _machine, "what is the same for all"),
     "history": Panel("Earlier records", _history, "of the same work"),
     "reproduce": Panel("How to reproduce", _reproduce, "command, code, packages"),

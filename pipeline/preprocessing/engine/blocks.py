@@ -176,9 +176,9 @@ class Indicators:
 
     def write(self, out: Array, start: int = 0) -> None:
         """Set the ones; zeros are there already."""
-        xp, one = frames.xp(out), np.ones((), self.dtype).item()
+        xp, (zero, one) = frames.xp(out), np.arange(2).astype(self.dtype).tolist()
         if out.dtype == object:  # where 0 and 0.0 are two values
-            out[:, start : start + self.width] = one - one
+            out[:, start : start + self.width] = zero
         for positions, width in zip(self.positions, self.widths, strict=True):
             if xp is np:
                 _mark(out, start, positions, one)
