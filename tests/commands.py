@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -61,7 +62,11 @@ def python(*arguments: object) -> Done:
 def started(
     *arguments: object, cwd: Path = ROOT, **options: object
 ) -> Iterator[subprocess.Popen[str]]:
-    """Start this Python in a process group of its own; it ends with the block."""
+    """Start this Python in a process group of its own; it ends with the block.
+
+    It ignores no signal, whatever the tests themselves ignore, as under `nohup`.
+    """
+    options.setdefault("preexec_fn", heed_signals)
     process = subprocess.Popen(
         [sys.executable, *map(str, arguments)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd,
@@ -73,6 +78,12 @@ def started(
     finally:
         process.kill()
         process.communicate()
+
+
+def heed_signals() -> None:
+    """Ignore no signal that ends a process."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def assert_one_message(done: Done, code: int, *words: str, lines: int = 1) -> None:
