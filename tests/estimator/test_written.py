@@ -16,7 +16,12 @@ from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import OneHotEncoder, PowerTransformer, StandardScaler
+from sklearn.preprocessing import (
+    OneHotEncoder,
+    PolynomialFeatures,
+    PowerTransformer,
+    StandardScaler,
+)
 
 import pipeline
 from pipeline import Accelerated
@@ -218,3 +223,11 @@ def test_labels_that_are_told_are_those_that_are_predicted() -> None:
         model.classes_ = labels
         learnt = LogisticRegression().fit(X, Y).predict(X)
         assert model.predict(X).tolist() == np.where(learnt == 1, "yes", "no").tolist()
+
+
+def test_names_are_not_told_after_a_parameter_was_changed() -> None:
+    model = Accelerated(PolynomialFeatures(), device="cpu").fit([[1.0], [2.0]])
+    assert model.get_feature_names_out().tolist() == ["1", "x0", "x0^2"]
+    model.set_params(estimator__include_bias=False)
+    with pytest.raises(ConfigError, match="include_bias of Poly.* was changed after `fit`"):
+        model.get_feature_names_out()
