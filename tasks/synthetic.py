@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler, TargetEncoder
+from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, StandardScaler, TargetEncoder
 from xgboost import XGBClassifier
 
 from datasets import synthetic
@@ -25,10 +25,10 @@ BEST = 0.8626
 
 
 def logistic(seed: int) -> Pipeline:
-    """Linear model on curves of the numbers, one-hot and target-encoded categories, weekends."""
+    """Linear model on bins of the numbers, one-hot and target-encoded categories, weekends."""
     return make_pipeline(
         make_column_transformer(
-            (make_pipeline(SimpleImputer(), SplineTransformer(n_knots=4, degree=1)), NUMBERS),
+            (make_pipeline(SimpleImputer(), KBinsDiscretizer(10, subsample=None)), NUMBERS),
             (OneHotEncoder(handle_unknown="ignore"), FEW),
             (make_pipeline(by_rate(seed), StandardScaler()), MANY),
             (make_pipeline(CalendarFeatures(["is_weekend"]), SimpleImputer()), synthetic.DATES),

@@ -108,16 +108,6 @@ def test_what_a_table_becomes_is_short_and_escaped(
     assert tags.links == (["a%20folder/%3Ci%3E/index.html"] if name == "report" else [])
 
 
-def test_what_differs_is_told_in_the_certificate(model: pipeline.Accelerated) -> None:
-    found = model.certify(FRAME[[ODD, "b"]])
-    bad = structs.replace(found.agreements[0], holds=False, differing=0.5, row=7)
-    worse = structs.replace(bad, method="transform", failure=f"raises {ODD}")
-    text = structs.replace(found, agreements=[bad, worse])._repr_html_()
-    assert "does not answer" in text
-    assert "first in row 7" in text
-    assert ODD not in text
-
-
 def test_numbers_stand_to_the_right() -> None:
     table = notebook.HtmlTable(["a", "n"], [["x", 1]], numbers=["n"])
     assert '<td class="number">1</td>' in notebook.render_parts("title", table)

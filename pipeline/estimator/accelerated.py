@@ -97,10 +97,6 @@ class Accelerated(CallbackSupportMixin, Answers):
     fallback : bool, optional
         Whether steps that the device cannot run may run on the host. By default
         only with ``device="auto"``.
-    rank_error : float, default=0.0
-        Largest error of medians and quantiles in rank, as a share of the rows. 0 is
-        exact and keeps the columns in memory while they are learnt from; more needs
-        a few kB a column, whatever the number of rows.
     host_bytes : int, optional
         Bytes of rows that a fit or a prediction may bring from the device to the host; any by
         default. What is fitted and the answers do not count.
@@ -161,7 +157,6 @@ class Accelerated(CallbackSupportMixin, Answers):
         *,
         dtype: str = "auto",
         fallback: bool | None = None,
-        rank_error: float = 0.0,
         host_bytes: int | None = None,
         profile: bool = False,
         checkpoint: str | Path | None = None,
@@ -170,7 +165,6 @@ class Accelerated(CallbackSupportMixin, Answers):
         self.device = device
         self.dtype = dtype
         self.fallback = fallback
-        self.rank_error = rank_error
         self.host_bytes = host_bytes
         self.profile = profile
         self.checkpoint = checkpoint
@@ -386,13 +380,11 @@ class Accelerated(CallbackSupportMixin, Answers):
     def _check_parameters(self) -> None:
         if self.dtype not in ("auto", "float32", "float64"):
             raise ConfigError(f"dtype={self.dtype!r} is not 'auto', 'float32' or 'float64'")
-        if not 0 <= self.rank_error < 0.5:
-            raise ConfigError(f"rank_error={self.rank_error!r} is not a number from 0 to 0.5")
         if self.host_bytes is not None and self.host_bytes < 0:
             raise ConfigError(f"host_bytes={self.host_bytes!r} is less than 0")
 
     def _lowering_options(self) -> LoweringOptions:
-        return LoweringOptions(self._falls_back, self.dtype, self.rank_error)
+        return LoweringOptions(self._falls_back, self.dtype)
 
     def resume(
         self,
@@ -527,10 +519,9 @@ def checkpoints_of(model: Estimator) -> Checkpoints:
         if name.rpartition("__")[2] == "random_state" and value is not None
     }
     seed = [f"{name}={code(value)}" for name, value in sorted(seeds.items())]
-    settings = f"dtype={model.dtype}, rank_error={model.rank_error}"
     return Checkpoints(
         Path(folder),
         seed=", ".join(seed),
-        estimator=f"{code(model.estimator)}, {settings}",
+        estimator=f"{code(model.estimator)}, dtype={model.dtype}",
         versions=f"XGBoost {load('xgboost.__version__')}",
     )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -26,7 +24,7 @@ from pipeline.data.shared import SharedRows, table_of
 from pipeline.distributed.retry import retry
 from pipeline.errors import DataError, Unsupported
 from pipeline.estimator import as_given, sharing
-from pipeline.estimator.certificate import Certificate, Tolerance, answer_all, compare_answers
+from pipeline.estimator.certificate import Certificate, certify
 from pipeline.estimator.contributions import Contributions, contribute
 from pipeline.estimator.importance import Asked, PreparedRows, importance
 from pipeline.estimator.inputs import (
@@ -354,7 +352,6 @@ class Answers(Lifts):
         """
         check_is_fitted(self, "plan_")
         self._check_unchanged()
-        tolerance = Tolerance(rtol, atol, differing)
         X = as_given.materialize(X)
         refuse_partitions(X, "a certificate")
         taken = self.inputs_.take(X)
@@ -364,37 +361,30 @@ class Answers(Lifts):
         # Of XGBoost alone, the lifted model takes categories in the place of text.
         text = kind_of_step(self.estimator) is not Kind.XGBOOST
         given, passed = rows_as_passed(X, rows, sample, text=text)
-        methods = [name for name in METHODS if hasattr(self, name)]
-        device, left_out = self._answer_all(methods, sample)
-        lifted = answer_all(self.to_sklearn(), device, given)
+        lifted, ours = self.to_sklearn(), self._predictions(sample)
+        tolerance = {"rtol": rtol, "atol": atol, "differing": differing}
+        found = certify(ours, lambda name: getattr(lifted, name)(given), rows, tolerance)
         self.certificate_ = Certificate(
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
             device=self.device_,
             rows=len(rows),
             passed=passed,
-            **asdict(tolerance),
+            **tolerance,
+            differences=found,
             packages=packages(),
-            agreements=compare_answers(device, lifted, rows, tolerance),
-            left_out=left_out,
         )
         return self.certificate_
 
-    def _answer_all(
-        self, methods: Sequence[str], sample: Table
-    ) -> tuple[dict[str, Any], dict[str, str]]:
-        """Return what the device answers by method, and why it does not answer the others."""
-        answers: dict[str, Any] = {}
-        left_out: dict[str, str] = {}
-        for method in methods:
+    def _predictions(self, sample: Table) -> dict[str, Any]:
+        """Return what the device makes of rows by each method that it has."""
+        found: dict[str, Any] = {}
+        for method in (name for name in METHODS if hasattr(self, name)):
             try:
                 answer = self._on_host(self._answer(method, sample, {}))
-            except Unsupported as refused:  # as cuML's PCA, which scores no rows
-                left_out[method] = str(refused)
+            except Unsupported:  # as by cuML's PCA, which scores no rows
                 continue
             labels = method == "predict" and is_a(self.estimator, "classifier")
-            # Labels are equal or not, be they numbers.
-            answers[method] = np.asarray(answer, dtype=object) if labels else answer
-        return answers, left_out
+            found[method] = np.asarray(answer, dtype=object) if labels else answer
+        return found
 
     def importance(
         self,

@@ -23,7 +23,7 @@ COLUMNS = ("n_features_in_", "feature_names_in_")
 """What a model keeps of its columns, which the schema decides on."""
 OWN = {
     *("checkpoint", "device", "dtype", "estimator", "fallback", "host_bytes", "profile"),
-    *("rank_error", "certificate_", "classes_", "device_", "device_why_", "execution_log_"),
+    *("certificate_", "classes_", "device_", "device_why_", "execution_log_"),
     *("inputs_", "plan_", "profile_", "table_format_", "target_names_"),
 }
 """The attributes of a model that are not the estimator's."""
@@ -115,7 +115,7 @@ class Lifts(BaseEstimator):
     def _remember_parameters(self, held: Held) -> None:
         """Remember what `fit` has read; labels too, where other ones would not be read."""
         told = isinstance(self._learnt_classes, np.ndarray)
-        names = ("device", "dtype", "rank_error", *(() if told else ("classes_",)))
+        names = ("device", "dtype", *(() if told else ("classes_",)))
         self._as_fitted = held, {name: vars(self).get(name) for name in names}
 
     def _forget(self) -> None:

@@ -34,15 +34,12 @@ class LoweringOptions:
         Type of the matrix that the last estimator learns from; on the CPU, of the one that
         preprocessing hands to it. "auto" is the type that scikit-learn would hand on, and float32
         for trees, which make it of any other, and on a GPU, but for what is unsafe in it there.
-    rank_error : float
-        Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact.
     apart : bool
         Steps of preprocessing are programs of their own, which other fits may share.
     """
 
     fallback: bool = False
     dtype: str = "auto"
-    rank_error: float = 0.0
     apart: bool = False
 
 
@@ -138,7 +135,6 @@ def _make_program(
         whole,
         options.dtype,
         group[0].path if alone else "",
-        rank_error=options.rank_error,
         order=rule.order if rule else "C",
         selected_from=after is not None and after.runs_on_blocks,
         classified=True,

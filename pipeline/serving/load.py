@@ -109,7 +109,7 @@ def _model(
     names = [name for name, _ in packed]
     rows: Rows = "sparse" if saved.inputs.sparse else "dense"
     for apart in (False, True):  # as fits of shared rows have them
-        options = LoweringOptions(fallback, model.dtype, model.rank_error, apart)
+        options = LoweringOptions(fallback, model.dtype, apart)
         plan = lower(framed(model, model.estimator), choice.name, options, rows=rows)
         if names == [step.name for step in plan.steps]:
             break

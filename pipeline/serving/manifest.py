@@ -24,7 +24,7 @@ from pipeline.system.atomic import sha256
 
 MANIFEST: Final = "model.manifest.json"
 SUMS: Final = "SHA256SUMS"
-FORMAT: Final = "pipeline.model/2"
+FORMAT: Final = "pipeline.model/3"
 LARGEST_TEXT: Final = 64 * 1024**2
 """Largest manifest or list of sums that is read, in bytes."""
 
@@ -59,7 +59,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``model.manifest.json``."""
 
-    format: Literal["pipeline.model/2"]
+    format: Literal["pipeline.model/3"]
     created: str
     """UTC, ISO 8601."""
     versions: dict[str, str]

@@ -31,7 +31,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     fallback: bool | None
     host_bytes: int | None
     profile: bool
-    rank_error: float
 
 
 class InputState(

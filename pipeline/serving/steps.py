@@ -7,7 +7,6 @@ own file. Beside it stands what scikit-learn's objects do not hold.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -25,9 +24,8 @@ from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.planning.classify import named_steps
 from pipeline.planning.plan import Plan, Step, StepWorker, make_host_step
 from pipeline.preprocessing.engine.blocks import Categories, Dates, Numbers
-from pipeline.preprocessing.engine.nodes import TransformerNode, check_type
+from pipeline.preprocessing.engine.nodes import check_type
 from pipeline.preprocessing.engine.program import Program, header
-from pipeline.preprocessing.transformers.splines import spline_parts
 from pipeline.typing import Estimator
 
 FORMS: Mapping[str, type] = {form.__name__: form for form in (Categories, Dates, Numbers)}
@@ -122,7 +120,6 @@ def pack_steps(worker: StepWorker, number: int) -> Packed:
 def _pack_program(program: Program) -> Packed:
     assert program.node is not None
     assert program.head is not None
-    leaves = list(program.node.leaves())
     state = ProgramState(
         dtypes=[str(dtype) for dtype in program.head.dtypes],
         framed=program.named,
@@ -132,18 +129,7 @@ def _pack_program(program: Program) -> Packed:
         width=program.width,
         dtype=program.dtype,  # type: ignore[arg-type]
     )
-    return Packed(state, list(program.head.columns), _without_splines(program, leaves), {})
-
-
-def _without_splines(program: Program, leaves: Sequence[TransformerNode]) -> Any:
-    """Return the fitted transformer with SciPy's splines, whose state differs by version, as parts.
-
-    `SplineTransformerTwin.resume` makes splines of them again.
-    """
-    splines = [s for leaf in leaves for s in getattr(leaf.twin.fitted, "bsplines_", ())]
-    fitted = program.to_sklearn()
-    # A copy, for the model itself keeps its splines.
-    return deepcopy(fitted, {id(s): spline_parts(s) for s in splines}) if splines else fitted
+    return Packed(state, list(program.head.columns), program.to_sklearn(), {})
 
 
 def unpack_steps(plan: Plan, saved: Sequence[tuple[str, Packed]], *, fallback: bool) -> None:

@@ -36,7 +36,6 @@ from sklearn.preprocessing import (
     PowerTransformer,
     QuantileTransformer,
     RobustScaler,
-    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -198,7 +197,6 @@ TRANSFORMERS = {
         # The optimum is flat: the variance of logarithms is rounded differently from SciPy's.
         atol=1e-7,
     ),
-    "splines": Case(after_imputing(SplineTransformer(4, extrapolation="linear"))),
     "holes": Case(make_column_transformer((MissingIndicator(), ["amount", "visits"]))),
     "weighted": Case(
         ColumnTransformer(

@@ -44,7 +44,6 @@ from sklearn.preprocessing import (
     PowerTransformer,
     QuantileTransformer,
     RobustScaler,
-    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -123,8 +122,6 @@ CASES = {
     "SimpleImputer, median of a frame": Case(SimpleImputer(strategy="median"), nulls),
     "SimpleImputer, most frequent": Case(SimpleImputer(strategy="most_frequent"), levels),
     "SimpleImputer, StandardScaler": Case(make_pipeline(SimpleImputer(), StandardScaler()), holes),
-    "SplineTransformer": Case(SplineTransformer(5)),
-    "SplineTransformer, quantiles": Case(SplineTransformer(5, knots="quantile")),
     "StandardScaler": Case(StandardScaler()),
     "StandardScaler, a frame": Case(StandardScaler(), nulls),
     "StandardScaler, NaN": Case(StandardScaler(), holes),

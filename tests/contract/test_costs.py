@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +25,6 @@ from sklearn.preprocessing import (
     PowerTransformer,
     QuantileTransformer,
     RobustScaler,
-    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -198,7 +196,6 @@ OF_NUMBERS = [
     SelectKBest(f_classif, k=2),
     SimpleImputer(add_indicator=True),
     SimpleImputer(strategy="median"),
-    SplineTransformer(4),
     StandardScaler(),
     VarianceThreshold(),
     make_pipeline(SimpleImputer(), StandardScaler(), MinMaxScaler()),
@@ -319,27 +316,6 @@ def test_infinite_numbers_are_found_in_the_column_that_has_them(
     table = frames.to_device(pd.DataFrame(X) if framed else X, "cuda")
     with pytest.raises(DataError, match=r"column 1 holds infinite values.* in row 7\)"):
         Program(estimator).fit(table)
-
-
-@pytest.mark.parametrize("missing", ["error", "zeros"])
-@pytest.mark.parametrize("beyond", ["constant", "linear", "continue", "periodic"])
-def test_splines_beyond_the_knots_are_not_asked_for(
-    beyond: str, missing: str, device: Recorder
-) -> None:
-    rng = np.random.default_rng(0)
-    X, new = rng.normal(size=(SHORT, FEW)), rng.normal(0, 3, (SHORT, FEW))
-    if missing == "zeros":
-        new[::3], X[:, 0] = np.nan, np.nan
-    estimator = SplineTransformer(4, extrapolation=beyond, handle_missing=missing)
-    program = Program(estimator, "float64").fit(frames.to_device(X, "cuda"))
-    there = frames.to_device(new, "cuda")
-    device.clear()
-    found = program.transform(there)
-    assert device.syncs() <= 2
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        expected = clone(estimator).fit(X).transform(new)
-    np.testing.assert_allclose(found.get(), expected, rtol=1e-12, atol=1e-12)
 
 
 KEPT = ("RobustScaler", "SimpleImputer, median", "SimpleImputer, median of a frame")

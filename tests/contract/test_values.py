@@ -1,10 +1,9 @@
-"""Values that CuPy computes otherwise: NaN of either sign, counts, and sketches of quantiles."""
+"""Values that CuPy computes otherwise: NaN of either sign, counts, and quantiles."""
 
 from __future__ import annotations
 
 import pickle
 import sys
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ from sklearn.preprocessing import (
     PowerTransformer,
     QuantileTransformer,
     RobustScaler,
-    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -36,8 +34,7 @@ from pipeline.optional import load
 from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.statistics.categories import SPREAD, tally
-from pipeline.preprocessing.statistics.quantiles import collect_values, quantile
-from pipeline.preprocessing.statistics.sketch import QuantileSketch
+from pipeline.preprocessing.statistics.quantiles import RowBlocks, quantile
 from pipeline.preprocessing.transformers.power import PowerTransformerTwin
 from tests.contract.cases import dense, folds
 from tests.contract.recorder import Recorder
@@ -55,7 +52,6 @@ SPECS = [
     RobustScaler(),
     SimpleImputer(strategy="median"),
     SimpleImputer(strategy="most_frequent"),
-    SplineTransformer(3, knots="quantile", handle_missing="zeros"),
     StandardScaler(),
     TargetEncoder(cv=folds()),
     make_pipeline(FunctionTransformer(np.negative), OrdinalEncoder()),
@@ -150,9 +146,7 @@ def test_no_histogram_is_asked_of_cub(estimator: Any, device: Recorder) -> None:
     np.testing.assert_allclose(dense(model.transform(X[:50])), expected, rtol=1e-9)
 
 
-RANK_ERROR = 0.02
-
-SKETCHED = [
+OF_QUANTILES = [
     SimpleImputer(strategy="median"),
     RobustScaler(),
     QuantileTransformer(n_quantiles=9),
@@ -167,54 +161,25 @@ def matrix(n_rows: int = 3000) -> np.ndarray:
     return X
 
 
-def summarized(device: str, n_parts: int, dtype: str = "float64") -> Any:
-    X = matrix() if dtype.startswith("float") else np.nan_to_num(matrix()) * [10, 1]
-    parts = [frames.to_device(part, device) for part in np.array_split(X.astype(dtype), n_parts)]
-    return reduce(QuantileSketch.merge, [collect_values(part, RANK_ERROR) for part in parts])
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int8", "bool"])
-@pytest.mark.parametrize("n_parts", [1, 2, 7, 64])
-def test_quantiles_are_those_of_the_cpu(n_parts: int, dtype: str) -> None:
-    on_gpu, on_cpu = (summarized(name, n_parts, dtype) for name in ("cuda", "cpu"))
-    levels = np.linspace(0, 1, 101)
-    np.testing.assert_array_equal(quantile(on_gpu, levels), quantile(on_cpu, levels))
-    assert [c.slack for c in on_gpu.columns] == [c.slack for c in on_cpu.columns]
-
-
-def test_merging_copies_only_bounds_to_the_host(device: Recorder) -> None:
-    stat = summarized("cuda", 7)
-    bounds = 7 * 2 * 2 * 8
-    assert device.nbytes("host", "explicit") == bounds
-    quantile(stat, [0.5])
-    kept = sum(8 * (len(c.rest) + c.size * len(c.levels)) for c in stat.columns)
-    assert device.nbytes("host", "explicit") == bounds + kept
-
-
-@pytest.mark.parametrize("estimator", SKETCHED, ids=repr)
+@pytest.mark.parametrize("estimator", OF_QUANTILES, ids=repr)
 def test_program_gives_what_the_cpu_gives(estimator: Any) -> None:
     X = pd.DataFrame(matrix(), columns=["real", "int"])
     X = X.fillna(0.0) if isinstance(estimator, KBinsDiscretizer) else X
     on_gpu, on_cpu = (
-        Program(estimator, "float64", rank_error=RANK_ERROR).fit(frames.to_device(X, name))
-        for name in ("cuda", "cpu")
+        Program(estimator, "float64").fit(frames.to_device(X, name)) for name in ("cuda", "cpu")
     )
     found = on_gpu.transform(frames.to_device(X, "cuda"))
     np.testing.assert_allclose(frames.to_host(found), on_cpu.transform(X), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("rank_error", [0.0, RANK_ERROR])
-def test_rows_that_came_from_another_process_are_booked_once(
-    rank_error: float, device: Recorder
-) -> None:
+def test_rows_that_came_from_another_process_are_booked_once(device: Recorder) -> None:
     there = frames.to_device(matrix(), "cuda")
     with trace.execution_log() as book, trace.record("scaler", "fit", "cuda"):
-        came = pickle.loads(pickle.dumps(collect_values(there, rank_error)))
+        came = pickle.loads(pickle.dumps(RowBlocks([there])))
         once, again = quantile(came, [0.5]), quantile(came, [0.5])
     np.testing.assert_array_equal(once, again)
-    rows = there.nbytes if rank_error == 0 else 0
-    assert book.to_host_bytes == device.nbytes("host", "explicit") + rows
-    assert device.nbytes("host", "pickle") >= rows
+    assert book.to_host_bytes == device.nbytes("host", "explicit") + there.nbytes
+    assert device.nbytes("host", "pickle") >= there.nbytes
 
 
 @pytest.mark.parametrize("method", ["yeo-johnson", "box-cox"])
@@ -229,7 +194,7 @@ def test_powers_book_rows_that_came_from_another_process(method: str, device: Re
 
 def test_rows_that_came_from_another_process_break_a_budget_of_nothing() -> None:
     there = frames.to_device(matrix(10_000), "cuda")
-    came = pickle.loads(pickle.dumps(collect_values(there, 0.0).merge(collect_values(there, 0.0))))
+    came = pickle.loads(pickle.dumps(RowBlocks([there]).merge(RowBlocks([there]))))
     with (
         trace.execution_log(host_bytes=0, n_rows=20_000),
         trace.record("x", "fit", "cuda"),
@@ -240,7 +205,7 @@ def test_rows_that_came_from_another_process_break_a_budget_of_nothing() -> None
 
 def test_rows_that_stay_in_their_process_cost_their_quantiles() -> None:
     there = frames.to_device(matrix(10_000), "cuda")
-    stat = collect_values(there, 0.0).merge(collect_values(there, 0.0))
+    stat = RowBlocks([there]).merge(RowBlocks([there]))
     with (
         trace.execution_log(host_bytes=0, n_rows=10_000) as book,
         trace.record("x", "fit", "cuda"),

@@ -188,7 +188,6 @@ def test_single_rows_equal_the_batch() -> None:
         ({"device": None}, "None is not one of"),
         ({"device": "cpu", "dtype": "int8"}, "dtype='int8' is not 'auto'"),
         ({"host_bytes": -1}, "host_bytes=-1 is less than 0"),
-        ({"rank_error": 0.7}, "rank_error=0.7 is not a number from 0 to 0.5"),
     ],
     ids=str,
 )

@@ -168,15 +168,6 @@ def test_estimators_that_learn_in_batches_do() -> None:
     np.testing.assert_array_equal(model.predict(X), reference.predict(X))
 
 
-def test_quantiles_may_be_approximate_within_the_bound() -> None:
-    X = np.random.default_rng(0).normal(size=(40_000, 1)) ** 3
-    estimator = KBinsDiscretizer(10, encode="ordinal", quantile_method="linear")
-    model = on_cpu(estimator, rank_error=0.01).fit(X)
-    edges = model.to_sklearn().bin_edges_[0][1:-1]
-    ranks = np.searchsorted(np.sort(X[:, 0]), edges) / len(X)
-    assert np.abs(ranks - np.arange(1, 10) / 10).max() <= 0.011
-
-
 STATELESS = {
     "one": (Normalizer(), TABLE[N[:2]]),
     "a function": (FunctionTransformer(np.cbrt), TABLE[N]),

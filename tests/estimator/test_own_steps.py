@@ -105,7 +105,6 @@ TWINS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
         {},
     ),
     "nullable": (MinMaxScaler(), X.astype("Float64"), {}),
-    "a rank error": (SimpleImputer(strategy="median"), X, {"rank_error": 0.01}),
     "float64 of float32": (MinMaxScaler(), table(kind="float32"), {"dtype": "float64"}),
     "in place": (MinMaxScaler(copy=False), X, {}),
     "columns that miss values": (MissingIndicator(features="all"), X, {}),

@@ -259,7 +259,6 @@ CHANGES = {
         m.set_params(estimator__columntransformer__simpleimputer__add_indicator=True), rows, y,
     ),
     "dtype": lambda m, rows, y: (m.set_params(dtype="float32"), rows, y),
-    "rank_error": lambda m, rows, y: (m.set_params(rank_error=0.1), rows, y),
     "output": lambda m, rows, y: (m.set_params(
         estimator__columntransformer=encoded().set_output(transform="pandas")
     ), rows, y),

@@ -46,7 +46,6 @@ from sklearn.preprocessing import (
     PowerTransformer,
     QuantileTransformer,
     RobustScaler,
-    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -110,7 +109,6 @@ SPECS: dict[str, BaseEstimator] = {
     "few false columns": SelectFdr(),
     "no false column at all": SelectFwe(),
     "any selection": GenericUnivariateSelect(),
-    "splines": SplineTransformer(),
     "target encoder": TargetEncoder(),
     "variance": VarianceThreshold(),
     "union": make_union(StandardScaler(), PCA(n_components=1)),

@@ -154,7 +154,6 @@ DENSE_ONLY: tuple[Any, ...] = (
     MinMaxScaler(),
     PowerTransformer(),
     KBinsDiscretizer(3, quantile_method="linear"),
-    SplineTransformer(),
     OneHotEncoder(),
     OrdinalEncoder(),
     SimpleImputer(missing_values=0),

@@ -20,7 +20,6 @@ from sklearn.preprocessing import (
     MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
-    SplineTransformer,
     StandardScaler,
 )
 from sklearn.random_projection import SparseRandomProjection
@@ -115,7 +114,6 @@ MAKERS: dict[str, tuple[Any, str]] = {
     ),
     "bins": (make_column_transformer((KBinsDiscretizer(), ["n"])), FEW),
     "ordinal bins": (make_column_transformer((KBinsDiscretizer(encode="ordinal"), ["n"])), ""),
-    "splines": (make_column_transformer((SplineTransformer(sparse_output=True), ["n"])), FEW),
     "indicators": (make_column_transformer((MissingIndicator(), ["n"])), ""),
     "sparse indicators": (make_column_transformer((MissingIndicator(sparse=True), ["n"])), FEW),
     "remainder": (make_column_transformer(NUMBERS, remainder=OneHotEncoder()), FEW),

@@ -19,7 +19,6 @@ from sklearn.preprocessing import (
     PolynomialFeatures,
     QuantileTransformer,
     RobustScaler,
-    SplineTransformer,
     StandardScaler,
 )
 
@@ -36,8 +35,6 @@ METHODS = [
     "normal_unbiased",
 ]
 """Of quantiles, as NumPy calls them."""
-KNOTS = ["uniform", "quantile"]
-BEYOND = ["constant", "linear", "continue", "periodic"]
 STRATEGIES = ["mean", "median", "most_frequent", "constant"]
 DEGREES: list[Any] = [0, 1, 2, 3, 5, (0, 2), (1, 1), (2, 2), (2, 4), (3, 3), (0, 0), (4, 4), [1, 2]]
 
@@ -82,15 +79,10 @@ QUANTILES = [
     QuantileTransformer(n_quantiles=10, subsample=ROWS, random_state=0),
 ]
 KEEP_MISSING = [*STANDARD, *RANGES, *ROBUST, *QUANTILES]
-SPLINES = [
-    SplineTransformer(handle_missing="zeros"),
-    SplineTransformer(6, 4, knots="quantile", extrapolation="linear", handle_missing="zeros"),
-    SplineTransformer(6, extrapolation="periodic", handle_missing="zeros"),
-]
 VARIANCES = [VarianceThreshold(), VarianceThreshold(np.float64(2.0))]
 IMPUTERS = [SimpleImputer(strategy=strategy, add_indicator=True) for strategy in STRATEGIES]
 INDICATORS = [MissingIndicator(), MissingIndicator(features="all", sparse=False)]
-TAKE_MISSING = [*SPLINES, *VARIANCES, *IMPUTERS, *INDICATORS]
+TAKE_MISSING = [*VARIANCES, *IMPUTERS, *INDICATORS]
 OF_ROWS = [Normalizer("l1"), Normalizer(), Normalizer("max"), Binarizer(threshold=0.5)]
 PRODUCTS = [PolynomialFeatures(3), PolynomialFeatures(2, interaction_only=True, order="F")]
 BINS = [
@@ -131,16 +123,6 @@ MORE: list[Any] = [
     KBinsDiscretizer(np.array([9, 2, 9, 2, 9, 2, 9]), strategy="uniform"),
     KBinsDiscretizer(subsample=None),
     KBinsDiscretizer(subsample=ROWS, random_state=0),
-    *(
-        SplineTransformer(6, degree, knots=knots, extrapolation=beyond)
-        for degree, knots, beyond in product(range(5), KNOTS, BEYOND)
-        if degree >= {"constant": 1, "linear": 2}.get(beyond, 0)
-    ),
-    SplineTransformer(2),
-    SplineTransformer(20, knots="quantile"),
-    SplineTransformer(4, 3, extrapolation="periodic"),
-    *(SplineTransformer(include_bias=False, extrapolation=beyond) for beyond in BEYOND),
-    SplineTransformer(order="F"),
     *(VarianceThreshold(threshold) for threshold in (0.0, 1e-9, 0.2, 20)),
     *(SelectKBest(score, k=k) for score in (f_classif, f_regression) for k in (0, 1, 6, 9, "all")),
     *(

@@ -33,7 +33,6 @@ from sklearn.preprocessing import (
     PowerTransformer,
     QuantileTransformer,
     RobustScaler,
-    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -76,10 +75,6 @@ CASES: dict[str, tuple[Any, Any]] = {
     "quantiles": (make_pipeline(SimpleImputer(), QuantileTransformer(n_quantiles=50)), seconds()),
     "robust": (make_pipeline(SimpleImputer(), RobustScaler()), seconds()),
     "bins": (make_pipeline(SimpleImputer(), KBinsDiscretizer(20, subsample=None)), seconds()),
-    "splines": (
-        make_pipeline(SimpleImputer(), StandardScaler(), SplineTransformer(n_knots=9)),
-        seconds(),
-    ),
     "powers": (make_pipeline(SimpleImputer(), StandardScaler(), PolynomialFeatures(3)), seconds()),
     "ids": (
         make_pipeline(SimpleImputer(**MOST), OneHotEncoder(sparse_output=False)),
@@ -231,9 +226,6 @@ MODELS: dict[str, Any] = {
     "powers, unscaled": make_pipeline(
         SimpleImputer(), StandardScaler(), PolynomialFeatures(5), LinearRegression()
     ),
-    "splines": make_pipeline(
-        SimpleImputer(), StandardScaler(), SplineTransformer(n_knots=25), LogisticRegression()
-    ),
     "components": make_pipeline(SimpleImputer(), PCA(2), StandardScaler(), LogisticRegression()),
     "machine": make_pipeline(SimpleImputer(), StandardScaler(), SVC()),
     "tree": make_pipeline(SimpleImputer(), DecisionTreeClassifier(max_depth=3, random_state=0)),
@@ -362,5 +354,3 @@ def test_rows_that_were_not_kept_are_not_forgotten_in_silence(estimator: Any) ->
     with pytest.raises(AttributeError, match="call partial_fit with the first rows as well"):
         model.partial_fit(NOISE[500:])
     np.testing.assert_array_equal(model.transform(NOISE), before)
-    near = Accelerated(estimator, device="cpu", rank_error=0.01).fit(NOISE[:500])
-    assert near.partial_fit(NOISE[500:]).transform(NOISE).shape == NOISE.shape

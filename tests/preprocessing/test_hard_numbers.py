@@ -23,7 +23,6 @@ from sklearn.preprocessing import (
     PowerTransformer,
     QuantileTransformer,
     RobustScaler,
-    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -71,7 +70,6 @@ TWINS: dict[str, Any] = {
     "best": SelectKBest(k=1),
     "best half": SelectPercentile(percentile=50),
     "imputer": SimpleImputer(),
-    "splines": SplineTransformer(),
     "standard": StandardScaler(),
     "target": TargetEncoder(shuffle=False),
     "varied": VarianceThreshold(),

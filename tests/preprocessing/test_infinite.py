@@ -21,7 +21,6 @@ from sklearn.preprocessing import (
     PowerTransformer,
     QuantileTransformer,
     RobustScaler,
-    SplineTransformer,
     StandardScaler,
 )
 
@@ -50,7 +49,6 @@ TAKERS = [
     SelectKBest(mutual_info_regression, k=1),
     SelectKBest(k=1),
     SimpleImputer(),
-    SplineTransformer(),
     StandardScaler(),
     VarianceThreshold(),
 ]

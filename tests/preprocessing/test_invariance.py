@@ -36,7 +36,6 @@ from sklearn.preprocessing import (
     PowerTransformer,
     QuantileTransformer,
     RobustScaler,
-    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -143,8 +142,6 @@ CASES = {
     "most frequent number": Case(SimpleImputer(strategy="most_frequent"), HOLES.round()),
     "most frequent text": Case(SimpleImputer(strategy="most_frequent"), TEXT),
     "constant": Case(SimpleImputer(strategy="constant", fill_value=0.5), HOLES),
-    "splines": Case(SplineTransformer(), VARIED),
-    "splines at quantiles": Case(SplineTransformer(knots="quantile"), VARIED),
     "standard": Case(StandardScaler(), NUMBERS),
     "standard with holes": Case(StandardScaler(), HOLES),
     "target of two classes": Case(TargetEncoder(shuffle=False), CATEGORIES, BINARY),

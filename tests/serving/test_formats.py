@@ -59,8 +59,8 @@ CHANGES: dict[str, tuple[Callable[[Any], object], str]] = {
         "missing required field `dtype`",
     ),
     "setting of another type": (
-        lambda state: state["settings"].update(rank_error="none"),
-        "Expected `float`, got `str`",
+        lambda state: state["settings"].update(profile="none"),
+        "Expected `bool`, got `str`",
     ),
     "other steps": (
         lambda state: state["steps"][0].__setitem__(0, "scaler"),

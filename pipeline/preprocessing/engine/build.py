@@ -47,8 +47,6 @@ class BuildOptions:
     keeps : {"none", "small", "all"}
         Which statistics are kept, for more rows to be added to: "small" are those that hold no
         rows, unless some step needs all rows at once.
-    rank_error : float
-        Of medians and quantiles, as a share of the rows; 0 is exact.
     weights : sequence of (transformer, array)
         What transformers, as they are in the estimator, weigh the rows by.
     classified : bool
@@ -69,7 +67,6 @@ class BuildOptions:
     """
 
     keeps: Keeps = "none"
-    rank_error: float = 0.0
     weights: Sequence[tuple[Any, Any]] = ()
     classified: bool = False
     make_worker: MakeWorker | None = None
@@ -194,7 +191,6 @@ def _leaf(
     stand_in = partial(_worker, inside, options, dense=True) if may else None
     if stand_in and head is not None and (why := _unreadable(twin, head, ends=ends)):
         return stand_in(why)
-    twin.rank_error = options.rank_error
     return TransformerNode(
         twin,
         keeps=options.keeps,

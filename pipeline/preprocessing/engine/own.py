@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import SplineTransformer
 
 from pipeline.data import frames
 from pipeline.preprocessing.engine.blocks import Numbers, by_columns
@@ -106,11 +105,8 @@ def _may_run(whole: Inside, head: pd.DataFrame) -> bool:
 def _makes_numbers(leaf: Estimator) -> bool:
     """Return whether a transformer makes a matrix of numbers, and leaves its input as it is."""
     twin = TWINS[type(leaf)]
-    # A saved model keeps splines as parts, which their twin alone reads.
-    saved = type(leaf) is not SplineTransformer
     return (
-        saved
-        and twin.reads is Numbers
+        twin.reads is Numbers
         and getattr(leaf, "copy", True)
         and not twin(leaf).makes_sparse(given=False)
     )

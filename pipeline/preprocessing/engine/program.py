@@ -50,8 +50,6 @@ class Program:
         in any case.
     step : str
         Path of the transformer in the whole estimator, for messages; empty where it is the steps.
-    rank_error : float
-        Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact.
     order : {"C", "F"}
         Order of the output matrix on a GPU: what reads it would make a copy in the other one.
     selected_from : bool
@@ -85,7 +83,6 @@ class Program:
         dtype: str = "auto",
         step: str = "estimator",
         *,
-        rank_error: float = 0.0,
         order: str = "C",
         selected_from: bool = False,
         classified: bool = False,
@@ -100,7 +97,7 @@ class Program:
         self.make_worker = make_worker
         self.order, self.selected_from = order_of(estimator, order), selected_from
         self.classified = classified
-        self.estimator, self.dtype, self.step, self.rank_error = estimator, dtype, step, rank_error
+        self.estimator, self.dtype, self.step = estimator, dtype, step
         self.node: BlockNode | None = None
         self.width = self.widest = 0
         self.head: pd.DataFrame | None = None
@@ -166,7 +163,7 @@ class Program:
             if stats is None:
                 return (
                     f"{type(leaf.estimator).__name__}: fit kept nothing that more rows could be "
-                    "added to; call partial_fit with the first rows as well, or set rank_error"
+                    "added to; call partial_fit with the first rows as well"
                 )
         return ""
 
@@ -258,7 +255,7 @@ class Program:
     def _choose_own(self, table: Any) -> dict[str, str]:
         """Return the paths of what scikit-learn's own steps run in place of twins, and why."""
         assert self.head is not None
-        asked = self.framed or self.weights or self.rank_error or self.make_worker is None
+        asked = self.framed or self.weights or self.make_worker is None
         if asked or (self.dtype == "float64" and "float32" in map(str, self.head.dtypes)):
             return {}
         whole = Inside(self.step, self.estimator, first=True)
@@ -299,7 +296,6 @@ class Program:
         """Return how the tree of this program is built."""
         return BuildOptions(
             keeps,
-            self.rank_error,
             self.weights,
             self.classified,
             self.make_worker,

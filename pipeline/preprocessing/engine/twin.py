@@ -76,8 +76,6 @@ class Twin(ABC, Generic[S]):
     """Whether infinite numbers, which a step before may make, are as good as others."""
     in_memory: bool = False
     """Whether the rows of the fit are in the memory of the host, for scikit-learn to learn from."""
-    rank_error: float = 0.0
-    """Largest error of medians and quantiles in rank, as a share of the rows; 0 is exact."""
 
     def __init__(self, estimator: BaseEstimator) -> None:
         self.estimator = borrow(estimator)

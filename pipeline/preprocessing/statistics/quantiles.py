@@ -2,13 +2,10 @@
 
 They are exact: blocks are only put aside, so joining them costs nothing, and
 each column is then gathered once and partitioned at the ranks that are needed;
-for many ranks it is sorted. Or, where the user allows for a `rank_error`, they
-are those of a `QuantileSketch`, which takes little room.
+for many ranks it is sorted. The columns have to fit in memory.
 
 The interpolation between two ranks is NumPy's, for all nine methods of Hyndman
-and Fan, "Sample Quantiles in Statistical Packages" (1996). In a sketch either
-of the two values may be off by the bound, so the method is a convention there
-and no gain in accuracy; where the sketch is exact, so is the quantile.
+and Fan, "Sample Quantiles in Statistical Packages" (1996).
 """
 
 from __future__ import annotations
@@ -28,7 +25,6 @@ from pipeline import trace
 from pipeline.data import encode, frames
 from pipeline.optional import load
 from pipeline.preprocessing.statistics.min_max import MinMax, min_maxes
-from pipeline.preprocessing.statistics.sketch import QuantileSketch, size_for, sketch
 from pipeline.system import threads
 from pipeline.typing import Array, Column, Estimator
 
@@ -117,7 +113,7 @@ class RowBlocks:
             trace.record_transfer(to_host=self.unrecorded.pop())
 
     def at(self, wanted: np.ndarray) -> np.ndarray:
-        """Return the values of the wanted ranks, as `QuantileSketch.at` does."""
+        """Return the values of the wanted ranks, shape of `wanted`: (n_columns, ...)."""
 
         def select(j: int) -> Any:
             return _at_ranks(self.column(j), wanted[j])
@@ -154,34 +150,9 @@ def keep_rows(values: Array, aligned: Sequence[Any] = ()) -> KeptRows:
     return KeptRows(RowBlocks([values]), weights)
 
 
-Values = RowBlocks | QuantileSketch
-"""What quantiles can be learnt from."""
-
-
-def collect_values(values: Array, rank_error: float) -> Values:
-    """Return what quantiles can be learnt from: the rows, or a sketch of bounded size.
-
-    Parameters
-    ----------
-    values : array, shape (n_rows, n_columns)
-        NaN is missing.
-    rank_error : float
-        Share of the values by which the rank of a quantile may be off; 0 is exact.
-
-    Raises
-    ------
-    ConfigError
-        `rank_error` is no share of the rows.
-    """
-    return sketch(values, size_for(rank_error)) if rank_error else RowBlocks([values])
-
-
-def draw_rows(stat: Values, size: int | None, random_state: Any, *, replace: bool) -> Values:
-    """Return the rows that scikit-learn draws where there are more than `size`.
-
-    A sketch stands for all rows: nothing is drawn from it.
-    """
-    if size is None or stat.n_rows <= size or isinstance(stat, QuantileSketch):
+def draw_rows(stat: RowBlocks, size: int | None, random_state: Any, *, replace: bool) -> RowBlocks:
+    """Return the rows that scikit-learn draws where there are more than `size`."""
+    if size is None or stat.n_rows <= size:
         return stat
     options = {"n_samples": size, "random_state": random_state}
     return take_rows(stat, resample(np.arange(stat.n_rows), replace=replace, **options))
@@ -201,12 +172,12 @@ def take_rows(stat: RowBlocks, chosen: np.ndarray) -> RowBlocks:
     return RowBlocks(rows, stat.unrecorded)
 
 
-def quantile(stat: Values, q: Any, method: str = "linear") -> np.ndarray:
+def quantile(stat: RowBlocks, q: Any, method: str = "linear") -> np.ndarray:
     """Return quantiles of each column, missing values left out, as `numpy.nanquantile` does.
 
     Parameters
     ----------
-    stat : RowBlocks or QuantileSketch
+    stat : RowBlocks
     q : array-like of float, shape (n_quantiles,)
         Between 0 and 1.
     method : str
@@ -228,7 +199,7 @@ def quantile(stat: Values, q: Any, method: str = "linear") -> np.ndarray:
     return np.stack([_between(low, high, share) for (low, high), share in pairs], axis=1)
 
 
-def median(stat: Values) -> np.ndarray:
+def median(stat: RowBlocks) -> np.ndarray:
     """Return the median of each column as `numpy.nanmedian` does: in the type of the values.
 
     >>> median(RowBlocks([np.float32([[1.0], [2.0], [np.nan], [4.0]])]))
@@ -237,7 +208,7 @@ def median(stat: Values) -> np.ndarray:
     return median_and_quantiles(stat, [])[0]
 
 
-def median_and_quantiles(stat: Values, q: Any) -> tuple[np.ndarray, np.ndarray]:
+def median_and_quantiles(stat: RowBlocks, q: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return what `median` and `quantile` do; a column is sorted once, and a GPU waited for."""
     values, shares = _neighbors(stat, np.append(0.5, np.asarray(q, dtype="float64")), "linear")
     low, high = values[:, 0, 0], values[:, 1, 0]
@@ -248,18 +219,17 @@ def median_and_quantiles(stat: Values, q: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _neighbors(
-    stat: Values, levels: np.ndarray, method: str
+    stat: RowBlocks, levels: np.ndarray, method: str
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Return the two values that each quantile lies between, and how far it is to the second."""
-    if isinstance(stat, RowBlocks):
-        stat.record_transfers()
+    stat.record_transfers()
     places = [quantile_ranks(int(n), levels, method) for n in stat.counts]
     values = stat.at(np.stack([place[:2] for place in places]))
     values = values if values.dtype.kind == "f" else values.astype("float64")
     return values, [share for *_, share in places]
 
 
-def warn_of_empty(stat: Values) -> None:
+def warn_of_empty(stat: RowBlocks) -> None:
     """Warn as NumPy does, and so scikit-learn, where a column has no values."""
     if not stat.counts.all():
         warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=2)

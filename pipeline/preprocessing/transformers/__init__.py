@@ -35,7 +35,6 @@ from pipeline.preprocessing.transformers.scalers import (
     RobustScalerTwin,
     StandardScalerTwin,
 )
-from pipeline.preprocessing.transformers.splines import SplineTransformerTwin
 from pipeline.preprocessing.transformers.target_encoder import TargetEncoderTwin
 
 _ALL: tuple[type[Twin[Any]], ...] = (
@@ -60,7 +59,6 @@ _ALL: tuple[type[Twin[Any]], ...] = (
     SelectKBestTwin,
     SelectPercentileTwin,
     SimpleImputerTwin,
-    SplineTransformerTwin,
     StandardScalerTwin,
     TargetEncoderTwin,
     VarianceThresholdTwin,

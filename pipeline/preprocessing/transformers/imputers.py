@@ -26,7 +26,7 @@ from pipeline.preprocessing.statistics.categories import (
     tally_columns,
 )
 from pipeline.preprocessing.statistics.moments import Moments, moments
-from pipeline.preprocessing.statistics.quantiles import Values, collect_values, median
+from pipeline.preprocessing.statistics.quantiles import RowBlocks, median
 from pipeline.typing import Array, Estimator, Table
 
 AVERAGES = ("mean", "median")
@@ -47,7 +47,7 @@ class SimpleImputerTwin(Twin[Seen]):
 
     The statistic of a block depends on the strategy: `Moments` for the mean,
     `CategorySums` for the most frequent value and for a constant, and the values
-    themselves for the median. It is exact, or within `rank_error` of the middle.
+    themselves for the median, which is exact.
     """
 
     sklearn_class = SimpleImputer
@@ -111,7 +111,7 @@ class SimpleImputerTwin(Twin[Seen]):
         if self.estimator.strategy == "mean":
             return moments(floats(block.values), xp)
         if self.estimator.strategy == "median":
-            return collect_values(block.values, self.rank_error)
+            return RowBlocks([block.values])
         return tally_columns(encode.all_coded(block.values.T), count_category_rows)
 
     def merge(self, a: Seen, b: Seen) -> Seen:
@@ -150,7 +150,7 @@ class SimpleImputerTwin(Twin[Seen]):
         if isinstance(stats, Moments):
             mean = np.where(stats.rows > 0, stats.mean, np.nan)
             return list(mean[:, None])
-        if isinstance(stats, Values):
+        if isinstance(stats, RowBlocks):
             return list(median(stats)[:, None])
         return [_most_frequent(column, self.marker) for column in stats]
 

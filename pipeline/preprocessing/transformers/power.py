@@ -71,10 +71,9 @@ class PowerTransformerTwin(Twin[Logs | KeptRows]):
     """Bring each column near to a normal distribution by the most likely power of it.
 
     SciPy's optimisers find the power with some 30 evaluations of the likelihood
-    of all rows. So the logarithms are kept on the device until `finalize`,
-    whatever `rank_error` allows for: no row is left out. The searches of all
-    columns go in step, and what they ask for in a round comes to the host in
-    one copy. The optimum is flat, so rows in another order, added up with
+    of all rows. So the logarithms are kept on the device until `finalize`. The
+    searches of all columns go in step, and what they ask for in a round comes to
+    the host in one copy. The optimum is flat, so rows in another order, added up with
     another rounding, give a power that agrees to some 8 digits. So on the CPU
     scikit-learn seeks Box-Cox's itself, and those of float32, in float32.
     """

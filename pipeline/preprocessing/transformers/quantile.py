@@ -19,8 +19,7 @@ from pipeline.preprocessing.engine.blocks import Block, Indicators, Numbers
 from pipeline.preprocessing.engine.twin import ANY, FEW, Twin
 from pipeline.preprocessing.statistics.quantiles import (
     KeptRows,
-    Values,
-    collect_values,
+    RowBlocks,
     draw_rows,
     keep_rows,
     quantile,
@@ -34,13 +33,12 @@ NEAR_BOUND = 1e-7
 """Values this near to the least or greatest are sent to the end of the normal distribution."""
 
 
-class QuantileTransformerTwin(Twin[Values]):
+class QuantileTransformerTwin(Twin[RowBlocks]):
     """Replace each value by its rank among the training rows, uniform or as a normal variate.
 
     Above `subsample` rows, the quantiles are learnt from the rows that
     scikit-learn draws for the same `random_state`; with ``subsample=None`` they
-    are those of all rows. With a `rank_error` they are those of all rows within
-    this bound, and nothing is drawn, whatever `subsample` says.
+    are those of all rows.
     """
 
     sklearn_class = QuantileTransformer
@@ -55,11 +53,11 @@ class QuantileTransformerTwin(Twin[Values]):
     reads = Numbers
     slower = {"F": FEW, "C": FEW}
 
-    def statistics(self, block: Numbers, *aligned: object) -> Values:
-        """Keep the values, or a sketch of them."""
-        return collect_values(block.values, self.rank_error)
+    def statistics(self, block: Numbers, *aligned: object) -> RowBlocks:
+        """Keep the values."""
+        return RowBlocks([block.values])
 
-    def finalize(self, stats: Values) -> None:
+    def finalize(self, stats: RowBlocks) -> None:
         """Fit scikit-learn's transformer on the quantiles themselves."""
         # scikit-learn checks the parameters.
         self._fit(
@@ -160,12 +158,11 @@ NARROW = 1e-8
 """Bins that are not wider are left out, as in scikit-learn."""
 
 
-class KBinsDiscretizerTwin(FiniteTwin[Values | KeptRows]):
+class KBinsDiscretizerTwin(FiniteTwin[RowBlocks | KeptRows]):
     """Replace each value by the number of its bin, or by an indicator of it.
 
     Above `subsample` rows, the edges are learnt from the rows that scikit-learn
-    draws for the same `random_state`. With a `rank_error` they are learnt from
-    all rows, the quantiles within this bound, and nothing is drawn.
+    draws for the same `random_state`.
 
     Of weighted rows, and by ``strategy="kmeans"``, scikit-learn learns the edges itself, on the
     host.
@@ -195,18 +192,18 @@ class KBinsDiscretizerTwin(FiniteTwin[Values | KeptRows]):
         """Return whether `encode` says so."""
         return bool(self.estimator.encode == "onehot")
 
-    def statistics(self, block: Numbers, *aligned: Any) -> Values | KeptRows:
-        """Keep the values, with their weights, or a sketch of them."""
+    def statistics(self, block: Numbers, *aligned: Any) -> RowBlocks | KeptRows:
+        """Keep the values, with their weights."""
         require_finite(self, block.values)
         if aligned or self.estimator.strategy == "kmeans":
             return keep_rows(block.values, aligned)
-        return collect_values(block.values, self.rank_error)
+        return RowBlocks([block.values])
 
-    def finalize(self, stats: Values | KeptRows) -> None:
+    def finalize(self, stats: RowBlocks | KeptRows) -> None:
         """Set `bin_edges_`, `n_bins_` and the encoder of one-hot output."""
         self.fitted = stats.fit(self.estimator) if isinstance(stats, KeptRows) else self._fit(stats)
 
-    def _fit(self, stats: Values) -> Any:
+    def _fit(self, stats: RowBlocks) -> Any:
         """Return the transformer with edges from bounds or quantiles."""
         estimator, dtype = self.estimator, stats.dtype
         _fit_quietly(estimator, np.zeros((1, stats.n_columns), dtype=dtype))
@@ -215,7 +212,7 @@ class KBinsDiscretizerTwin(FiniteTwin[Values | KeptRows]):
         self._check_bins(edges)
         return self._fit_to(edges, dtype)
 
-    def _edges(self, stats: Values, bins: np.ndarray) -> list[np.ndarray]:
+    def _edges(self, stats: RowBlocks, bins: np.ndarray) -> list[np.ndarray]:
         bounds = stats.min_max
         ends = list(zip(bounds.low, bounds.high, bins, strict=True))
         if self.estimator.strategy == "uniform":
@@ -227,7 +224,7 @@ class KBinsDiscretizerTwin(FiniteTwin[Values | KeptRows]):
             for j, ((low, high, n), edges) in enumerate(zip(ends, found, strict=True))
         ]
 
-    def _quantiles(self, stats: Values, bins: np.ndarray) -> list[np.ndarray]:
+    def _quantiles(self, stats: RowBlocks, bins: np.ndarray) -> list[np.ndarray]:
         method = self.estimator.quantile_method
         found = {
             n: quantile(stats, np.linspace(0, 100, n + 1) / 100, method) for n in set(bins.tolist())

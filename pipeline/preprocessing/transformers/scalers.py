@@ -29,8 +29,7 @@ from pipeline.preprocessing.engine.twin import FEW, MANY, Twin, any_value
 from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.preprocessing.statistics.moments import Moments, moments
 from pipeline.preprocessing.statistics.quantiles import (
-    Values,
-    collect_values,
+    RowBlocks,
     median_and_quantiles,
     warn_of_empty,
 )
@@ -151,10 +150,10 @@ class MaxAbsScalerTwin(_RangeTwin):
         return Numbers(values)
 
 
-class RobustScalerTwin(Twin[Values]):
+class RobustScalerTwin(Twin[RowBlocks]):
     """Subtract the median and divide by a range of quantiles, NaN left as it is.
 
-    The quantiles are exact, or within `rank_error` of the ranks asked for.
+    The quantiles are exact.
     """
 
     sklearn_class = RobustScaler
@@ -165,11 +164,11 @@ class RobustScalerTwin(Twin[Values]):
     reads = Numbers
     slower = {"F": FEW, "C": FEW}
 
-    def statistics(self, block: Numbers, *aligned: object) -> Values:
-        """Keep the values, or a sketch of them."""
-        return collect_values(block.values, self.rank_error)
+    def statistics(self, block: Numbers, *aligned: object) -> RowBlocks:
+        """Keep the values."""
+        return RowBlocks([block.values])
 
-    def finalize(self, stats: Values) -> None:
+    def finalize(self, stats: RowBlocks) -> None:
         """Set `center_` and `scale_` as scikit-learn does."""
         estimator = self.estimator
         # scikit-learn checks the parameters.
@@ -181,7 +180,7 @@ class RobustScalerTwin(Twin[Values]):
             of_normal = norm.ppf(np.array(estimator.quantile_range) / 100.0)
             fitted.scale_ = fitted.scale_ / (of_normal[1] - of_normal[0])
 
-    def _quantiles(self, stats: Values) -> tuple[np.ndarray, np.ndarray]:
+    def _quantiles(self, stats: RowBlocks) -> tuple[np.ndarray, np.ndarray]:
         estimator = self.estimator
         if not estimator.with_centering and not estimator.with_scaling:
             return np.full(stats.n_columns, np.nan), np.full((2, stats.n_columns), np.nan)

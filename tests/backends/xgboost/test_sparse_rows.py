@@ -23,7 +23,6 @@ from sklearn.preprocessing import (
     PowerTransformer,
     QuantileTransformer,
     RobustScaler,
-    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -90,7 +89,6 @@ PREPARED: dict[str, Any] = {
     "beside robust and products": make_column_transformer(
         HOT, (make_pipeline(RobustScaler(), PolynomialFeatures(2)), ["a", "b"])
     ),
-    "beside splines": make_column_transformer(HOT, (SplineTransformer(sparse_output=True), ["a"])),
     "beside targets": make_column_transformer(
         HOT, (make_pipeline(TargetEncoder(cv=KFold(5)), StandardScaler()), ["t"])
     ),

@@ -23,7 +23,6 @@ from sklearn.preprocessing import (
     MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
-    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -379,7 +378,6 @@ PASSING = {
     "of a function": (FunctionTransformer(np.negative, feature_names_out="one-to-one"), ["b"]),
     "of a nested one": (make_column_transformer(("passthrough", ["a"])), ["a"]),
     "chosen by its type": ("passthrough", make_column_selector(dtype_include=["Int64"])),
-    "beside splines": (SplineTransformer(handle_missing="zeros"), ["b"]),
     "imputed": (SimpleImputer(missing_values=pd.NA), ["a"]),
     "encoded": (OneHotEncoder(), ["a"]),
 }

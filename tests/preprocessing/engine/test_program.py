@@ -25,7 +25,6 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
-    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -354,11 +353,9 @@ def test_sparse_output_has_no_frame() -> None:
     "estimator",
     [
         PolynomialFeatures(order="F"),
-        SplineTransformer(order="F"),
         make_pipeline(StandardScaler(), PolynomialFeatures(order="F")),
-        make_pipeline(make_pipeline(StandardScaler(), SplineTransformer())),
     ],
-    ids=["polynomial", "splines", "last", "rows"],
+    ids=["polynomial", "last"],
 )
 def test_columns_are_contiguous_where_they_are_in_sklearn(estimator: Any) -> None:
     X = np.random.default_rng(0).normal(size=(50, 3))

@@ -8,7 +8,6 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.preprocessing import (
     FunctionTransformer,
     QuantileTransformer,
-    SplineTransformer,
     StandardScaler,
 )
 
@@ -24,10 +23,6 @@ REFUSED: list[tuple[Any, str, str]] = [
     (SimpleImputer(strategy=np.max), "strategy", HONOURED),
     (FunctionTransformer(feature_names_out=len), "feature_names_out", HONOURED),
     (QuantileTransformer(ignore_implicit_zeros=True), "ignore_implicit_zeros", HONOURED),
-    *(
-        (SplineTransformer(degree=degree, extrapolation=beyond), "extrapolation", "'continue'")
-        for degree, beyond in ((0, "constant"), (0, "linear"), (1, "linear"))
-    ),
 ]
 
 

@@ -8,11 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.utils import resample
 
-from pipeline.errors import ConfigError
 from pipeline.preprocessing.statistics.quantiles import (
     MANY,
     RowBlocks,
-    collect_values,
     draw_rows,
     on_all_cores,
     quantile,
@@ -20,7 +18,6 @@ from pipeline.preprocessing.statistics.quantiles import (
     special_function,
     take_rows,
 )
-from pipeline.preprocessing.statistics.sketch import QuantileSketch
 from tests.preprocessing.cases import METHODS
 from tests.strategies import cuts, exact
 
@@ -109,17 +106,6 @@ def test_equal_infinities_have_themselves_for_a_median() -> None:
     assert quantile(stat, [0.5, 0.7, 1.0]).ravel().tolist() == [np.inf] * 3
 
 
-def test_values_are_gathered_as_the_user_wants() -> None:
-    assert isinstance(collect_values(matrix(), 0.0), RowBlocks)
-    assert isinstance(collect_values(matrix(), 0.01), QuantileSketch)
-
-
-@pytest.mark.parametrize("rank_error", [-0.1, 1, 2.0, np.nan, 1e-20])
-def test_bounds_that_are_no_share_of_the_rows_are_refused(rank_error: float) -> None:
-    with pytest.raises(ConfigError, match="use 0 for exact quantiles"):
-        collect_values(matrix(), rank_error)
-
-
 @pytest.mark.parametrize("n_blocks", BLOCKS)
 def test_rows_know_counts_type_and_bounds(n_blocks: int) -> None:
     stat = cut(matrix(), n_blocks)
@@ -144,11 +130,6 @@ def test_rows_are_drawn_where_there_are_more(replace: bool) -> None:
     np.testing.assert_array_equal(found.column(2), matrix()[np.sort(chosen), 2])
     assert draw_rows(stat, 200, 5, replace=replace) is stat
     assert draw_rows(stat, None, 5, replace=replace) is stat
-
-
-def test_nothing_is_drawn_from_a_sketch() -> None:
-    stat = collect_values(matrix(), 0.01)
-    assert draw_rows(stat, 30, 5, replace=False) is stat
 
 
 @given(data=st.data(), n_rows=st.integers(1, 20))

@@ -26,7 +26,6 @@ from sklearn.preprocessing import (
     PowerTransformer,
     QuantileTransformer,
     RobustScaler,
-    SplineTransformer,
     StandardScaler,
 )
 
@@ -67,8 +66,6 @@ CASES: list[tuple[Any, Any]] = [
     (MaxAbsScaler(), HOLES),
     (RobustScaler(), HOLES),
     (StandardScaler(), HOLES),
-    (SplineTransformer(knots="quantile", handle_missing="zeros"), HOLES),
-    (SplineTransformer(handle_missing="zeros"), HOLES),
     (FunctionTransformer(np.sqrt, np.log, check_inverse=True), np.abs(NOISE)),
     (FunctionTransformer(np.sqrt, np.square, check_inverse=True), np.abs(NOISE)),
     (FunctionTransformer(np.log), np.ceil(np.abs(NOISE)) - 1),

@@ -11,7 +11,7 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer, MaxAbsScaler, SplineTransformer, StandardScaler
+from sklearn.preprocessing import KBinsDiscretizer, MaxAbsScaler, StandardScaler
 
 from pipeline import Accelerated
 from pipeline.preprocessing.transformers import TWINS
@@ -34,9 +34,6 @@ TAKERS: list[Any] = [
     KBinsDiscretizer(3, strategy="kmeans", encode="onehot-dense"),
     KBinsDiscretizer(5, subsample=60, random_state=3, dtype=np.float32),
     KBinsDiscretizer([2, 3, 4, 5, 6], subsample=None),
-    SplineTransformer(),
-    SplineTransformer(6, knots="quantile", extrapolation="linear"),
-    SplineTransformer(4, knots="uniform", handle_missing="zeros", include_bias=False),
 ]
 
 
