@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from pipeline.backends.base import METHODS, HostModel
 from pipeline.backends.meta import MetaModel
-from pipeline.backends.nvforest import Forest
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.backends.xgboost.ranking import is_ranker
 from pipeline.data import frames
@@ -46,7 +45,7 @@ from pipeline.system.environment import packages
 from pipeline.trace import ANSWER, ExecutionLog, execution_log
 from pipeline.typing import Array, Estimator, Params, Table, Target
 
-_NATIVE = (HostModel, XGBoostModel, MetaModel, Forest)
+_NATIVE = (HostModel, XGBoostModel, MetaModel)
 """What answers in the classes that its native estimator has learnt."""
 
 

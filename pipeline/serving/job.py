@@ -13,14 +13,11 @@ from urllib.parse import quote
 
 import msgspec
 
-from pipeline.backends.base import Placement
-from pipeline.backends.nvforest import Forest
 from pipeline.data.csv import MISSING
 from pipeline.data.drift import ColumnProfile, Drift
 from pipeline.data.files import digest
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError
-from pipeline.planning.plan import Plan, Step
 from pipeline.serving import manifest, outputs
 from pipeline.system.atomic import sha256
 
@@ -31,7 +28,6 @@ PARTS: Final = 4
 """Changes with the form of the parts, so that those of an earlier version are made anew."""
 CHANCE: Final = 1e-6
 """A column without a value is an error where chance makes it so less often than this."""
-FORESTS = ("own", "nvforest")
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -99,8 +95,6 @@ class PredictionJob:
         Columns of the input to copy to the output; without any, the rows are numbered.
     rows : int
         Of a batch.
-    forests : {"own", "nvforest"}
-        What makes the predictions of tree ensembles.
     sha256 : str, optional
         What the input must have; compared before it is read.
     allow_empty : sequence of str
@@ -116,7 +110,6 @@ class PredictionJob:
     method: str | None = None
     keep: Sequence[str] = field(default_factory=tuple)
     rows: int = ROWS
-    forests: str = "own"
     sha256: str | None = None
     allow_empty: Sequence[str] = field(default_factory=tuple)
     quote_formulas: bool = False
@@ -131,8 +124,6 @@ class PredictionJob:
         ConfigError
             The output is the input, or lies in the model's folder.
         """
-        if self.forests not in FORESTS:
-            raise ConfigError(f"forests={self.forests!r} is not one of {', '.join(FORESTS)}")
         if outputs.output_kind(self.target) != "csv" and self.quote_formulas:
             raise ConfigError(f"{self.target}: formulas are quoted in .csv and .tsv files alone")
         if not self.source.exists():
@@ -158,7 +149,6 @@ class PredictionJob:
             self.method,
             list(self.keep),
             self.rows,
-            self.forests,
         ]
         return sha256(msgspec.json.encode(facts))
 
@@ -172,25 +162,6 @@ def sums(model: Path) -> str:
     """Return the hash of a model's list of sums, and so of all of it."""
     path = model / manifest.SUMS
     return sha256(path.read_bytes()) if path.is_file() else ""
-
-
-def serve_forests(plan: Plan, device: str) -> None:
-    """Let nvForest make the predictions of a fitted plan's last step.
-
-    Parameters
-    ----------
-    plan : Plan
-    device : {"cpu", "cuda"}
-
-    Raises
-    ------
-    Unsupported
-        The last step is no tree ensemble.
-    """
-    last = plan.steps[-1]
-    worker = Forest(last.worker.to_sklearn(), last.name, device)
-    where = Placement(last.name, "nvforest", device, "its predictions; fitted by the estimator")
-    plan.steps = [*plan.steps[:-1], Step(last.name, worker, device, [where])]
 
 
 def check_empty(record: Record, job: PredictionJob, profile: Mapping[str, ColumnProfile]) -> None:

@@ -43,7 +43,6 @@ from pipeline.serving.job import (
     Record,
     check_empty,
     files_of,
-    serve_forests,
     sums,
     warn_of_marks,
     warn_of_names,
@@ -100,7 +99,7 @@ def predict_file(
     say : callable, optional
         Gets a line of text for every batch.
     **options
-        Fields of `PredictionJob`: ``method``, ``rows``, ``forests``, ``sha256``, ``allow_empty``,
+        Fields of `PredictionJob`: ``method``, ``rows``, ``sha256``, ``allow_empty``,
         ``quote_formulas``.
 
     Returns
@@ -181,8 +180,6 @@ class Predictor:
     def __init__(self, job: PredictionJob) -> None:
         self.job = job
         self.model: Accelerated = load(job.model, job.device)
-        if job.forests == "nvforest":
-            serve_forests(self.model.plan_, self.model.device_)
         try:
             self.question = Question.of(self.model, job.method)
         except ConfigError as error:
