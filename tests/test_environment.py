@@ -138,8 +138,8 @@ def test_the_extras_exclude_each_other_and_the_tests_run_on_what_the_others_brin
     (conflict,) = PROJECT["tool"]["uv"]["conflicts"]
     extras = PROJECT["project"]["optional-dependencies"]
     assert {entry["extra"] for entry in conflict} == set(EXTRAS)
-    assert set(extras) == {*EXTRAS, "cluster", "tune"}
-    for extra in ("cluster", "tune"):
+    assert set(extras) == {*EXTRAS, "cluster", "explain", "tune"}
+    for extra in ("cluster", "explain", "tune"):
         assert set() < set(extras[extra]) <= set(PROJECT["dependency-groups"]["dev"])
 
 

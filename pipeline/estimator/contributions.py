@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -9,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
-from pipeline.backends.xgboost import contributions as boosted
-from pipeline.backends.xgboost import forests
+from pipeline.backends.xgboost.contributions import CELLS, explain
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames
 from pipeline.data.convert import convert
@@ -29,6 +30,10 @@ TOLERANCE = 1e-4
 """How far a sum may be from the answer, relative to the largest of 1 and the summed numbers."""
 
 GLMS = ("GammaRegressor", "PoissonRegressor", "TweedieRegressor")
+TREES = (
+    *("DecisionTree", "ExtraTree", "RandomForest", "ExtraTrees"),
+    *("GradientBoosting", "HistGradientBoosting"),
+)
 LINKED = (*GLMS, "HistGradientBoostingRegressor")
 """Their predictions are sums behind the inverse of a link."""
 OTHERWISE = (
@@ -107,11 +112,8 @@ class Contributions:
         DataError
             X has another number of rows.
         """
-        if not available("shap"):
-            raise ConfigError("shap is not installed, which no part of this project needs; "
-                              "`pip install shap`")  # fmt: skip
         several = self.values.ndim > 2
-        return load("shap.Explanation")(
+        return _of_shap("Explanation")(
             values=self.values,
             base_values=self.base_values,
             data=None if X is None else self._shown(X),
@@ -220,12 +222,32 @@ def _explainer(fitted: Estimator, step: str) -> Callable[..., Any]:
     """Return what finds the contributions to the answers of a fitted estimator."""
     if type(fitted).__module__.startswith("xgboost."):
         return _boosted
-    if forests.is_known(fitted):
+    if _is_tree(fitted):
         return _forest
     if _is_linear(fitted):
         return _linear
     why = f"there are no exact contributions to the answers of {type(fitted).__name__}"
     raise Unsupported(Reason(step, why, OTHERWISE))
+
+
+def _of_shap(name: str) -> Any:
+    """Return a class of the package shap."""
+    if not available("shap"):
+        raise ConfigError("it needs the package shap, which is not installed (the extra `explain`)")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what its plots use
+        return load(f"shap.{name}")
+
+
+def _is_tree(fitted: Estimator) -> bool:
+    """Return whether it is a tree of scikit-learn, or an ensemble of them that sums their values.
+
+    >>> from sklearn.ensemble import IsolationForest, RandomForestRegressor
+    >>> _is_tree(RandomForestRegressor()), _is_tree(IsolationForest())
+    (True, False)
+    """
+    known = (f"{trees}{kind}" for trees in TREES for kind in ("Classifier", "Regressor"))
+    return type(fitted).__module__.startswith("sklearn.") and type(fitted).__name__ in known
 
 
 def _is_linear(fitted: Estimator) -> bool:
@@ -240,11 +262,36 @@ def _is_linear(fitted: Estimator) -> bool:
 def _boosted(step: Step, fitted: Estimator, rows: Any, groups: Groups, mean: Any) -> Any:
     if isinstance(step.worker, XGBoostModel):
         return step.worker.call("contributions", rows, sums=groups.sums)
-    return boosted.explain(fitted, rows, groups.sums)
+    return explain(fitted, rows, groups.sums)
 
 
 def _forest(step: Step, fitted: Estimator, rows: Any, groups: Groups, mean: Any) -> Any:
-    return forests.explain_forest(fitted, rows, groups.sums)
+    """Return what shap's path-dependent TreeSHAP finds for trees of scikit-learn, block by block.
+
+    Lundberg et al., "From local explanations to global understanding with explainable AI for
+    trees", Nature Machine Intelligence 2, 2020.
+    """
+    explain_trees = _of_shap("TreeExplainer")
+    try:
+        explainer = explain_trees(fitted, feature_perturbation="tree_path_dependent")
+    except (AssertionError, AttributeError, TypeError, ValueError) as error:
+        line = str(error).strip().partition("\n")[0]
+        raise Unsupported(Reason(step.name, f"shap: {line}", OTHERWISE)) from error
+    X = frames.to_device(frames.matrix(rows), "cpu")
+    width, n_rows = int(X.shape[1]), int(X.shape[0])
+    base = np.ravel(explainer.expected_value)
+    outputs = range(1, 2) if len(base) == 2 and is_classifier(fitted) else range(len(base))
+    made = np.empty((n_rows, len(outputs), len(groups.columns) + 1))
+    made[:, :, -1] = base[outputs]
+    a_block = max(1, CELLS // (width * len(base)))
+    for start in range(0, n_rows, a_block):
+        block = X[start : start + a_block]
+        block = block.toarray() if frames.is_sparse(block) else block
+        found = np.asarray(explainer.shap_values(block, check_additivity=False))
+        found = found.reshape(len(block), width, -1)
+        for k, output in enumerate(outputs):
+            made[start : start + a_block, k, :-1] = found[:, :, output] @ groups.sums
+    return made
 
 
 def _linear(step: Step, fitted: Estimator, rows: Any, groups: Groups, mean: np.ndarray) -> Any:

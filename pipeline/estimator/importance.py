@@ -28,7 +28,6 @@ from pipeline.estimator.as_given import REFUSALS
 from pipeline.estimator.inputs import refuse_partitions
 from pipeline.planning.classify import named_steps
 from pipeline.planning.plan import Plan
-from pipeline.preprocessing.engine.kept import Branches
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.engine.sources import Sources, find_sources
 from pipeline.trace import execution_log, record
@@ -137,7 +136,7 @@ class PermutedTable:
     """A table as the steps behind its preprocessing take it, with one column permuted at a time.
 
     One matrix is kept, and changed in place. Where a column goes through a step together with
-    others, the table is transformed anew, and what the other branches make of it is kept too.
+    others, the table is transformed anew.
 
     Parameters
     ----------
@@ -153,14 +152,13 @@ class PermutedTable:
         self.program = worker if isinstance(worker, Program) and len(plan.steps) > 1 else None
         matrix, self.first = self.X, 0
         if self.program is not None:
-            matrix, self.first = self._made(self.program, self.X), 1
+            matrix, self.first = self._made(self.X), 1
         self.matrix = self._own(matrix)
-        self.branches = Branches(self.program) if self.program else None
         self.sources = self._find_sources()
 
-    def _made(self, program: Program, X: Table) -> Any:
+    def _made(self, X: Table) -> Any:
         before, after = self.plan.steps[:2]
-        return after.bring(replace(before, worker=program).call("transform", X))
+        return after.bring(before.call("transform", X))
 
     def _own(self, matrix: Table) -> Any:
         """Return a matrix that may be changed: one that no table of the caller's is behind."""
@@ -194,8 +192,6 @@ class PermutedTable:
 
     def is_read(self, column: int) -> bool:
         """Return whether anything depends on a column of the table."""
-        if self.branches is not None and not self.branches.read(self._name(column)):
-            return False
         return self.sources is None or self.sources.matters(column)
 
     @contextmanager
@@ -225,12 +221,7 @@ class PermutedTable:
     def _transformed(self, column: int, order: Order) -> Any:
         """Return the matrix of the table with a column permuted."""
         X = permute_column(self.X, column, order.beside(self.X))
-        if self.branches is None:
-            return X
-        return self._made(self.branches.keeping_others(self._name(column)), X)
-
-    def _name(self, column: int) -> Any:
-        return self.X.columns[column] if frames.is_frame(self.X) else column
+        return X if self.program is None else self._made(X)
 
 
 def _adjoin(places: Sequence[int]) -> bool:

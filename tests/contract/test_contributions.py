@@ -102,21 +102,17 @@ def test_linear_models_are_explained_where_the_rows_are(
     ],
     ids=["values", "classes"],
 )
-def test_forests_of_cuml_are_explained_where_the_rows_are(
-    last: Any, y: np.ndarray, device: Recorder, given: list[Any]
+def test_forests_of_cuml_are_explained_on_the_host(
+    last: Any, y: np.ndarray, device: Recorder
 ) -> None:
     model = Accelerated(program(last), device="cuda").fit(TABLE, y)
     found = model.contributions(TABLE)
-    assert [frames.device_of(block) for block in given] == ["cuda"]
-    assert str(given[0].dtype) == "float32"
     plain = model.to_sklearn()
     answer = plain.predict_proba(TABLE) if found.outputs else plain.predict(TABLE)
     sums = found.values.sum(axis=1) + found.base_values
     np.testing.assert_allclose(sums, answer, atol=1e-5)
     events = {event.call: event for event in model.execution_log_.last.events}
-    outputs = 3 if found.outputs else 1
-    assert events["contributions"].to_host_bytes == ROWS * outputs * (5 + 1) * 4
-    assert events["contributions"].why == ANSWER
+    assert events["contributions"].to_host_bytes == ROWS * 5 * 4
 
 
 @pytest.mark.quick(1)

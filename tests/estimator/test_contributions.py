@@ -409,7 +409,7 @@ def test_shap_is_given_what_its_plots_read(monkeypatch: pytest.MonkeyPatch) -> N
     found = fitted(prepared(LogisticRegression()), WORDS).contributions(TABLE)
     monkeypatch.setitem(sys.modules, "shap", None)
     monkeypatch.setattr("pipeline.estimator.contributions.available", lambda name: False)
-    with pytest.raises(ConfigError, match="pip install shap"):
+    with pytest.raises(ConfigError, match="the extra `explain`"):
         found.to_shap()
     shap = ModuleType("shap")
     shap.Explanation = SimpleNamespace

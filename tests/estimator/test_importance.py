@@ -289,27 +289,6 @@ def counted(name: str, calls: dict[str, int]) -> FunctionTransformer:
     return FunctionTransformer(count)
 
 
-@pytest.mark.quick(2)
-@pytest.mark.parametrize(
-    "behind", [(), (StandardScaler(), PolynomialFeatures(2)), (StandardScaler(),)]
-)
-def test_only_branches_that_read_a_column_are_computed_anew(behind: Any) -> None:
-    calls: dict[str, int] = {}
-    branches = make_column_transformer(
-        (counted("fare", calls), ["fare"]),
-        (counted("both", calls), ["fare", "size"]),
-        (counted("idle", calls), ["idle"]),
-        (OneHotEncoder(), ["port"]),
-    )
-    model = fitted((branches, *behind, logistic))
-    calls.clear()
-    found = model.importance(X, LATE, repeats=4, random_state=0)
-    # Once for all rows, 4 times for each column, and once to be kept for the other columns.
-    assert calls["fare"] == calls["idle"] == 1 + 4 + 1
-    assert calls["both"] == 1 + 2 * 4 + 1
-    assert_same(found, permutation_importance(model, X, LATE, random_state=0, n_repeats=4))
-
-
 def test_a_column_that_no_step_reads_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     model = fitted((make_column_transformer((filled, ["age"])), logistic))
     asked = []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,27 +42,7 @@ def explain(native: Estimator, X: Table, sums: csr_matrix) -> np.ndarray:
         raise Unsupported(
             Reason(type(native).__name__, why, "use 'one_output_per_tree'", "multi_strategy")
         )
-    make_rows = partial(handover.make_matrix, native)
-    return explain_booster(native.get_booster(), X, sums, make_rows, _trees_used(native))
-
-
-def _trees_used(native: Estimator) -> tuple[int, int]:
-    """Return the range of iterations by which an estimator predicts; (0, 0) is all of them."""
-    best = getattr(native, "best_iteration", None)
-    return (0, 0) if best is None or native.booster == "gblinear" else (0, best + 1)
-
-
-def explain_booster(
-    booster: Any,
-    X: Table,
-    sums: csr_matrix,
-    make_rows: Callable[[Table], Any],
-    iterations: tuple[int, int] = (0, 0),
-) -> np.ndarray:
-    """Return what `explain` does of a booster, block by block.
-
-    `make_rows` makes of a block what a booster predicts from.
-    """
+    booster, iterations = native.get_booster(), _trees_used(native)
     width = sums.shape[0] + 1
     parts: list[np.ndarray] = []
     loose = 1 - np.asarray(sums.sum(axis=1)).ravel()
@@ -74,7 +52,7 @@ def explain_booster(
     while start < n_rows or not parts:
         stop = start + max(1, CELLS // (width * outputs))
         made = booster.predict(
-            make_rows(_between(X, start, stop)),
+            handover.make_matrix(native, _between(X, start, stop)),
             pred_contribs=True,
             iteration_range=iterations,
             strict_shape=True,
@@ -88,6 +66,12 @@ def explain_booster(
         parts.append(np.concatenate([summed, base[:, :, None]], axis=2))
         start = stop
     return np.concatenate(parts)
+
+
+def _trees_used(native: Estimator) -> tuple[int, int]:
+    """Return the range of iterations by which an estimator predicts; (0, 0) is all of them."""
+    best = getattr(native, "best_iteration", None)
+    return (0, 0) if best is None or native.booster == "gblinear" else (0, best + 1)
 
 
 def _between(X: Table, start: int, stop: int) -> Any:
