@@ -14,12 +14,11 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import HuberRegressor
 from sklearn.utils import check_array, get_tags
 
-from pipeline.backends import casting, grown, incremental
+from pipeline.backends import casting, incremental
 from pipeline.data import checks, frames, partitioned
 from pipeline.data.borrowed import borrow
 from pipeline.data.dense import densify
 from pipeline.errors import Reason
-from pipeline.system.cache import Drawer
 from pipeline.system.threads import one_scipy_thread
 from pipeline.typing import Array, Estimator, Params, ReadParams, Table, Target
 
@@ -55,9 +54,6 @@ class Model:
 
     step = ""
     """Path of the step, for messages."""
-
-    drawer: Drawer | None = None
-    """Where it may leave what other fits on the same rows can use."""
 
     row: Any = None
     """Zeros, with the type and names of the rows that it was given to learn from."""
@@ -230,8 +226,6 @@ class HostModel(Model):
         """Fit; a one-column target stays one-dimensional."""
         if frames.is_partitioned(X):
             return incremental.fit_incrementally(self.native, X, y, **params)
-        if self.drawer is not None and grown.shares_trees(self.native, params):
-            return grown.fit_forest(self.native, frames.to_device(X, "cpu"), y, self.drawer)
         with one_scipy_thread if uses_lbfgs(self.native) else nullcontext():
             return super().fit(frames.to_device(X, "cpu"), y, **params)
 

@@ -7,10 +7,6 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from sklearn.base import clone
-from sklearn.decomposition import PCA
-
-from pipeline.backends.base import Model
 from pipeline.backends.identity import NotShared, identify
 from pipeline.backends.xgboost.checkpoints import hash_rows
 from pipeline.data import frames
@@ -20,9 +16,9 @@ from pipeline.estimator.inputs import Input, fit_input
 from pipeline.planning.classify import Rows
 from pipeline.planning.plan import Plan, Step
 from pipeline.preprocessing.engine.program import Program
-from pipeline.system.cache import Cache, Drawer
+from pipeline.system.cache import Cache
 from pipeline.trace import record
-from pipeline.typing import Estimator, Table, Target
+from pipeline.typing import Table, Target
 
 REUSED = "reused"
 """The call of an event: what another call has made was taken, for the reason that it says."""
@@ -82,7 +78,7 @@ class _Sharing:
         self.keys = [identify([rows.key, hash_rows(y), where, first])]
         for step, _ in pairwise(plan.steps):
             try:
-                own = identify(_judged_later(step.worker.estimator), step.name, len(rows))
+                own = identify(step.worker.estimator, step.name)
                 self.keys.append(identify([self.keys[-1], own, _settings(step)]))
             except NotShared as error:
                 step.note(f"not shared: {error}")
@@ -96,8 +92,6 @@ class _Sharing:
                 return kept.takes, kept.rows, done
         self.takes, X = take(self.rows.rows())
         X = _on_device(self.plan, self.rows, X, lambda table: take(table)[1])
-        if len(self.plan.steps) == 1:
-            self._open_drawer(0)
         return self.takes, X, 0
 
     def _take_over(self, kept: Prefix) -> None:
@@ -105,26 +99,13 @@ class _Sharing:
         for step, fitted in zip(self.plan.steps, kept.steps, strict=False):
             with record(step.name, REUSED, fitted.device, "a fit on the same rows has made it"):
                 step.continue_as(fitted)
-        self._open_drawer(len(kept.steps))
 
     def keep(self, done: int, X: Any) -> None:
         """Keep the first steps, fitted, and what they have made of the training rows."""
         if done >= len(self.keys):
             return
-        step = self.plan.steps[done - 1]
-        if _drew_numbers(step):
-            del self.keys[done:]
-            step.note("not shared: it has drawn numbers, without a seed; pass random_state=0")
-            return
         prefix = Prefix(self.takes, self.plan.steps[:done], X)
         self._cache(done).put(self.keys[done], prefix, frames.nbytes(X))
-        self._open_drawer(done)
-
-    def _open_drawer(self, done: int) -> None:
-        """Let the last step share too, where the rows that it learns from are shared."""
-        last = self.plan.steps[-1].worker
-        if done == len(self.plan.steps) - 1 and isinstance(last, Model):
-            last.drawer = Drawer(self._cache(done), self.keys[done])
 
     def _cache(self, done: int) -> Cache:
         """Return where the rows are kept that so many steps have made."""
@@ -161,20 +142,6 @@ def _settings(step: Step) -> list[Any]:
         names = ("dtype", "order", "selected_from", "sparse", "exact_zeros", "ends")
         return [step.device, *(getattr(worker, name) for name in names)]
     return [step.device, type(worker).__qualname__, worker.dtype, worker.first]
-
-
-def _judged_later(estimator: Estimator) -> Any:
-    """Return an estimator, as if PCA had a seed: `_drew_numbers` knows once it is fitted."""
-    if type(estimator) is PCA and estimator.random_state is None:
-        return [clone(estimator).set_params(random_state=0), "unseeded"]
-    return estimator
-
-
-def _drew_numbers(step: Step) -> bool:
-    fitted: Estimator = getattr(step.worker, "native", None)
-    if type(fitted) is not PCA or fitted.random_state is not None:
-        return False
-    return fitted._fit_svd_solver in ("arpack", "randomized")
 
 
 def transform(plan: Plan, keys: Sequence[str], takes: Input, rows: SharedRows) -> Any:

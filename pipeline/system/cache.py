@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable
 from threading import RLock
-from typing import Any, TypeVar
+from typing import Any
 from weakref import WeakSet
-
-T = TypeVar("T")
 
 
 class Cache:
@@ -85,28 +82,3 @@ def empty(device: str) -> None:
     for cache in list(_CACHES):
         if cache.device == device:
             cache.clear()
-
-
-@dataclass(frozen=True)
-class Drawer:
-    """The part of a cache that belongs to the fits of one step on the same rows."""
-
-    cache: Cache
-    key: Hashable
-
-    def get(self, what: Hashable) -> Any:
-        """Return what another fit has made; None where none has."""
-        return self.cache.get((self.key, what))
-
-    def put(self, what: Hashable, value: Any, n_bytes: int) -> None:
-        """Keep what others can use."""
-        self.cache.put((self.key, what), value, n_bytes)
-
-    def make(self, what: Hashable, make: Callable[[], T], size: Callable[[T], int]) -> T:
-        """Return what another fit has made; where none has, it is made and kept."""
-        kept: T | None = self.get(what)
-        if kept is not None:
-            return kept
-        made = make()
-        self.put(what, made, size(made))
-        return made

@@ -47,22 +47,11 @@ class Own(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X):
-        return X * self.factor * scale()
-
-
-FACTOR = 2.0
-
-
-def scale() -> float:
-    return FACTOR
+        return X * self.factor
 
 
 def twice(X):
-    return X * scale()
-
-
-def noisy(X):
-    return X + np.random.default_rng().normal(size=X.shape)
+    return X * 2
 
 
 def columns(first: str = "a", **encoder):
@@ -74,20 +63,15 @@ SHARED = {
     "plain": StandardScaler(),
     "columns": columns(),
     "array": OneHotEncoder(categories=[np.array(["a", "b"])]),
-    "union": FeatureUnion([("a", StandardScaler()), ("b", PCA(2, svd_solver="full"))]),
+    "union": FeatureUnion([("a", StandardScaler()), ("b", PCA(2, random_state=0))]),
     "seeded": TruncatedSVD(2, random_state=0),
     "folds": TargetEncoder(cv=SEEDED),
     "folds in order": TargetEncoder(cv=KFold(3)),
-    "no numbers are drawn": SelectFromModel(LogisticRegression()),
-    "few rows": QuantileTransformer(),
-    "bins": KBinsDiscretizer(),
+    "bins": KBinsDiscretizer(random_state=0),
     "function": FunctionTransformer(np.log1p),
-    "own function": FunctionTransformer(twice),
-    "own class": Own(2.0),
-    "lambda": FunctionTransformer(lambda X: X * 2),
     "partial": SelectKBest(partial(mutual_info_classif, random_state=0)),
     "score": SelectKBest(f_classif),
-    "splits in order": RFECV(Ridge(), cv=3),
+    "splits in order": RFECV(Ridge(random_state=0), cv=3),
     "frame": StandardScaler().set_output(transform="pandas"),
 }
 
@@ -95,13 +79,14 @@ SHARED = {
 @pytest.mark.parametrize("name", SHARED)
 def test_a_clone_has_the_same(name: str) -> None:
     estimator = SHARED[name]
-    assert identify(clone(estimator), n_rows=1000) == identify(estimator, n_rows=1000)
+    assert identify(clone(estimator)) == identify(estimator)
 
 
 def test_all_of_these_differ() -> None:
-    assert len({identify(each, n_rows=1000) for each in SHARED.values()}) == len(SHARED)
+    assert len({identify(each) for each in SHARED.values()}) == len(SHARED)
 
 
+SCALER, HOT = StandardScaler(), OneHotEncoder()
 CHANGES = [
     (StandardScaler(), StandardScaler(with_mean=False)),
     (columns(), columns("b")),
@@ -119,11 +104,12 @@ CHANGES = [
         TargetEncoder(cv=StratifiedKFold(3, shuffle=True, random_state=1)),
     ),
     (FunctionTransformer(np.log1p), FunctionTransformer(np.tanh)),
-    (FunctionTransformer(twice, kw_args={}), FunctionTransformer(twice, kw_args={"a": 1})),
-    (FunctionTransformer(lambda X: X * 2), FunctionTransformer(lambda X: X * 3)),
+    (FunctionTransformer(np.exp, kw_args={}), FunctionTransformer(np.exp, kw_args={"a": 1})),
     (StandardScaler(), StandardScaler().set_output(transform="pandas")),
-    (make_pipeline(StandardScaler(), Own()), make_pipeline(Own(), StandardScaler())),
-    (Own(1.0), Own(1.5)),
+    (
+        make_pipeline(StandardScaler(), OneHotEncoder()),
+        make_pipeline(OneHotEncoder(), StandardScaler()),
+    ),
     (
         SelectFromModel(RandomForestClassifier(random_state=0)),
         SelectFromModel(RandomForestClassifier(random_state=0, max_depth=2)),
@@ -136,25 +122,6 @@ def test_what_matters_makes_another(one, other) -> None:
     assert identify(one) != identify(other)
 
 
-@pytest.mark.parametrize("name", ["own function", "own class"])
-def test_what_a_function_of_ones_own_reads_matters(name: str, monkeypatch) -> None:
-    before = identify(SHARED[name])
-    monkeypatch.setitem(globals(), "FACTOR", 3.0)
-    assert identify(SHARED[name]) != before
-    monkeypatch.setitem(globals(), "FACTOR", 2.0)
-    assert identify(SHARED[name]) == before
-    monkeypatch.setitem(globals(), "scale", lambda: 5.0)
-    assert identify(SHARED[name]) != before
-
-
-def test_what_a_closure_holds_matters() -> None:
-    def times(factor):
-        return FunctionTransformer(lambda X: X * factor)
-
-    assert identify(times(2)) == identify(times(2))
-    assert identify(times(2)) != identify(times(3))
-
-
 UNSEEDED = [
     (TruncatedSVD(2), "svd.random_state=None is no seed; pass a number"),
     (TruncatedSVD(2, random_state=np.random.RandomState(0)), "is no seed; pass a number"),
@@ -163,13 +130,14 @@ UNSEEDED = [
     (TargetEncoder(cv=KFold(3, shuffle=True)), "svd.cv.random_state=None"),
     (RFECV(Ridge(), cv=ShuffleSplit(3)), "svd.cv.random_state=None"),
     (SelectFromModel(RandomForestClassifier()), "svd.estimator.random_state=None"),
-    (SelectFromModel(LogisticRegression(solver="saga")), "svd.estimator.random_state=None"),
+    (SelectFromModel(LogisticRegression()), "svd.estimator.random_state=None"),
     (PCA(2), "svd.random_state=None"),
-    (QuantileTransformer(subsample=500), "svd.random_state=None"),
+    (QuantileTransformer(), "svd.random_state=None"),
     (SelectKBest(mutual_info_classif), "mutual_info_classif draws numbers; pass functools.partial"),
     (SelectKBest(partial(mutual_info_classif, n_neighbors=2)), "draws numbers"),
-    (FunctionTransformer(noisy), "noisy reads 'default_rng', and may differ each time"),
-    (FunctionTransformer(iter([1]).__next__), "svd.func: .* is code whose source is not known"),
+    (FunctionTransformer(twice), "svd.func: twice is code of your own, which may change"),
+    (FunctionTransformer(lambda X: X * 2), "svd.func: .*<lambda> is code of your own"),
+    (make_pipeline(StandardScaler(), Own()), "svd.steps.own: Own is code of your own"),
     (OneHotEncoder(categories=iter([1])), "svd.categories holds a list_iterator, which may change"),
 ]
 
@@ -177,31 +145,7 @@ UNSEEDED = [
 @pytest.mark.parametrize(("estimator", "why"), UNSEEDED, ids=range(len(UNSEEDED)))
 def test_what_may_differ_has_none(estimator, why: str) -> None:
     with pytest.raises(NotShared, match=why if ".*" in why else re.escape(why)):
-        identify(estimator, "svd", n_rows=1000)
-
-
-def test_a_class_of_ones_own_may_be_called_like_one_of_scikit_learn() -> None:
-    class Ridge(Own):
-        def __init__(self, random_state: int | None = None) -> None:
-            self.random_state = random_state
-
-    with pytest.raises(NotShared, match=r"random_state=None is no seed"):
-        identify(Ridge(), "ridge")
-    assert identify(Ridge(0)) != identify(Ridge(1))
-
-
-def test_a_function_that_reads_what_is_not_there_yet_has_none() -> None:
-    def make(there: bool):
-        def call(X):
-            return X * later
-
-        if there:
-            later = 2
-        return call
-
-    with pytest.raises(NotShared, match=r"call: [Cc]ell is empty"):
-        identify(FunctionTransformer(make(False)))
-    assert identify(FunctionTransformer(make(True)))
+        identify(estimator, "svd")
 
 
 def test_values_are_told_apart_by_type_and_place() -> None:

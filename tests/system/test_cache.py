@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 
-from pipeline.system.cache import Cache, Drawer, empty
+from pipeline.system.cache import Cache, empty
 
 
 def test_the_least_recently_used_goes_first() -> None:
@@ -44,11 +44,3 @@ def test_a_device_is_emptied_when_its_memory_is_needed() -> None:
         cache.put("a", "A", 3)
     empty("cuda")
     assert (here.get("a"), there.get("a"), there.held_bytes) == ("A", None, 0)
-
-
-def test_a_drawer_makes_once_and_knows_its_own() -> None:
-    cache, made = Cache(100), []
-    for key in ("fit", "other", "fit"):
-        Drawer(cache, key).make("matrix", lambda: made.append(0) or f"made {len(made)}", len)
-    assert len(made) == 2
-    assert Drawer(cache, "fit").make("matrix", str, len) == "made 1"

@@ -25,7 +25,6 @@ from pipeline.backends.xgboost import (
     external_memory,
     handover,
     ranking,
-    shared,
     training,
 )
 from pipeline.backends.xgboost.structure import check_booster
@@ -73,22 +72,12 @@ class XGBoostModel(Model):
         data = partial(checkpoints.hash_rows, X, y, params.get("sample_weight"))
         kept = checkpoints.begin(self.native, params, data)
         try:
-            with (
-                checkpoints.continue_training(self.native, kept) as more,
-                shared.matrices(self.native, self.drawer, params),
-            ):
-                self._train(X, y, {**params, **more})
+            with checkpoints.continue_training(self.native, kept) as more:
+                super().fit(X, self._place_target(X, y), **{**params, **more})
         except ValueError:  # XGBoostError is one
             self._check_rows(X, y)
             raise
         return self._check_device(self.native.get_booster())
-
-    def _train(self, X: Table, y: np.ndarray, params: Params) -> None:
-        fit = partial(super().fit, X, self._place_target(X, y), **params)
-        if self.drawer is None or not shared.may_boost_on(self.native, params):
-            fit()
-        elif known := shared.grow(self.native, self.drawer, fit, y, params):
-            self._take(known)
 
     def _fit_partitions(self, X: Table, y: np.ndarray, params: Params) -> None:
         training.check_labels(self.native, y)
