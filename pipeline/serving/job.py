@@ -14,17 +14,17 @@ from urllib.parse import quote
 import msgspec
 
 from pipeline.data.csv import MISSING
-from pipeline.data.drift import ColumnProfile, Drift
+from pipeline.data.drift import ColumnProfile, Difference
 from pipeline.data.files import digest
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError
 from pipeline.serving import manifest, outputs
 from pipeline.system.atomic import sha256
 
-SCHEMA: Final = "pipeline.prediction/1"
+SCHEMA: Final = "pipeline.prediction/2"
 ROWS: Final = 131_072
 """Rows of a batch: 20 columns of float64 are 20 MiB."""
-PARTS: Final = 4
+PARTS: Final = 5
 """Changes with the form of the parts, so that those of an earlier version are made anew."""
 CHANCE: Final = 1e-6
 """A column without a value is an error where chance makes it so less often than this."""
@@ -33,7 +33,7 @@ CHANCE: Final = 1e-6
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """About the predictions: in the metadata of their file, and beside it."""
 
-    schema: Literal["pipeline.prediction/1"]
+    schema: Literal["pipeline.prediction/2"]
     created: str
     model: str
     model_sha256: str
@@ -53,7 +53,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Columns of the input that the model was not fitted on."""
     casts: list[str]
     """Columns whose type was changed, which no value is."""
-    columns: list[Drift]
+    columns: list[Difference]
     """Empty where the model was fitted without ``profile=True``."""
     empty: list[str] = []
     """Columns that the model reads and that hold no value in any row."""
@@ -177,7 +177,7 @@ def check_empty(record: Record, job: PredictionJob, profile: Mapping[str, Column
             continue
         learnt = profile.get(name)
         # The share of missing values at fit, a little more than was seen.
-        share = (learnt.counts[-1] + 1) / (learnt.rows + 2) if learnt else 1.0
+        share = (learnt.without + 1) / (learnt.rows + 2) if learnt else 1.0
         what = f"{job.source}: the column {name!r} has no value in any of {record.rows:,} rows"
         if share**record.rows < CHANCE:
             raise DataError(

@@ -15,7 +15,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.data.drift import Counted
+from pipeline.data.drift import Difference
 from pipeline.data.files import digest
 from pipeline.errors import DataError, OutputError
 from pipeline.serving import outputs
@@ -34,7 +34,7 @@ class OutputPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """A batch, for the record."""
 
     rows: int
-    counted: dict[str, Counted]
+    counted: dict[str, Difference]
     casts: list[str]
     valued: list[str]
     """Columns of the input that hold any value."""

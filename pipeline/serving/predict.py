@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from pipeline.data import drift, frames, partitioned
 from pipeline.data.convert import from_arrow
-from pipeline.data.drift import Counted
+from pipeline.data.drift import Difference
 from pipeline.data.schema import Schema
 from pipeline.data.stream import TableFile, copy_of
 from pipeline.distributed import ordered_map
@@ -35,7 +35,6 @@ from pipeline.estimator.as_given import GivenInput
 from pipeline.estimator.inputs import TextInput
 from pipeline.serving import outputs, parts
 from pipeline.serving.answers import METHODS, Question, unique
-from pipeline.serving.cautions import cautions_of_drift
 from pipeline.serving.job import (
     ROWS,
     SCHEMA,
@@ -338,11 +337,11 @@ class Predictor:
         X.columns = pd.Index([n for n in of_fit if str(n) in names], tupleize_cols=False)
         return X
 
-    def _compare(self, X: Table, taken: Any) -> tuple[dict[str, Counted], list[str]]:
+    def _compare(self, X: Table, taken: Any) -> tuple[dict[str, Difference], list[str]]:
         """Return what the batch holds, and what its columns were changed to."""
         if not isinstance(self.model.inputs_, Schema):
             return {}, []
-        counted = drift.count_rows(self.model.inputs_.read(taken), self.model.profile_)
+        counted = drift.compare(self.model.inputs_.read(taken), self.model.profile_)
         pairs = zip(X.dtypes, taken.dtypes, X.columns, strict=True) if frames.is_frame(X) else ()
         casts = [f"{n}: {was} became {now}" for was, now, n in pairs if str(was) != str(now)]
         return counted, casts
@@ -371,7 +370,6 @@ class Predictor:
                 counted[name].add(more)
         read = {*self.features, *self.copied}
         rows = sum(part.rows for part in done)
-        columns = drift.drift(self.model.profile_, counted)
         return Record(
             schema=SCHEMA,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -388,13 +386,13 @@ class Predictor:
             batches_before=before,
             not_read=[name for name in self.there if name not in read],
             casts=sorted({cast for part in done for cast in part.casts}),
-            columns=columns,
+            columns=list(counted.values()),
             empty=self._empty(done),
             halved=sum(part.halved for part in done),
             cluster=cluster.about if (cluster := active()) is not None else "",
             output=str(self.job.target),
             output_columns=pq.read_schema(parts.rows_of(folder, 0)).names,
-            cautions=cautions_of_drift(columns, rows, self.model.profile_),
+            cautions=drift.cautions(counted, self.model.profile_),
         )
 
     def _empty(self, done: Sequence[OutputPart]) -> list[str]:

@@ -17,8 +17,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import pipeline
 from pipeline import Accelerated, CalendarFeatures
-from pipeline.data.drift import ColumnProfile, Counted, drift
-from pipeline.serving.cautions import cautions_of_drift
+from pipeline.data.drift import ColumnProfile, Difference, cautions
 from tests.commands import call
 
 CHANCE = np.random.default_rng(0)
@@ -99,6 +98,6 @@ def test_more_missing_values_than_chance_explains_are_told(
     at_fit: tuple[int, int], now: tuple[int, int], *, told: bool
 ) -> None:
     (lacked, learnt), (lacking, rows) = at_fit, now
-    profile = {"x": ColumnProfile(kind="number", counts=[learnt - lacked, 0, lacked])}
-    counted = {"x": Counted(counts=[rows - lacking, 0, lacking])}
-    assert bool(cautions_of_drift(drift(profile, counted), rows, profile)) is told
+    profile = {"x": ColumnProfile(kind="number", rows=learnt, without=lacked)}
+    found = {"x": Difference(name="x", rows=rows, without=lacking, missing_at_fit=0)}
+    assert bool(cautions(found, profile)) is told

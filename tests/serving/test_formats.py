@@ -19,7 +19,7 @@ from tests.serving.written import FIXTURES, answers
 
 FOLDERS = sorted(path.parent for path in FIXTURES.glob(f"*/*/{manifest.MANIFEST}"))
 REFUSED = sorted(path.parent for path in FIXTURES.with_name("refused").glob("*/*.json"))
-LINEAR = FIXTURES / "pipeline.model-2" / "linear"
+LINEAR = FIXTURES / "pipeline.model-3" / "linear"
 
 
 def test_there_are_files_of_the_present_format_and_version() -> None:
@@ -42,7 +42,7 @@ def test_a_file_of_a_format_is_read(folder: Path) -> None:
 @pytest.mark.parametrize("folder", REFUSED, ids=lambda path: path.name)
 def test_a_file_of_an_earlier_format_is_refused_with_what_to_do(folder: Path) -> None:
     says = (
-        r"format 'pipeline\.model/1', and this version reads 'pipeline\.model/2'; fit the model "
+        r"format 'pipeline\.model/[12]', and this version reads 'pipeline\.model/3'; fit the model "
         r"again and save it, or load it with the version that saved it"
     )
     with pytest.raises(DataError, match=says):

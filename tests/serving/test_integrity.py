@@ -55,7 +55,7 @@ def no_parser(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_manifest_says_what_there_is(saved: Path) -> None:
     found, files = manifest.read_manifest(saved)
-    assert found.format == "pipeline.model/2"
+    assert found.format == "pipeline.model/3"
     assert (found.metrics, found.certificate) == ({"auc": 0.75}, {"passed": True})
     assert found.data_sha256 == "ab" * 32
     assert [(f.name, f.kind) for f in found.columns or ()] == [
@@ -128,9 +128,9 @@ def test_the_manifest_and_the_parts_must_agree(folder: Path) -> None:
 
 def test_another_format_and_another_version_of_a_package_are_reported(folder: Path) -> None:
     found, files = manifest.read_manifest(folder)
-    other = msgspec.structs.replace(found, format="pipeline.model/3")
+    other = msgspec.structs.replace(found, format="pipeline.model/4")
     rewrite(folder, files, other)  # type: ignore[arg-type]
-    with pytest.raises(DataError, match=r"format 'pipeline\.model/3', and this version reads"):
+    with pytest.raises(DataError, match=r"format 'pipeline\.model/4', and this version reads"):
         load(folder)
     old = msgspec.structs.replace(found, versions={"scikit-learn": "1.2.3"})
     rewrite(folder, files, old)
