@@ -18,7 +18,19 @@ from pipeline.data.output import container
 from pipeline.errors import PipelineError
 from pipeline.typing import Estimator
 
-_PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, np.dtype, range, slice)
+_PLAIN: tuple[type, ...] = (
+    type(None),
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    np.generic,
+    np.dtype,
+    range,
+    slice,
+)
 _PLAIN += (re.Pattern, pd.Index, pd.Series)
 _LIBRARIES = ("builtins", "math", "numpy", "operator", "pandas", "pipeline", "scipy", "sklearn",
               "xgboost")  # fmt: skip

@@ -35,7 +35,6 @@ from sklearn.preprocessing import (
     PolynomialFeatures,
     PowerTransformer,
     RobustScaler,
-    SplineTransformer,
     StandardScaler,
 )
 from xgboost import XGBClassifier
@@ -77,9 +76,7 @@ SPECS: dict[str, Any] = {
     "beside what passes": make_column_transformer((HOT, ["t"]), ("passthrough", ["a", "b"])),
     "weighted": clone(WIDE).set_params(transformer_weights={"onehotencoder": 0.5}),
     "bins": make_column_transformer((KBinsDiscretizer(4, quantile_method="linear"), ["a"])),
-    "splines": make_column_transformer((SplineTransformer(sparse_output=True), ["a"])),
     "indicators alone": MissingIndicator(sparse=True),
-    "splines alone": SplineTransformer(sparse_output=True),
     "one-hot alone": OneHotEncoder(handle_unknown="ignore", dtype="int8"),
     "bins alone": KBinsDiscretizer(3, dtype=np.float32, quantile_method="linear"),
     "indicators": make_column_transformer((MissingIndicator(sparse=True), ["a", "gaps"])),
@@ -102,7 +99,6 @@ SPECS: dict[str, Any] = {
 
 ALONE = {
     "indicators alone": ["a", "gaps"],
-    "splines alone": ["a", "b"],
     "one-hot alone": ["t", "u"],
     "bins alone": ["a"],
 }

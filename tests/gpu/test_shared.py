@@ -26,6 +26,5 @@ from tests.contract.test_parquet import (  # noqa: F401
 )
 from tests.contract.test_values import (  # noqa: F401
     test_nan_of_either_sign_is_missing,
-    test_quantiles_are_those_of_the_cpu,
     test_single_precision_has_signs_as_well,
 )
