@@ -131,6 +131,8 @@ def main() -> int:
     except KeyboardInterrupt:
         print("[setup] interrupted; run make again", file=sys.stderr)
         return 130
+    finally:
+        os.close(lock)
     return 0
 
 
