@@ -279,10 +279,10 @@ def _rates(total: Any, rows: Any) -> Any:
 
 def _values(series: Any, dtype: str = "float32") -> Any:
     """Return a column as an array of its device; what is missing is NaN."""
-    if isinstance(series, pd.Series):
-        return series.to_numpy(dtype, **({"na_value": np.nan} if dtype == "float32" else {}))
-    series = series.astype(dtype)
-    return series.to_cupy(na_value=np.nan) if dtype == "float32" else series.to_cupy()
+    missing = {"na_value": np.nan} if dtype == "float32" else {}
+    if hasattr(series, "to_cupy"):
+        return series.astype(dtype).to_cupy(**missing)
+    return series.to_numpy(dtype, **missing)
 
 
 WORK = {"import": imports, "hand": beside_hand}
