@@ -53,6 +53,8 @@ def test_a_call_goes_on_where_the_last_one_ended(given, monkeypatch) -> None:
     assert names(minutes=0.9) == [], "less than the floor of a command is left"
     assert names() == ["good", "over", "bad", "dead"]
     assert names() == ["over"]
+    (given.out / "import-dead.json").unlink()
+    assert names() == ["dead", "over"], "what ran out of time comes last"
     assert names(failed=True) == ["over", "bad", "dead"]
     assert names(stages=["tests"], code=0) == []
     record = json.loads((given.out / "import-bad.json").read_text())
