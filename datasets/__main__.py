@@ -2,13 +2,15 @@
 
 ``.venv/bin/python -m datasets synthetic --rows 1e7 --kind regression`` generates one. What is
 done goes to standard error, one line per action; the path of the Parquet file, or of
-the folder of several, goes to standard output.
+the folder of several, goes to standard output. ``.venv/bin/python -m datasets clean`` removes them.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
+import shutil
 import sys
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
@@ -46,6 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names, home = options.pop("names"), options.pop("data_home")
     generated = _generated(parser, names, options)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    if names == ["clean"]:
+        clean(home)
+        return 0
     try:
         for module in [datasets.module(name) for name in names]:
             print(module.prepare(home, *(generated if module is synthetic else ())))
@@ -55,6 +60,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     return 0
+
+
+def clean(home: Path) -> None:
+    """Remove all datasets and downloads below a folder.
+
+    Of a dataset go its manifest and the files that this describes. What else lies there stays,
+    and links are not followed.
+    """
+    if home.is_symlink():
+        return
+    shutil.rmtree(home / "raw", ignore_errors=True)
+    homes = [each for each in (home, home / "synthetic") if not each.is_symlink()]
+    folders = [each for above in homes for each in above.glob("*/") if not each.is_symlink()]
+    for folder in folders:
+        patterns = []
+        if (folder / "manifest.json").is_file():
+            patterns += ["manifest.json", f"{folder.name}.parquet"]
+            (home / f".{folder.name}.lock").unlink(missing_ok=True)
+        if (folder / "_manifest.json").is_file():
+            patterns += ["_manifest.json", "part-*.parquet"]
+        if not (folder / ".sizes").is_symlink():
+            patterns += [".sizes/*-seed*.parquet", ".sizes/*-seed*.part"]
+        for file in [file for pattern in patterns for file in folder.glob(pattern)]:
+            file.unlink()
+    for folder in [*(each / ".sizes" for each in folders), *folders, *reversed(homes)]:
+        with contextlib.suppress(OSError):  # what holds something else stays
+            folder.rmdir()
 
 
 def _generated(
@@ -87,7 +119,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=".venv/bin/python -m datasets", description="Make a dataset if it is not there yet."
     )
-    parser.add_argument("names", nargs="+", metavar="name", help=", ".join(datasets.names()))
+    parser.add_argument(
+        "names", nargs="+", metavar="name", help=f"clean, {', '.join(datasets.names())}"
+    )
     parser.add_argument(
         "--data-home",
         type=Path,

@@ -121,7 +121,7 @@ def _announce(url: str, part: Path, start: int, total: int | None) -> None:
 def _by_hand(path: Path, dataset: str, remote: Remote) -> str:
     return (
         f"Run it again to go on where it stopped; or fetch {remote.url} by hand and put it at "
-        f"{path}, or run `make data TASK={dataset} FROM=<the file or its folder>`"
+        f"{path}, or run `make data TASK={dataset} ARGS='--from <the file or its folder>'`"
     )
 
 

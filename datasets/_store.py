@@ -127,7 +127,7 @@ def prepare(home: Path, card: Card, build: Build, given: Path | None = None) -> 
     """
     folder = home / card.dataset
     if given is not None and not card.remotes:
-        raise DataError(f"{card.dataset} needs no download; leave FROM={given} out")
+        raise DataError(f"{card.dataset} needs no download; leave --from {given} out")
     with writing(folder):
         if not taken(folder):
             with alone(home, card.dataset):

@@ -1,4 +1,4 @@
-"""Random programs on random tables, in plain scikit-learn and in ours: `make fuzz SECONDS=600`.
+"""Random programs on random tables, in plain scikit-learn and in ours: `make fuzz`.
 
 A case is the text of a small program, made from its number alone. It runs twice: `wrap` returns
 the estimator itself, then an `Accelerated`. After each statement the two results or errors are

@@ -32,5 +32,5 @@ def clusters(
 
 def _made(home: Path, given: Path | None, recipe: Recipe) -> Path:
     if given is not None:
-        raise DataError(f"synthetic is generated, not downloaded; leave FROM={given} out")
+        raise DataError(f"synthetic is generated, not downloaded; leave --from {given} out")
     return synthetic.prepare(home, recipe)

@@ -92,7 +92,7 @@ def of_table(
     --------
     >>> rows = pd.DataFrame({"x": [0.0, 1.0] * 200, "y": ["no", "yes"] * 200})
     >>> of_table(rows, "y", "binary", ["x"])[0]
-    "'x' is the target under another name: leave it out (IGNORE=x)."
+    "'x' is the target under another name: leave it out (--ignore x)."
     """
     return in_rank([ranked_of_table(table, target, kind, features, by_time, groups, test)])
 
@@ -335,7 +335,7 @@ def _groups(table: _Table) -> Iterator[str]:
             yield (
                 f"{column.name!r} has {values:,} values in {rows:,} rows: those of the same one "
                 "are in training and test, and scores are too good for new ones; to judge these: "
-                f"SPLIT=groups BY={quote(column.name)}."
+                f"--split groups --by {quote(column.name)}."
             )
             return
 
@@ -361,14 +361,14 @@ def _times(table: _Table, *, together: bool) -> Iterator[str]:
             yield (
                 f"{table.name!r} changes with {column.name!r}: {unsure}training has rows that are "
                 "later than those of the test, and scores are too good for what is to come; to "
-                f"judge that: SPLIT=time BY={quote(column.name)}."
+                f"judge that: --split time --by {quote(column.name)}."
             )
             return
     if not together and in_order(table.answer, table.target, table.every):
         yield (
             f"Neighbouring rows have alike values of {table.name!r}: if the rows are in order of "
             "time or place, scores of a random split are too good for new ones; split by a column "
-            "that says when or where (SPLIT=time or groups, BY=…)."
+            "that says when or where (--split time or groups, --by …)."
         )
 
 
@@ -459,7 +459,7 @@ def _size(table: _Table) -> Iterator[str]:
     if table.all_columns >= n:
         yield (
             f"{table.all_columns:,} columns and {n:,} rows: a model can fit anything; take fewer "
-            "columns (FEATURES=…) or a strong penalty."
+            "columns (--features …) or a strong penalty."
         )
 
 

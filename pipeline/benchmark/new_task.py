@@ -46,6 +46,7 @@ from pipeline.data.sniff import sniff
 from pipeline.data.table_format import Boolean, ColumnFormat, Date, TableFormat, Text
 from pipeline.data.text_column import Stray
 from pipeline.errors import ConfigError, DataError, clean
+from pipeline.optional import PYTHON
 from pipeline.system import atomic
 from pipeline.typing import Table
 
@@ -121,14 +122,14 @@ class Choices:
         for option, known in {"split": SPLITS, "stray": ("missing", "error")}.items():
             if getattr(self, option) not in known:
                 raise ConfigError(
-                    f"{option.upper()}={getattr(self, option)}: choose from {', '.join(known)}"
+                    f"--{option} {getattr(self, option)}: choose from {', '.join(known)}"
                 )
         if not isinstance(self.min_rows, int) or self.min_rows < FOLDS:
-            raise ConfigError(f"MIN_ROWS={self.min_rows}: a class takes {FOLDS} rows or more")
+            raise ConfigError(f"--min-rows {self.min_rows}: a class takes {FOLDS} rows or more")
         if self.split in ("random", "folds") and (self.by or self.cut):
-            raise ConfigError("BY= and CUT= are for SPLIT=time, and BY= for SPLIT=groups")
+            raise ConfigError("--by and --cut are for --split time, and --by for --split groups")
         if self.cut and self.split != "time":
-            raise ConfigError("CUT= is for SPLIT=time")
+            raise ConfigError("--cut is for --split time")
 
 
 @dataclass(frozen=True, repr=False)
@@ -180,9 +181,9 @@ class NewTask:
         yield f"data: {self.data}"
         yield f"task: {self.task}, yours to change"
         yield f"next: make report TASK={self.name}"
-        files = f"IN={quote(self.file)} OUT=runs/{self.name}.csv"
         yield f"or:   make run TASK={self.name}"
-        yield f"      make predict MODEL=runs/{self.name}/boosting.model {files}"
+        files = f"runs/{self.name}/boosting.model {quote(self.file)} runs/{self.name}.csv"
+        yield f"      {PYTHON} -m pipeline predict {files}"
 
     @property
     def _title(self) -> str:
@@ -194,9 +195,9 @@ class NewTask:
         if target.classes:
             yield f"classes: {_counted(target.classes)}"
         if target.positive is not None:
-            yield f"positive class: {target.positive!r}; POSITIVE= names the other one"
+            yield f"positive class: {target.positive!r}; --positive names the other one"
         if target.left_out:
-            yield f"too rare, left out: {_counted(target.left_out)}; MIN_ROWS= lets them in"
+            yield f"too rare, left out: {_counted(target.left_out)}; --min-rows lets them in"
 
     def __repr__(self) -> str:
         """Return all lines."""
@@ -238,7 +239,7 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
         own = replace(own, read=_with_texts(own.read, columns.texts))
         rows, _ = own.stored(_without_gaps(table, columns.texts))
     doubts = _cautions(table, rows, own, columns)
-    if not any("KIND=" in doubt for doubt in doubts):
+    if not any("--kind" in doubt for doubt in doubts):
         notes = (*notes, *asked.notes)
     new = NewTask(
         name, str(file), label, len(rows), len(table), columns, target,
@@ -325,15 +326,15 @@ def _identifier(text: str) -> str:
 
 def _check_free(name: str, home: Path, choices: Choices) -> None:
     if name != _identifier(name):
-        raise ConfigError(f"NAME={name}: write it as {_identifier(name)}")
+        raise ConfigError(f"--name {name}: write it as {_identifier(name)}")
     if not FOLDER.is_dir() and not choices.dry_run:
         raise ConfigError("no folder `tasks` here; run from the root of the repository")
     there, task = _there(name, home), FOLDER / f"{name}.py"
     made_so = not task.exists() or "OwnTable(" in task.read_text()
     if there and not choices.dry_run and not (choices.force and made_so):
         free = next(other for i in count(2) if not _there(other := f"{name}_{i}", home))
-        way = "; FORCE=1 writes over it" if made_so else ""
-        raise ConfigError(f"{there} is there already; choose another name, as NAME={free}{way}")
+        way = "; --force writes over it" if made_so else ""
+        raise ConfigError(f"{there} is there already; choose another name, as --name {free}{way}")
 
 
 def _there(name: str, home: Path) -> Path | None:
@@ -346,9 +347,9 @@ def _own_table(
     choices: Choices,
 ) -> OwnTable:  # fmt: skip
     by, cut = choices.by, choices.cut
-    for option, column in {"BY": by, "WEIGHT": choices.weight}.items():
+    for option, column in {"--by": by, "--weight": choices.weight}.items():
         if column == label:
-            raise ConfigError(f"{option}={column}: is the target; name another column")
+            raise ConfigError(f"{option} {column}: is the target; name another column")
     if choices.split == "time":
         by = by or _only_date(table, read)
         cut = _as_iso(cut, read.columns.get(by))
@@ -366,14 +367,14 @@ def _as_iso(cut: str, format: ColumnFormat | None) -> str:
     if not cut or not isinstance(format, Date):
         return cut
     lenient = msgspec.structs.replace(format, stray="missing")
-    found = read_cells(pa.chunked_array([[cut]]), lenient, "CUT")[0].as_py()
+    found = read_cells(pa.chunked_array([[cut]]), lenient, "--cut")[0].as_py()
     return cut if found is None else str(found)
 
 
 def _only_date(table: pa.Table, read: TableFormat) -> str:
     dates = [n for n in table.column_names if role_of_type(n, table[n].type, read) == "dates"]
     if len(dates) != 1:
-        raise ConfigError(f"SPLIT=time takes BY=, the column of the time; dates are: {dates}")
+        raise ConfigError(f"--split time takes --by, the column of the time; dates are: {dates}")
     return dates[0]
 
 
@@ -386,7 +387,7 @@ def _unlike(name: str, table: pa.Table) -> str:
 def _with_positive(target: Target, choices: Choices) -> Target:
     if target.kind != "binary":
         if choices.positive:
-            raise ConfigError(f"POSITIVE={choices.positive}: is for KIND=binary")
+            raise ConfigError(f"--positive {choices.positive}: is for --kind binary")
         return target
     return replace(target, positive=choose_positive(target.classes, choices.positive))
 
@@ -396,7 +397,7 @@ def _columns(table: pa.Table, rows: Any, own: OwnTable, choices: Choices) -> Rol
     others = [name for name in table.column_names if name != own.target]
     for name in (*choices.features, *choices.ignore):
         if name == own.target:
-            raise ConfigError(f"{name!r} is the target; leave it out of FEATURES= and IGNORE=")
+            raise ConfigError(f"{name!r} is the target; leave it out of --features and --ignore")
         pick(name, others, "column")
     why = dict.fromkeys(choices.ignore, "is ignored, as asked")
     if choices.features:

@@ -165,7 +165,7 @@ class OwnTable:
 
     def _by(self, table: pa.Table) -> pa.ChunkedArray:
         if not self.by:
-            raise ConfigError(f"SPLIT={self.split} takes BY=, the column of the {self.split}")
+            raise ConfigError(f"--split {self.split} takes --by, the column of the {self.split}")
         return table[pick(self.by, table.column_names, "column")]
 
     def _folds(self, rows: pa.Table, target: Target) -> np.ndarray:
@@ -179,7 +179,7 @@ class OwnTable:
         groups = rows[self.by].combine_chunks().dictionary_encode().indices.to_numpy()
         found = len(np.unique(groups))
         if found < FOLDS:
-            raise DataError(f"SPLIT=groups: {self.by!r} has {found} groups; it takes {FOLDS}")
+            raise DataError(f"--split groups: {self.by!r} has {found} groups; it takes {FOLDS}")
         grouped = (GroupKFold if numbers else StratifiedGroupKFold)(
             FOLDS, shuffle=True, random_state=0
         )
@@ -196,8 +196,8 @@ class OwnTable:
             found = pc.unique(rows[self.target].filter(pa.array(part))).to_pylist()
             if target.classes and len(found) < 2:
                 raise DataError(
-                    f"SPLIT={self.split}: the {part.sum():,} rows to {which} are all {found[0]!r} "
-                    f"in {self.target!r}; choose another BY=, CUT= or SPLIT="
+                    f"--split {self.split}: the {part.sum():,} rows to {which} are all "
+                    f"{found[0]!r} in {self.target!r}; choose another --by, --cut or --split"
                 )
 
     def _by_time(self, rows: pa.Table) -> np.ndarray:
@@ -207,8 +207,8 @@ class OwnTable:
         if late.all() or not late.any():
             side = "before" if late.all() else "from"
             raise DataError(
-                f"SPLIT=time: no row is {side} CUT={self.cut} in {self.by!r}, which goes from "
-                f"{times.min()} to {times.max()}; choose another CUT= or BY="
+                f"--split time: no row is {side} --cut {self.cut} in {self.by!r}, which goes from "
+                f"{times.min()} to {times.max()}; choose another --cut or --by"
             )
         return np.where(late, FOLDS - 1, 0)
 
@@ -223,17 +223,17 @@ def cut_of(by: str, times: pd.Series, cut: str | float | None) -> Any:
     """
     dated = times.dtype.kind == "M" or isinstance(times.dtype, pd.DatetimeTZDtype)
     if not dated and times.dtype.kind not in "iuf":
-        raise ConfigError(f"SPLIT=time BY={by}: takes dates or numbers; the column holds neither")
+        raise ConfigError(f"--split time --by {by}: takes dates or numbers, and it holds neither")
     if cut is None or cut == "":
         return times.sort_values().iloc[len(times) - len(times) // FOLDS]
     try:
         found: Any = pd.to_datetime(str(cut), format="ISO8601") if dated else float(cut)
     except ValueError as error:
         wanted = "a date, as 2024-01-31" if dated else "a number, as 12.5"
-        raise ConfigError(f"CUT={cut}: {by!r} is cut at {wanted}") from error
+        raise ConfigError(f"--cut {cut}: {by!r} is cut at {wanted}") from error
     zone = getattr(times.dtype, "tz", None)
     if dated and found.tzinfo and not zone:
-        raise ConfigError(f"CUT={cut}: {by!r} has no time zone; leave it out")
+        raise ConfigError(f"--cut {cut}: {by!r} has no time zone; leave it out")
     return found.tz_localize(zone) if dated and zone and found.tzinfo is None else found
 
 
@@ -274,16 +274,16 @@ def _coded(values: pa.ChunkedArray) -> Any:
 def _weights(name: str, table: pa.Table, known: Any) -> Any:
     values = table[pick(name, table.column_names, "column")]
     if not is_numeric(values.type):
-        raise DataError(f"WEIGHT={name}: takes numbers; the column holds {values.type}")
+        raise DataError(f"--weight {name}: takes numbers; the column holds {values.type}")
     real = values.cast("float64", safe=False).combine_chunks()
     fine = pc.and_(pc.is_finite(real), pc.greater_equal(real, 0)).fill_null(False)
     wrong = pc.indices_nonzero(pc.and_(pc.invert(fine), known)).to_pylist()
     if wrong:
         cell = real[wrong[0]].as_py()
         held = "no number" if cell is None else cell
-        raise DataError(f"WEIGHT={name}: row {wrong[0]} holds {held}; weights are 0 or more")
+        raise DataError(f"--weight {name}: row {wrong[0]} holds {held}; weights are 0 or more")
     if not pc.any(pc.greater(real.filter(known), 0)).as_py():
-        raise DataError(f"WEIGHT={name}: is 0 in all rows; give some of them more")
+        raise DataError(f"--weight {name}: is 0 in all rows; give some of them more")
     return real
 
 

@@ -61,7 +61,7 @@ def read_target(
         It has no values, one class, too many, or a type that is neither class nor number.
     """
     if kind and kind not in KINDS:
-        raise ConfigError(f"KIND={kind}: choose from {', '.join(KINDS)}")
+        raise ConfigError(f"--kind {kind}: choose from {', '.join(KINDS)}")
     values = _plain(name, values)
     found = kind or _guess(values, min_rows)
     if found == "regression":
@@ -146,7 +146,7 @@ def _number(name: str, values: pa.Array, *, asked: bool) -> Target:
     if pa.types.is_string(values.type):
         rows = pc.indices_nonzero(pc.is_valid(values))[:1].to_pylist()
         raise ConfigError(
-            f"target {name!r}: KIND=regression takes numbers; row {rows[0]} holds "
+            f"target {name!r}: --kind regression takes numbers; row {rows[0]} holds "
             f"{values[rows[0]].as_py()!r}"
         )
     distinct = pc.count_distinct(values).as_py()
@@ -154,7 +154,7 @@ def _number(name: str, values: pa.Array, *, asked: bool) -> Target:
         raise DataError(f"target {name!r}: has one value; there is nothing to learn")
     whole = pa.types.is_integer(values.type) and distinct <= MOST_CLASSES and not asked
     note = f"{name!r} holds {distinct} different whole numbers, taken as a number; if they stand "
-    notes = (note + "for classes: KIND=multiclass",) if whole else ()
+    notes = (note + "for classes: --kind multiclass",) if whole else ()
     return Target("regression", values.cast("float64", safe=False), notes=notes)
 
 
@@ -170,7 +170,7 @@ def _classes(name: str, values: pa.Array, kind: str, min_rows: int) -> Target:
     stored = pc.if_else(of_these, values, pa.scalar(None, values.type))
     whole = pa.types.is_integer(values.type) and len(kept) > 2 and not kind
     note = f"{name!r} holds {len(counts)} different whole numbers, taken as classes; if they are "
-    notes = (note + "amounts or counts: KIND=regression",) if whole else ()
+    notes = (note + "amounts or counts: --kind regression",) if whole else ()
     found: Kind = "binary" if len(kept) == 2 and kind != "multiclass" else "multiclass"
     return Target(found, stored, kept, left_out, notes=notes)
 
@@ -180,7 +180,7 @@ def _check_classes(
     min_rows: int, *, number: bool,
 ) -> None:  # fmt: skip
     if kind == "binary" and len(kept) > 2:
-        raise ConfigError(f"target {name!r}: KIND=binary takes two classes, here are {len(kept)}")
+        raise ConfigError(f"target {name!r}: --kind binary takes two classes, here are {len(kept)}")
     if len(counts) == 1:
         only = next(iter(counts))
         raise DataError(f"target {name!r}: all rows are {only!r}; there is nothing to learn")
@@ -193,7 +193,7 @@ def _check_classes(
     raise DataError(
         f"target {name!r}: {len(kept)} of {len(counts)} classes have {min_rows} rows or more: "
         f"{held}{', …' if len(counts) > 3 else ''}; it takes 2 to {MOST_CLASSES} of them "
-        f"(MIN_ROWS= sets how many rows), or {'KIND=regression' if number else 'numbers'}"
+        f"(--min-rows sets how many rows), or {'--kind regression' if number else 'numbers'}"
     )
 
 
@@ -217,7 +217,7 @@ def _check_no_numbers(name: str, values: pa.Array) -> None:
     told = ", ".join(f"{row} ({values[row].as_py()!r})" for row in rows[:5])
     raise DataError(
         f"target {name!r}: {share:.0%} of its cells look like numbers, and others do not: rows "
-        f"{told}; correct them, or leave these rows out: MISSING={values[rows[0]].as_py()}"
+        f"{told}; correct them, or leave these rows out: --missing {values[rows[0]].as_py()}"
     )
 
 

@@ -84,7 +84,7 @@ def ranked_of_split(
     way = (
         "time or groups part them: train on newer rows, or on more groups"
         if parted
-        else "draw the test rows at random (SPLIT=random), unless time or groups are to part them"
+        else "draw the test rows at random (--split random), unless time or groups are to part them"
     )
     with np.errstate(all="ignore"):
         chance = sum(1 / max(n, 1) for n in counts)
@@ -124,7 +124,7 @@ def _late(train: pd.DataFrame, test: pd.DataFrame, times: Sequence[str]) -> Iter
             yield (
                 f"All training rows are later than the test rows by {name!r}: a model that is used "
                 "learns from the past; judge on the last rows "
-                f"(SPLIT=time BY={quote(str(name))})."
+                f"(--split time --by {quote(str(name))})."
             )
             return
 

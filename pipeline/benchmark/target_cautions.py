@@ -67,7 +67,7 @@ def _classes(target: CodedColumn, values: pd.Series, metrics: set[str]) -> Itera
     if target.whole and len(counts) >= 5 and _one_hill(counts.to_numpy()):
         yield (
             f"{target.name!r} has {len(counts)} whole numbers as classes: if they are counts or "
-            "grades, predict a number (KIND=regression)."
+            "grades, predict a number (--kind regression)."
         )
 
 
@@ -88,7 +88,7 @@ def _number(target: CodedColumn, metrics: set[str]) -> Iterator[str]:
     if codes and (len(values) <= 20 or not _one_hill(counts)):
         yield (
             f"{target.name!r} is predicted as a number and has {len(values)} different ones, "
-            f"{values[0]:g} to {values[-1]:g}: if they are codes of classes: KIND=multiclass."
+            f"{values[0]:g} to {values[-1]:g}: if they are codes of classes: --kind multiclass."
         )
     if is_id(target):
         yield (

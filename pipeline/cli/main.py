@@ -196,9 +196,9 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
     echo(f"data: {load(task).data(home, given, **asked)}")
 
 
-@commands.command("new-task", context_settings={"auto_envvar_prefix": "NEW_TASK"})
-@click.argument("file", type=click.Path(path_type=Path), envvar="NEW_TASK_FILE")
-@click.option("--target", required=True, help="The column to predict.")
+@commands.command("new-task")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("target")
 @click.option("--name", default="", help="Of the task; by default after the file.")
 @click.option("--kind", default="", help="binary, multiclass or regression; guessed by default.")
 @click.option("--features", type=Names(), multiple=True, help="Columns to learn from, with commas.")
@@ -228,12 +228,12 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
     show_default=True,
 )
 def new_task_(file: Path, target: str, home: Path, dates: str, **options: Any) -> None:
-    """Make a task of your own table in FILE; say what each column becomes."""
+    """Make a task of your own table: predict TARGET, a column of FILE."""
     from pipeline.benchmark.api import new_task
 
     orders = {"": None, "day-first": True, "month-first": False}
     if dates not in orders:
-        raise ConfigError(f"DATES={dates}: choose from day-first, month-first")
+        raise ConfigError(f"--dates {dates}: choose from day-first, month-first")
     for name in ("features", "ignore", "missing", "keep"):
         options[name] = [each for names in options[name] for each in names]
     made = new_task(file, target, home=home, day_first=orders[dates], **options)

@@ -85,10 +85,6 @@ class Names(click.ParamType[list[str]]):
             self.fail(f'{value}: {error}; write a,"b, c" for two names', param, ctx)
         return [name.strip() for row in rows for name in row if name.strip()]
 
-    def split_envvar_value(self, rv: str) -> list[str]:
-        """Return a text from the environment as one: names may have blanks."""
-        return [rv]
-
 
 def check_named(model: str, source: str, target: str) -> None:
     """Check that ``predict`` was told what with, of what and where to.
@@ -104,7 +100,7 @@ def check_named(model: str, source: str, target: str) -> None:
         return
     from pipeline.serving.models import suggest_models
 
-    way = f"{PYTHON} -m pipeline predict MODEL IN OUT, or make predict MODEL=… IN=… OUT=…"
+    way = f"{PYTHON} -m pipeline predict MODEL IN OUT"
     # MODEL may also be a folder of several.
     there_are = suggest_models(Path(model)) if "MODEL" in lost else ""
     raise ConfigError(f"predict needs {', '.join(lost)}: {way}{there_are}")

@@ -28,7 +28,7 @@ def say_strays(column: TextColumn, strays: pa.Array, format: Typed) -> str:
     if column.options.stray == "error":
         raise DataError(
             f"{column.options.source}: {said}; correct the file, or read such cells as missing "
-            "(STRAY=missing, on the command line --stray missing, in Python stray='missing')"
+            "(--stray missing, in Python stray='missing')"
         )
     return f"{said}: read as missing"
 
@@ -53,8 +53,7 @@ def undecided(column: TextColumn, order: Order) -> DataError:
     return DataError(
         f"{column.options.source}: column {column.name!r} holds dates such as {order.example!r}, "
         "in which the day or the month may come first, and its cells do not tell; say which: "
-        "DATES=day-first or DATES=month-first (on the command line --dates day-first; in Python "
-        "day_first=True)"
+        "--dates day-first or --dates month-first (in Python day_first=True or False)"
     )
 
 
@@ -64,7 +63,7 @@ def undecided_mark(column: TextColumn) -> DataError:
         f"{column.options.source}: column {column.name!r} holds numbers such as "
         f"{column.words.filter(pc.match_substring(column.words, ','))[0].as_py()!r}; semicolons "
         "between the cells speak for commas of decimals, and its other cells for thousands; say "
-        "which: DECIMAL=, or DECIMAL=. (on the command line --decimal)"
+        "which: --decimal , or --decimal ."
     )
 
 
@@ -96,13 +95,12 @@ def say_open(column: TextColumn, format: Number) -> str:
     if format.decimal == ",":
         return (
             f"{column.name!r}: its comma is read as one of decimals, as semicolons part the cells; "
-            "DECIMAL=. (on the command line --decimal .) reads it as one of thousands"
+            "--decimal . reads it as one of thousands"
         )
     mark, read = ("comma", "thousands") if format.thousands else ("point", "decimals")
     return (
         f"{column.name!r}: no cell tells whether its {mark} is one of thousands or of decimals; "
-        f"one of {read} is a guess, and DECIMAL=, (on the command line --decimal ,) reads it the "
-        "other way"
+        f"one of {read} is a guess, and --decimal , reads it the other way"
     )
 
 

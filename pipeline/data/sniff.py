@@ -139,11 +139,11 @@ def _judge_marks(
             words = ",".join(open_marks)
             raise DataError(
                 f"{name!r}, the target, holds {told}, which may be a class or stand for no value; "
-                f"say which: KEEP={quote(words)} makes it a class, MISSING={quote(words)} leaves "
-                "these rows out"
+                f"say which: --keep {quote(words)} makes it a class, --missing {quote(words)} "
+                "leaves these rows out"
             )
         if told:
-            notes.append(f"{name!r}: {told} read as missing; KEEP= names words that are values")
+            notes.append(f"{name!r}: {told} read as missing; --keep names words that are values")
     return notes
 
 
@@ -200,5 +200,5 @@ def _of_csv(file: CsvFile) -> Iterator[str]:
     if len(file.names) == 1 and re.search(r"\S[\s:,;|]+\S", file.names[0]):
         yield (
             f"there is one column, {file.names[0]!r}; if it should be several, give a delimiter "
-            "(DELIMITER=), or read a file of fixed width with pandas.read_fwf"
+            "(--delimiter), or read a file of fixed width with pandas.read_fwf"
         )

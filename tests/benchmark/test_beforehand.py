@@ -84,8 +84,8 @@ def dated() -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("make", "heeding", "words"),
     [
-        (grouped, Split([("patient", "<", "p6")], [("patient", ">=", "p6")], ""), "SPLIT=groups"),
-        (dated, Split([("x", "<", 0.0)], [("x", ">=", 0.0)], ""), "SPLIT=time"),
+        (grouped, Split([("patient", "<", "p6")], [("patient", ">=", "p6")], ""), "--split groups"),
+        (dated, Split([("x", "<", 0.0)], [("x", ">=", 0.0)], ""), "--split time"),
     ],
     ids=["groups", "not by time"],
 )
@@ -95,14 +95,14 @@ def test_a_split_is_looked_at_itself(
     noted = "\n".join(before_runs(*task_of(make(), tmp_path))[0])
     assert words in noted
     noted = "\n".join(before_runs(*task_of(make(), tmp_path, split=heeding))[0])
-    assert (words in noted) == (words == "SPLIT=time")
+    assert (words in noted) == (words == "--split time")
 
 
 def test_a_split_by_time_is_not_told_to_be_one(tmp_path: Path) -> None:
     frame, when = dated(), pd.Timestamp("2021-06-01")
     split = Split([("day", "<", when)], [("day", ">=", when)], "")
     noted = "\n".join(before_runs(*task_of(frame, tmp_path, split=split))[0])
-    assert "SPLIT" not in noted
+    assert "--split" not in noted
     assert "differ in" not in noted
 
 

@@ -67,7 +67,7 @@ LEAKS: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, str], str]] = {
     "other words for the classes": (
         lambda: table(state=np.where(is_yes(table()), "paid", "default")),
         GOOD,
-        "'state' is the target under another name: leave it out (IGNORE=state).",
+        "'state' is the target under another name: leave it out (--ignore state).",
     ),
     "classes as numbers": (
         lambda: table(state=np.where(is_yes(table()), 7, 3)),
@@ -168,24 +168,24 @@ ROWS: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, str], str]] = {
     "an id that repeats": (
         lambda: table(customerId=np.arange(N) // 5),
         GOOD,
-        "SPLIT=groups BY=customerId",
+        "--split groups --by customerId",
     ),
     "people under no telling name": (of_groups, PRICE, "'who' has 100 values in 800 rows"),
     "people as numbers": (
         lambda: of_groups().assign(who=lambda f: f["who"].str[1:].astype(int)),
         PRICE,
-        "SPLIT=groups BY=who",
+        "--split groups --by who",
     ),
     "days": (of_time, PRICE, "'price' changes with 'sold': training has rows that are later"),
     "days in any order": (
         lambda: of_time().sample(frac=1, random_state=0),
         PRICE,
-        "SPLIT=time BY=sold",
+        "--split time --by sold",
     ),
     "classes that change with the day": (
         lambda: table(when=pd.date_range("2020", periods=N), good=np.arange(N) // 9 % 2),
         GOOD,
-        "SPLIT=time BY=when",
+        "--split time --by when",
     ),
     "a time that may be how long something took": (
         lambda: of_time().drop(columns="sold").assign(time=np.arange(N) * 2.0),
@@ -195,12 +195,12 @@ ROWS: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, str], str]] = {
     "hours as numbers": (
         lambda: of_time().drop(columns="sold").assign(hour=np.arange(N) * 2.0),
         PRICE,
-        "SPLIT=time BY=hour",
+        "--split time --by hour",
     ),
     "years in any order": (
         lambda: table(year=np.arange(N) % 9 + 2010, price=np.arange(N) % 9 + draw().normal(size=N)),
         PRICE,
-        "SPLIT=time BY=year",
+        "--split time --by year",
     ),
     "a walk": (
         lambda: table(price=draw().normal(size=N).cumsum()),
@@ -218,9 +218,9 @@ ROWS: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, str], str]] = {
         "50.0 % of the rows repeat",
     ),
     "a row number": (lambda: table(x=np.arange(N)), GOOD, "'x' tells rows apart"),
-    "a row number, shuffled": (lambda: table(x=draw().permutation(N)), GOOD, "IGNORE=x"),
-    "numbers of orders": (lambda: table(x=np.arange(N) * 3 + 10_000), GOOD, "IGNORE=x"),
-    "ids": (lambda: table(user_id=draw().permutation(N * 9)[:N]), GOOD, "IGNORE=user_id"),
+    "a row number, shuffled": (lambda: table(x=draw().permutation(N)), GOOD, "--ignore x"),
+    "numbers of orders": (lambda: table(x=np.arange(N) * 3 + 10_000), GOOD, "--ignore x"),
+    "ids": (lambda: table(user_id=draw().permutation(N * 9)[:N]), GOOD, "--ignore user_id"),
     "zip codes": (
         lambda: table(zip=draw().integers(10_000, 99_999, N)),
         GOOD,
@@ -241,7 +241,7 @@ ANSWERS: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, str], str]] = {
     "counts as classes": (
         lambda: table(good=draw().poisson(3, N)),
         ("good", "multiclass"),
-        "KIND=regression",
+        "--kind regression",
     ),
     "grades as numbers": (
         lambda: table(price=draw().integers(1, 6, N)),
@@ -251,7 +251,7 @@ ANSWERS: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, str], str]] = {
     "codes as numbers": (
         lambda: table(4000, price=draw().integers(0, 41, 4000) ** 2 % 97 + 100),
         PRICE,
-        "KIND=multiclass",
+        "--kind multiclass",
     ),
     "mostly one number": (
         lambda: table(price=np.where(np.arange(N) % 10 > 0, 0, draw().normal(size=N))),
@@ -359,8 +359,8 @@ def test_first_comes_what_makes_a_score_worthless_then_what_costs_quality_then_r
 def test_a_split_that_heeds_it_is_not_cautioned(
     make: Callable[[], pd.DataFrame], split: dict[str, str]
 ) -> None:
-    assert "SPLIT" in said(make(), *PRICE)
-    assert "SPLIT" not in said(make(), *PRICE, **split)
+    assert "--split" in said(make(), *PRICE)
+    assert "--split" not in said(make(), *PRICE, **split)
 
 
 @pytest.mark.parametrize("case", ["nearly the classes", "days", "copies", "mostly missing"])
@@ -514,7 +514,7 @@ def test_any_column_of_any_length_can_be_looked_at(rows: int, target: str) -> No
 def test_many_counts_are_no_codes_of_classes() -> None:
     for seed in range(9):
         frame = table(1_200, price=draw(seed).poisson(130, 1_200))
-        assert "KIND" not in said(frame, *PRICE)
+        assert "--kind" not in said(frame, *PRICE)
 
 
 def test_rows_sorted_by_a_column_are_in_no_order_of_time() -> None:
@@ -576,5 +576,5 @@ def test_unix_time_in_milliseconds_is_no_row_number(name: str, rows: str) -> Non
     price = np.linspace(0, 5, N) + draw().normal(size=N)
     frame = table(**{name: when, "price": price})
     found = said(frame.sample(frac=1, random_state=0) if rows == "drawn" else frame, *PRICE)
-    assert f"SPLIT=time BY={name}" in found
+    assert f"--split time --by {name}" in found
     assert "row number" not in found

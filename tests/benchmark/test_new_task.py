@@ -93,7 +93,7 @@ def pipeline(workspace: Path, *arguments: str) -> subprocess.CompletedProcess[st
      ("kind", "multiclass", "accuracy")],
 )  # fmt: skip
 def test_from_the_file_to_the_report_without_a_change(workspace, label, kind, best) -> None:
-    said = pipeline(workspace, "new-task", "My houses.csv", "--target", label).stdout
+    said = pipeline(workspace, "new-task", "My houses.csv", label).stdout
     assert f"is predicted ({kind})" in said
     assert "next: make report TASK=my_houses" in said
     out = workspace / "out"
@@ -263,7 +263,7 @@ def test_a_target_is_classes_or_a_number(values, kind, expected) -> None:
     whole = pa.types.is_integer(pa.array(values).type) and len(set(values)) > 2
     assert len(found.notes) == int(whole and not kind)
     other = "multiclass" if found.kind == "regression" else "regression"
-    assert all(f"KIND={other}" in note for note in found.notes)
+    assert all(f"--kind {other}" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
@@ -277,11 +277,11 @@ def test_a_target_is_classes_or_a_number(values, kind, expected) -> None:
             [*map(str, range(90)), "oops", "n.a."],
             "",
             DataError,
-            r"98% .* rows 90 \('oops'\), 91 .*: MISSING=oops",
+            r"98% .* rows 90 \('oops'\), 91 .*: --missing oops",
         ),
         ([f"t{i}" for i in range(90)], "", DataError, "0 of 90 classes have 20 rows or more"),
-        ([0.5] * 90 + [1.5], "", DataError, "1 of 2 classes .* or KIND=regression"),
-        ([i / 7 for i in range(90)], "multiclass", DataError, "0 of 90 .* or KIND=regression"),
+        ([0.5] * 90 + [1.5], "", DataError, "1 of 2 classes .* or --kind regression"),
+        ([i / 7 for i in range(90)], "multiclass", DataError, "0 of 90 .* or --kind regression"),
         (["a", "b", "c"] * 30, "binary", ConfigError, "takes two classes, here are 3"),
         (["a", "b"] * 30, "regression", ConfigError, "takes numbers; row 0 holds 'a'"),
         (["a", "b"] * 30, "ranking", ConfigError, "choose from binary, multiclass, regression"),
@@ -291,7 +291,7 @@ def test_a_target_is_classes_or_a_number(values, kind, expected) -> None:
     ids=lambda each: each if isinstance(each, str) else "",
 )
 def test_a_target_that_is_none_is_refused(values, kind, error, told) -> None:
-    with pytest.raises(error, match=f"^(target 'y'|KIND).*{told}"):
+    with pytest.raises(error, match=f"^(target 'y'|--kind).*{told}"):
         read_target("y", pa.chunked_array([pa.array(values)]), kind)
 
 
@@ -363,7 +363,7 @@ def test_weights_are_no_feature_and_are_checked(workspace) -> None:
     made = create(workspace, "price", weight="Unnamed: 0")
     assert made.columns.unused["Unnamed: 0"] == "holds the weights"
     assert task_of(made).weight == "Unnamed: 0"
-    with pytest.raises(DataError, match="WEIGHT=price: row 5 holds no number"):
+    with pytest.raises(DataError, match="--weight price: row 5 holds no number"):
         create(workspace, "kind", weight="price", name="other")
 
 
@@ -374,24 +374,27 @@ def test_weights_are_no_feature_and_are_checked(workspace) -> None:
         ({"ignore": ["stret"]}, "unknown column 'stret'; did you mean 'street'"),
         ({"features": ["price"]}, "'price' is the target; leave it out"),
         ({"ignore": ["price"]}, "'price' is the target; leave it out"),
-        ({"split": "time", "by": "price"}, "BY=price: is the target"),
-        ({"weight": "price"}, "WEIGHT=price: is the target"),
+        ({"split": "time", "by": "price"}, "--by price: is the target"),
+        ({"weight": "price"}, "--weight price: is the target"),
         ({"split": "time", "by": "sold on", "cut": "03/10/2021"}, "cut at a date, as 2024-01-31"),
         ({"split": "time", "by": "sold on", "cut": "2021-01-01T00:00Z"}, "has no time zone"),
-        ({"split": "groups"}, "SPLIT=groups takes BY="),
+        ({"split": "groups"}, "--split groups takes --by"),
         ({"split": "groups", "by": "stret"}, "did you mean 'street'"),
         ({"split": "time", "by": "street"}, "takes dates or numbers"),
-        ({"split": "time", "by": "sold on", "cut": "soon"}, "CUT=soon: 'sold on' is cut at a date"),
+        (
+            {"split": "time", "by": "sold on", "cut": "soon"},
+            "--cut soon: 'sold on' is cut at a date",
+        ),
         (
             {"split": "time", "by": "sold on", "cut": "1999-01-01"},
-            "no row is before CUT=1999-01-01",
+            "no row is before --cut 1999-01-01",
         ),
-        ({"min_rows": 3}, "MIN_ROWS=3: a class takes 4 rows or more"),
-        ({"split": "never"}, "SPLIT=never: choose from random, time, groups"),
-        ({"by": "street"}, "BY= and CUT= are for SPLIT=time"),
-        ({"positive": "dear"}, "POSITIVE=dear: is for KIND=binary"),
-        ({"weight": "street"}, "WEIGHT=street: takes numbers"),
-        ({"name": "my houses"}, "NAME=my houses: write it as my_houses"),
+        ({"min_rows": 3}, "--min-rows 3: a class takes 4 rows or more"),
+        ({"split": "never"}, "--split never: choose from random, time, groups"),
+        ({"by": "street"}, "--by and --cut are for --split time"),
+        ({"positive": "dear"}, "--positive dear: is for --kind binary"),
+        ({"weight": "street"}, "--weight street: takes numbers"),
+        ({"name": "my houses"}, "--name my houses: write it as my_houses"),
         ({"name": "class"}, "write it as table_class"),
         ({"name": "../up"}, "write it as up"),
     ],
@@ -452,35 +455,24 @@ def test_what_cannot_be_learnt_from_ends_in_one_message(
 def test_a_task_that_is_there_is_never_written_over(workspace) -> None:
     create(workspace, "price")
     with pytest.raises(
-        ConfigError, match="is there already; choose another name, as NAME=my_houses_2"
+        ConfigError, match="is there already; choose another name, as --name my_houses_2"
     ):
         create(workspace, "price")
     (workspace / "tasks" / "flights.py").write_text("# mine")
     houses().to_csv(workspace / "flights.csv", index=False)
-    with pytest.raises(ConfigError, match="NAME="):
+    with pytest.raises(ConfigError, match="--name"):
         create(workspace, "price", "flights.csv")
     assert (workspace / "tasks" / "flights.py").read_text() == "# mine"
 
 
-def test_the_command_takes_every_choice_from_its_words_or_the_environment(workspace) -> None:
-    words = ["new-task", "My houses.csv", "--name", "words", "--target", "grade"]
-    words += ["--ignore", 'price,"town, where\nit is"', "--positive", "cheap", "--min-rows", "30"]
-    options = {"FILE": "My houses.csv", "NAME": "words", "TARGET": "grade", "POSITIVE": "cheap"}
-    options |= {"IGNORE": 'price,"town, where\nit is"', "MIN_ROWS": "30", "DATES": "day-first"}
-    programs = []
-    for given, more in ((words, {}), (words[:1], options)):
-        with pytest.MonkeyPatch.context() as patch:
-            for name, value in more.items():
-                patch.setenv(f"NEW_TASK_{name}", value)
-            commands(given, standalone_mode=False)
-        programs.append((workspace / "tasks" / "words.py").read_text())
-        (workspace / "tasks" / "words.py").unlink()
-        (workspace / "data" / "words" / "words.parquet").unlink()
-        (workspace / "data" / "words").rmdir()
-    assert programs[0] == programs[1]
-    assert 'positive="cheap"' in programs[0]
-    assert "min_rows=30" in programs[0]
-    assert '"price"' not in programs[0]
+def test_the_command_takes_every_choice(workspace) -> None:
+    words = ["new-task", "My houses.csv", "grade", "--name", "words", "--positive", "cheap"]
+    words += ["--ignore", 'price,"town, where\nit is"', "--min-rows", "30"]
+    commands([*words, "--dates", "day-first"], standalone_mode=False)
+    program = (workspace / "tasks" / "words.py").read_text()
+    assert 'positive="cheap"' in program
+    assert "min_rows=30" in program
+    assert '"price"' not in program
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
@@ -536,7 +528,7 @@ def test_a_target_that_became_something_else_is_told(workspace) -> None:
     houses().assign(grade=["a", "b", "c", "d"] * 100).to_csv(
         workspace / "My houses.csv", index=False
     )
-    with pytest.raises(ConfigError, match="KIND=binary takes two classes, here are 4"):
+    with pytest.raises(ConfigError, match="--kind binary takes two classes, here are 4"):
         task_of(made).data(workspace / "data")
 
 

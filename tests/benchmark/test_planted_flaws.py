@@ -171,22 +171,22 @@ FLAWS: dict[str, Case] = {
     "target under another name": (
         lambda: of_classes(classes(state=np.where(classes()["y"] == 1, "paid", "due"))),
         lambda: of_classes(classes(state=np.where(balanced() == 1, "paid", "due"))),
-        ["'state' is the target under another name", "IGNORE=state"],
+        ["'state' is the target under another name", "--ignore state"],
     ),
     "target with noise": (
         lambda: Planted(table(bill=table()["y"] + NOISE / 20)),
         lambda: Planted(table(bill=table()["y"] + 2 * NOISE)),
-        ["'bill' (R² 0.9", "alone tells 'y'", "IGNORE=bill"],
+        ["'bill' (R² 0.9", "alone tells 'y'", "--ignore bill"],
     ),
     "missing where the target is": (
         lambda: of_classes(classes(closed=np.where(classes()["y"] == 1, NOISE, np.nan))),
         lambda: of_classes(classes(closed=np.where(draw(7).random(N) < 0.7, NOISE, np.nan))),
-        ["'closed' (AUC 1", "alone tells 'y'", "IGNORE=closed"],
+        ["'closed' (AUC 1", "alone tells 'y'", "--ignore closed"],
     ),
     "sum of columns": (
         lambda: Planted(table(y=table()["x"] + table()["z"]), estimator=Ridge(alpha=300)),
         lambda: Planted(table(y=table()["x"] + table()["z"] + NOISE), estimator=Ridge(alpha=300)),
-        ["'y' is the sum of 'x', 'z'", "IGNORE=x"],
+        ["'y' is the sum of 'x', 'z'", "--ignore x"],
     ),
     "same rows in both parts": (
         lambda: Planted(copied(table())),
@@ -202,17 +202,17 @@ FLAWS: dict[str, Case] = {
         lambda: Planted(patients(6)),
         lambda: Planted(patients(6), split=Split([("patient", "<", "p7")],
                                                  [("patient", ">=", "p7")], "", groups="patient")),
-        ["'patient' has 100 values", "SPLIT=groups BY=patient"],
+        ["'patient' has 100 values", "--split groups --by patient"],
     ),
     "training later than the test": (
         lambda: Planted(dated(drift=4)),
         lambda: Planted(dated(drift=0)),
-        ["'y' changes with 'day'", "SPLIT=time BY=day"],
+        ["'y' changes with 'day'", "--split time --by day"],
     ),
     "training wholly later than the test": (
         lambda: Planted(dated().assign(fold=3 - np.arange(N) * 4 // N)),
         lambda: Planted(dated().assign(fold=np.arange(N) * 4 // N)),
-        ["All training rows are later than the test rows by 'day'", "SPLIT=time BY=day"],
+        ["All training rows are later than the test rows by 'day'", "--split time --by day"],
     ),
     "split by time that overlaps": (
         lambda: Planted(dated(), split=Split(EVERY_FOURTH.train, EVERY_FOURTH.test, "",
@@ -223,17 +223,17 @@ FLAWS: dict[str, Case] = {
     "constant": (
         lambda: Planted(table(unit=3.5)),
         lambda: Planted(table(unit=NOISE)),
-        ["'unit' has one value", "IGNORE=unit"],
+        ["'unit' has one value", "--ignore unit"],
     ),
     "constant in training alone": (
         lambda: Planted(table(flag=np.where(np.arange(N) % 12 == 3, 1, 0))),
         lambda: Planted(table(flag=np.where(np.arange(N) % 11 == 3, 1, 0))),
-        ["'flag' has one value in the training rows", "IGNORE=flag"],
+        ["'flag' has one value in the training rows", "--ignore flag"],
     ),
     "id": (
         lambda: Planted(table(account_id=draw(5).permutation(9 * N)[:N])),
         lambda: Planted(table(amount=draw(5).integers(0, 90, N))),
-        ["'account_id' tells rows apart and nothing else", "IGNORE=account_id"],
+        ["'account_id' tells rows apart and nothing else", "--ignore account_id"],
     ),
     "class that the test lacks": (
         lambda: of_three(Split([("fold", "<", 3)], [("fold", "==", 3), ("y", "!=", "a")], "")),
@@ -253,12 +253,12 @@ FLAWS: dict[str, Case] = {
     "column twice": (
         lambda: Planted(table(inch=table()["z"] / 2.54 + 1)),
         lambda: Planted(table(inch=table()["z"] / 2.54 + NOISE)),
-        ["The same column twice: 'inch' as 'z'", "IGNORE=inch"],
+        ["The same column twice: 'inch' as 'z'", "--ignore inch"],
     ),
     "another range in the test": (
         lambda: Planted(table(z=table()["z"] + 4 * (np.arange(N) % 4 == 3))),
         lambda: Planted(table()),
-        ["Training and test rows differ in 'z'", "SPLIT=random"],
+        ["Training and test rows differ in 'z'", "--split random"],
     ),
 }  # fmt: skip
 

@@ -93,7 +93,7 @@ def test_the_file_of_a_task_is_predicted_as_it_came(case: str, tmp_path: Path) -
     model, out = "runs/mine/boosting.model", ["numbered.csv", "named.parquet"]
     run(
         tmp_path,
-        ["new-task", name, "--target", "good"],
+        ["new-task", name, "good"],
         ["run", "mine", "--device", "cpu"],
         ["predict", model, name, out[0], "--device", "cpu"],
         ["predict", model, name, out[1], "--device", "cpu", "--copy-columns", "id"],

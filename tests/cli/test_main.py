@@ -301,10 +301,10 @@ def test_nothing_that_a_terminal_obeys_is_printed(
     y = rows % 7 * 1.5
     table = pd.DataFrame({name: y * 2 + 1, f"{name}2": rows % 5, "y": y})
     table.to_csv(tmp_path / "odd.csv", index=False)
-    target = [tmp_path / "odd.csv", "--target", "y", "--data-home", tmp_path / "data"]
+    target = [tmp_path / "odd.csv", "y", "--data-home", tmp_path / "data"]
     made = call("new-task", *target)
     assert made.code == 0, made.err
-    assert """IGNORE='"\ufffd[31mid, \ufffd]0;x\ufffd"'""" in made.out
+    assert """--ignore '"\ufffd[31mid, \ufffd]0;x\ufffd"'""" in made.out
     lost = call("new-task", *target, "--name", "b", "--by", name, "--split", "groups", "--cut", "1")
     with main._cautioning():
         said = warnings.formatwarning(name, UserWarning, "", 1)

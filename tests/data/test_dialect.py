@@ -159,7 +159,7 @@ def test_what_else_may_be_meant_is_said(tmp_path: Path) -> None:
     found = sniff(written(tmp_path, b'a,b\n1,"C:\\"\n2,"C:\\"\n'))
     assert not found.notes
     found = sniff(written(tmp_path, b"a   b\n1   x\n2\n"))
-    assert "give a delimiter (DELIMITER=), or read a file of fixed width" in found.notes[0]
+    assert "give a delimiter (--delimiter), or read a file of fixed width" in found.notes[0]
 
 
 @pytest.mark.parametrize("given", [",", ";", "\t"])

@@ -200,7 +200,7 @@ def test_a_word_that_is_read_as_missing_is_told_and_may_be_a_value(
     path.write_text("land,size\n" + f"DE,1\n{word},NA\n,3\nFR,4\n" * 9)
     found = sniff(path)
     (note,) = found.notes
-    assert note.startswith(f"'land': {word!r} (9 cells) read as missing; KEEP= ")
+    assert note.startswith(f"'land': {word!r} (9 cells) read as missing; --keep")
     assert read_arrow(path, found.format)["land"].null_count == 18
     kept = sniff(path, keep=[word]).format
     assert kept == TableFormat(columns={"land": Text(values=(word,))})

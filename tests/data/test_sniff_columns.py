@@ -334,7 +334,7 @@ UNDECIDED = {
 @pytest.mark.parametrize("case", UNDECIDED)
 def test_day_or_month_first_is_asked_for_where_no_cell_tells(case: str):
     cells = UNDECIDED[case]
-    with pytest.raises(DataError, match=r"a\.csv: column 'x' .*'02.01.*DATES=day-first"):
+    with pytest.raises(DataError, match=r"a\.csv: column 'x' .*'02.01.*--dates day-first"):
         guess(*cells, source="a.csv")
     for first, month in ((True, 1), (False, 2)):
         format, notes = guess(*cells, day_first=first)
@@ -431,7 +431,7 @@ CAUTIONS = {
         "Date(…, missing=('01.01.1970',))",
     ),
     "far numbers as written": (["1.5", "2.5", "3.5", "-999.0"], "Number(missing=('-999.0',))"),
-    "points of either kind": (["1.234", "23.456"], "one of decimals is a guess, and DECIMAL=,"),
+    "points of either kind": (["1.234", "23.456"], "one of decimals is a guess, and --decimal ,"),
     "points beside a mark": (["1.234", "23.456", "?"], "one of decimals is a guess"),
     "infinite numbers": (["1.5", "inf", "2"], "8 more are infinite and read as missing"),
     "quarters": (["2015Q2", "2016Q1"], "as '2015Q2', read as 2015-04-01 (a month, quarter or week"),
@@ -690,7 +690,7 @@ def test_semicolons_between_cells_speak_for_commas_of_decimals(case: str):
     columns, wanted = BESIDE_SEMICOLONS[case]
     table = pa.table({name: column(*cells) for name, cells in columns.items()})
     if wanted is None:
-        with pytest.raises(DataError, match=r"'x' holds numbers such as '7,643'; .* DECIMAL=,"):
+        with pytest.raises(DataError, match=r"'x' holds numbers such as '7,643'; .* --decimal ,"):
             sniff_columns(table, delimiter=";")
     else:
         assert sniff_columns(table, delimiter=";")[0]["x"] == wanted

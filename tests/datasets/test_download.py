@@ -151,7 +151,7 @@ def test_a_wrong_checksum_is_told_with_both_and_the_file_to_remove(server, tmp_p
     assert SHA256 in message
     assert "not " + "0" * 64 in message
     assert str(tmp_path / "raw" / "tiny" / "file.gz") in message
-    assert "make data TASK=tiny FROM=" in message
+    assert "make data TASK=tiny ARGS='--from " in message
 
 
 def test_the_first_checksum_holds_where_none_is_published(server, tmp_path) -> None:

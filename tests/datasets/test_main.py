@@ -120,3 +120,41 @@ def test_killed_runs_do_no_harm_to_those_that_follow(tmp_path: Path, start, parq
     assert sum("wrote 327,346 rows" in err for _, err in told) <= 1
     assert _store.sha256(made) == whole
     assert {path.name for path in tmp_path.iterdir()} == {".flights.lock", "flights"}
+
+
+DATA = [
+    "flights/manifest.json", "flights/flights.parquet", ".flights.lock", "raw/higgs/HIGGS.csv.gz",
+    "flights/.sizes/50bdb69b95b60956-0.1-seed0.parquet", "flights/.sizes/50bd-0.3-seed0.part",
+    "synthetic/binary/_manifest.json", "synthetic/binary/part-0.parquet",
+]  # fmt: skip
+FOREIGN = [
+    "mine.csv", "flights/notes.txt", "flights/.sizes/notes.txt", "other/other.parquet",
+    "part-1.parquet", "flights/part-1.parquet",
+]  # fmt: skip
+
+
+def write(home: Path, names: list[str]) -> None:
+    for name in names:
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("mine")
+
+
+def test_clean_removes_datasets_and_nothing_else(tmp_path: Path) -> None:
+    home, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    write(home, DATA)
+    assert main(["clean", "--data-home", str(home)]) == 0
+    assert not home.exists()
+    assert main(["clean", "--data-home", str(home)]) == 0
+    write(home, [*DATA, *FOREIGN])
+    write(elsewhere, [*DATA, "manifest.json", "linked.parquet"])
+    before = sorted(elsewhere.rglob("*"))
+    (home / "linked").symlink_to(elsewhere)
+    (home / "synthetic").rename(tmp_path / "moved")
+    (home / "synthetic").symlink_to(tmp_path / "moved")
+    assert main(["clean", "--data-home", str(home)]) == 0
+    left = {str(file.relative_to(home)) for file in home.rglob("*") if file.is_file()}
+    assert {name for name in left if not name.startswith(("linked", "synthetic"))} == {*FOREIGN}
+    assert len([*(tmp_path / "moved").rglob("*.*")]) == 2
+    (tmp_path / "link").symlink_to(elsewhere)
+    assert main(["clean", "--data-home", str(tmp_path / "link")]) == 0
+    assert sorted(elsewhere.rglob("*")) == before

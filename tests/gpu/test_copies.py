@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from pipeline import Accelerated
+from pipeline.benchmark import task
+from pipeline.data import parquet
+from tests.gpu.copies import copies
 from tests.gpu.test_parity import data, program
-from tools.gpu_proof.measure import copies
 
+ROOT = Path(__file__).parents[2]
 ROWS = 200_000
 """So many that a copy of one byte a row stands out from single values that are read."""
 
@@ -51,3 +55,14 @@ def test_the_table_goes_to_the_device_once(name: str) -> None:
         model = Accelerated(program(name), device="cuda").fit(X, y)
     booked = sum(entry.to_device_bytes for entry in model.execution_log_.entries)
     assert counted["HTOD"] < 2 * booked
+
+
+@pytest.mark.parametrize("name", ["logistic", "forest", "boosting"])
+def test_no_rows_of_the_flights_come_to_the_host_unbooked(name: str) -> None:
+    flights = task.load("flights")
+    path, split = flights.data(ROOT / "data"), flights.split(None)[1]
+    X, y = parquet.read_parquet(path, flights.features, flights.target, split.train, "cuda")
+    model = Accelerated(flights.pipeline(name, 0), device="cuda", host_bytes=0)
+    with copies() as counted:
+        model.fit(X, y)
+    assert 0 <= counted["DTOH"] - model.execution_log_.to_host_bytes < len(X)

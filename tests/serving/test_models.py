@@ -22,7 +22,6 @@ from pipeline.serving import manifest
 from pipeline.serving.models import find_models
 from pipeline.serving.save import About
 from tests.commands import ROOT, assert_one_message, call, python
-from tests.test_make import make
 
 X = pd.DataFrame({"length": np.arange(9.0), "width": np.arange(9.0) % 4})
 FORMAT = TableFormat(
@@ -125,7 +124,7 @@ def test_what_was_not_named_is_asked_for(given: tuple[str, ...], lost: str) -> N
     done = call("predict", *given)
     assert (done.code, done.out) == (2, "")
     assert f"predict needs {lost}: " in done.err
-    assert "make predict MODEL=… IN=… OUT=…" in done.err
+    assert "-m pipeline predict MODEL IN OUT" in done.err
 
 
 @pytest.mark.slow
@@ -163,30 +162,6 @@ def test_a_quote_that_is_not_closed_is_said(tmp_path: Path) -> None:
     done = call("predict", "m", "i", "o", "--copy-columns", '"a')
     assert done.code == 2
     assert 'write a,"b, c" for two names' in done.err
-
-
-@pytest.mark.slow
-def test_make_hands_any_path_and_column_on(tmp_path: Path) -> None:
-    name = """a b's "hi", $HOME $$ $(x) `touch me` 100%;#"""
-    folder = tmp_path / name
-    folder.mkdir()
-    pipeline.save(model(), folder / "m")
-    X.assign(**{name: range(len(X))}).to_csv(folder / "in.csv", index=False)
-    quoted = '"' + name.replace('"', '""') + '"'
-    given = {"MODEL": folder / "m", "IN": folder / "in.csv", "OUT": folder / "o.csv"}
-    arguments = [f"{key}={value}" for key, value in given.items()]
-    done = make("predict", *arguments, f"COPY_COLUMNS={quoted}", f"PYTHON={sys.executable}",
-                "DEVICE=cpu")  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert list(pd.read_csv(folder / "o.csv")) == [name, "prediction"]
-
-
-@pytest.mark.slow
-def test_make_says_what_was_not_named() -> None:
-    done = make("predict", "MODEL=m", f"PYTHON={sys.executable}")
-    assert done.returncode == 2
-    assert "error: predict needs IN, OUT: " in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 FULL = "error: standard output: No space left on device"

@@ -8,52 +8,8 @@ import pytest
 
 from tests.test_environment import PLACES, PROJECT, ROOT, pins, versions
 from tests.test_make import commands
-from tests.tools.test_setup import ALL, Checkout, checkout
-from tools import setup
 
-__all__ = ["checkout"]
 GROUPS = ["bench", "tables"]
-
-
-def add(checkout: Checkout, group: str = "bench") -> list[str]:
-    checkout.commands.clear()
-    setup.setup(checkout.venv, "cpu", group)
-    return [command[-1].rpartition("/")[2] for command in checkout.commands]
-
-
-@pytest.fixture
-def with_lock(checkout) -> Checkout:
-    (checkout.root / "requirements" / "bench.txt").write_text("polars==1\n")
-    return checkout
-
-
-def test_a_group_comes_after_the_environment_and_once(with_lock) -> None:
-    assert add(with_lock) == [*ALL, with_lock.root.name, "bench.txt"]
-    assert {"--require-hashes", "--no-deps"} <= set(with_lock.commands[-1])
-    assert add(with_lock) == []
-
-
-def test_a_group_is_added_to_what_is_there(with_lock) -> None:
-    with_lock.setup()
-    assert add(with_lock) == ["bench.txt"]
-    assert with_lock.setup() == []
-
-
-def test_a_new_environment_or_a_new_lock_adds_it_again(with_lock) -> None:
-    add(with_lock)
-    (with_lock.root / "requirements" / "bench.txt").write_text("polars==2\n")
-    assert add(with_lock) == ["bench.txt"]
-    (with_lock.root / "requirements" / "cpu.txt").write_text("other==2\n")
-    assert add(with_lock)[-1] == "bench.txt"
-
-
-def test_a_group_that_was_interrupted_does_not_count(with_lock) -> None:
-    with_lock.setup()
-    with_lock.fail_at = 1
-    with pytest.raises(setup.SetupError):
-        add(with_lock)
-    with_lock.fail_at = 0
-    assert add(with_lock) == ["bench.txt"]
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -91,9 +47,9 @@ def test_make_adds_the_group_before_it_measures(target) -> None:
 
 
 def test_make_adds_the_real_tables_before_they_are_compared() -> None:
-    lines = commands("bench-tables", "OUT=there")
-    assert lines[-2].endswith("--with tables")
-    assert lines[-1] == "'.venv/bin/python' -m tools.own_tables --out 'there'"
+    *_, added, last = commands("bench-tables")
+    assert added.endswith("--with tables")
+    assert "tests/benchmark/test_real_tables.py" in last
 
 
 def test_only_the_benchmark_adds_the_group() -> None:

@@ -1,289 +1,224 @@
-"""Set-up without a network: what it would install is recorded, not run."""
+"""Set-up without a network: what it would install is recorded; one slow test makes a real one."""
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
+import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tools import setup
 
-REPOSITORY = setup.ROOT
+ROOT = setup.ROOT
+FIND = str(ROOT / "tools" / "find-python")
+ALL = ["find", "venv", "build.txt", "cpu.txt", "checkout"]
 
 
 class Checkout:
     """A checkout whose commands are recorded; `fail_at` makes one of them fail."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
-        self.venv = root / ".venv"
-        self.commands: list[list[str]] = []
-        self.fail_at = 0
-        (root / "requirements").mkdir()
-        for name in ("build", "cpu", "cu12", "cu13"):
-            (root / "requirements" / f"{name}.txt").write_text(f"{name}==1\n")
-        (root / "pyproject.toml").write_text("[project]\n")
-        (root / "pipeline" / "system").mkdir(parents=True)
-        (root / "pipeline" / "system" / "gpu.py").write_text(
-            (REPOSITORY / "pipeline" / "system" / "gpu.py").read_text()
-        )
-        (root / "tools").mkdir()
-        shutil.copy(REPOSITORY / "tools" / "find-python", root / "tools")
+        self.root, self.venv, self.fail_at = root, root / ".venv", 0
+        self.ran: list[list[str]] = []
+        for name in ("build", "cpu", "cu12", "cu13", "bench"):
+            self.write(f"requirements/{name}.txt", f"{name}==1\n")
+        self.write("pyproject.toml", "[project]\n")
+        for name in ("pipeline/system/gpu.py", "tools/find-python"):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, root / name)
 
-    def run(self, *command: object, lock: int) -> None:
-        self.commands.append([str(part) for part in command])
-        if len(self.commands) == self.fail_at:
+    def write(self, name: str, text: str) -> None:
+        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / name).write_text(text)
+
+    def run(self, *command: object) -> None:
+        words = [str(part) for part in command]
+        self.ran.append(words)
+        if len(self.ran) == self.fail_at:
             raise setup.SetupError("the command above failed")
-        if "venv" in self.commands[-1]:
+        if words[0] == "find":
+            shutil.rmtree(self.venv / "bin", ignore_errors=True)
+        if "venv" in words:
             (self.venv / "bin").mkdir()
             (self.venv / "bin" / "python").touch()
 
-    def setup(self, extra: str = "cpu", pythons: Sequence[str] = ()) -> list[str]:
-        """Set up; return the last word of each command."""
-        self.commands.clear()
-        setup.setup(self.venv, extra, pythons=pythons)
-        return [Path(command[-1]).name for command in self.commands]
+    def setup(self, gpu: str = "cpu", *more: str, code: int = 0) -> list[str]:
+        """Set up; return what each command is about."""
+        self.ran.clear()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(setup, "ROOT", self.root)
+            patch.setattr(setup, "run", self.run)
+            patch.setattr(sys, "argv", ["setup.py", *more, "--gpu", gpu])
+            assert setup.main() == code
+        about = [words[0] if words[0] == "find" else Path(words[-1]).name for words in self.ran]
+        return ["venv" if each == ".venv" else each for each in about]
 
     @property
-    def stamps(self) -> list[str]:
-        return sorted(path.name for path in self.venv.glob(".installed-*"))
+    def state(self) -> dict[str, str]:
+        return json.loads((self.venv / setup.STATE).read_text() or "{}")
 
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch) -> Checkout:
-    made = Checkout(tmp_path)
-    monkeypatch.setattr(setup, "ROOT", tmp_path)
-    monkeypatch.setattr(setup, "run", made.run)
     # Whatever runs these tests; those that are about an older one say so.
     monkeypatch.setattr(setup, "GPU_PYTHON", (3, 11))
-    return made
-
-
-@pytest.fixture
-def too_old(checkout, tmp_path, monkeypatch) -> str:
-    """Let this Python have no packages for a GPU; return another one that has them."""
-    monkeypatch.setattr(setup, "GPU_PYTHON", (3, 14))
-    monkeypatch.setattr(setup.sys, "version_info", (3, 13, 1))
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # without pyenv
-    newer = tmp_path / "python3.14"
-    newer.write_text("#!/bin/sh\ntrue\n")
-    newer.chmod(0o755)
-    return str(newer)
-
-
-ALL = [".venv", "build.txt", "cpu.txt"]
-
-
-def test_a_new_environment_is_made_from_the_locks_and_the_project(checkout) -> None:
-    assert checkout.setup() == [*ALL, checkout.root.name]
-    assert checkout.stamps == [".installed-cpu"]
-
-
-def test_everything_but_the_project_is_held_to_its_hash(checkout) -> None:
-    checkout.setup()
-    locked = [command for command in checkout.commands if "-r" in command]
-    assert len(locked) == 2
-    assert all({"--require-hashes", "--no-deps"} <= set(command) for command in locked)
-
-
-def test_a_finished_environment_is_left_alone(checkout) -> None:
-    checkout.setup()
-    assert checkout.setup() == []
-
-
-def test_a_changed_project_is_installed_without_making_all_anew(checkout) -> None:
-    checkout.setup()
-    (checkout.root / "pyproject.toml").write_text("[project]\nversion = '2'\n")
-    assert checkout.setup() == [checkout.root.name]
-    assert checkout.setup() == []
-
-
-@pytest.mark.parametrize("lock", ["build.txt", "cpu.txt"])
-def test_a_changed_lock_makes_a_clean_environment(checkout, lock) -> None:
-    checkout.setup()
-    stale = checkout.venv / "lib"
-    stale.mkdir()
-    (checkout.root / "requirements" / lock).write_text("other==2\n")
-    assert checkout.setup() == [*ALL, checkout.root.name]
-    assert not stale.exists()
-
-
-def test_a_changed_lock_of_another_extra_changes_nothing(checkout) -> None:
-    checkout.setup()
-    (checkout.root / "requirements" / "cu13.txt").write_text("other==2\n")
-    assert checkout.setup() == []
-
-
-@pytest.mark.parametrize("step", [1, 2, 3, 4])
-def test_an_interrupted_step_never_counts(checkout, step) -> None:
-    checkout.fail_at = step
-    with pytest.raises(setup.SetupError):
-        checkout.setup()
-    assert checkout.stamps == []
-    checkout.fail_at = 0
-    assert checkout.setup() == [*ALL, checkout.root.name]
-    assert checkout.stamps == [".installed-cpu"]
-
-
-def test_an_interrupted_renewal_does_not_leave_the_old_stamp(checkout) -> None:
-    checkout.setup()
-    (checkout.root / "requirements" / "cpu.txt").write_text("other==2\n")
-    checkout.fail_at = 3
-    with pytest.raises(setup.SetupError):
-        checkout.setup()
-    assert checkout.stamps == []
-
-
-def test_an_environment_that_is_half_removed_does_not_count(checkout, monkeypatch) -> None:
-    checkout.setup()
-
-    def fail(_folder: Path) -> None:
-        raise OSError("interrupted")
-
-    monkeypatch.setattr(setup.shutil, "rmtree", fail)
-    with pytest.raises(OSError, match="interrupted"):
-        checkout.setup("cu13")
-    assert checkout.stamps == []
-
-
-def test_another_extra_replaces_the_environment(checkout) -> None:
-    checkout.setup("cpu")
-    assert checkout.setup("cu13")[:3] == [".venv", "build.txt", "cu13.txt"]
-    assert checkout.stamps == [".installed-cu13"]
-
-
-def test_auto_keeps_the_extra_that_is_there(checkout) -> None:
-    checkout.setup("cu12")
-    assert checkout.setup("auto") == []
-    assert checkout.stamps == [".installed-cu12"]
-
-
-def test_auto_looks_for_a_gpu_when_there_is_no_environment(checkout, monkeypatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
-    checkout.setup("auto")
-    assert checkout.stamps == [".installed-cpu"]
+    (tmp_path / "checkout").mkdir()
+    return Checkout(tmp_path / "checkout")
 
 
-def test_a_gpu_is_set_up_by_a_python_that_has_packages_for_it(
-    checkout, too_old, monkeypatch
-) -> None:
-    class Replaced(Exception):
-        pass
-
-    def execv(path: str, arguments: list[str]) -> None:
-        raise Replaced(path, arguments)
-
-    monkeypatch.setattr(setup.os, "execv", execv)
-    monkeypatch.setattr(setup.sys, "argv", ["setup.py", "--extra", "cu13"])
-    with pytest.raises(Replaced) as caught:
-        checkout.setup("cu13", ["no-such-python", too_old])
-    assert caught.value.args == (too_old, [too_old, "setup.py", "--extra", "cu13"])
-    assert not checkout.venv.exists()
-    assert checkout.setup("cpu", [too_old])  # which needs no other
+def test_an_environment_is_made_once_and_everything_but_the_project_is_hashed(checkout) -> None:
+    assert checkout.setup() == ALL
+    locked = [words for words in checkout.ran if "-r" in words]
+    assert len(locked) == 2
+    assert all({"--require-hashes", "--no-deps", "--only-binary=:all:"} <= {*w} for w in locked)
+    assert checkout.setup() == []
 
 
-def test_a_gpu_asked_for_without_a_python_that_has_its_packages_is_an_error_of_one_line(
-    checkout, too_old
-) -> None:
-    with pytest.raises(setup.SetupError) as caught:
-        checkout.setup("cu13", ["no-such-python"])
-    assert str(caught.value) == (
-        "the packages for a GPU need Python 3.14 or newer, and none was found; "
-        "install python3.14 and python3.14-venv, then run make setup GPU=cu13"
-    )
-    assert not checkout.venv.exists()
+@pytest.mark.parametrize(
+    ("change", "again"),
+    [
+        (lambda c: c.write("pyproject.toml", "other"), ["checkout"]),
+        (lambda c: c.write("requirements/build.txt", "other"), ALL),
+        (lambda c: c.write("requirements/cpu.txt", "other"), ALL),
+        (lambda c: c.write("requirements/cu13.txt", "other"), []),
+        (lambda c: (c.venv / "bin" / "python").unlink(), ALL),
+        (lambda c: c.write(".venv/.made-by-setup", json.dumps({**c.state, "root": "/moved"})), ALL),
+    ],
+)
+def test_what_changed_is_made_again_and_no_more(checkout, change, again) -> None:
+    checkout.setup()
+    change(checkout)
+    assert checkout.setup() == again
+    assert checkout.setup() == []
 
 
-def test_a_gpu_found_without_a_python_that_has_its_packages_is_told_in_one_line(
-    checkout, too_old, monkeypatch, capsys
-) -> None:
-    monkeypatch.setattr(setup, "detect", lambda asked: ("cu13", "[gpu] cu13: driver 580"))
-    assert checkout.setup("auto", ["no-such-python"])
-    assert checkout.stamps == [".installed-cpu"]
-    assert capsys.readouterr().out.splitlines()[0] == (
-        "[gpu] cpu, for the packages for a GPU need Python 3.14 or newer (cu13 would fit); "
-        "install python3.14 and python3.14-venv, then run make setup GPU=cu13"
-    )
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("step", range(1, 6))
+def test_an_interrupted_step_never_counts(checkout, step, before) -> None:
+    if before:
+        checkout.setup("cu13")
+    checkout.fail_at = step
+    checkout.setup(code=1)
+    assert checkout.state == {}
+    checkout.fail_at = 0
+    assert checkout.setup() == ALL
 
 
-def test_a_finished_environment_with_packages_for_a_gpu_needs_no_other_python(
-    checkout, monkeypatch
-) -> None:
-    checkout.setup("cu13")
-    monkeypatch.setattr(setup, "GPU_PYTHON", (4, 0))
+def test_a_group_is_added_once_and_stays(checkout) -> None:
+    assert checkout.setup("cpu", "--with", "bench") == [*ALL, "bench.txt"]
+    assert checkout.setup() == checkout.setup("cpu", "--with", "bench") == []
+    checkout.write("requirements/bench.txt", "other")
+    checkout.fail_at = 1
+    checkout.setup("cpu", "--with", "bench", code=1)
+    checkout.fail_at = 0
+    assert checkout.setup("cpu", "--with", "bench") == ["bench.txt"]
+
+
+def test_auto_looks_for_a_gpu_once_and_keeps_what_is_there(checkout) -> None:
+    assert checkout.setup("auto") == ALL
+    assert checkout.setup("cu13")[3] == "cu13.txt"
     assert checkout.setup("auto") == []
+    assert checkout.state["extra"] == "cu13"
 
 
-def test_an_unknown_extra_is_refused_before_anything_is_touched(checkout) -> None:
-    checkout.setup()
-    with pytest.raises(setup.SetupError, match=r"GPU=cu14.*auto, cpu, cu12, cu13"):
-        checkout.setup("cu14")
-    assert checkout.stamps == [".installed-cpu"]
-
-
-def test_an_environment_that_somebody_else_made_is_not_touched(checkout) -> None:
-    checkout.venv.mkdir()
-    (checkout.venv / "pyvenv.cfg").write_text("mine")
-    with pytest.raises(setup.SetupError, match="was not made by `make setup`"):
-        checkout.setup()
-    assert (checkout.venv / "pyvenv.cfg").read_text() == "mine"
-
-
-@pytest.mark.parametrize("group", ["", "bench"])
-def test_an_environment_that_is_linked_to_is_not_touched(
-    checkout, tmp_path_factory, group: str
+def test_packages_for_a_gpu_are_installed_by_a_python_that_has_them(
+    checkout, monkeypatch, capsys
 ) -> None:
-    checkout.setup()
-    elsewhere = checkout.venv.rename(tmp_path_factory.mktemp("other") / ".venv")
-    checkout.venv.symlink_to(elsewhere)
-    before = sorted(elsewhere.rglob("*"))
-    checkout.commands.clear()
-    with pytest.raises(setup.SetupError, match="is a link, and what it leads to"):
-        setup.setup(checkout.venv, "auto", group)
-    assert sorted(elsewhere.rglob("*")) == before
-    assert checkout.commands == []
+    monkeypatch.setattr(setup, "GPU_PYTHON", (3, 13))
+    monkeypatch.setattr(setup.sys, "version_info", (3, 12, 1))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # without pyenv
+    newer = checkout.root / "newer"
+    checkout.write("newer", "#!/bin/sh\n")
+    newer.chmod(0o755)
+    assert checkout.setup("cu13", "no-such-python", code=1) == []
+    assert "need Python 3.13 or newer; install python3.13-venv" in capsys.readouterr().err
+    assert not checkout.venv.exists()
+    assert checkout.setup("cu13", "no-such-python", str(newer))
+    assert checkout.ran[1][0] == str(newer)
+    monkeypatch.setattr(setup.subprocess, "check_output", lambda *_, **__: "cu13\n")
+    shutil.rmtree(checkout.venv)
+    assert checkout.setup("auto", "no-such-python") == ALL
+    assert "using cpu: the packages for a GPU need" in capsys.readouterr().err
 
 
-def test_an_environment_copied_from_elsewhere_is_made_anew(checkout) -> None:
-    checkout.setup()
-    stamp = checkout.venv / ".installed-cpu"
-    stamp.write_text(json.dumps({**json.loads(stamp.read_text()), "root": "/elsewhere"}))
-    assert checkout.setup() == [*ALL, checkout.root.name]
-
-
-def test_an_environment_whose_python_is_gone_is_made_anew(checkout) -> None:
-    checkout.setup()
-    (checkout.venv / "bin" / "python").unlink()
-    assert checkout.setup() == [*ALL, checkout.root.name]
-
-
-def test_a_python_without_venv_is_told_what_to_install(checkout, monkeypatch) -> None:
-    monkeypatch.setattr(setup.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(setup.SetupError, match=r"install python3\.\d+-venv"):
+@pytest.mark.parametrize("kind", ["foreign", "link"])
+def test_an_environment_that_is_not_ours_is_not_touched(checkout, capsys, kind) -> None:
+    if kind == "link":
         checkout.setup()
+        checkout.venv.symlink_to(checkout.venv.rename(checkout.root / "elsewhere"))
+    else:
+        checkout.write(".venv/pyvenv.cfg", "mine")
+    before = sorted(checkout.root.rglob("*"))
+    assert checkout.setup(code=1) == []
+    assert sorted(checkout.root.rglob("*")) == before
+    said = {"link": "is a link; use it", "foreign": "was not made by `make setup`; move it away"}
+    assert said[kind] in capsys.readouterr().err
 
 
-def test_two_set_ups_do_not_work_at_the_same_time(checkout) -> None:
-    other = os.open(checkout.root / "requirements", os.O_RDONLY)
-    try:
-        with setup.alone(), pytest.raises(BlockingIOError):
-            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    finally:
-        os.close(other)
+def test_an_unknown_set_of_packages_is_refused(checkout, capsys) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        checkout.setup("cu14")
+    assert "argument --gpu: invalid choice: 'cu14'" in capsys.readouterr().err
 
 
-def test_a_command_holds_the_lock_too() -> None:
-    with setup.alone() as lock:
-        setup.run(sys.executable, "-c", f"import os; os.fstat({lock})", lock=lock)
+def test_the_first_python_that_fits_is_found(tmp_path) -> None:
+    def command(name: str, text: str) -> str:
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+        return str(tmp_path / name)
+
+    def find(*words: str) -> subprocess.CompletedProcess[str]:
+        environ = {**os.environ, "PATH": f"{tmp_path}:/usr/bin:/bin"}
+        return subprocess.run(
+            [FIND, *words], env=environ, capture_output=True, text=True, check=False
+        )
+
+    old, (major, minor) = command("old", "exit 1"), sys.version_info[:2]
+    assert find(f"{major}.{minor}", "no-such", old, sys.executable).stdout == f"{sys.executable}\n"
+    none = find(f"{major}.{minor + 1}", old, sys.executable)
+    assert (none.returncode, none.stdout) == (2, "")
+    assert f"needs Python {major}.{minor + 1} to 3.14" in none.stderr
+    # A shim of pyenv does not run where its version is not selected; what runs comes first.
+    command("python9", "exit 127")
+    real = command("real", f'exec "{sys.executable}" "$@"')
+    command("pyenv", f'[ "$*" = "whence --path python9" ] && echo "{real}"')
+    assert find("3.11", old, "python9").stdout == f"{real}\n"
+    assert find("3.11", "python9", sys.executable).stdout == f"{sys.executable}\n"
 
 
-def test_a_command_that_fails_stops_the_set_up() -> None:
-    with setup.alone() as lock, pytest.raises(setup.SetupError, match="run make again"):
-        setup.run(sys.executable, "-c", "raise SystemExit(3)", lock=lock)
+@pytest.mark.slow
+def test_two_set_ups_in_an_odd_folder_wait_for_each_other(tmp_path) -> None:
+    """Really, but with locks of one package that is in every environment of ours."""
+    checkout = Checkout(tmp_path / "o'brien ünï")
+    shutil.copy(ROOT / "tools" / "setup.py", checkout.root / "tools")
+    for name in ("build", "cpu"):
+        checkout.write(f"requirements/{name}.txt", "")
+    checkout.write("pyproject.toml", "[build-system]\nrequires = []\nbuild-backend = 'own'\n"
+                   "backend-path = ['.']\n")  # fmt: skip
+    checkout.write("own.py", """
+import pathlib, time, zipfile
+def build_editable(folder, *_):
+    time.sleep(1)
+    made = pathlib.Path("made")
+    made.write_text(f"{made.read_text() if made.exists() else ''}1")
+    name = "own-1-py3-none-any.whl"
+    with zipfile.ZipFile(pathlib.Path(folder, name), "w") as wheel:
+        for file, text in {
+            "METADATA": "Metadata-Version: 2.1\\nName: own\\nVersion: 1\\n",
+            "WHEEL": "Wheel-Version: 1.0\\nTag: py3-none-any\\n",
+            "RECORD": "",
+        }.items():
+            wheel.writestr(f"own-1.dist-info/{file}", text)
+    return name
+""")  # fmt: skip
+    command = [sys.executable, str(checkout.root / "tools" / "setup.py"), "--gpu", "cpu"]
+    environ = {**os.environ, "LC_ALL": "C"}
+    both = [subprocess.Popen(command, env=environ, umask=0o077) for _ in range(2)]
+    assert [each.wait(300) for each in both] == [0, 0]
+    assert (checkout.root / "made").read_text() == "1"
+    assert subprocess.run([checkout.venv / "bin" / "pip", "--version"], check=True)

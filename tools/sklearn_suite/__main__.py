@@ -40,7 +40,7 @@ SUITES = [
     f"{ROUTING}::test_metadata_routed_to_group_splitter[TargetEncoder]",
     "model_selection/tests/test_search.py",
     "model_selection/tests/test_successive_halving.py",
-    # Of final estimators the modules that take seconds; `OPTIONS=linear_model/tests` runs a whole.
+    # Of final estimators the modules that take seconds; `ARGS=linear_model/tests` runs a whole.
     "linear_model/tests/test_base.py",
     "linear_model/tests/test_logistic.py",
     "ensemble/tests/test_bagging.py",

@@ -19,11 +19,11 @@ def ignore(names: Sequence[str]) -> str:
     Examples
     --------
     >>> print(ignore(["x"]), ignore(["Unnamed: 0", "price, EUR"]))
-    IGNORE=x IGNORE='Unnamed: 0,"price, EUR"'
+    --ignore x --ignore 'Unnamed: 0,"price, EUR"'
     """
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(names[:NAMED])
-    return f"IGNORE={quote(line.getvalue())}"
+    return f"--ignore {quote(line.getvalue())}"
 
 
 def seconds(value: float) -> str:

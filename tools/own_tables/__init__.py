@@ -1,1 +1,0 @@
-"""Tasks made of real tables beside programs written by hand: ``make bench-tables``."""
