@@ -47,8 +47,6 @@ unexport $(TABLE_OPTIONS)
 # Some systems have a NAME in the environment, their own.
 NAME :=
 REPEATS :=
-PROGRAMS :=
-BUDGET :=
 MINUTES :=
 SECONDS := 600
 CASES :=
@@ -76,7 +74,11 @@ given = $(if $($(2)), $(1) $(call quoted,$(2)))
 ASKED = $(call given,--rows,ROWS)$(call given,--years,YEARS)
 RUN_OPTIONS = --device $(call quoted,DEVICE) --seed $(call quoted,SEED)$(call given,--out,OUT)$(call \
 	given,--pipelines,PIPELINES)$(ASKED)
-BENCH = $(python) -m tools.bench $(1) --seed '$(SEED)'$(if $(REPEATS), --repeats '$(REPEATS)')
+define BENCH
+$(python) -m tools.bench $(@:bench-%=%) --seed '$(SEED)'$(if $(REPEATS), --repeats '$(REPEATS)')$(if \
+	$(OPTIONS), $(OPTIONS))
+$(python) -m tools.docs
+endef
 QUICK = not slow and not alone
 PYTEST = OMP_NUM_THREADS=1 $(python) -m pytest --numprocesses logical --dist loadfile
 COMPARE_OPTIONS = $(RUN_OPTIONS)$(call given,--repeats,REPEATS)$(if $(OPTIONS), $(OPTIONS))
@@ -100,7 +102,8 @@ help: ## List the targets and variables
 	@echo '                   `make gallery`: OPTIONS="--also FOLDER" of another machine; of'
 	@echo '                   `make explain`: OPTIONS="--html steps.html"; of'
 	@echo '                   `make gpu-proof`: OPTIONS="--stages import,tests --failed"; tests for'
-	@echo '                   `make test-sklearn`: OPTIONS="preprocessing/tests/test_data.py"'
+	@echo '                   `make test-sklearn`: OPTIONS="preprocessing/tests/test_data.py"; of'
+	@echo '                   `make bench-programs`: OPTIONS="--cases pca --set budget=60"'
 	@echo '  OUT=             folder for the results, if not the usual one; file of predictions'
 	@echo '  MODEL= IN=       folder of a saved model (`make models`), and table of rows, for predict'
 	@echo '  COPY_COLUMNS=    columns of IN to copy to OUT, as in a,"b, c"'
@@ -112,8 +115,6 @@ help: ## List the targets and variables
 	@echo '  DELIMITER= DECIMAL= MISSING= KEEP= DATES= STRAY= FORCE= DRY_RUN='
 	@echo '                   of `make new-task`, as `python -m pipeline new-task --help` has them'
 	@echo '  REPEATS=         timed runs of each (5 in a report; 3 is quicker); empty for the usual number'
-	@echo '  PROGRAMS=        of `make bench-programs`, with commas; empty for all'
-	@echo '  BUDGET=          seconds that a first run of plain scikit-learn may take there; empty for 10'
 	@echo '  SECONDS=600      after which `make fuzz` starts no case; CASES= how many, from number SEED on'
 	@echo '  MINUTES=         for a call of `make gpu-proof`; empty for 9'
 	@echo '  TESTS=           folders or files for `make test`; empty for all'
@@ -195,65 +196,30 @@ models: setup ## List the saved models: task, metrics, when they were made
 	$(RUN) models
 
 .PHONY: bench
-bench: data setup-bench ## Measure this machine's CPU on TASK, then all that the docs claim
+bench: data bench-preprocessing bench-programs bench-searches bench-prediction bench-importance ## Measure all that the docs claim
 	$(RUN) report '$(TASK)' --device cpu --repeats '$(or $(REPEATS),7)' \
 		--out 'docs/results/$(TASK)-cpu'
-	$(call BENCH,preprocessing)
-	$(call BENCH,wrapper)
-	$(call BENCH,streaming)
-	$(call BENCH,cluster)
-	$(call BENCH,prediction)
-	$(call BENCH,importance)
 	$(python) -m tools.docs
 
 .PHONY: bench-preprocessing
 bench-preprocessing: setup-bench ## Measure the preprocessing beside scikit-learn, skrub and Polars
-	$(call BENCH,preprocessing)
-	$(python) -m tools.docs
+	$(BENCH)
 
 .PHONY: bench-programs
-bench-programs: setup-bench ## Measure PROGRAMS of ROWS rows beside plain scikit-learn, within BUDGET
-	$(call BENCH,programs)$(if $(PROGRAMS), --cases '$(PROGRAMS)')$(if $(OUT), --out '$(OUT)')$(if \
-		$(ROWS)$(BUDGET), --set$(if $(ROWS), rows='$(ROWS)')$(if $(BUDGET), budget='$(BUDGET)'))
-	$(if $(OUT),,$(python) -m tools.bench.plot && $(python) -m tools.docs)
+bench-programs: setup ## Measure programs of everyday use beside plain scikit-learn
+	$(BENCH)
 
-.PHONY: bench-wrapper
-bench-wrapper: setup ## Measure what Accelerated costs beside the bare estimator
-	$(call BENCH,wrapper)
-	$(python) -m tools.docs
-
-.PHONY: bench-tuning
-bench-tuning: setup-bench ## Measure searches on ROWS rows: shared rows, Search, two workers
-	$(call BENCH,tuning)$(if $(ROWS), --set rows='$(ROWS)')
-	$(call BENCH,search)$(if $(ROWS), --set rows='$(ROWS)')
-	$(call BENCH,search-workers)$(if $(ROWS), --set rows='$(ROWS)')
-	$(python) -m tools.bench.plot
-	$(python) -m tools.docs
-
-.PHONY: bench-streaming
-bench-streaming: setup ## Measure fits from the disk, and with a hard limit, beside fits in memory
-	$(call BENCH,streaming)
-	$(python) -m tools.docs
-
-.PHONY: bench-cluster
-bench-cluster: setup ## Measure two workers of Dask beside one process
-	$(call BENCH,cluster)
-	$(python) -m tools.docs
+.PHONY: bench-searches
+bench-searches: setup ## Measure searches beside scikit-learn's
+	$(BENCH)
 
 .PHONY: bench-prediction
-bench-prediction: setup ## Measure predictions of saved models: one row, a matrix, a long file
-	$(call BENCH,prediction)
-	$(python) -m tools.docs
+bench-prediction: setup ## Measure predictions of saved models
+	$(BENCH)
 
 .PHONY: bench-importance
-bench-importance: setup ## Measure the importance of columns beside scikit-learn's function
-	$(call BENCH,importance)
-	$(python) -m tools.docs
-
-.PHONY: bench-scaling
-bench-scaling: setup ## Measure how fits from the disk grow with the rows
-	$(call BENCH,scaling)
-	$(python) -m tools.docs
+bench-importance: setup ## Measure the importance of columns beside scikit-learn's
+	$(BENCH)
 
 .PHONY: bench-tables
 bench-tables: setup-tables ## Hold tasks made of 20 real tables against programs written by hand
@@ -262,13 +228,6 @@ bench-tables: setup-tables ## Hold tasks made of 20 real tables against programs
 .PHONY: gpu-proof
 gpu-proof: setup ## Show on a GPU what only a GPU can show, within MINUTES; go on from before
 	$(python) -m tools.gpu_proof $(if $(MINUTES),--minutes '$(MINUTES)')$(call given,--out,OUT) $(OPTIONS)
-
-.PHONY: bench-synthetic
-bench-synthetic: setup-bench ## Measure XGBoost against the best score, and what generating takes
-	$(call BENCH,synthetic-auc)
-	$(python) -m tools.bench.plot
-	$(call BENCH,synthetic-memory)
-	$(python) -m tools.docs
 
 .PHONY: test
 test: lint types ## Check style and types, then run the tests that are quick
