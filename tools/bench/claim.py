@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tools.bench import record, report
-from tools.bench.record import Cell, Report, Results
+from tools.bench.record import Report, Results
 
-Work = Callable[[], Report]
-"""Runs a variant once; it is sent to the variant's process."""
+Turn = Callable[[], Report]
 
 
 @dataclass(frozen=True)
@@ -38,27 +37,6 @@ class Ask:
         return not self.cases or case in self.cases
 
 
-@dataclass(frozen=True)
-class Case:
-    """What the variants are given, and how each of them runs on it.
-
-    Parameters
-    ----------
-    about : record.Case
-    variants : mapping of str to callable
-        The first one is the reference: if its first run fails, the others do not run.
-    limit : float, optional
-        Seconds that the first run of the reference may take.
-    cells : list of Cell
-        What was measured, once it was.
-    """
-
-    about: record.Case
-    variants: Mapping[str, Work]
-    limit: float | None = None
-    cells: list[Cell] = field(default_factory=list)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Claim:
     """What is measured, and which tables and targets the docs have of it.
@@ -68,20 +46,25 @@ class Claim:
     name : str
         The record is in ``docs/results/NAME-cpu``.
     settings : mapping of str to tuple of int
-        Sizes and the like that the command line can change, with their defaults.
+        Sizes and the like that the command line can change, with their defaults. ``"budget"`` is
+        the seconds that the first run of a reference may take.
     repeats : int
         Timed runs of each variant.
     warms_up : bool, default=True
         Whether the first run of a process does not count.
     cases : callable
-        Yields the cases; the tables and models of a case are made before it is yielded.
+        Yields each case with the names of its variants, the reference first, once it has made the
+        tables and models that they need.
+    start : callable
+        ``start(ask, case, variant)`` loads what a variant needs and returns what runs it once. It
+        is called in the variant's process.
     names : sequence of str
         Of the cases, as ``--cases`` takes them.
     variants : sequence of Variant
     clock : str
         What is timed, with settings in braces.
-    tables : sequence of Table
-        In the docs.
+    columns : sequence of Column
+        Of the table of all cells in the docs; none if there is no such table.
     targets : sequence of Target
         Set before any run.
     notes : callable, optional
@@ -92,17 +75,18 @@ class Claim:
     settings: Mapping[str, tuple[int, ...]]
     repeats: int
     warms_up: bool = True
-    cases: Callable[[Ask], Generator[Case, None, None]]
+    cases: Callable[[Ask], Iterator[tuple[record.Case, Sequence[str]]]]
+    start: Callable[[Ask, record.Case, str], Turn]
     names: Sequence[str]
     variants: Sequence[record.Variant]
     clock: str
-    tables: Sequence[report.Table] = ()
+    columns: Sequence[report.Column] = ()
     targets: Sequence[report.Target] = ()
     notes: Callable[[Results], str] | None = None
 
     def part(self, results: Results) -> str:
         """Return what the docs show of a record."""
-        parts = [table.text(results) for table in self.tables]
+        parts = [report.cells(results, self.columns)] if self.columns else []
         parts += [self.notes(results)] if self.notes else []
         parts += [report.verdicts(results, self.targets)] if self.targets else []
         return "\n\n".join([*parts, report.where(results)])

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
-from functools import lru_cache, partial
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +14,8 @@ from datasets import flights
 from pipeline import Accelerated
 from tasks.flights import TASK
 from tools.bench import record, report
-from tools.bench.claim import Ask, Case, Claim
-from tools.bench.record import Report, Results, Run, Variant
+from tools.bench.claim import Ask, Claim, Turn
+from tools.bench.record import Report, Run, Variant
 
 NAMES = ("logistic", "boosting", "forest")
 """Pipelines of the task."""
@@ -34,66 +32,42 @@ def in_float64(X: pd.DataFrame) -> pd.DataFrame:
     return X.astype({name: "float64" for name in X if X[name].dtype == "float32"})
 
 
-@lru_cache(maxsize=1)
-def _fitted(
-    path: Path, name: str, variant: str, trained: int, rows: int, seed: int
-) -> tuple[Any, pd.DataFrame, np.ndarray]:
-    """Return a fitted model, and rows that it has not seen."""
-    table = pd.read_parquet(path)
-    table = table.sample(min(trained + rows, len(table)), random_state=seed)
-    X, y = in_float64(table[list(TASK.features)]), table[TASK.target].to_numpy()
-    model = TASK.pipelines[name](seed)
-    if variant != PLAIN:
-        model = Accelerated(model, device="cpu")
-    return model.fit(X.iloc[rows:], y[rows:]), X.iloc[:rows], y[:rows]
+def drawn(ask: Ask, rows: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return flights and their target, drawn by the seed."""
+    table = pd.read_parquet(flights.prepare(ask.data))
+    table = table.sample(min(rows, len(table)), random_state=ask.seed).reset_index(drop=True)
+    return in_float64(table[list(TASK.features)]), table[TASK.target].to_numpy()
 
 
-def _run(
-    path: Path, name: str, variant: str, trained: int, rows: int, repeats: int, seed: int
-) -> Report:
-    """Compute the importance once; return each column's losses of AUC too."""
-    model, X, y = _fitted(path, name, variant, trained, rows, seed)
-    how: dict[str, Any] = {"scoring": "roc_auc", "random_state": seed}
-    start = time.perf_counter()
-    if variant == METHOD:
-        found = model.importance(X, y, repeats=repeats, **how)
-    else:
-        found = permutation_importance(model, X, y, n_repeats=repeats, **how)
-    run = Run(seconds={PHASE: time.perf_counter() - start})
-    losses = {
-        f"column {column:02} repeat {repeat}": float(loss)
-        for (column, repeat), loss in np.ndenumerate(found.importances)
-    }
-    return Report(run=run, values=dict(losses))
+def start(ask: Ask, case: record.Case, variant: str) -> Turn:
+    """Fit a model; a turn returns each column's losses of AUC too."""
+    rows, repeats = ask.one("rows"), ask.one("permutations")
+    X, y = drawn(ask, rows + ask.one("trained"))
+    model: Any = TASK.pipelines[case.name](ask.seed)
+    model = model if variant == PLAIN else Accelerated(model, device="cpu")
+    model.fit(X[rows:], y[rows:])
+    how: dict[str, Any] = {"scoring": "roc_auc", "random_state": ask.seed}
+
+    def turn() -> Report:
+        begun = time.perf_counter()
+        if variant == METHOD:
+            found = model.importance(X[:rows], y[:rows], repeats=repeats, **how)
+        else:
+            found = permutation_importance(model, X[:rows], y[:rows], n_repeats=repeats, **how)
+        run = Run(seconds={PHASE: time.perf_counter() - begun})
+        losses = np.ndenumerate(found.importances)
+        return Report(
+            run=run,
+            values={f"column {i:02} repeat {repeat}": float(n) for (i, repeat), n in losses},
+        )
+
+    return turn
 
 
-def _cases(ask: Ask) -> Generator[Case, None, None]:
-    path = Path(flights.prepare(ask.data)).resolve()
-    trained, rows, repeats = (ask.one(name) for name in CLAIM.settings)
+def _cases(ask: Ask) -> Iterator[tuple[record.Case, Sequence[str]]]:
+    facts = {name: ask.one(name) for name in ("rows", "trained")}
     for name in filter(ask.wants, NAMES):
-        yield Case(
-            record.Case(name=name, facts={"rows": rows, "trained": trained}),
-            {
-                variant: partial(_run, path, name, variant, trained, rows, repeats, ask.seed)
-                for variant in (PLAIN, FUNCTION, METHOD)
-            },
-        )
-
-
-def _equal(against: str, most: float) -> report.Target:
-    """Return a target for the numbers of the method."""
-
-    def find(results: Results, case: str) -> report.Found | None:
-        ours, other = (results.cell(case, name) for name in (METHOD, against))
-        if ours is None or other is None:
-            return None
-        apart = max(
-            abs((ours.values[name] or 0) - (other.values[name] or 0)) for name in ours.values
-        )
-        return f"{apart:.1e}", apart <= most
-
-    wanted = f"≤ {most:.0e}" if most else "the same"
-    return report.Target("losses of AUC", METHOD, against, wanted, find)
+        yield record.Case(name=name, facts=dict(facts)), (PLAIN, FUNCTION, METHOD)
 
 
 CLAIM = Claim(
@@ -101,6 +75,7 @@ CLAIM = Claim(
     settings={"trained": (50_000,), "rows": (20_000,), "permutations": (2,)},
     repeats=5,
     cases=_cases,
+    start=start,
     names=NAMES,
     variants=[
         Variant(name=PLAIN, title="plain scikit-learn"),
@@ -108,20 +83,16 @@ CLAIM = Claim(
         Variant(name=METHOD, title="`model.importance`"),
     ],
     clock="AUC of {rows} flights, 30 columns, permutations of each: {permutations}; fitted before",
-    tables=[
-        report.Table(
-            [
-                report.case(),
-                report.variant(),
-                report.took("s", PHASE, "{:.2f}".format),
-                report.against("beside plain scikit-learn", PHASE, PLAIN),
-                report.against("beside the function", PHASE, FUNCTION),
-            ]
-        )
+    columns=[
+        report.case(),
+        report.variant(),
+        report.took("s", PHASE, "{:.2f}".format),
+        report.against("beside plain scikit-learn", PHASE, PLAIN),
+        report.against("beside the function", PHASE, FUNCTION),
     ],
     targets=[
         report.as_fast(PHASE, METHOD, PLAIN, LEAST),
-        _equal(FUNCTION, 0.0),
-        _equal(PLAIN, SAME_AS_SKLEARN),
+        report.equal("losses of AUC", METHOD, FUNCTION, 0.0),
+        report.equal("losses of AUC", METHOD, PLAIN, SAME_AS_SKLEARN),
     ],
 )

@@ -6,8 +6,8 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,14 @@ from pipeline import Accelerated
 from pipeline.benchmark.report.format import MISSING
 from tasks.flights import TASK
 from tools.bench import record, report
-from tools.bench.claim import Ask, Case, Claim
+from tools.bench.claim import Ask, Claim, Turn
+from tools.bench.importance import drawn
 from tools.bench.record import Cell, Report, Results, Run, Variant
 
 NAMES = ("logistic", "boosting", "forest")
 """Pipelines of the task."""
-FILE, OF_FILE = "file", "boosting"
-"""The case of a long file, and the model that predicts it."""
+FILE, ROWS, OF_FILE = "file", "rows.parquet", "boosting"
+"""The case of a long file, its name, and the model that predicts it."""
 LOADED, PLAIN = "loaded", "sklearn"
 PREDICT = "predict"
 LEAST = 2.0
@@ -45,64 +46,54 @@ def _fit(folder: Path, name: str, X: pd.DataFrame, y: np.ndarray, seed: int) -> 
     pipeline.save(model.fit(X, y), folder / LOADED)
 
 
-@lru_cache(maxsize=1)
-def _kept(folder: Path, variant: str) -> tuple[Any, pd.DataFrame]:
-    """Return a model that was kept, and a row."""
-    model = folder / variant
-    loaded = pipeline.load(model, "cpu") if variant == LOADED else joblib.load(model)
-    return loaded, pd.read_parquet(folder.parent / "row.parquet")
-
-
-def _one_row(folder: Path, variant: str, calls: int) -> Report:
-    model, row = _kept(folder, variant)
-    return timed(lambda: model.predict_proba(row), calls)
+def start(ask: Ask, case: record.Case, variant: str) -> Turn:
+    """Load a model and a row; or run the command on the file."""
+    model: Any = ask.home / case.name / variant
+    if case.name == FILE:
+        return partial(_by_command, ask.home, ask.home / OF_FILE / variant)
+    model = pipeline.load(model, "cpu") if variant == LOADED else joblib.load(model)
+    row = pd.read_parquet(ask.home / "row.parquet")
+    return lambda: timed(lambda: model.predict_proba(row), ask.one("calls"))
 
 
 def timed(call: Callable[[], object], calls: int = 1) -> Report:
     """Return the median wall time of some calls."""
     seconds = []
     for _ in range(calls):
-        start = time.perf_counter()
+        begun = time.perf_counter()
         call()
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.perf_counter() - begun)
     return Report(run=Run(seconds={PREDICT: float(np.median(seconds))}, calls=calls))
 
 
-def _by_command(model: Path, path: Path, out: Path) -> Report:
+def _by_command(home: Path, model: Path) -> Report:
     """Return what the command took, from the start of its process to its end."""
-    words = [sys.executable, "-m", "pipeline", "predict", *map(str, (model, path, out))]
+    words = [sys.executable, "-m", "pipeline", "predict", model, home / ROWS, home / "out"]
     made = timed(
         lambda: subprocess.run([*words, "--device", "cpu"], check=True, capture_output=True)
     )
-    # No other process was started by this one.
+    # This process starts no other one.
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
     return Report(run=Run(seconds=made.run.seconds, bytes={"peak": peak}))
 
 
-def _cases(ask: Ask) -> Generator[Case, None, None]:
-    home, path = ask.home.resolve(), Path(flights.prepare(ask.data))
-    table = pd.read_parquet(path).sample(frac=1, random_state=ask.seed)
-    trained = table.iloc[: ask.one("trained")]
-    X, y = trained[list(TASK.features)], trained[TASK.target].to_numpy()
-    X.iloc[[7]].to_parquet(home / "row.parquet")
+def _cases(ask: Ask) -> Iterator[tuple[record.Case, Sequence[str]]]:
+    X, y = drawn(ask, ask.one("trained"))
+    X.iloc[[7]].to_parquet(ask.home / "row.parquet")
     for name in NAMES:
         if ask.wants(name) or (name == OF_FILE and ask.wants(FILE)):
-            _fit(home / name, name, X, y, ask.seed)
+            _fit(ask.home / name, name, X, y, ask.seed)
         if ask.wants(name):
-            yield Case(
-                record.Case(name=name, facts={"rows": 1, "columns": X.shape[1]}),
-                {way: partial(_one_row, home / name, way, ask.one("calls")) for way in SIDES},
-            )
+            yield record.Case(name=name, facts={"rows": 1, "columns": X.shape[1]}), [*SIDES]
     if ask.wants(FILE):
-        long, rows = home / "rows.parquet", 0
-        with pq.ParquetWriter(long, pq.read_schema(path)) as writer:
+        rows, table = 0, pq.read_table(flights.prepare(ask.data))
+        with pq.ParquetWriter(ask.home / ROWS, table.schema) as writer:
             while rows < ask.one("rows"):
-                part = pq.read_table(path)[: ask.one("rows") - rows]
-                writer.write_table(part)
-                rows += len(part)
-        facts = {"rows": rows, "columns": X.shape[1], "bytes": long.stat().st_size}
-        work = partial(_by_command, home / OF_FILE / LOADED, long, home / "out")
-        yield Case(record.Case(name=FILE, facts=facts), {LOADED: work})
+                writer.write_table(table[: ask.one("rows") - rows])
+                rows += len(table)
+        facts: dict[str, int | float]
+        facts = {"rows": ask.one("rows"), "bytes": (ask.home / ROWS).stat().st_size}
+        yield record.Case(name=FILE, facts=facts), [LOADED]
 
 
 def _holds(results: Results, case: str) -> report.Found | None:
@@ -124,18 +115,15 @@ CLAIM = Claim(
     settings={"rows": (10_000_000,), "calls": (50,), "trained": (100_000,)},
     repeats=7,
     cases=_cases,
+    start=start,
     names=(*NAMES, FILE),
     variants=[Variant(name=name, title=title) for name, title in SIDES.items()],
     clock="a run of one row is the median of {calls} calls; a file of {rows} rows by the command",
-    tables=[
-        report.Table(
-            [
-                report.case(),
-                report.variant(),
-                report.took("ms", PREDICT, lambda seconds: f"{1e3 * seconds:,.2f}"),
-                report.Column("rows a second", _rate),
-            ]
-        ),
+    columns=[
+        report.case(),
+        report.variant(),
+        report.took("ms", PREDICT, lambda seconds: f"{1e3 * seconds:,.2f}"),
+        report.Column("rows a second", _rate),
     ],
     targets=[
         report.as_fast(PREDICT, LOADED, PLAIN, LEAST, cases=NAMES),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import gc
 import re
 import time
-from collections.abc import Generator, Iterator
-from functools import lru_cache, partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,8 +45,8 @@ from pipeline import Accelerated
 from pipeline.benchmark.report.format import MISSING
 from pipeline.benchmark.statistics import Ratio, ratio
 from tools.bench import record, report
-from tools.bench.claim import Ask, Case, Claim
-from tools.bench.record import Cell, Report, Results, Run, Variant, say
+from tools.bench.claim import Ask, Claim, Turn
+from tools.bench.record import Cell, Report, Results, Run, Variant
 
 GAPS, WHOLE = [f"gaps_{i}" for i in range(5)], [f"whole_{i}" for i in range(5)]
 NUMBERS = GAPS + WHOLE
@@ -196,10 +195,8 @@ class Rows(NamedTuple):
     y_new: pd.Series | None
 
 
-@lru_cache(maxsize=1)
-def _rows(path: Path, name: str, rows: int) -> Rows:
+def _rows(path: Path, program: Program, rows: int) -> Rows:
     """Read the columns of a program; the first `rows` are to learn from."""
-    program = PROGRAMS[name]
     names = [*program.columns, *filter(None, [program.target])]
     frame = pd.read_parquet(path, columns=names)
     parts = [frame.iloc[:rows].reset_index(drop=True), frame.iloc[rows:].reset_index(drop=True)]
@@ -207,25 +204,29 @@ def _rows(path: Path, name: str, rows: int) -> Rows:
     return Rows(X, y, X_new, y_new)
 
 
-def run(path: Path, name: str, variant: str, rows: int) -> Report:
-    """Fit, and predict for the rows held out; more than once if that is short."""
-    given, estimator, start = _rows(path, name, rows), PROGRAMS[name].estimator, time.perf_counter()
-    calls, held = [], {}
-    score = 0.0
-    while not calls or (time.perf_counter() - start < SHORT and len(calls) < MOST_CALLS):
-        model = clone(estimator)
-        model = Accelerated(model, device="cpu") if variant == OURS else model
-        gc.collect()
-        counts, before = _reset_peak(), _resident("VmRSS")
-        found, taken = _call(model, given)
-        if not calls:
-            held = {"before": before, "peak": _resident("VmHWM")} if counts else {}
-            score = _score(model, found, given)
-        calls.append(taken)
-        del model, found
-    fit, predict = np.median(calls, axis=0).tolist()
-    made = Run(seconds={"fit": fit, "predict": predict}, bytes=held, calls=len(calls))
-    return Report(run=made, values={"score": score})
+def start(ask: Ask, case: record.Case, variant: str) -> Turn:
+    """Read the rows. A turn fits and predicts for those held out; more than once if it is short."""
+    program, rows = PROGRAMS[case.title], int(case.facts["rows"])
+    given = _rows(ask.home / f"{rows}.parquet", program, rows)
+
+    def turn() -> Report:
+        begun, calls, held, score = time.perf_counter(), [], dict[str, int](), 0.0
+        while not calls or (time.perf_counter() - begun < SHORT and len(calls) < MOST_CALLS):
+            model = clone(program.estimator)
+            model = Accelerated(model, device="cpu") if variant == OURS else model
+            gc.collect()
+            counts, before = _reset_peak(), _resident("VmRSS")
+            found, taken = _call(model, given)
+            if not calls:
+                held = {"before": before, "peak": _resident("VmHWM")} if counts else {}
+                score = _score(model, found, given)
+            calls.append(taken)
+            del model, found
+        fit, predict = np.median(calls, axis=0).tolist()
+        run = Run(seconds={"fit": fit, "predict": predict}, bytes=held, calls=len(calls))
+        return Report(run=run, values={"score": score})
+
+    return turn
 
 
 def _call(model: Any, given: Rows) -> tuple[Any, tuple[float, float]]:
@@ -265,22 +266,14 @@ def _resident(name: str) -> int:
     return int(found[1]) * 1024 if found else 0
 
 
-def _cases(ask: Ask) -> Generator[Case, None, None]:
-    sizes, home = sorted(ask.settings["rows"]), ask.home.resolve()
+def _cases(ask: Ask) -> Iterator[tuple[record.Case, Sequence[str]]]:
+    sizes = sorted(ask.settings["rows"])
     for rows in sizes:
-        say(f"[bench] making a table of {rows:,} rows")
-        write(home / f"{rows}.parquet", rows + rows // HELD_OUT, ask.seed)
+        write(ask.home / f"{rows}.parquet", rows + rows // HELD_OUT, ask.seed)
     for name in filter(ask.wants, PROGRAMS):
         for rows in sizes:
-            path, facts = home / f"{rows}.parquet", {"rows": rows, "held out": rows // HELD_OUT}
-            case = Case(
-                record.Case(name=f"{name} {rows}", title=name, facts=facts),
-                {side: partial(run, path, name, side, rows) for side in (PLAIN, OURS)},
-                limit=ask.one("budget"),
-            )
-            yield case
-            if case.cells[0].why:
-                break  # More rows would take longer still.
+            facts = {"rows": rows, "held out": rows // HELD_OUT}
+            yield record.Case(name=f"{name} {rows}", title=name, facts=dict(facts)), (PLAIN, OURS)
 
 
 class Beside(NamedTuple):
@@ -351,6 +344,7 @@ CLAIM = Claim(
     settings={"rows": (1_000, 100_000, 1_000_000), "budget": (10,)},
     repeats=7,
     cases=_cases,
+    start=start,
     names=tuple(PROGRAMS),
     variants=[Variant(name=PLAIN, title="plain scikit-learn"), Variant(name=OURS, title="ours")],
     clock="fit and predict or transform, in memory; a first plain run of at most {budget} s",

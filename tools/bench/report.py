@@ -4,50 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 
 from pipeline.benchmark.report.format import MISSING
 from pipeline.benchmark.statistics import Ratio
 from tools.bench.record import Cell, Results
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of a table.
-
-    Parameters
-    ----------
-    title : str
-    text : callable
-        Returns what stands in the row of a cell.
-    right : bool, default=True
-        Whether it holds numbers.
-    """
+class Column(NamedTuple):
+    """A column of a table: its title, what stands in the row of a cell, whether it is numbers."""
 
     title: str
     text: Callable[[Results, Cell], str]
     right: bool = True
 
 
-@dataclass(frozen=True)
-class Table:
-    """The cells of a record, one in a row.
-
-    Parameters
-    ----------
-    columns : sequence of Column
-    cases : sequence of str
-        All if empty.
-    """
-
-    columns: Sequence[Column]
-    cases: Sequence[str] = ()
-
-    def text(self, results: Results) -> str:
-        """Return it as Markdown; empty if there is no such cell."""
-        cells = [cell for cell in results.cells if not self.cases or cell.case in self.cases]
-        rows = [[column.text(results, cell) for column in self.columns] for cell in cells]
-        right = [i for i, column in enumerate(self.columns) if column.right]
-        return table([column.title for column in self.columns], rows, right) if rows else ""
+def cells(results: Results, columns: Sequence[Column]) -> str:
+    """Return a table of the cells of a record, one in a row."""
+    rows = [[column.text(results, cell) for column in columns] for cell in results.cells]
+    right = [i for i, column in enumerate(columns) if column.right]
+    return table([column.title for column in columns], rows, right)
 
 
 def case() -> Column:
@@ -138,28 +116,31 @@ class Target:
 
 
 def as_fast(
-    phase: str, variant: str, against: str, least: float, *,
-    cases: Sequence[str] = (), also: Callable[[Cell], bool] = lambda cell: True,
-) -> Target:  # fmt: skip
-    """Return a target for the speed of a variant beside another's.
-
-    Parameters
-    ----------
-    phase, variant, against : str
-    least : float
-        How many times as fast; below 1, it may be slower.
-    cases : sequence of str
-    also : callable
-        What else has to be true of the variant's cell.
-    """
+    phase: str, variant: str, against: str, least: float, cases: Sequence[str] = ()
+) -> Target:
+    """Return a target for how many times as fast as another a variant is."""
 
     def find(results: Results, case: str) -> Found | None:
-        found, cell = results.ratio(case, phase, variant, against), results.cell(case, variant)
-        if found is None or cell is None:
-            return None
-        return speed(found), also(cell) and found.speed_up >= least
+        found = results.ratio(case, phase, variant, against)
+        return found and (speed(found), found.speed_up >= least)
 
-    wanted = f"{least:g}× faster" if least >= 1 else f"≤ {1 / least:.2g}× slower"
+    return Target(phase, variant, against, f"{least:g}× faster", find, cases)
+
+
+def equal(phase: str, variant: str, against: str, most: float, cases: Sequence[str] = ()) -> Target:
+    """Return a target for the largest difference of the values of two variants."""
+
+    def find(results: Results, case: str) -> Found | None:
+        ours, other = (results.cell(case, name) for name in (variant, against))
+        if ours is None or other is None:
+            return None
+        found = max(
+            np.inf if a is None or b is None else abs(a - b)
+            for a, b in ((a, other.values.get(name)) for name, a in ours.values.items())
+        )
+        return f"{found:.1e} apart", found <= most
+
+    wanted = f"≤ {most:.0e} apart" if most else "the same"
     return Target(phase, variant, against, wanted, find, cases)
 
 

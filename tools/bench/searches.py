@@ -5,13 +5,10 @@ from __future__ import annotations
 import itertools
 import time
 import warnings
-from collections.abc import Generator
-from functools import lru_cache, partial
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.stats import loguniform, randint, ttest_rel, uniform
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -23,13 +20,12 @@ from sklearn.model_selection import (
     StratifiedKFold,
 )
 
-from datasets import flights
 from pipeline import Accelerated, Search, shared
 from pipeline.benchmark.report.format import MISSING
 from tasks.flights import TASK
 from tools.bench import record, report
-from tools.bench.claim import Ask, Case, Claim
-from tools.bench.importance import in_float64
+from tools.bench.claim import Ask, Claim, Turn
+from tools.bench.importance import drawn
 from tools.bench.record import Cell, Report, Results, Run, Variant
 
 SPACES: dict[str, dict[str, Any]] = {
@@ -63,16 +59,6 @@ SAME = 1e-7
 """Target for the largest difference that sharing makes to a candidate's score."""
 LEAST_DRAWN, MOST_WORSE = 2.0, 0.002
 """Targets for `Search` beside `RandomizedSearchCV`: speed, lower end of the difference of AUC."""
-RUNS = itertools.count()
-"""Runs of this process, each with a seed of its own where candidates are drawn."""
-
-
-@lru_cache(maxsize=1)
-def _rows(path: Path, rows: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return flights, drawn by a seed."""
-    table = pd.read_parquet(path)
-    table = table.sample(min(rows, len(table)), random_state=seed).reset_index(drop=True)
-    return in_float64(table[list(TASK.features)]), table[TASK.target].to_numpy()
 
 
 def search_of(case: str, variant: str, trials: int, seed: int) -> Any:
@@ -96,51 +82,41 @@ def search_of(case: str, variant: str, trials: int, seed: int) -> Any:
     return Search(model, space, trials=trials, prune=variant == SEARCH, **how)
 
 
-def run(
-    path: Path, case: str, variant: str, rows: int, held_out: int, trials: int, seed: int
-) -> Report:
-    """Search once; the best of drawn candidates is evaluated on rows that were held out."""
-    X, y = _rows(path, rows + held_out, seed)
+def start(ask: Ask, case: record.Case, variant: str) -> Turn:
+    """Draw rows. A turn searches once; the best of drawn candidates predicts rows held out."""
+    rows, trials, seeds = ask.one("rows"), ask.one("trials"), itertools.count(ask.seed)
+    X, y = drawn(ask, rows + ask.one("held_out"))
     X_new, y_new, X, y = X[rows:], y[rows:], X[:rows], y[:rows]
-    seed += next(RUNS) if case == DRAWN else 0
-    search = search_of(case, variant, trials, seed)
-    with warnings.catch_warnings():
-        # Some candidates of the linear model need more iterations, on all sides alike.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        start = time.perf_counter()
-        search.fit(shared(X) if variant == SHARED else X, y)
-        made = Run(seconds={"search": time.perf_counter() - start})
-    if case != DRAWN:
-        scores = enumerate(search.cv_results_["mean_test_score"])
-        return Report(run=made, values={f"score {i:02}": float(score) for i, score in scores})
-    best = {name.removeprefix("estimator__"): value for name, value in search.best_params_.items()}
-    fitted = TASK.pipelines["boosting"](seed).set_params(**best).fit(X, y)
-    auc = float(roc_auc_score(y_new, fitted.predict_proba(X_new)[:, 1]))
-    return Report(run=made, values={f"seed {seed}": auc})
+
+    def turn() -> Report:
+        seed = next(seeds) if case.name == DRAWN else ask.seed
+        search = search_of(case.name, variant, trials, seed)
+        with warnings.catch_warnings():
+            # Some candidates of the linear model need more iterations, on all sides alike.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            begun = time.perf_counter()
+            search.fit(shared(X) if variant == SHARED else X, y)
+            run = Run(seconds={"search": time.perf_counter() - begun})
+        if case.name != DRAWN:
+            scores = enumerate(search.cv_results_["mean_test_score"])
+            return Report(run=run, values={f"score {i:02}": float(each) for i, each in scores})
+        best = {name.removeprefix("estimator__"): v for name, v in search.best_params_.items()}
+        fitted = TASK.pipelines["boosting"](seed).set_params(**best).fit(X, y)
+        auc = float(roc_auc_score(y_new, fitted.predict_proba(X_new)[:, 1]))
+        return Report(run=run, values={f"seed {seed}": auc})
+
+    return turn
 
 
-def _cases(ask: Ask) -> Generator[Case, None, None]:
-    path = Path(flights.prepare(ask.data)).resolve()
-    sizes = [ask.one(name) for name in ("rows", "held_out", "trials")]
+def _cases(ask: Ask) -> Iterator[tuple[record.Case, Sequence[str]]]:
     for name in filter(ask.wants, SPACES):
-        variants = (PLAIN, HALVING, FULL, SEARCH) if name == DRAWN else (PLAIN, OURS, SHARED)
-        yield Case(
-            record.Case(name=name, facts={"rows": sizes[0]}),
-            {way: partial(run, path, name, way, *sizes, ask.seed) for way in variants},
-        )
+        about = record.Case(name=name, facts={"rows": ask.one("rows")})
+        yield about, (PLAIN, HALVING, FULL, SEARCH) if name == DRAWN else (PLAIN, OURS, SHARED)
 
 
 def _values(cell: Cell | None) -> np.ndarray:
     """Return the scores of the candidates, or the AUC of each seed."""
     return np.array([*cell.values.values()] if cell else [], dtype="float64")
-
-
-def _same(results: Results, case: str) -> report.Found | None:
-    ours, other = (_values(results.cell(case, name)) for name in (SHARED, OURS))
-    if not len(ours) or not len(other):
-        return None
-    apart = float(np.abs(ours - other).max())
-    return f"{apart:.1e}", apart <= SAME
 
 
 def _as_good(results: Results, case: str) -> report.Found | None:
@@ -162,6 +138,7 @@ CLAIM = Claim(
     repeats=5,
     warms_up=False,
     cases=_cases,
+    start=start,
     names=tuple(SPACES),
     variants=[
         Variant(name=PLAIN, title="plain scikit-learn"),
@@ -176,24 +153,20 @@ CLAIM = Claim(
         f"run (plain: `RandomizedSearchCV`); {FOLDS} folds of {{rows}} flights, without a refit; "
         "held out: {held_out} flights"
     ),
-    tables=[
-        report.Table(
-            [
-                report.case(),
-                report.variant(),
-                report.took("s", "search", "{:.1f}".format),
-                report.against("beside plain scikit-learn", "search", PLAIN),
-                report.against("beside unshared rows", "search", OURS),
-                report.Column("AUC held out", _auc),
-            ]
-        )
+    columns=[
+        report.case(),
+        report.variant(),
+        report.took("s", "search", "{:.1f}".format),
+        report.against("beside plain scikit-learn", "search", PLAIN),
+        report.against("beside unshared rows", "search", OURS),
+        report.Column("AUC held out", _auc),
     ],
     targets=[
         *(
             report.as_fast("search", SHARED, PLAIN, least, cases=[case])
             for case, least in LEAST.items()
         ),
-        report.Target("scores", SHARED, OURS, f"≤ {SAME:.0e} apart", _same, GRIDS),
+        report.equal("scores", SHARED, OURS, SAME, GRIDS),
         report.as_fast("search", SEARCH, PLAIN, LEAST_DRAWN, cases=[DRAWN]),
         report.Target(
             "AUC held out", SEARCH, PLAIN, f"≥ -{MOST_WORSE}, lower end", _as_good, [DRAWN]
