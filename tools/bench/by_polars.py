@@ -35,7 +35,7 @@ class ByPolars:
         for name in MANY:
             X = _joined(X, _crossed(X, name), [name, "fold"])
         for column in [*numbers, *(X[f"{name} encoded"] for name in MANY)]:
-            self._scales[column.name] = column.mean(), column.std(ddof=0) or 1.0  # type: ignore[assignment]
+            self._scales[column.name] = column.mean(), column.std(ddof=0) or 1.0
         return self._matrix(X)
 
     def transform(self, X: pl.DataFrame) -> np.ndarray:

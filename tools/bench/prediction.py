@@ -68,9 +68,11 @@ def timed(call: Callable[[], object], calls: int = 1) -> Report:
 
 def _by_command(home: Path, model: Path) -> Report:
     """Return what the command took, from the start of its process to its end."""
-    words = [sys.executable, "-m", "pipeline", "predict", model, home / ROWS, home / "out"]
+    words = ["-m", "pipeline", "predict", *map(str, (model, home / ROWS, home / "out"))]
     made = timed(
-        lambda: subprocess.run([*words, "--device", "cpu"], check=True, capture_output=True)
+        lambda: subprocess.run(
+            [sys.executable, *words, "--device", "cpu"], check=True, capture_output=True
+        )
     )
     # This process starts no other one.
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024

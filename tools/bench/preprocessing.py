@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from sklearn.base import TransformerMixin
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
@@ -41,7 +41,7 @@ def _by_polars(seed: int) -> Any:
     return ByPolars(seed)
 
 
-def vectorizer(seed: int) -> TransformerMixin:
+def vectorizer(seed: int) -> Any:
     """Return skrub's TableVectorizer with the same steps as the pipeline."""
     from skrub import TableVectorizer
 
@@ -57,12 +57,12 @@ def vectorizer(seed: int) -> TransformerMixin:
     )
 
 
-def plain(seed: int) -> TransformerMixin:
+def plain(seed: int) -> Any:
     """Return the preprocessing in plain scikit-learn."""
     return logistic(seed)[0]
 
 
-def ours(seed: int) -> TransformerMixin:
+def ours(seed: int) -> Any:
     """Return the same, accelerated."""
     return Accelerated(plain(seed), device="cpu")
 
@@ -123,17 +123,16 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
     way = WAYS[variant]
 
     def turn() -> Report:
-        program, seconds = way.make(ask.seed), {}
-        begun = time.perf_counter()
+        program, begun = way.make(ask.seed), time.perf_counter()
         X, y = way.read(ask.home)
-        seconds["read"], values = time.perf_counter() - begun, {}
-        calls = lambda: program.fit_transform(X, y), lambda: program.transform(X)
+        taken, values = {"read": time.perf_counter() - begun}, {}
+        calls = partial(program.fit_transform, X, y), partial(program.transform, X)
         for phase, call in zip(PHASES, calls, strict=True):
             begun = time.perf_counter()
             found = call()
-            seconds[phase] = time.perf_counter() - begun
+            taken[phase] = time.perf_counter() - begun
             values[phase] = apart(np.asarray(found), np.load(ask.home / f"{phase}.npy"))
-        return Report(run=Run(seconds=seconds), values=values)
+        return Report(run=Run(seconds=taken), values=values)
 
     return turn
 

@@ -75,17 +75,7 @@ LITTLE = 4 * 2**20
 
 
 class Program(NamedTuple):
-    """A program.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Not fitted.
-    columns : list of str
-        What it is given.
-    target : str
-        What it learns to predict; empty where it needs none.
-    """
+    """An estimator, the columns that it is given, and its target: empty where it needs none."""
 
     estimator: BaseEstimator
     columns: list[str]
@@ -186,40 +176,32 @@ def _codes(levels: int, rows: int, random: np.random.Generator) -> npt.NDArray[n
     return np.asarray(random.permutation(levels)[np.minimum(drawn, levels - 1)])
 
 
-class Rows(NamedTuple):
-    """What a program is given: rows to learn from, and rows that it has not seen."""
-
-    X: pd.DataFrame
-    y: pd.Series | None
-    X_new: pd.DataFrame
-    y_new: pd.Series | None
-
-
-def _rows(path: Path, program: Program, rows: int) -> Rows:
-    """Read the columns of a program; the first `rows` are to learn from."""
-    names = [*program.columns, *filter(None, [program.target])]
-    frame = pd.read_parquet(path, columns=names)
-    parts = [frame.iloc[:rows].reset_index(drop=True), frame.iloc[rows:].reset_index(drop=True)]
-    (X, y), (X_new, y_new) = ((part[program.columns], part.get(program.target)) for part in parts)
-    return Rows(X, y, X_new, y_new)
+Rows = tuple[pd.DataFrame, Any]
+"""Columns of a program, and its target or None."""
 
 
 def start(ask: Ask, case: record.Case, variant: str) -> Turn:
     """Read the rows. A turn fits and predicts for those held out; more than once if it is short."""
     program, rows = PROGRAMS[case.title], int(case.facts["rows"])
-    given = _rows(ask.home / f"{rows}.parquet", program, rows)
+    names = [*program.columns, *filter(None, [program.target])]
+    frame = pd.read_parquet(ask.home / f"{rows}.parquet", columns=names)
+    parts = frame.iloc[:rows], frame.iloc[rows:]
+    learnt, new = (
+        (part[program.columns].reset_index(drop=True), part.get(program.target)) for part in parts
+    )
 
     def turn() -> Report:
-        begun, calls, held, score = time.perf_counter(), [], dict[str, int](), 0.0
+        begun, held, score = time.perf_counter(), dict[str, int](), 0.0
+        calls: list[tuple[float, float]] = []
         while not calls or (time.perf_counter() - begun < SHORT and len(calls) < MOST_CALLS):
             model = clone(program.estimator)
             model = Accelerated(model, device="cpu") if variant == OURS else model
             gc.collect()
             counts, before = _reset_peak(), _resident("VmRSS")
-            found, taken = _call(model, given)
+            found, taken = _call(model, learnt, new[0])
             if not calls:
                 held = {"before": before, "peak": _resident("VmHWM")} if counts else {}
-                score = _score(model, found, given)
+                score = _score(model, found, new)
             calls.append(taken)
             del model, found
         fit, predict = np.median(calls, axis=0).tolist()
@@ -229,27 +211,24 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
     return turn
 
 
-def _call(model: Any, given: Rows) -> tuple[Any, tuple[float, float]]:
-    start = time.perf_counter()
-    if hasattr(model, "predict"):
-        model.fit(given.X, given.y)
-        middle = time.perf_counter()
-        found = model.predict(given.X_new)
-    else:
-        model.fit_transform(given.X, given.y)
-        middle = time.perf_counter()
-        found = model.transform(given.X_new)
-    return found, (middle - start, time.perf_counter() - middle)
+def _call(model: Any, learnt: Rows, new: pd.DataFrame) -> tuple[Any, tuple[float, float]]:
+    """Return predictions or transformed rows, and the seconds of both calls."""
+    predicts = hasattr(model, "predict")
+    begun = time.perf_counter()
+    (model.fit if predicts else model.fit_transform)(*learnt)
+    middle = time.perf_counter()
+    found = (model.predict if predicts else model.transform)(new)
+    return found, (middle - begun, time.perf_counter() - middle)
 
 
-def _score(model: Any, found: Any, given: Rows) -> float:
+def _score(model: Any, found: Any, new: Rows) -> float:
     """Return the accuracy or R²; without a target, a figure that both sides should share."""
+    X, y = new
     if not hasattr(model, "predict"):
         return float(abs(found).mean())
-    if given.y_new is None:
-        return float(model.score(given.X_new)) / len(given.X_new)
-    score = r2_score if given.y_new.name == AMOUNT else accuracy_score
-    return float(score(given.y_new, found))
+    if y is None:
+        return float(model.score(X)) / len(X)
+    return float((r2_score if y.name == AMOUNT else accuracy_score)(y, found))
 
 
 def _reset_peak() -> bool:

@@ -122,7 +122,7 @@ def as_fast(
 
     def find(results: Results, case: str) -> Found | None:
         found = results.ratio(case, phase, variant, against)
-        return found and (speed(found), found.speed_up >= least)
+        return (speed(found), found.speed_up >= least) if found else None
 
     return Target(phase, variant, against, f"{least:g}× faster", find, cases)
 

@@ -40,7 +40,7 @@ class Side:
 
     def __exit__(self, *exc: object) -> None:
         """End the process."""
-        self._pool.stop()
+        self._pool.stop()  # type: ignore[no-untyped-call]
         self._pool.join()
 
     def turn(self, limit: float = 0) -> None:
