@@ -165,8 +165,8 @@ def claimed(name: str) -> str:
     if path.exists():
         return CLAIMS[name].part(record.load(path))
     return (
-        f"Not measured yet: `make bench-{name}` measures it, on an idle machine, and writes the "
-        "tables here."
+        f"This was not measured since it was last changed: `make bench-{name}` measures it, on an "
+        "idle machine, and writes the tables here."
     )
 
 
