@@ -288,7 +288,8 @@ def test_a_target_is_met_at_its_number_and_not_beside(
     assert found(target, RECORD) == said
 
 
-def test_a_missing_value_equals_nothing() -> None:
+def test_equal_numbers_are_the_same_and_a_missing_one_equals_nothing() -> None:
+    assert found(report.equal("AUC", "ours", "ours", 0), RECORD) == ["0.0e+00 apart", "yes |"]
     for value in ({}, {"auc": None}):
         made = results(cell("a", {"fit": [1.0]}, auc=0.5), cell("b", {"fit": [1.0]}, **value))
         assert found(report.equal("AUC", "a", "b", 1), made)[1] == "**no** |"
