@@ -20,9 +20,6 @@ GPU ?= auto# packages to install: auto, cpu, cu12 or cu13
 PYTHON := .venv/bin/python# another Python, whose environment is used as it is
 # After the machine's own the one that the GPU packages are tested on.
 PYTHON3 := python3 python3.12 python3.13 python3.14 python3.11# to build with: the first that fits
-# Of the benchmarks.
-PROGRAMS :=
-BUDGET :=
 
 python = '$(PYTHON)'
 contract_python = .venv-contract/bin/python
@@ -30,12 +27,14 @@ RUN = $(python) -m pipeline
 DATA = '$(TASK)'$(if $(ROWS), --rows '$(ROWS)')$(if $(YEARS), --years '$(YEARS)')
 CHOSEN = --device '$(DEVICE)'$(if $(PIPELINES), --pipelines '$(PIPELINES)')
 WRITTEN = $(if $(REPEATS), --repeats '$(REPEATS)')$(if $(OUT), --out '$(OUT)')
-BENCH = $(python) -m tools.bench $(1) --seed '$(SEED)'$(if $(REPEATS), --repeats '$(REPEATS)')
+BENCH = $(python) -m tools.bench $(@:bench-%=%) --seed '$(SEED)'$(if $(REPEATS), --repeats '$(REPEATS)') \
+	$(ARGS) && $(python) -m tools.docs
 PYTEST = OMP_NUM_THREADS=1 $(python) -m pytest --numprocesses logical --dist loadfile
 SETUP = python=$$(tools/find-python 3.11 $(PYTHON3)) && "$$python" tools/setup.py $(PYTHON3)
 
 .PHONY: help setup setup-bench setup-tables setup-contract doctor list models new-task data fetched \
-	synthetic explain run compare report tune gallery predict bench-tables gpu-proof test \
+	synthetic explain run compare report tune gallery predict bench bench-preprocessing \
+	bench-programs bench-searches bench-prediction bench-importance bench-tables gpu-proof test \
 	test-full test-sklearn fuzz test-contract contract-snapshot lint format types audit lock \
 	clean clean-venv clean-data
 
@@ -82,76 +81,27 @@ gallery: setup ## Report on all tasks whose data is there, with an index page
 predict: setup ## Predict the rows of a file: ARGS='MODEL IN OUT'
 	$(RUN) predict --device '$(DEVICE)' $(ARGS)
 
-.PHONY: bench
-bench: data setup-bench ## Measure this machine's CPU on TASK, then all that the docs claim
-	$(RUN) report '$(TASK)' --device cpu --repeats '$(or $(REPEATS),7)' \
-		--out 'docs/results/$(TASK)-cpu'
-	$(call BENCH,preprocessing)
-	$(call BENCH,wrapper)
-	$(call BENCH,streaming)
-	$(call BENCH,cluster)
-	$(call BENCH,prediction)
-	$(call BENCH,importance)
+bench: data bench-preprocessing bench-programs bench-searches bench-prediction bench-importance ## Measure TASK on this machine's CPU, and all that the docs claim
+	$(RUN) report '$(TASK)' --device cpu --repeats '$(or $(REPEATS),7)' --out 'docs/results/$(TASK)-cpu'
 	$(python) -m tools.docs
 
-.PHONY: bench-preprocessing
 bench-preprocessing: setup-bench ## Measure the preprocessing beside scikit-learn, skrub and Polars
-	$(call BENCH,preprocessing)
-	$(python) -m tools.docs
+	$(BENCH)
 
-.PHONY: bench-programs
-bench-programs: setup-bench ## Measure PROGRAMS of ROWS rows beside plain scikit-learn, within BUDGET
-	$(call BENCH,programs)$(if $(PROGRAMS), --cases '$(PROGRAMS)')$(if $(OUT), --out '$(OUT)')$(if \
-		$(ROWS)$(BUDGET), --set$(if $(ROWS), rows='$(ROWS)')$(if $(BUDGET), budget='$(BUDGET)'))
-	$(if $(OUT),,$(python) -m tools.bench.plot && $(python) -m tools.docs)
+bench-programs: setup ## Measure programs of everyday use beside plain scikit-learn
+	$(BENCH)
 
-.PHONY: bench-wrapper
-bench-wrapper: setup ## Measure what Accelerated costs beside the bare estimator
-	$(call BENCH,wrapper)
-	$(python) -m tools.docs
+bench-searches: setup ## Measure searches beside scikit-learn's
+	$(BENCH)
 
-.PHONY: bench-tuning
-bench-tuning: setup-bench ## Measure searches on ROWS rows: shared rows, Search, two workers
-	$(call BENCH,tuning)$(if $(ROWS), --set rows='$(ROWS)')
-	$(call BENCH,search)$(if $(ROWS), --set rows='$(ROWS)')
-	$(call BENCH,search-workers)$(if $(ROWS), --set rows='$(ROWS)')
-	$(python) -m tools.bench.plot
-	$(python) -m tools.docs
+bench-prediction: setup ## Measure predictions of saved models
+	$(BENCH)
 
-.PHONY: bench-streaming
-bench-streaming: setup ## Measure fits from the disk, and with a hard limit, beside fits in memory
-	$(call BENCH,streaming)
-	$(python) -m tools.docs
-
-.PHONY: bench-cluster
-bench-cluster: setup ## Measure two workers of Dask beside one process
-	$(call BENCH,cluster)
-	$(python) -m tools.docs
-
-.PHONY: bench-prediction
-bench-prediction: setup ## Measure predictions of saved models: one row, a matrix, a long file
-	$(call BENCH,prediction)
-	$(python) -m tools.docs
-
-.PHONY: bench-importance
-bench-importance: setup ## Measure the importance of columns beside scikit-learn's function
-	$(call BENCH,importance)
-	$(python) -m tools.docs
-
-.PHONY: bench-scaling
-bench-scaling: setup ## Measure how fits from the disk grow with the rows
-	$(call BENCH,scaling)
-	$(python) -m tools.docs
+bench-importance: setup ## Measure the importance of columns beside scikit-learn's
+	$(BENCH)
 
 bench-tables: setup-tables ## Hold tasks made of 20 real tables against programs written by hand
 	$(python) -m pytest -m slow tests/benchmark/test_real_tables.py $(ARGS)
-
-.PHONY: bench-synthetic
-bench-synthetic: setup-bench ## Measure XGBoost against the best score, and what generating takes
-	$(call BENCH,synthetic-auc)
-	$(python) -m tools.bench.plot
-	$(call BENCH,synthetic-memory)
-	$(python) -m tools.docs
 
 gpu-proof: setup ## Show on a GPU what only a GPU can show; go on from before
 	$(python) -m tools.gpu_proof$(if $(OUT), --out '$(OUT)') $(ARGS)

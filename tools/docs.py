@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
+from datasets import synthetic
 from pipeline import records
 from pipeline.backends.array_api import ESTIMATORS
 from pipeline.backends.cuml.single_tree import FORESTS
@@ -21,7 +23,7 @@ from pipeline.benchmark import results, task
 from pipeline.benchmark.statistics import cell_parity, speed
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.transformers import TWINS
-from tools.bench import generated, record
+from tools.bench import record
 from tools.bench.__main__ import CLAIMS
 from tools.bench.report import table
 
@@ -138,42 +140,42 @@ def tasks() -> str:
     return table(["task", "kind", "rows", "data", ""], rows, right=[2])
 
 
-def claimed(name: str) -> Callable[[], str]:
-    """Return what makes text of the record of a claim, or says that there is none."""
-    claim = CLAIMS[name]
+METRICS = {
+    "roc_auc": "area under the ROC curve",
+    "accuracy": "accuracy",
+    "r2": "R²",
+    "ndcg_at_10": "NDCG of the first ten, gain 2^relevance - 1",
+    "adjusted_rand": "adjusted Rand index of the most probable cluster",
+}
 
-    def text() -> str:
-        path = ROOT / "docs" / "results" / claim.folder / "results.json"
-        if path.exists():
-            return claim.part(record.load(path))
-        return (
-            f"Not measured yet: `.venv/bin/python -m tools.bench {name}` does it on an idle "
-            "machine, and `.venv/bin/python -m tools.docs` then writes the tables here."
-        )
 
-    return text
+def best_scores() -> str:
+    """Return the kinds of generated tables with their best scores, for the seed 0."""
+    rows = []
+    for kind in synthetic.KINDS:
+        recipe = synthetic.Recipe(kind)
+        found, about = synthetic.best(recipe), recipe.schema()["target"].about
+        rows.append([f"`{kind}`", about, METRICS[found["metric"]], f"{found['value']:.4f}"])
+    return table(["kind", "`target`", "metric", "best, seed 0"], rows, right=[3])
+
+
+def claimed(name: str) -> str:
+    """Return what the record of a claim shows, or that there is none."""
+    path = ROOT / f"docs/results/{name}-cpu/results.json"
+    if path.exists():
+        return CLAIMS[name].part(record.load(path))
+    return (
+        f"This was not measured since it was last changed: `make bench-{name}` measures it, on an "
+        "idle machine, and writes the tables here."
+    )
 
 
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "benchmarks.md": {
         "measured": measured,
-        "programs": claimed("programs"),
-        "preprocessing": claimed("preprocessing"),
-        "tuning": claimed("tuning"),
-        "search": claimed("search"),
-        "search-workers": claimed("search-workers"),
-        "wrapper": claimed("wrapper"),
-        "prediction": claimed("prediction"),
-        "importance": claimed("importance"),
-        "streaming": claimed("streaming"),
-        "workers": claimed("cluster"),
-        "scaling": claimed("scaling"),
+        **{name: partial(claimed, name) for name in CLAIMS},
     },
-    "datasets.md": {
-        "best": generated.best_scores,
-        "auc": claimed("synthetic-auc"),
-        "written": claimed("synthetic-memory"),
-    },
+    "datasets.md": {"best": best_scores},
     "results-schema.md": {"fields": fields},
     "supported.md": {"transformers": transformers, "estimators": estimators},
     "tasks.md": {"tasks": tasks},

@@ -1,5 +1,5 @@
-"""What the docs claim, measured as comparisons are: ``.venv/bin/python -m tools.bench NAME``.
+"""The claims of the docs, measured: ``.venv/bin/python -m tools.bench NAME``.
 
-A claim is a table of data: its cases, its variants, what is read off them, and the targets.
-`claim` runs all of them, `record` is what they write, and `report` makes tables of that.
+A claim has cases, variants that are compared on each of them, and targets. `runner` measures it,
+`record` is what is kept, and `report` writes tables of that.
 """

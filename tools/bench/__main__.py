@@ -1,44 +1,25 @@
-"""Measure a claim of the docs, write its record, print its tables: ``make bench-wrapper``."""
+"""Measure a claim of the docs, write its record, print its tables: ``make bench-importance``."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import datasets
+from pipeline import records
 from pipeline.benchmark.task import pick
 from pipeline.errors import ConfigError, PipelineError
-from tools.bench import (
-    fits,
-    generated,
-    growth,
-    importance,
-    prediction,
-    preprocessing,
-    programs,
-    search,
-    search_workers,
-    tuning,
-    wrapper,
-)
-from tools.bench.claim import Ask, Claim, publish
-from tools.bench.record import say
+from tools.bench import importance, prediction, preprocessing, programs, searches
+from tools.bench.claim import Ask, Claim
+from tools.bench.record import Results, say
+from tools.bench.runner import measure
 
 CLAIMS: dict[str, Claim] = {
-    "preprocessing": preprocessing.CLAIM,
-    "wrapper": wrapper.CLAIM,
-    "prediction": prediction.CLAIM,
-    "importance": importance.CLAIM,
-    "programs": programs.CLAIM,
-    "tuning": tuning.CLAIM,
-    "search": search.CLAIM,
-    "search-workers": search_workers.CLAIM,
-    "streaming": fits.STREAMING,
-    "cluster": fits.CLUSTER,
-    "scaling": growth.SCALING,
-    "synthetic-auc": generated.AUC,
-    "synthetic-memory": generated.MEMORY,
+    module.CLAIM.name: module.CLAIM
+    for module in (preprocessing, programs, searches, prediction, importance)
 }
 
 
@@ -51,11 +32,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, help="folder of the record")
     parser.add_argument("--data-home", type=Path, default=Path("data"), help="folder of the data")
     parser.add_argument("--cases", default="", help="with commas; all if not given")
-    parser.add_argument("--variants", default="", help="with commas; all if not given")
     parser.add_argument(
         "--set", nargs="+", default=[], metavar="NAME=NUMBERS", help="sizes, as rows=1000,2000"
     )
-    parser.add_argument("--no-resume", action="store_true", help="leave finished runs alone")
     return parser.parse_args()
 
 
@@ -70,14 +49,12 @@ def asked(given: argparse.Namespace, claim: Claim) -> Ask:
     repeats = claim.repeats if given.repeats is None else given.repeats
     if repeats < 1:
         raise ConfigError("--repeats must be at least 1")
-    known = {variant.name: variant for variant in claim.variants}
     return Ask(
         settings={**claim.settings, **dict(_setting(word, claim) for word in given.set)},
         repeats=repeats,
         seed=given.seed,
-        data=given.data_home,
+        data=given.data_home.resolve(),
         cases=[pick(name, claim.names, "case") for name in given.cases.split(",") if name],
-        variants=[pick(name, known, "variant") for name in given.variants.split(",") if name],
     )
 
 
@@ -88,27 +65,34 @@ def _setting(word: str, claim: Claim) -> tuple[str, tuple[int, ...]]:
         numbers = tuple(int(number) for number in text.split(","))
     except ValueError:
         raise ConfigError(f"--set {word}: give whole numbers, as {name}=1000") from None
-    # 0 leaves out what has no default size, and what can be left out.
-    if min(numbers) < 0 or (len(known) == 1 and len(numbers) > 1):
-        raise ConfigError(f"--set {word}: a number of at least 0 is needed")
+    if min(numbers) < 1 or (len(known) == 1 and len(numbers) > 1):
+        raise ConfigError(f"--set {word}: a number of at least 1 is needed")
     return name, numbers
+
+
+def publish(claim: Claim, ask: Ask, out: Path) -> Results:
+    """Measure, and write ``results.json`` in a folder."""
+    with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix=".bench.") as home:
+        found = measure(claim, replace(ask, home=Path(home)))
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "results.json").write_bytes(records.dumps(found))
+    return found
 
 
 def main() -> int:
     """Measure and publish; return the exit code."""
     given = arguments()
     try:
-        name = pick(given.claim, CLAIMS, "claim")
-        claim = CLAIMS[name]
-        out = given.out or Path("docs/results") / claim.folder
-        found = publish(name, claim, asked(given, claim), out, resume=not given.no_resume)
+        claim = CLAIMS[pick(given.claim, CLAIMS, "claim")]
+        out = given.out or Path("docs/results") / f"{claim.name}-cpu"
+        found = publish(claim, asked(given, claim), out)
     except (PipelineError, datasets.DataError, datasets.OutputError) as error:
         say(f"[bench] {error}")
         return error.exit_code
     except KeyboardInterrupt:
-        say("[bench] interrupted; nothing was published")
+        say("[bench] interrupted; nothing was written")
         return 130
-    print(claim.details(found) if claim.details else claim.part(found))
+    print(claim.part(found))
     return 0
 
 

@@ -2,287 +2,330 @@
 
 from __future__ import annotations
 
-import resource
-import signal
+import gc
+import re
 import time
-from collections.abc import Callable, Generator
-from contextlib import ExitStack
-from functools import lru_cache, partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
-import psutil
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from sklearn.base import BaseEstimator, clone
+from sklearn.cluster import KMeans
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.model_selection import StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    RobustScaler,
+    StandardScaler,
+    TargetEncoder,
+)
+from sklearn.svm import LinearSVC
+from xgboost import XGBClassifier
 
 from pipeline import Accelerated
-from pipeline.benchmark.worker import WorkerFailed, WorkerGone, WorkerProcess
-from pipeline.planning import source_code
-from pipeline.system import environment
-from tools.bench import apart, everyday, preprocessing, programs_report, record
-from tools.bench.claim import Ask, Case, Claim, here
-from tools.bench.everyday import AMOUNT, PROGRAMS
-from tools.bench.programs_report import OURS, PLAIN, WIDE
-from tools.bench.record import Report, Run, Variant
+from pipeline.benchmark.report.format import MISSING
+from pipeline.benchmark.statistics import Ratio, ratio
+from tools.bench import record, report
+from tools.bench.claim import Ask, Claim, Turn
+from tools.bench.record import Cell, Report, Results, Run, Variant
 
-FEW_ROWS = 1_000
-WIDE_KINDS = {"int64": "10 columns of 50,000 integers", "text": "10 columns of 50,000 texts"}
-WAYS: dict[str, Callable[[BaseEstimator], Any]] = {
-    PLAIN: clone,
-    OURS: lambda estimator: Accelerated(clone(estimator), device="cpu"),
-}
+GAPS, WHOLE = [f"gaps_{i}" for i in range(5)], [f"whole_{i}" for i in range(5)]
+NUMBERS = GAPS + WHOLE
+"""Numbers, the first of which have missing values."""
+FEW, SOME = [f"few_{i}" for i in range(3)], ["some_0", "some_1"]
+FLIGHTS = ["carrier", "origin", "dest", "tailnum"]
+LEVELS = {
+    **dict.fromkeys(FEW, 5), **dict.fromkeys(SOME, 50), "many": 5_000, "most": 50_000,
+    "carrier": 16, "origin": 3, "dest": 105, "tailnum": 4_043,
+}  # fmt: skip
+"""Column of texts -> how many different ones; those of flights are as many as in 2013."""
+LABEL, AMOUNT = "label", "amount"
+WORDS, VOCABULARY = 8, 20_000
+"""Words in a text, and words that there are."""
 HELD_OUT = 4
-"""There is a row to predict for so many rows to learn from."""
-PATIENCE = 5
-"""Times the budget that our first run may take."""
+"""There is one row to predict for so many rows to learn from."""
+PLAIN, OURS = "plain", "ours"
 SHORT, MOST_CALLS = 0.2, 50
-"""Seconds that a turn lasts at least, by calling more often, but not more often than that."""
-MANY, FEW_TURNS = 1_000_000, 5
-"""Rows from which there are no more turns than these."""
-MEMORY_SHARE = 0.5
-"""Of the machine's memory, which a process may take."""
+"""A run calls again until so many seconds are over, but not more often than that."""
+FASTER, SLOWER, MEMORY = 1 / 0.6, 1.05, 1.1
+"""Targets: median speed; upper ends of the intervals of time and of memory."""
+SAME_SCORE = 0.001
+"""Largest difference of two scores that counts as equal, relative to a score beyond 1."""
+LITTLE = 4 * 2**20
+"""Less memory than this counts as this, because the allocator varies by about as much."""
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What a process works on.
+class Program(NamedTuple):
+    """An estimator, the columns that it is given, and its target: empty where it needs none."""
 
-    Parameters
-    ----------
-    variant : {"plain", "ours"}
-    program : str
-    folder : str
-        Of the tables.
-    """
-
-    variant: str
-    program: str
-    folder: str
+    estimator: BaseEstimator
+    columns: list[str]
+    target: str = LABEL
 
 
-class Request(msgspec.Struct, frozen=True):
-    """A turn.
-
-    Parameters
-    ----------
-    rows : int
-    budget : float
-        Seconds after which the first call ends the process; 0: none.
-    """
-
-    rows: int
-    budget: float = 0
+ONE_HOT = OneHotEncoder(handle_unknown="ignore")
+FILLED = make_pipeline(SimpleImputer(), StandardScaler())
+ORDINAL = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+TARGET = TargetEncoder(cv=StratifiedKFold(shuffle=True, random_state=0))
+FOREST = RandomForestClassifier(n_estimators=50, max_depth=10, n_jobs=-1, random_state=0)
+BOOSTING = HistGradientBoostingClassifier(random_state=0)
+SVC, XGB = LinearSVC(random_state=0), XGBClassifier(random_state=0)
 
 
-@lru_cache(maxsize=1)
-def _table(job: Job, rows: int) -> everyday.Table:
-    return everyday.read(_file(job.folder, rows), PROGRAMS[job.program], rows)
+def _numbers(*steps: BaseEstimator, target: str = LABEL) -> Program:
+    return Program(make_pipeline(*steps), NUMBERS, target)
 
 
-def _file(folder: str, rows: int) -> Path:
-    return Path(folder) / f"{rows}.parquet"
+def _one_hot(names: list[str], *after: BaseEstimator, target: str = LABEL) -> Program:
+    columns = make_column_transformer((FILLED, NUMBERS), (ONE_HOT, names))
+    return Program(make_pipeline(columns, *after), [*NUMBERS, *names], target)
 
 
-def work(job: Job, request: Request) -> Report:
-    """Fit, and predict for the rows held out; more than once if that is short."""
-    table, make = _table(job, request.rows), WAYS[job.variant]
-    estimator = PROGRAMS[job.program].estimator
-    most = int(MEMORY_SHARE * psutil.virtual_memory().total)
-    resource.setrlimit(resource.RLIMIT_DATA, (most, resource.RLIM_INFINITY))
-    apart.give_back()
-    before, start = apart.resident(), time.perf_counter()
-    covers = apart.reset_peak()
-    signal.setitimer(signal.ITIMER_REAL, request.budget)  # unhandled, it ends the process
-    model, found, taken = _run(make(estimator), table)
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    peak, calls = apart.peak(), [taken]
-    values: dict[str, float | None] = {"score": _score(model, found, table)}
-    del model, found
-    while time.perf_counter() - start < SHORT and len(calls) < MOST_CALLS:
-        calls.append(_run(make(estimator), table)[2])
-    fit, predict = np.median(calls, axis=0).tolist()
-    run = Run(
-        seconds={"fit": fit, "predict": predict},
-        bytes={"before": before, "peak": peak},
-        calls=len(calls),
-        note="" if covers == "each phase" else covers,
+def _encoded(encoder: BaseEstimator, names: list[str], model: BaseEstimator) -> Program:
+    columns = make_column_transformer(("passthrough", NUMBERS), (encoder, names))
+    return Program(make_pipeline(columns, model), [*NUMBERS, *names])
+
+
+def _text(vectorizer: BaseEstimator, names: list[str], model: BaseEstimator) -> Program:
+    columns = make_column_transformer((vectorizer, "text"), (FILLED, NUMBERS), (ONE_HOT, names))
+    return Program(make_pipeline(columns, model), ["text", *NUMBERS, *names])
+
+
+PROGRAMS: dict[str, Program] = {
+    "scale": Program(StandardScaler(), WHOLE, ""),
+    "minmax": Program(MinMaxScaler(), WHOLE, ""),
+    "impute": Program(SimpleImputer(), GAPS, ""),
+    "onehot": Program(OneHotEncoder(), [*FEW, *SOME], ""),
+    "ordinal": Program(OrdinalEncoder(), [*FEW, *SOME], ""),
+    "target": Program(TARGET, [*SOME, "many"]),
+    "numbers-logistic": _numbers(FILLED, LogisticRegression()),
+    "bins-logistic": _numbers(SimpleImputer(), KBinsDiscretizer(), LogisticRegression()),
+    "polynomial-ridge": _numbers(FILLED, PolynomialFeatures(), Ridge(), target=AMOUNT),
+    "pca": _numbers(FILLED, PCA(), target=""),
+    "robust-knn": _numbers(SimpleImputer(), RobustScaler(), KNeighborsClassifier()),
+    "onehot5-logistic": _one_hot(FEW, LogisticRegression()),
+    "onehot5-forest": _one_hot(FEW, FOREST),
+    "onehot5-kmeans": _one_hot(FEW, KMeans(random_state=0), target=""),
+    "onehot50-svc": _one_hot(SOME, SVC),
+    "onehot50-ridge": _one_hot(SOME, Ridge(), target=AMOUNT),
+    "onehot50-maxabs-logistic": _one_hot(SOME, MaxAbsScaler(), LogisticRegression()),
+    "onehot50-xgboost": _one_hot(SOME, XGB),
+    "onehot5000-logistic": _one_hot(["many"], LogisticRegression()),
+    "onehot5000-svd": _one_hot(["many"], TruncatedSVD(20, random_state=0), target=""),
+    "onehot5000-xgboost": _one_hot(["many"], XGB),
+    "onehot50000-svc": _one_hot(["most"], SVC),
+    "onehot50000-ridge": _one_hot(["most"], Ridge(), target=AMOUNT),
+    "ordinal-boosting": _encoded(ORDINAL, [*FEW, *SOME], BOOSTING),
+    "target-xgboost": _encoded(TARGET, [*SOME, "many"], XGB),
+    "tfidf-logistic": _text(TfidfVectorizer(), FEW, LogisticRegression()),
+    "tfidf-svc": _text(TfidfVectorizer(), SOME, SVC),
+    "hashing-logistic": _text(HashingVectorizer(), FEW, LogisticRegression()),
+    "flights-logistic": Program(make_pipeline(ONE_HOT, LogisticRegression()), FLIGHTS),
+    "flights-xgboost": Program(make_pipeline(ONE_HOT, XGB), FLIGHTS),
+}
+"""Parameters are the defaults, save what makes runs repeatable and lets unseen values pass."""
+
+
+def write(path: Path, rows: int, seed: int) -> None:
+    """Write a table of all columns as Parquet."""
+    random = np.random.default_rng([seed, rows])
+    amount, columns = random.normal(size=rows), {}
+    for i, name in enumerate(NUMBERS):
+        drawn = random.normal(size=rows)
+        amount += drawn * (i % 3 == 0)
+        absent = random.random(rows) < 0.05 if name in GAPS else None
+        columns[name] = pa.array(10.0 * i + (1 + i) * drawn, mask=absent)
+    for name, levels in LEVELS.items():
+        codes = _codes(levels, rows, random)
+        amount += random.normal(0, 0.5, levels)[codes]
+        names = pa.array([f"{name}-{i:05d}" for i in range(levels)])
+        columns[name] = names.take(pa.array(codes))
+    words = _codes(VOCABULARY, rows * WORDS, random)
+    amount += random.normal(0, 0.5, VOCABULARY)[words].reshape(rows, WORDS).sum(axis=1)
+    texts = pa.array([f"word{i}" for i in range(VOCABULARY)]).take(pa.array(words))
+    starts = pa.array(np.arange(0, len(words) + 1, WORDS, dtype="int32"))
+    columns["text"] = pc.binary_join(pa.ListArray.from_arrays(starts, texts), " ")
+    columns |= {LABEL: pa.array((amount > amount.mean()).astype("int64")), AMOUNT: pa.array(amount)}
+    pq.write_table(pa.table(columns), path)
+
+
+def _codes(levels: int, rows: int, random: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Draw by Zipf's law, flatter for few levels, so that a thousand rows have them all."""
+    share = np.cumsum(np.arange(1, levels + 1) ** -(0.5 if levels <= 50 else 1.0))
+    drawn = np.searchsorted(share / share[-1], random.random(rows))
+    # The common values are not the first in the alphabet.
+    return np.asarray(random.permutation(levels)[np.minimum(drawn, levels - 1)])
+
+
+Rows = tuple[pd.DataFrame, Any]
+"""Columns of a program, and its target or None."""
+
+
+def start(ask: Ask, case: record.Case, variant: str) -> Turn:
+    """Read the rows. A turn fits and predicts for those held out; more than once if it is short."""
+    program, rows = PROGRAMS[case.title], int(case.facts["rows"])
+    names = [*program.columns, *filter(None, [program.target])]
+    frame = pd.read_parquet(ask.home / f"{rows}.parquet", columns=names)
+    parts = frame.iloc[:rows], frame.iloc[rows:]
+    learnt, new = (
+        (part[program.columns].reset_index(drop=True), part.get(program.target)) for part in parts
     )
-    return Report(run=run, values=values, threads=environment.threads())
+
+    def turn() -> Report:
+        begun, held, score = time.perf_counter(), dict[str, int](), 0.0
+        calls: list[tuple[float, float]] = []
+        while not calls or (time.perf_counter() - begun < SHORT and len(calls) < MOST_CALLS):
+            model = clone(program.estimator)
+            model = Accelerated(model, device="cpu") if variant == OURS else model
+            gc.collect()
+            counts, before = _reset_peak(), _resident("VmRSS")
+            found, taken = _call(model, learnt, new[0])
+            if not calls:
+                held = {"before": before, "peak": _resident("VmHWM")} if counts else {}
+                score = _score(model, found, new)
+            calls.append(taken)
+            del model, found
+        fit, predict = np.median(calls, axis=0).tolist()
+        run = Run(seconds={"fit": fit, "predict": predict}, bytes=held, calls=len(calls))
+        return Report(run=run, values={"score": score})
+
+    return turn
 
 
-def _run(model: Any, table: everyday.Table) -> tuple[Any, Any, tuple[float, float]]:
-    start = time.perf_counter()
-    if hasattr(model, "predict"):
-        model.fit(table.X, table.y)
-        middle = time.perf_counter()
-        found = model.predict(table.X_new)
-    else:
-        model.fit_transform(table.X, table.y)
-        middle = time.perf_counter()
-        found = model.transform(table.X_new)
-    return model, found, (middle - start, time.perf_counter() - middle)
+def _call(model: Any, learnt: Rows, new: pd.DataFrame) -> tuple[Any, tuple[float, float]]:
+    """Return predictions or transformed rows, and the seconds of both calls."""
+    predicts = hasattr(model, "predict")
+    begun = time.perf_counter()
+    (model.fit if predicts else model.fit_transform)(*learnt)
+    middle = time.perf_counter()
+    found = (model.predict if predicts else model.transform)(new)
+    return found, (middle - begun, time.perf_counter() - middle)
 
 
-def _score(model: Any, found: Any, table: everyday.Table) -> float:
-    """Return the accuracy or R²; of what predicts no target, a figure that its results have."""
+def _score(model: Any, found: Any, new: Rows) -> float:
+    """Return the accuracy or R²; without a target, a figure that both sides should share."""
+    X, y = new
     if not hasattr(model, "predict"):
         return float(abs(found).mean())
-    if table.y_new is None:
-        return float(model.score(table.X_new)) / len(table.X_new)
-    judge = r2_score if table.y_new.name == AMOUNT else accuracy_score
-    return float(judge(table.y_new, found))
+    if y is None:
+        return float(model.score(X)) / len(X)
+    return float((r2_score if y.name == AMOUNT else accuracy_score)(y, found))
 
 
-class Pair:
-    """The processes of a program, one a side, which go from the fewest rows to the most.
-
-    Parameters
-    ----------
-    program : str
-    folder : Path
-        Of the tables.
-    budget : float
-        Seconds of a first plain run; where it takes longer, neither side runs these rows or more.
-    """
-
-    def __init__(self, program: str, folder: Path, budget: float) -> None:
-        self._program, self._folder, self._budget = program, str(folder.resolve()), budget
-        self._workers: dict[str, tuple[WorkerProcess, ExitStack]] = {}
-        self._begun: set[tuple[str, int]] = set()
-        self._over = ""
-
-    def __enter__(self) -> Pair:
-        """Return the pair."""
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        """End the processes."""
-        for way in [*self._workers]:
-            self._end(way)
-
-    def run(self, way: str, rows: int) -> Report:
-        """Let a side have a turn.
-
-        Raises
-        ------
-        WorkerFailed
-            It failed, or there was not the time for it.
-        """
-        if self._over:
-            raise WorkerFailed(self._over)
-        budget = 0.0 if (way, rows) in self._begun else self._budget * (1, PATIENCE)[way == OURS]
-        self._begun.add((way, rows))
-        try:
-            done: Report = self._worker(way).ask(Request(rows, budget))
-        except WorkerGone as error:
-            self._end(way)
-            if "SIGALRM" not in str(error):
-                raise
-            said = f"not run: over {self._budget:g} s in plain scikit-learn"
-            self._over = said if way == PLAIN else ""
-            raise WorkerFailed(self._over or f"over {budget:g} s") from None
-        return done
-
-    def _worker(self, way: str) -> WorkerProcess:
-        if way not in self._workers:
-            job, stack = Job(variant=way, program=self._program, folder=self._folder), ExitStack()
-            self._workers[way] = stack.enter_context(WorkerProcess(job, work)), stack
-        return self._workers[way][0]
-
-    def _end(self, way: str) -> None:
-        self._workers.pop(way)[1].close()
+def _reset_peak() -> bool:
+    """Let the peak of this process begin anew; return False where the system refuses."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return False
+    return True
 
 
-class Wide(msgspec.Struct, frozen=True, kw_only=True):
-    """Columns of many values.
-
-    Parameters
-    ----------
-    rows : int
-    text : bool
-        Whether their values are text; else they are int64.
-    columns, levels : int
-    seed : int
-    """
-
-    rows: int
-    text: bool
-    columns: int = 10
-    levels: int = 50_000
-    seed: int = 0
+def _resident(name: str) -> int:
+    found = re.search(rf"{name}:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    return int(found[1]) * 1024 if found else 0
 
 
-def encode(job: Wide) -> Report:
-    """Make all of the columns one-hot in this process, and watch what is resident."""
-    _encode(_drawn(msgspec.structs.replace(job, rows=FEW_ROWS)))  # loads what is loaded once
-    apart.give_back()
-    empty, X = apart.resident(), _drawn(job)
-    apart.give_back()
-    apart.reset_peak()
-    before, start = apart.resident(), time.perf_counter()
-    found = _encode(X)
-    seconds, peak = time.perf_counter() - start, apart.peak()
-    output = sum(each.nbytes for each in (found.data, found.indices, found.indptr))
-    sizes: dict[str, float | None]
-    sizes = {"input bytes": preprocessing.nbytes(X), "output bytes": output}
-    held = {"empty": empty, "before": before, "peak": peak}
-    return Report(run=Run(seconds={"fit": seconds}, bytes=held), values=sizes)
+def _cases(ask: Ask) -> Iterator[tuple[record.Case, Sequence[str]]]:
+    sizes = sorted(ask.settings["rows"])
+    for rows in sizes:
+        write(ask.home / f"{rows}.parquet", rows + rows // HELD_OUT, ask.seed)
+    for name in filter(ask.wants, PROGRAMS):
+        for rows in sizes:
+            facts = {"rows": rows, "held out": rows // HELD_OUT}
+            yield record.Case(name=f"{name} {rows}", title=name, facts=dict(facts)), (PLAIN, OURS)
 
 
-def _encode(X: pd.DataFrame) -> Any:
-    return Accelerated(OneHotEncoder(), device="cpu").fit_transform(X)
+class Beside(NamedTuple):
+    """Ours beside plain scikit-learn, in one case: ratios, and whether the scores are equal."""
+
+    time: Ratio
+    memory: Ratio | None
+    equal: bool
 
 
-def _drawn(job: Wide) -> pd.DataFrame:
-    random = np.random.default_rng(job.seed)
-    drawn = (random.integers(0, job.levels, job.rows) for _ in range(job.columns))
-    if job.text:
-        names = pa.array([f"value-{i:05d}" for i in range(job.levels)])
-        drawn = (pa.table([names.take(pa.array(codes))], ["a"]).to_pandas()["a"] for codes in drawn)
-    return pd.DataFrame({f"column_{i}": values for i, values in enumerate(drawn)})
+def beside(results: Results, case: str) -> Beside | None:
+    """Compare the two sides of a case; None where one was not measured."""
+    ours, plain = (results.cell(case, side) for side in (OURS, PLAIN))
+    time_ratio = results.ratio(case, "fit+predict", OURS, PLAIN)
+    if ours is None or plain is None or time_ratio is None:
+        return None
+    counted = all("peak" in run.bytes for run in (*ours.runs, *plain.runs))
+    memory = ratio(_taken(ours), _taken(plain)) if counted else None
+    a, b = (cell.values["score"] or 0.0 for cell in (ours, plain))
+    return Beside(time_ratio, memory, abs(a - b) <= SAME_SCORE * max(1.0, abs(b)))
 
 
-def _cases(ask: Ask) -> Generator[Case, None, None]:
-    wanted = [name for name in PROGRAMS if ask.wants(name)]
-    for rows in sorted(ask.settings["rows"]) if wanted else ():
-        record.say(f"making a table of {rows:,} rows")
-        everyday.write(_file(str(ask.home), rows), rows + rows // HELD_OUT, ask.seed)
-    for name in wanted:
-        with Pair(name, ask.home, ask.one("budget")) as pair:
-            for rows in sorted(ask.settings["rows"]):
-                about = record.Case(
-                    name=f"{name} {rows}",
-                    title=name,
-                    facts={"rows": rows, "held out": rows // HELD_OUT},
-                    code=source_code.code(PROGRAMS[name].estimator),
-                )
-                sides = {way: here(partial(pair.run, way, rows)) for way in WAYS}
-                yield Case(about, sides, most_repeats=FEW_TURNS if rows >= MANY else ask.repeats)
-    if ask.one("wide_rows") and ask.wants(WIDE):
-        for kind, title in WIDE_KINDS.items():
-            job = Wide(rows=ask.one("wide_rows"), text=kind == "text", seed=ask.seed)
-            run = here(partial(apart.apart, encode, job, environ=apart.SYSTEM_POOL))
-            about = record.Case(name=f"{WIDE} {kind}", title=title, facts={"rows": job.rows})
-            yield Case(about, {OURS: run}, most_repeats=1, warms_up=False)
+def _taken(cell: Cell) -> npt.NDArray[np.float64]:
+    """Return the bytes of each run beyond its table."""
+    held = [max(run.bytes["peak"] - run.bytes["before"], LITTLE) for run in cell.runs]
+    return np.array(held, dtype=np.float64)
+
+
+def _upper(found: Ratio) -> float:
+    return found.interval[1] if found.interval else found.value
+
+
+def notes(results: Results) -> str:
+    """Return the targets with what was found at each size, and then every program."""
+    sizes = sorted({int(case.facts["rows"]) for case in results.cases})
+    titles = list(dict.fromkeys(case.title for case in results.cases))
+    found = {rows: {t: beside(results, f"{t} {rows}") for t in titles} for rows in sizes}
+    head = ["rows", "measured", f"median (wanted: {FASTER:.2f}× faster)",
+            f"upper end above {SLOWER}× slower", f"memory above {MEMORY}×",
+            "other scores"]  # fmt: skip
+    summary = [[f"{rows:,}", *_summary([*filter(None, found[rows].values())])] for rows in sizes]
+    every = ["program", *(f"{rows:,} rows{what}" for rows in sizes for what in ("", ": memory"))]
+    lines = [[t, *(text for rows in sizes for text in _line(found[rows][t]))] for t in titles]
+    tables = report.table(head, summary, range(6)), report.table(every, lines, range(1, len(every)))
+    return "\n\n".join(tables)
+
+
+def _summary(found: list[Beside]) -> Iterator[str]:
+    yield str(len(found))
+    if found:
+        median = float(np.median([each.time.value for each in found]))
+        yield report.speed(Ratio(median, None, 1))
+        yield str(sum(_upper(each.time) > SLOWER for each in found))
+        yield str(sum(bool(each.memory and _upper(each.memory) > MEMORY) for each in found))
+        yield str(sum(not each.equal for each in found))
+
+
+def _line(found: Beside | None) -> list[str]:
+    if found is None:
+        return [MISSING, MISSING]
+    mark = "" if found.equal else " **other score**"
+    memory = f"{found.memory.value:.2f}×" if found.memory else MISSING
+    return [f"{report.speed(found.time)}{mark}", memory]
 
 
 CLAIM = Claim(
-    folder="programs-cpu",
-    settings={"rows": (1_000, 100_000, 1_000_000), "budget": (10,), "wide_rows": (10_000_000,)},
+    name="programs",
+    settings={"rows": (1_000, 100_000, 1_000_000), "budget": (10,)},
     repeats=7,
     cases=_cases,
-    names=(*PROGRAMS, WIDE),
+    start=start,
+    names=tuple(PROGRAMS),
     variants=[Variant(name=PLAIN, title="plain scikit-learn"), Variant(name=OURS, title="ours")],
-    clock=(
-        f"{FEW_TURNS} of {MANY:,} rows; fit and predict or transform, in memory; a first plain run "
-        "of at most {budget} s"
-    ),
-    isolation="one process per side and program, idle while the other runs",
-    notes=programs_report.page,
-    details=programs_report.details,
-    may_fail=True,
+    clock="fit and predict or transform, in memory; a first plain run of at most {budget} s",
+    notes=notes,
 )

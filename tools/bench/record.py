@@ -1,8 +1,4 @@
-"""The record of what a claim rests on: what was measured, and no conclusion.
-
-Everything that the docs say of it is derived from ``results.json``. A field that is unknown,
-missing or of the wrong type is refused when the file is read.
-"""
+"""The record of a measured claim: raw figures, from which `report` derives everything else."""
 
 from __future__ import annotations
 
@@ -18,64 +14,56 @@ import numpy.typing as npt
 from pipeline import records
 from pipeline.benchmark.results import Protocol
 from pipeline.benchmark.statistics import Ratio, ratio
-from pipeline.records import DataInfo, Machine, Source
+from pipeline.records import Machine, Source
 from pipeline.system import environment
 
 SCHEMA: Final = "bench.results/1"
 
 
-class Run(
+class Part(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
+    """A part of a record; a field that is unknown, missing or of another type is refused."""
+
+
+class Run(Part, frozen=True, kw_only=True):
     """What one run took."""
 
     seconds: dict[str, float]
-    """Phase -> wall time; a phase may be a part of another."""
+    """Phase -> wall time."""
     bytes: dict[str, int] = {}
-    """What was resident, or allowed to be, and when."""
+    """Resident memory, by when; missing where the system does not count it."""
     calls: int = 1
-    """Of which the seconds are the median, and ``"p95"`` is the slow end."""
-    note: str = ""
-    why: str = ""
-    """What ended it before its end; empty where it succeeded."""
+    """The seconds are medians over so many calls."""
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What runs a variant sends back."""
+class Report(Part, frozen=True, kw_only=True):
+    """What a run returns: its time and memory, and numbers such as a score."""
 
     run: Run
     values: dict[str, float | None] = {}
-    """What the run gave, as ``"auc"``; the last run's are kept."""
-    threads: dict[str, str] = {}
-
-    @property
-    def total(self) -> float:
-        """Return the seconds of the longest phase."""
-        return max(self.run.seconds.values())
 
 
-class Cell(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
-):
-    """Everything measured of one case by one variant."""
+class Cell(Part, frozen=True, kw_only=True):
+    """Everything measured of one variant in one case."""
 
     case: str
     variant: str
     why: str = ""
-    """Why it failed; empty where all runs ended well."""
+    """Why it failed; empty where all runs succeeded."""
     warmup: Run | None = None
-    """The first run of the process; what is derived leaves it out."""
+    """The first run of the process, which no figure includes."""
     runs: list[Run]
     values: dict[str, float | None] = {}
-    """What the last run gave; None where there is no such number."""
+    """Of all runs, where the last one goes first; None where there is no such number."""
 
     @property
     def ok(self) -> bool:
-        """Whether it ran to its end."""
+        """Whether all runs succeeded."""
         return not self.why and bool(self.runs)
 
     def times(self, phase: str) -> npt.NDArray[np.float64]:
-        """Return the seconds of a phase, or of phases joined by ``+``, a value for each run."""
+        """Return the seconds of a phase, or the sum of phases joined by ``+``, for each run."""
         parts = phase.split("+")
         return np.array([sum(run.seconds[part] for part in parts) for run in self.runs])
 
@@ -83,39 +71,26 @@ class Cell(
         """Return the median seconds of a phase."""
         return float(np.median(self.times(phase)))
 
-    def most(self, name: str) -> int:
-        """Return the most bytes over all runs."""
-        return max(run.bytes.get(name, 0) for run in self.runs)
 
-
-class Case(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
-):
-    """What the variants are given."""
+class Case(Part, frozen=True, kw_only=True):
+    """What all variants are given."""
 
     name: str
     title: str = ""
     facts: dict[str, int | float] = {}
     """Rows, columns, bytes and the like."""
-    code: str = ""
-    """The scikit-learn pipeline, as an expression."""
-    files: list[DataInfo] = []
 
 
-class Variant(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
-):
-    """One way to do it."""
+class Variant(Part, frozen=True, kw_only=True):
+    """One of the programs that are compared."""
 
     name: str
     title: str
     input: str = ""
-    output: str = ""
-    note: str = ""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where, when and by what something was measured."""
+    """Where, when and by which code something was measured."""
 
     created: str
     """ISO 8601, UTC."""
@@ -124,7 +99,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Results(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All of it."""
+    """``results.json`` of a claim."""
 
     schema: Literal["bench.results/1"]
     claim: str
@@ -135,13 +110,17 @@ class Results(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     cells: list[Cell]
 
     def cell(self, case: str, variant: str) -> Cell | None:
-        """Return the cell if it ran to its end, else None."""
+        """Return a cell if all its runs succeeded, else None."""
         found = (c for c in self.cells if (c.case, c.variant) == (case, variant))
         return next((cell for cell in found if cell.ok), None)
 
     def case(self, name: str) -> Case:
         """Return a case by its name."""
         return next(case for case in self.cases if case.name == name)
+
+    def variant(self, name: str) -> Variant:
+        """Return a variant by its name."""
+        return next(variant for variant in self.variants if variant.name == name)
 
     def ratio(self, case: str, phase: str, variant: str, against: str) -> Ratio | None:
         """Return the time of a variant over another's; None where one was not measured."""
@@ -164,9 +143,9 @@ def fingerprint(module: str, load_before: float, threads: dict[str, str]) -> dic
     Parameters
     ----------
     module : str
-        That measured, as after ``python -m``.
+        What ran, as after ``python -m``.
     load_before : float
-        Of the machine, before the first run.
+        Load of the machine before the first run.
     threads : dict of str to str
         Thread pools of the processes that computed.
     """

@@ -1,134 +1,55 @@
-"""Tables of a record, and what follows of the targets: every figure of the docs comes from here."""
+"""Tables and targets of a record: the docs have every figure from here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.benchmark.report.format import MISSING, size
+from pipeline.benchmark.report.format import MISSING
 from pipeline.benchmark.statistics import Ratio
-from tools.bench.record import Cell, Results, Variant
-
-MIB = 2**20
-SHORT = 0.015
-"""Seconds below which two times are written in milliseconds."""
-PACKAGES = ("numpy", "pandas", "pyarrow", "scikit-learn", "polars", "skrub")
+from tools.bench.record import Cell, Results
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of a table.
-
-    Parameters
-    ----------
-    title : str
-    text : callable
-        Returns what stands in the row of a cell.
-    right : bool, default=True
-        Whether it holds numbers.
-    """
+class Column(NamedTuple):
+    """A column of a table: its title, what stands in the row of a cell, whether it is numbers."""
 
     title: str
     text: Callable[[Results, Cell], str]
     right: bool = True
 
 
-@dataclass(frozen=True)
-class Table:
-    """Cells of a record, one in a row.
-
-    Parameters
-    ----------
-    columns : sequence of Column
-    cases : sequence of str
-        All if empty.
-    caption : callable, optional
-        Returns what stands before it.
-    """
-
-    columns: Sequence[Column]
-    cases: Sequence[str] = ()
-    caption: Callable[[Results], str] | None = None
-
-    def text(self, results: Results) -> str:
-        """Return it as Markdown; nothing if there is no such cell."""
-        cells = [cell for cell in results.cells if not self.cases or cell.case in self.cases]
-        if not cells:
-            return ""
-        rows = [[column.text(results, cell) for column in self.columns] for cell in cells]
-        right = [i for i, column in enumerate(self.columns) if column.right]
-        made = table([column.title for column in self.columns], rows, right)
-        return f"{self.caption(results)}\n\n{made}" if self.caption else made
+def cells(results: Results, columns: Sequence[Column]) -> str:
+    """Return a table of the cells of a record, one in a row."""
+    rows = [[column.text(results, cell) for column in columns] for cell in results.cells]
+    right = [i for i, column in enumerate(columns) if column.right]
+    return table([column.title for column in columns], rows, right)
 
 
-@dataclass(frozen=True)
-class Wide:
-    """Median times of a phase, a case in a row and a variant in a column.
-
-    Parameters
-    ----------
-    title, phase : str
-    write : callable
-        Returns seconds as text.
-    cases : sequence of str
-    """
-
-    title: str
-    phase: str
-    write: Callable[[float], str]
-    cases: Sequence[str]
-
-    def text(self, results: Results) -> str:
-        """Return it as Markdown; nothing if there is no such cell."""
-        rows = [[name, *self._row(results, name)] for name in self.cases if _has(results, name)]
-        head = [self.title, *(variant.title for variant in results.variants)]
-        return table(head, rows, right=range(1, len(head))) if rows else ""
-
-    def _row(self, results: Results, case: str) -> Iterator[str]:
-        for variant in results.variants:
-            cell = results.cell(case, variant.name)
-            yield self.write(cell.median(self.phase)) if cell else MISSING
-
-
-def case(title: str = "case", *, right: bool = False) -> Column:
+def case() -> Column:
     """Return the column of the names of the cases."""
-    return Column(title, lambda results, cell: cell.case, right)
+    return Column("case", lambda results, cell: cell.case, right=False)
 
 
-def variant(title: str = "variant") -> Column:
-    """Return the column of what the variants are called."""
-    return Column(title, lambda results, cell: _variant(results, cell.variant).title, right=False)
-
-
-def about(title: str, field: str) -> Column:
-    """Return the column of a field of the variants."""
-    return Column(
-        title, lambda results, cell: str(getattr(_variant(results, cell.variant), field)), False
-    )
-
-
-def took(
-    title: str, phase: str, write: Callable[[float], str], *, says_why: bool = False
-) -> Column:
-    """Return the column of the median seconds of a phase; it may say why there are none."""
+def variant(field: str = "title") -> Column:
+    """Return the column of the variants, by a field of theirs, and of why they failed."""
 
     def text(results: Results, cell: Cell) -> str:
-        if not any(phase.partition("+")[0] in run.seconds for run in cell.runs):
-            return f"failed: {cell.why}" if says_why and cell.why else MISSING
-        return write(cell.median(phase))
+        name = getattr(results.variant(cell.variant), field)
+        return f"{name} (failed: {cell.why})" if cell.why else name
 
-    return Column(title, text)
+    return Column("variant", text, right=False)
 
 
-def most(title: str, name: str, write: Callable[[float], str] = size) -> Column:
-    """Return the column of the most bytes of all runs."""
-    return Column(title, lambda results, c: write(n) if c.runs and (n := c.most(name)) else MISSING)
+def took(title: str, phase: str, write: Callable[[float], str]) -> Column:
+    """Return the column of the median seconds of a phase."""
+    return Column(title, lambda _, cell: write(cell.median(phase)) if cell.ok else MISSING)
 
 
 def value(title: str, name: str, write: Callable[[float], str]) -> Column:
-    """Return the column of what the last run gave."""
+    """Return the column of a value of the last run."""
 
     def text(results: Results, cell: Cell) -> str:
         found = cell.values.get(name)
@@ -137,38 +58,35 @@ def value(title: str, name: str, write: Callable[[float], str]) -> Column:
     return Column(title, text)
 
 
-def factor(
-    title: str, phase: str, against: str, *, faster: bool = False, digits: int = 2
-) -> Column:
-    """Return the column of the time in that of another variant, or how many times as fast."""
+def against(title: str, phase: str, other: str) -> Column:
+    """Return the column of the speed beside another variant's."""
 
     def text(results: Results, cell: Cell) -> str:
-        if cell.variant == against:
+        if cell.variant == other:
             return MISSING
-        found = results.ratio(cell.case, phase, cell.variant, against)
-        return times(found, faster=faster, digits=digits)
+        return speed(results.ratio(cell.case, phase, cell.variant, other))
 
     return Column(title, text)
 
 
-def times(ratio: Ratio | None, *, faster: bool = True, digits: int = 1) -> str:
-    """Write a ratio, or how many times as fast, with its interval.
+def speed(found: Ratio | None) -> str:
+    """Write how much faster or slower it is, with the interval.
 
-    >>> times(Ratio(0.125, (0.1, 0.2), 7))
-    '8.0× (5.0–10.0)'
-    >>> times(Ratio(0.125, (0.1, 0.2), 7), faster=False, digits=2)
-    '0.12× (0.10–0.20)'
-    >>> times(Ratio(0.125, None, 1))
-    '8.0×'
+    >>> speed(Ratio(0.125, (0.1, 0.2), 7))
+    '8.0× faster (5.0–10.0)'
+    >>> speed(Ratio(1.25, (0.8, 1.3), 7))
+    '1.25× slower (0.80–1.30)'
+    >>> speed(Ratio(0.5, None, 1))
+    '2.00× faster'
     """
-    if ratio is None:
+    if found is None:
         return MISSING
-    ends = ratio.interval or ()
-    shown = (
-        [ratio.speed_up, *(1 / end for end in reversed(ends))] if faster else [ratio.value, *ends]
-    )
-    value, *interval = (f"{each:.{digits}f}" for each in shown)
-    return f"{value}×" + (f" ({'–'.join(interval)})" if interval else "")
+    factor, word, ends = found.value, "slower", list(found.interval or ())
+    if factor <= 1:
+        factor, word, ends = 1 / factor, "faster", [1 / end for end in reversed(ends)]
+    digits = 2 if factor < 3 else 1
+    reach = f" ({'–'.join(f'{end:.{digits}f}' for end in ends)})" if ends else ""
+    return f"{factor:.{digits}f}× {word}{reach}"
 
 
 Found = tuple[str, bool]
@@ -177,14 +95,14 @@ Found = tuple[str, bool]
 
 @dataclass(frozen=True)
 class Target:
-    """What was set before any run.
+    """A target that was set before any run.
 
     Parameters
     ----------
     phase, variant, against, wanted : str
         In words.
     find : callable
-        Returns what was found of a case, or None where it was not measured.
+        Returns what was found in a case, or None where it was not measured.
     cases : sequence of str
         All if empty.
     """
@@ -198,86 +116,54 @@ class Target:
 
 
 def as_fast(
-    phase: str, variant: str, against: str, least: float, *,
-    digits: int = 1, cases: Sequence[str] = (), also: Callable[[Cell], bool] = lambda cell: True,
-) -> Target:  # fmt: skip
-    """Return a target for how many times as fast as another a variant is.
-
-    Parameters
-    ----------
-    phase, variant, against : str
-    least : float
-    digits : int
-        Of what is shown.
-    cases : sequence of str
-    also : callable
-        What else has to be true of the variant's cell.
-    """
-
-    def find(results: Results, case: str) -> Found | None:
-        found, cell = results.ratio(case, phase, variant, against), results.cell(case, variant)
-        if found is None or cell is None:
-            return None
-        return times(found, digits=digits), also(cell) and found.speed_up >= least
-
-    return Target(phase, variant, against, f"{least:g}×", find, cases)
-
-
-def at_most(
-    phase: str, variant: str, against: str, most: float, *,
-    digits: int = 2, cases: Sequence[str] = (),
-) -> Target:  # fmt: skip
-    """Return a target for the time of a variant in that of another; see `as_fast`."""
+    phase: str, variant: str, against: str, least: float, cases: Sequence[str] = ()
+) -> Target:
+    """Return a target for how many times as fast as another a variant is."""
 
     def find(results: Results, case: str) -> Found | None:
         found = results.ratio(case, phase, variant, against)
-        if found is None:
-            return None
-        said = times(found, faster=False, digits=digits)
-        return f"{_both(results, case, phase, variant, against)}: {said}", found.value <= most
+        return (speed(found), found.speed_up >= least) if found else None
 
-    return Target(phase, variant, against, f"≤ {most:g}×", find, cases)
+    return Target(phase, variant, against, f"{least:g}× faster", find, cases)
 
 
-def adds_at_most(phase: str, variant: str, against: str, seconds: float) -> Target:
-    """Return a target for what a variant adds to the time of another."""
+def equal(phase: str, variant: str, against: str, most: float, cases: Sequence[str] = ()) -> Target:
+    """Return a target for the largest difference of the values of two variants."""
 
     def find(results: Results, case: str) -> Found | None:
-        ours, theirs = results.cell(case, variant), results.cell(case, against)
-        if ours is None or theirs is None:
+        ours, other = (results.cell(case, name) for name in (variant, against))
+        if ours is None or other is None:
             return None
-        added = ours.median(phase) - theirs.median(phase)
-        both = _both(results, case, phase, variant, against)
-        return f"{both}: {1e3 * added:+.3f} ms", added <= seconds
+        found = max(
+            np.inf if a is None or b is None else abs(a - b)
+            for a, b in ((a, other.values.get(name)) for name, a in ours.values.items())
+        )
+        return f"{found:.1e} apart", found <= most
 
-    return Target(phase, variant, against, f"≤ +{1e3 * seconds:g} ms", find)
-
-
-def _both(results: Results, case: str, phase: str, *variants: str) -> str:
-    """Return the medians of two variants, in milliseconds where one is short."""
-    cells = [results.cell(case, variant) for variant in variants]
-    medians = [cell.median(phase) for cell in cells if cell]
-    if min(medians) < SHORT:
-        return "/".join(f"{1e3 * each:.3f}" for each in medians) + " ms"
-    return "/".join(f"{each:.3f}" for each in medians) + " s"
+    wanted = f"≤ {most:.0e} apart" if most else "the same"
+    return Target(phase, variant, against, wanted, find, cases)
 
 
 def verdicts(results: Results, targets: Sequence[Target]) -> str:
-    """Return the targets with what was found of each, as a table."""
+    """Return a table of the targets with what was found of each."""
     head = ["case", "phase", "variant/against", "wanted", "found", "met"]
     return table(head, _verdicts(results, targets), right=(3, 4))
 
 
 def _verdicts(results: Results, targets: Sequence[Target]) -> Iterator[list[str]]:
-    shown = {variant.name for variant in results.variants}
+    measured = {variant.name for variant in results.variants}
     for case in results.cases:
         for target in targets:
-            if target.variant not in shown or (target.cases and case.name not in target.cases):
+            if target.variant not in measured or (target.cases and case.name not in target.cases):
                 continue
             found, met = target.find(results, case.name) or (MISSING, False)
             sides = "/".join(filter(None, (target.variant, target.against)))
-            words = (target.phase, sides, target.wanted, found)
-            yield [case.name, *words, "yes" if met else "**no**"]
+            yield [case.name, target.phase, sides, target.wanted, found, yes_or_no(met=met)]
+
+
+def yes_or_no(*, met: bool) -> str:
+    """Write whether a target is met."""
+    return "yes" if met else "**no**"
 
 
 def where(results: Results) -> str:
@@ -288,23 +174,6 @@ def where(results: Results) -> str:
         f"{protocol.repeats} {runs} of each; {protocol.clock}; {protocol.isolation}; {here.cpu}, "
         f"{here.cores} cores, load before {here.load_before:.1f}; {results.created[:10]}."
     )
-
-
-def machine(results: Results) -> str:
-    """Return the same with the versions of the packages and of the code."""
-    here, protocol = results.machine, results.protocol
-    packages = ", ".join(f"{n} {here.packages[n]}" for n in PACKAGES if n in here.packages)
-    return (
-        f"{here.cpu}, {here.cores} cores, {size(here.memory_bytes)}, Python {here.python}, "
-        f"{packages}; {results.created[:10]}. Medians of {protocol.repeats} runs in random order "
-        f"after a warm-up; {protocol.isolation}. Load average before: {here.load_before:.2f}. "
-        f"Code: {results.source.commit[:12]}{' and changes' if results.source.dirty else ''}."
-    )
-
-
-def in_mib(count: float) -> str:
-    """Write bytes in MiB."""
-    return f"{count / MIB:,.0f}"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:
@@ -319,16 +188,3 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[in
     cells = [head, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
     first, *lines = (f"| {' | '.join(line)} |" for line in cells)
     return "\n".join([first, f"|{'|'.join(marks)}|", *lines])
-
-
-def median(values: Iterable[float]) -> float:
-    """Return the median of values."""
-    return float(np.median(list(values)))
-
-
-def _has(results: Results, case: str) -> bool:
-    return any(each.name == case for each in results.cases)
-
-
-def _variant(results: Results, name: str) -> Variant:
-    return next(each for each in results.variants if each.name == name)

@@ -1,0 +1,28 @@
+"""What the processes of the bench's tests do; they import this module."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from tools.bench import record
+from tools.bench.claim import Ask, Turn
+from tools.bench.record import Report, Run
+
+
+def start(ask: Ask, case: record.Case, variant: str) -> Turn:
+    """Count the turns of a process; what happens in some of them is the variant's name."""
+    made: list[float] = []
+
+    def turn() -> Report:
+        made.append(len(made) + 1.0)
+        if variant == "dies":
+            os._exit(3)
+        if variant == "fails" and len(made) == 3:
+            raise ValueError("no room\nat all")
+        if variant == "sleeps":
+            time.sleep(60)
+        values = {"turn": made[-1], f"turn {len(made)}": float(os.getpid())}
+        return Report(run=Run(seconds={"fit": made[-1]}), values=values)
+
+    return turn
