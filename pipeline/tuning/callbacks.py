@@ -52,13 +52,7 @@ class FitsTold:
 
     @contextmanager
     def fitting(self, task: Task, model: Estimator = None) -> Iterator[None]:
-        """Tell that a fold begins, let its model tell what it does, and tell the end.
-
-        The first look at a candidate is a part of its first fold, and not told.
-        """
-        if task.share < 1:
-            yield
-            return
+        """Tell that a fold begins, let its model tell what it does, and tell the end."""
         self._told.add((task.trial, task.fold))
         context = self.context.subcontext(
             task_name="candidate-split-evaluation", task_id=task.trial * self.n_splits + task.fold

@@ -156,7 +156,7 @@ _XGBOOST = {"XGBClassifier", "XGBRegressor", "XGBRanker"}
 _UNSET = {
     "learning_rate": 0.3,
     "max_depth": 6,
-    "min_child_weight": 1,
+    "min_child_weight": 1.0,
     "subsample": 1.0,
     "colsample_bytree": 1.0,
     "colsample_bylevel": 1.0,

@@ -24,7 +24,7 @@ from xgboost import XGBClassifier
 from pipeline import Accelerated, Search
 from pipeline.tuning import search
 from pipeline.tuning.evaluate import Evaluation, unwatched
-from pipeline.tuning.slots import InProcess
+from pipeline.tuning.workers import InProcess
 
 X, Y = make_classification(n_samples=90, n_features=5, random_state=0)
 X[:, 0] *= 1e3

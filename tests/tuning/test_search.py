@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from pipeline import Accelerated, Search
 from pipeline.errors import ConfigError, DataError
-from pipeline.tuning import race
+from pipeline.tuning import loop
 from pipeline.tuning.evaluate import Judged
 from pipeline.tuning.results import Outcome, tabulate
 
@@ -69,7 +69,6 @@ WRONG = [
     ({"refit": "roc_auc"}, "pass True, or False and fit the estimator with best_params_"),
     ({"error_score": 0.0}, "a trial that fails has no score: pass nan, or 'raise'"),
     ({"error_score": "ignore"}, "'error_score' parameter of Search"),
-    ({"trials_per_worker": 0}, "'trials_per_worker' parameter of Search"),
     ({"trial_timeout": 0}, "'trial_timeout' parameter of Search"),
     ({"sampler": "tpe"}, "'sampler' parameter of Search"),
     ({"sampler": GridSampler({NAME: [0.1, 1.0]})}, "it ends the study by itself"),
@@ -184,7 +183,7 @@ class Clock:
 
 def test_time_that_is_over_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(race, "time", clock)
+    monkeypatch.setattr(loop, "time", clock)
     search = failing(trials=50, timeout=7.5, scoring=clock.scorer)
     search.set_params(estimator__worst=2.0).fit(SCALED, y)
     assert search.cv_results_["state"].tolist() == ["complete"] * 2
@@ -197,7 +196,7 @@ def test_time_that_is_over_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_time_may_be_over_while_a_candidate_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(race, "time", clock)
+    monkeypatch.setattr(loop, "time", clock)
 
     class Slow(RandomSampler):
         def sample_independent(self, *drawn: Any) -> Any:
