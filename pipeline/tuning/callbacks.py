@@ -15,17 +15,7 @@ from pipeline.typing import Estimator
 
 
 class FitsTold:
-    """Tells callbacks of each fold of each trial.
-
-    Parameters
-    ----------
-    search : Search
-    context : CallbackContext
-        That of its `fit`.
-    evaluation : Evaluation
-    trials : int, optional
-        How many there may be; by default nobody knows.
-    """
+    """Tells callbacks of each fold of each trial; of so many `trials`, where that is known."""
 
     def __init__(
         self,

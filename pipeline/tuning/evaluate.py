@@ -69,17 +69,12 @@ class Evaluation:
     X : table or SharedRows
     y : target
     folds : sequence of (train, test)
-        Positions of rows.
     scorer : callable
-        Takes a fitted estimator, X and y.
     fit_params, score_params : mapping
         What is as long as X is cut to the rows of the fold.
-    validation_fraction : float
-        Share of the training rows of a fold that early stopping is judged by.
-    seed : int
-        Of the choice of these rows.
+    validation_fraction, seed : float and int
+        Which training rows of a fold early stopping is judged by.
     groups : array-like of shape (n_rows,), optional
-        Of the rows, as the splitter was given them.
     raises : bool
         Whether an error of a fit ends the search.
     watch : callable

@@ -37,7 +37,6 @@ class Loop:
     study : optuna.study.Study
     space : Space
     slots : Slots
-        Where its tasks run.
     n_splits : int
         Folds of a trial.
     limits : Limits
@@ -49,9 +48,7 @@ class Loop:
     Attributes
     ----------
     outcomes : dict of int to Outcome
-        What is known of each trial, by its number.
     log : ExecutionLog
-        What ran where.
     interrupted : bool
         Whether Ctrl-C has ended it.
     """

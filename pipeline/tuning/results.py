@@ -18,19 +18,7 @@ RUNNING, COMPLETE, PRUNED, FAILED = "running", "complete", "pruned", "failed"
 
 @dataclass
 class Outcome:
-    """What is known of a trial.
-
-    Parameters
-    ----------
-    number : int
-    params : mapping
-        As `set_params` takes them.
-    folds : dict of int to Judged
-        From 0 on.
-    state : {"running", "complete", "pruned", "failed"}
-    reason : str
-        Why it was stopped or failed.
-    """
+    """What is known of a trial: its state, why it was stopped or failed, and its folds from 0."""
 
     number: int
     params: Mapping[str, Any]
@@ -54,20 +42,9 @@ class Outcome:
 def tabulate(
     outcomes: Sequence[Outcome], n_splits: int, format_results: Callable[..., dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return `cv_results_`.
+    """Return `cv_results_` of trials that have ended, made by scikit-learn's `format_results`.
 
-    Parameters
-    ----------
-    outcomes : sequence of Outcome
-        Those that have ended.
-    n_splits : int
-    format_results : callable
-        scikit-learn's own.
-
-    Returns
-    -------
-    dict of str to numpy.ndarray
-        Times are means over the folds that ran; scores are nan of trials that are not complete.
+    Times are means over the folds that ran; scores are nan of trials that are not complete.
     """
     none = Judged(np.nan, np.nan, np.nan)
     judged = [[each.folds.get(fold, none) for fold in range(n_splits)] for each in outcomes]

@@ -59,10 +59,8 @@ def open_study(
     ------
     ConfigError
         The file holds another search or something else, or `storage` is not the name of a file.
-    OutputError
-        The file cannot be read or written.
-    OutputLocked
-        Another search is writing to the file.
+    OutputError, OutputLocked
+        The file cannot be written, or another search is writing to it.
     """
     optuna = load("optuna")
     before = optuna.logging.get_verbosity()
@@ -115,10 +113,8 @@ def open_journal(path: Path) -> JournalStorage:
         The file is no journal; it is left as it is.
     """
     content = path.read_bytes() if path.exists() else b""
-    refused = ConfigError(
-        f"{path}: not a journal that Optuna {version('optuna')} can read; "
-        "name another file as storage"
-    )
+    readable = f"a journal that Optuna {version('optuna')} can read"
+    refused = ConfigError(f"{path}: not {readable}; name another file as storage")
     if not (content.startswith(_BEGINS) or _BEGINS.startswith(content)):
         raise refused
     if content and not content.endswith(b"\n"):
@@ -136,9 +132,9 @@ def _study_in(
 ) -> Study:
     """Return the study of a file: the one that it holds, if it is of this search, or a new one."""
     optuna = load("optuna")
-    known = storage.get_all_studies()
-    if not known or not known[0].user_attrs and not storage.get_all_trials(known[0]._study_id):
-        name = known[0].study_name if known else joblib.hash(dict(identity))
+    known, name = storage.get_all_studies(), joblib.hash(dict(identity))
+    begun = [each for each in known if each.study_name == name and not each.user_attrs]
+    if not known or begun:  # A kill may have left a study that says nothing of its search yet.
         study: Study = optuna.create_study(
             storage=storage, study_name=name, direction=DIRECTION, pruner=pruner,
             load_if_exists=True,
@@ -153,10 +149,8 @@ def _study_in(
             )
         study = optuna.load_study(study_name=known[0].study_name, storage=storage, pruner=pruner)
     else:
-        raise ConfigError(
-            f"{path}: a study that this version of Search has not made; name another file as "
-            "storage"
-        )
+        said = "a study that this version of Search has not made"
+        raise ConfigError(f"{path}: {said}; name another file as storage")
     return study
 
 
@@ -164,12 +158,6 @@ def identity_of(search: Any, evaluation: Evaluation, space: Space) -> dict[str, 
     """Return what makes a search this one and no other: what it is called -> a digest.
 
     Functions of the user's own count by their names.
-
-    Parameters
-    ----------
-    search : Search
-    evaluation : Evaluation
-    space : Space
 
     Raises
     ------

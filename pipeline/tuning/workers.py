@@ -45,12 +45,7 @@ class Slots(Protocol):
 
 
 class InProcess:
-    """One slot, in this process.
-
-    Parameters
-    ----------
-    evaluation : Evaluation
-    """
+    """One slot, in this process."""
 
     def __init__(self, evaluation: Evaluation) -> None:
         self.evaluation = evaluation
@@ -72,14 +67,10 @@ class InProcess:
 
 
 class Sent:
-    """An evaluation on its way to the workers; each one opens it once.
+    """An evaluation on its way to the workers, pickled; each one opens it once.
 
-    Parameters
-    ----------
-    pickled : bytes
-        The evaluation.
-    shares : bool
-        Whether the estimator takes `SharedRows`.
+    It `shares` where the estimator takes `SharedRows`: then the table comes from its file, or
+    with the evaluation where a worker cannot see that.
     """
 
     def __init__(self, pickled: bytes, shares: bool) -> None:
@@ -92,22 +83,13 @@ class Sent:
         return Sent, (self.pickled, self.shares)
 
     def open(self, threads: int, memory: int | None) -> Evaluation:
-        """Return the evaluation.
-
-        Parameters
-        ----------
-        threads : int
-            How many a fit may have, where it asks for those of all cores.
-        memory : int, optional
-            Bytes that the worker may take.
-        """
+        """Return the evaluation for a worker of so many threads and bytes of memory."""
         with self._lock:
             if self._opened is None:
                 opened: Evaluation = pickle.loads(self.pickled)
                 X = shared(opened.X) if self.shares else opened.X
-                if isinstance(X, SharedRows):
+                if self.shares:
                     X.table.limit_bytes = memory or X.table.limit_bytes
-                    X = X if self.shares else X.rows()
                 estimator = _with_threads(opened.estimator, threads)
                 self._opened = replace(opened, X=X, estimator=estimator)
             return self._opened
@@ -135,25 +117,15 @@ def run_task(sent: Sent, task: Task) -> Judged:
 
 
 class OnWorkers:
-    """A slot on each worker of a cluster; Dask does again what a lost worker had.
-
-    Parameters
-    ----------
-    cluster : Cluster
-    evaluation : Evaluation
-    """
+    """A slot on each worker of a cluster; Dask does again what a lost worker had."""
 
     def __init__(self, cluster: Cluster, evaluation: Evaluation) -> None:
         self.cluster = cluster
         self.workers = await_workers(cluster, 1)
-        self._rows, sent = evaluation.X, evaluation.X
-        if hasattr(sent, "shape"):
-            self._rows = sent = shared(sent)  # Its file is there as long as it is.
-            seen = cluster.client.run(Path(sent.table.file).exists)
-            sent = sent if all(seen.values()) else sent.rows()
-        pickled = load("cloudpickle.dumps")(replace(evaluation, X=sent))
-        shares = isinstance(evaluation.X, SharedRows)
-        self._sent = Sent(pickled, shares)
+        X, shares = evaluation.X, isinstance(evaluation.X, SharedRows)
+        if shares and not all(cluster.client.run(Path(X.table.file).exists).values()):
+            X = X.rows()
+        self._sent = Sent(load("cloudpickle.dumps")(replace(evaluation, X=X)), shares)
         self._held: dict[str, Future] = {}
         self._running: dict[Future, tuple[Task, str]] = {}
 

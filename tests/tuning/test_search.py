@@ -44,15 +44,6 @@ def test_scores_are_those_of_cross_val_score(search: Search) -> None:
     np.testing.assert_allclose(splits, expected, rtol=0, atol=1e-7)
 
 
-def test_the_first_candidate_is_the_estimator_itself(search: Search) -> None:
-    assert search.cv_results_["params"][0] == {NAME: 1.0}
-
-
-def test_the_best_is_fitted_on_all_rows(search: Search) -> None:
-    again = model().set_params(**search.best_params_).fit(X, y)
-    np.testing.assert_allclose(search.predict_proba(X), again.predict_proba(X), atol=1e-7)
-
-
 WRONG = [
     ({"trials": 0}, "'trials' parameter of Search must be an int in the range [1, inf)"),
     ({"trials": 2.5}, "'trials' parameter of Search"),
@@ -156,11 +147,6 @@ def test_where_the_last_fit_fails_what_was_found_is_kept() -> None:
 def test_a_score_is_one_number() -> None:
     with pytest.raises(ConfigError, match="returned a dict; one number is needed"):
         failing(scoring=lambda *_: {"accuracy": 1.0}).fit(SCALED, y)
-
-
-def test_a_score_of_nan_is_a_failure() -> None:
-    with pytest.raises(DataError, match="the score is nan"):
-        failing(scoring=lambda *_: np.nan).fit(SCALED, y)
 
 
 def test_an_estimator_without_a_score_needs_a_metric() -> None:

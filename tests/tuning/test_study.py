@@ -305,20 +305,6 @@ def test_what_decides_on_nothing_may_change_and_functions_may_be_anything(tmp_pa
         fit(logisticregression__tol=0.01)
 
 
-SECOND = """
-import sys
-from tests.tuning.test_study import X, search, y
-print(search(None).fit(X, y) and search(sys.argv[1], trials=2).fit(X, y).best_score_)
-"""
-
-
-@pytest.mark.slow
-def test_another_process_has_the_same_search(begun: Path, tmp_path: Path) -> None:
-    (tmp_path / "study").write_bytes(begun.read_bytes())
-    child = Popen([sys.executable, "-W", "ignore", "-c", SECOND, str(tmp_path / "study")])
-    assert child.wait(120) == 0
-
-
 @pytest.mark.parametrize("cv", [KFold(3, shuffle=True), ShuffleSplit(2)], ids=["k", "shuffle"])
 def test_folds_without_a_seed_are_refused(tmp_path: Path, cv: Any) -> None:
     with pytest.raises(ConfigError, match=r"cv=.*draws other folds each time.*random_state"):
