@@ -120,12 +120,11 @@ def edges_of(space: Space, trial: FrozenTrial) -> list[str]:
     where = f" in part {part} of the space" if len(space.parts) > 1 else ""
     found = []
     for here in records_of_space(space):
-        if part not in here.parts or here.low is None or here.high is None:
-            continue
-        value = values[PREFIX + here.name]
-        ends = {"low": here.low, "high": here.high}
-        for end, limit in ends.items() if here.low < here.high else ():
-            if _nearness(here, value, limit) <= EDGE:
+        if part in here.parts and here.low is not None and here.high is not None:
+            value = values[PREFIX + here.name]
+            end = _end(value, here.low, here.high, here)
+            if end:
+                limit = here.low if end == "low" else here.high
                 found.append(
                     f"The best {here.name}, {_shown(value)}, lies at the {end} end of its "
                     f"range{where}, {_shown(limit)}."
@@ -133,12 +132,14 @@ def edges_of(space: Space, trial: FrozenTrial) -> list[str]:
     return found
 
 
-def _nearness(here: ParameterRecord, value: float, limit: float) -> float:
-    """Return how far a value is from an end, as a share of the range on its scale."""
-    if here.kind == "int":
-        return float(value != limit)
-    scale = np.log if here.log else float
-    return float(abs(scale(value) - scale(limit)) / (scale(here.high) - scale(here.low)))
+def _end(value: float, low: float, high: float, here: ParameterRecord) -> str:
+    """Return the end of a range that a number lies at: "low", "high", or empty."""
+    if low == high:
+        return ""
+    if here.log:
+        value, low, high = np.log([value, low, high])
+    near = 0.0 if here.kind == "int" else EDGE * (high - low)
+    return "low" if value - low <= near else "high" if high - value <= near else ""
 
 
 def _shown(value: Any) -> str:

@@ -131,18 +131,6 @@ def test_a_parameter_of_several_parts_is_recorded_as_each_of_them_draws_it() -> 
     ]
 
 
-def test_a_stopped_trial_has_no_score_though_optuna_gives_it_one() -> None:
-    study = optuna.create_study(direction="maximize")
-    for value, state in ((0.5, HEAVY), (None, STOPPED)):
-        asked = study.ask({ALPHA: RANGE, OTHER: RANGE})
-        asked.report(0.9, 1)
-        study.tell(asked, value, state=state)
-    assert study.trials[1].value == 0.9, "what the record must not take"
-    space = Space.of({ALPHA: RANGE, OTHER: RANGE}, Accelerated(Ridge()))
-    found = records_of_trials(study, space, 1)
-    assert [(each.state, each.score) for each in found] == [("complete", 0.5), ("pruned", None)]
-
-
 def test_importances_are_of_what_makes_candidates_good() -> None:
     draws = [i / 40 for i in range(40)]
     shares, why = importances_of(study_of(*(trial(a, {1: a}, value=a) for a in draws)))
