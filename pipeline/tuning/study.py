@@ -9,7 +9,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import joblib
 import numpy as np
 import sklearn
 
@@ -132,7 +131,7 @@ def _study_in(
 ) -> Study:
     """Return the study of a file: the one that it holds, if it is of this search, or a new one."""
     optuna = load("optuna")
-    known, name = storage.get_all_studies(), joblib.hash(dict(identity))
+    known, name = storage.get_all_studies(), digest(dict(identity))
     begun = [each for each in known if each.study_name == name and not each.user_attrs]
     if not known or begun:  # A kill may have left a study that says nothing of its search yet.
         study: Study = optuna.create_study(
