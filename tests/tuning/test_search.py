@@ -180,6 +180,21 @@ def test_time_that_is_over_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> N
         search.set_params(timeout=2).fit(SCALED, y)
 
 
+@pytest.mark.parametrize(("limit", "state"), [(1.5, "failed"), (3.5, "complete")])
+@pytest.mark.filterwarnings("ignore:2 of 2 trials failed")
+def test_a_trial_that_takes_too_long_has_failed(
+    monkeypatch: pytest.MonkeyPatch, limit: float, state: str
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(loop, "time", clock)
+    search = failing(trials=1, trial_timeout=limit, scoring=clock.scorer, refit=False)
+    if state == "failed":
+        with pytest.raises(DataError, match=r"took longer than trial_timeout=1.5 s"):
+            search.fit(SCALED, y)
+    else:
+        assert search.fit(SCALED, y).cv_results_["state"].tolist() == [state]
+
+
 def test_time_may_be_over_while_a_candidate_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(loop, "time", clock)
