@@ -125,8 +125,8 @@ class OnWorkers:
         X, shares = evaluation.X, isinstance(evaluation.X, SharedRows)
         if shares and not all(cluster.client.run(Path(X.table.file).exists).values()):
             X = X.rows()
-        self._sent = Sent(load("cloudpickle.dumps")(replace(evaluation, X=X)), shares)
-        self._held: dict[str, Future] = {}
+        sent = Sent(load("cloudpickle.dumps")(replace(evaluation, X=X)), shares)
+        self._sent = hold_on_workers(cluster.client, sent)
         self._running: dict[Future, tuple[Task, str]] = {}
 
     @property
@@ -139,9 +139,7 @@ class OnWorkers:
         busy = Counter(worker for _, worker in self._running.values())
         worker = min(self.workers, key=lambda each: busy[each])
         client, there = self.cluster.client, {"workers": [worker], "allow_other_workers": True}
-        if worker not in self._held:  # Dask may let go of a copy that another worker has, too.
-            self._held[worker] = hold_on_workers(client, self._sent, **there)
-        future = submit_task(client, run_task, self._held[worker], task, **there)
+        future = submit_task(client, run_task, self._sent, task, **there)
         self._running[future] = task, worker
 
     def wait(self, seconds: float) -> list[tuple[Task, Judged]]:
@@ -173,7 +171,7 @@ class OnWorkers:
                 with suppress(TimeoutError):
                     load("distributed.wait")(busy, timeout=POLL)
             left = {worker for future, (_, worker) in self._running.items() if not future.done()}
-            client.cancel([*busy, *self._held.values()])
+            client.cancel([*busy, self._sent])
             if left := left & self.cluster.workers().keys():
                 timeout = self.cluster.options.timeout
                 client.restart_workers([*left], timeout=timeout, raise_for_error=False)
