@@ -195,9 +195,9 @@ def test_a_candidate_that_kills_its_workers_has_failed_and_the_search_goes_on() 
 def test_when_the_time_is_over_a_worker_that_is_busy_is_started_again(processes: Any) -> None:
     await_workers(processes, 2)
     before = set(processes.client.run(os.getpid).values())
-    assert odd("good", "slow", timeout=15) == {"good": ""}
+    assert odd("good", "slow", timeout=30) == {"good": ""}
     await_workers(processes, 2)
-    assert len(before & set(processes.client.run(os.getpid).values())) == 1
+    assert not before <= set(processes.client.run(os.getpid).values())
     found = search("ours")
     assert set(found.cv_results_["state"]) == {"complete"}
 
