@@ -30,6 +30,8 @@ TO_ITS_CHILD = {
     "benchmark/entry.py", "benchmark/worker.py", "data/shared.py", "tuning/workers.py",
 }  # fmt: skip
 """What hands objects to processes of its own, over a pipe, in a folder of its own or by Dask."""
+HASHES = {"tuning/parameter.py"}
+"""What calls `joblib.hash` alone, which reads no file."""
 PICKLES = {"pickle", "joblib", "dill", "cloudpickle", "marshal", "shelve"}
 
 
@@ -60,7 +62,7 @@ def faults(file: Path) -> list[str]:
     for node in nodes(file):
         names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
         names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        ours = f"{file.parent.name}/{file.name}" in TO_ITS_CHILD
+        ours = f"{file.parent.name}/{file.name}" in TO_ITS_CHILD | HASHES
         found += [n for n in names if n.partition(".")[0] in PICKLES and not ours]
     return found
 

@@ -15,9 +15,9 @@ from pipeline.optional import load
 from pipeline.planning import source_code
 from pipeline.tuning.default_spaces import unset
 from pipeline.tuning.parameter import Listed, Parameter, Quantiles
-from pipeline.tuning.racing import estimated
 from pipeline.tuning.space import PART, Space
-from pipeline.tuning.study import DIRECTION, judged_steps
+from pipeline.tuning.stopping import estimated
+from pipeline.tuning.study import DIRECTION, judged_folds
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -27,6 +27,8 @@ PREFIX = "estimator__"
 """Before the parameters of a pipeline that is in an `Accelerated`."""
 _NEARLY = 0.001
 """The probability beyond the ends of a distribution that are shown."""
+EDGE = 0.05
+"""The share of a range that counts as its end."""
 LEAST = 4
 """Trials below which nothing is said of the importance of parameters."""
 _STATES: Mapping[str, Literal["complete", "pruned", "failed"]] = {
@@ -53,8 +55,7 @@ def records_of_trials(study: Study, space: Space, sign: int) -> list[TrialRecord
 
 def _record(trial: FrozenTrial, params: Mapping[str, Any], sign: int) -> TrialRecord:
     steps = dict(trial.intermediate_values)
-    look = steps.pop(0, None)
-    value, judged = score_of(trial), list(judged_steps(trial).values())
+    value, judged = score_of(trial), list(judged_folds(trial).values())
     return TrialRecord(
         number=trial.number,
         params={name.removeprefix(PREFIX): plain(value) for name, value in params.items()},
@@ -62,7 +63,6 @@ def _record(trial: FrozenTrial, params: Mapping[str, Any], sign: int) -> TrialRe
         reason=str(trial.user_attrs.get("reason", "")),
         score=None if value is None else sign * value,
         folds=[sign * steps[step] for step in sorted(steps)],
-        first_look=None if look is None else sign * look,
         seconds=float(trial.user_attrs.get("seconds", 0.0)),
         duration=sum(each.fit_time + each.score_time for each in judged),
         worker=judged[-1].worker if judged else "",
@@ -103,36 +103,43 @@ def _parameter(name: str, each: Parameter, default: Any) -> ParameterRecord:
     if isinstance(each, Listed):
         choices = [plain(value) for value in each.values.values()]
         return ParameterRecord(name=name, kind="choice", choices=choices, default=default)
+    kind: Literal["float", "int"] = "int" if each.whole else "float"
     if isinstance(each, Quantiles):
         ends = [float(each.value(held)) for held in (_NEARLY, 1 - _NEARLY)]
-        kind: Literal["float", "int"] = "int" if each.discrete else "float"
         return ParameterRecord(name=name, kind=kind, low=ends[0], high=ends[1], default=default)
     known = each.distribution
     return ParameterRecord(
-        name=name,
-        kind="int" if isinstance(known, load("optuna.distributions.IntDistribution")) else "float",
-        low=known.low,
-        high=known.high,
-        log=known.log,
-        step=known.step,
+        name=name, kind=kind, low=known.low, high=known.high, log=known.log, step=known.step,
         default=default,
-    )
+    )  # fmt: skip
 
 
 def edges_of(space: Space, trial: FrozenTrial) -> list[str]:
-    """Return sentences that say which values of a trial lie at an end of their range."""
+    """Return sentences that say which numbers of a trial lie at an end of their range."""
     part, values = trial.params.get(PART, 0), space.read(trial.params)
-    ranges = {each.name: each for each in records_of_space(space) if part in each.parts}
     where = f" in part {part} of the space" if len(space.parts) > 1 else ""
     found = []
-    for name, end in space.edges(trial.params).items():
-        here = ranges[name.removeprefix(PREFIX)]
-        limit = here.low if end == "low" else here.high
-        found.append(
-            f"The best {here.name}, {_shown(values[name])}, lies at the {end} end of its "
-            f"range{where}, {_shown(limit)}: widen it there."
-        )
+    for here in records_of_space(space):
+        if part in here.parts and here.low is not None and here.high is not None:
+            value = values[PREFIX + here.name]
+            end = _end(value, here.low, here.high, here)
+            if end:
+                limit = here.low if end == "low" else here.high
+                found.append(
+                    f"The best {here.name}, {_shown(value)}, lies at the {end} end of its "
+                    f"range{where}, {_shown(limit)}."
+                )
     return found
+
+
+def _end(value: float, low: float, high: float, here: ParameterRecord) -> str:
+    """Return the end of a range that a number lies at: "low", "high", or empty."""
+    if low == high:
+        return ""
+    if here.log:
+        value, low, high = np.log([value, low, high])
+    near = 0.0 if here.kind == "int" else EDGE * (high - low)
+    return "low" if value - low <= near else "high" if high - value <= near else ""
 
 
 def _shown(value: Any) -> str:

@@ -39,8 +39,8 @@ class ParameterRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """The parts of the space that draw it from this; a parameter has a record for each way."""
 
 
-class TrialRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A candidate: what was drawn and what came of it."""
+class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A candidate: what was drawn and what came of it; what other versions have is passed over."""
 
     number: int
     params: dict[str, Any]
@@ -53,8 +53,6 @@ class TrialRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The mean of the folds of a complete trial."""
     folds: list[float]
     """The scores of the folds that were judged, in their order."""
-    first_look: float | None
-    """The score of the first fold with a part of the trees; None where there was no such look."""
     seconds: float
     """From the start of the search to the end of the trial; the time between a kill and the next
     command does not count."""

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pipeline.distributed.cluster import Cluster, active
-from pipeline.distributed.restarts import restarting
 from pipeline.errors import ClusterUnavailable, PipelineError, WorkerLost
 from pipeline.optional import load
 
@@ -75,7 +74,7 @@ def retry(work: Callable[[], T]) -> T:
 
 
 def await_workers(cluster: Cluster, n_workers: int) -> dict[str, dict[str, Any]]:
-    """Wait until nannies have replaced workers that were lost, or that a search has left.
+    """Wait until nannies have replaced workers that were lost.
 
     Returns those that are there in time.
 
@@ -85,7 +84,7 @@ def await_workers(cluster: Cluster, n_workers: int) -> dict[str, dict[str, Any]]
         None is there within `ClusterOptions.timeout`.
     """
     end = time.monotonic() + cluster.options.timeout
-    while len(workers := cluster.workers()) < n_workers or restarting(cluster):
+    while len(workers := cluster.workers()) < n_workers:
         if time.monotonic() >= end:
             break
         time.sleep(POLL)

@@ -15,17 +15,7 @@ from pipeline.typing import Estimator
 
 
 class FitsTold:
-    """Tells callbacks of each fold of each trial.
-
-    Parameters
-    ----------
-    search : Search
-    context : CallbackContext
-        That of its `fit`.
-    evaluation : Evaluation
-    trials : int, optional
-        How many there may be; by default nobody knows.
-    """
+    """Tells callbacks of each fold of each trial; of so many `trials`, where that is known."""
 
     def __init__(
         self,
@@ -52,13 +42,7 @@ class FitsTold:
 
     @contextmanager
     def fitting(self, task: Task, model: Estimator = None) -> Iterator[None]:
-        """Tell that a fold begins, let its model tell what it does, and tell the end.
-
-        The first look at a candidate is a part of its first fold, and not told.
-        """
-        if task.share < 1:
-            yield
-            return
+        """Tell that a fold begins, let its model tell what it does, and tell the end."""
         self._told.add((task.trial, task.fold))
         context = self.context.subcontext(
             task_name="candidate-split-evaluation", task_id=task.trial * self.n_splits + task.fold

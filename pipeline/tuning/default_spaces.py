@@ -50,11 +50,7 @@ _FRACTIONS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
 _WIDTHS = [(32,), (64,), (100,), (128,), (256,), (64, 64), (128, 128), (256, 256)]
 
 ROWS = (
-    Row(
-        ["LogisticRegression", "LinearSVC", "LinearSVR"],
-        {"C": Range(1e-4, 1e4, log=True)},
-        "B",
-    ),
+    Row(["LogisticRegression", "LinearSVC", "LinearSVR"], {"C": Range(1e-4, 1e4, log=True)}, "B"),
     Row(["Ridge", "RidgeClassifier"], {"alpha": Range(1e-3, 1e3, log=True)}, "H"),
     Row(["Lasso"], {"alpha": Range(1e-4, 1e4, log=True)}, "B"),
     Row(
@@ -156,7 +152,7 @@ _XGBOOST = {"XGBClassifier", "XGBRegressor", "XGBRanker"}
 _UNSET = {
     "learning_rate": 0.3,
     "max_depth": 6,
-    "min_child_weight": 1,
+    "min_child_weight": 1.0,
     "subsample": 1.0,
     "colsample_bytree": 1.0,
     "colsample_bylevel": 1.0,

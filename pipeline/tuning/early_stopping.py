@@ -42,16 +42,8 @@ def stops_early(model: Estimator) -> bool:
 def require_able(estimator: Estimator, drawn: Collection[str]) -> None:
     """Refuse an estimator that stops early, or may, and cannot be given rows for it.
 
-    Parameters
-    ----------
-    estimator : estimator
-    drawn : collection of str
-        Names of parameters that differ between candidates.
-
-    Raises
-    ------
-    ConfigError
-        The steps before the last would not prepare these rows.
+    The steps before the last would not prepare these rows. `drawn` are the names of the parameters
+    that differ between candidates.
     """
     prefix, last = last_step(estimator)
     inner = estimator.estimator if isinstance(estimator, Accelerated) else estimator
@@ -84,20 +76,14 @@ def hold_out(
     ----------
     model : estimator
     positions : numpy.ndarray of int
-        Rows that it may learn from.
+        Rows that it may learn from; `y` and `groups` are of all rows.
     y : target
-        Of all rows.
     fraction : float
         Share of the rows; of whole groups, where there are any.
     groups : array-like of shape (n_rows,) or None
     in_order : bool
         Whether the rows are in the order of time: then the last ones.
     seed : int
-
-    Raises
-    ------
-    DataError
-        There are too few rows or groups.
     """
     n_judging = round(fraction * len(positions))
     if not 0 < n_judging < len(positions):

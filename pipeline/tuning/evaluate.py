@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import threading
 import time
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from numbers import Number
 from textwrap import shorten
@@ -20,7 +18,6 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 from pipeline.errors import ConfigError
 from pipeline.trace import Event
 from pipeline.tuning.early_stopping import ask_for, hold_out, stops_early, weights_of
-from pipeline.tuning.first_look import cut_trees
 from pipeline.tuning.space import candidate_of
 from pipeline.typing import Array, Estimator, Params, Table, Target
 
@@ -35,8 +32,6 @@ class Task(NamedTuple):
     """The number of the trial."""
     params: Mapping[str, Any]
     fold: int
-    share: float = 1.0
-    """Of the trees that the candidate asks for; less than 1 is a first look at it."""
 
 
 class Judged(NamedTuple):
@@ -52,8 +47,6 @@ class Judged(NamedTuple):
     """What ran where, of an `Accelerated`."""
     worker: str = ""
     """Where it ran, on a cluster."""
-    warned: Sequence[tuple[type[Warning], str]] = ()
-    """What was warned of."""
 
 
 Watch = Callable[[Task, Estimator], AbstractContextManager[Any]]
@@ -76,17 +69,12 @@ class Evaluation:
     X : table or SharedRows
     y : target
     folds : sequence of (train, test)
-        Positions of rows.
     scorer : callable
-        Takes a fitted estimator, X and y.
     fit_params, score_params : mapping
         What is as long as X is cut to the rows of the fold.
-    validation_fraction : float
-        Share of the training rows of a fold that early stopping is judged by.
-    seed : int
-        Of the choice of these rows.
+    validation_fraction, seed : float and int
+        Which training rows of a fold early stopping is judged by.
     groups : array-like of shape (n_rows,), optional
-        Of the rows, as the splitter was given them.
     raises : bool
         Whether an error of a fit ends the search.
     watch : callable
@@ -118,17 +106,10 @@ class Evaluation:
         ConfigError
             The scorer returns something else than a number.
         """
-        with heard() as warned:
-            judged = self._run(task)
-        return judged._replace(warned=tuple((each.category, str(each.message)) for each in warned))
-
-    def _run(self, task: Task) -> Judged:
         train, test = self.folds[task.fold]
         start = time.perf_counter()
         try:
             model = candidate_of(self.estimator, task.params)
-            if task.share < 1:
-                cut_trees(model, task.share)
             with self.watch(task, model):
                 self.fit(model, train)
             fitted = time.perf_counter()
@@ -144,7 +125,7 @@ class Evaluation:
                 f"scoring={self.scorer} returned a {type(score).__name__}; one number is needed"
             )
         log = getattr(model, "execution_log_", None)
-        return Judged(float(score), *seconds, events=merged(log.entries) if log else ())
+        return Judged(float(score), *seconds, events=tuple(log.entries) if log else ())
 
     def fit(self, model: Estimator, positions: np.ndarray | None = None) -> None:
         """Fit an estimator on some rows, by default all.
@@ -196,35 +177,9 @@ class Evaluation:
         return score.item() if hasattr(score, "item") else score
 
 
-@contextmanager
-def heard() -> Iterator[list[warnings.WarningMessage]]:
-    """Yield the list of warnings in the block, which are not shown; all are, in other threads."""
-    if threading.current_thread() is not threading.main_thread():
-        yield []  # What hears warnings does so for all threads at once.
-        return
-    with warnings.catch_warnings(record=True) as warned:
-        yield warned
-
-
 def _line(error: Exception) -> str:
     """Return what an error is, and the beginning of what it says, in one line."""
     # XGBoost's begin with the time and a file of its own.
     text = re.sub(r"^\[\d\d:\d\d:\d\d\] \S+:\d+: ", "", str(error))
     said = [line.strip() for line in text.splitlines() if line.strip()]
     return shorten(": ".join([type(error).__name__, *said[:1]]), LONGEST, placeholder="…")
-
-
-def merged(events: Sequence[Event]) -> tuple[Event, ...]:
-    """Return one event for all calls of a step that are alike, with their sums.
-
-    >>> [each.seconds for each in merged([Event("pca", "fit", "cpu", 1.0)] * 2)]
-    [2.0]
-    """
-    alike: dict[tuple[str, ...], Event] = {}
-    for each in events:
-        key = each.step, each.call, each.device, each.why
-        one = alike.setdefault(key, Event(each.step, each.call, each.device, why=each.why))
-        one.seconds += each.seconds
-        one.to_device_bytes += each.to_device_bytes
-        one.to_host_bytes += each.to_host_bytes
-    return tuple(alike.values())

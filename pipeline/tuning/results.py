@@ -1,14 +1,16 @@
-"""`cv_results_` of a search, with the columns of scikit-learn's and the state of each trial."""
+"""The trials of a search, and `cv_results_` with scikit-learn's columns and their states."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from pipeline.system.progress import progress
 from pipeline.tuning.evaluate import Judged
 
 RUNNING, COMPLETE, PRUNED, FAILED = "running", "complete", "pruned", "failed"
@@ -16,32 +18,13 @@ RUNNING, COMPLETE, PRUNED, FAILED = "running", "complete", "pruned", "failed"
 
 @dataclass
 class Outcome:
-    """What is known of a trial.
-
-    Parameters
-    ----------
-    number : int
-    params : mapping
-        As `set_params` takes them.
-    folds : dict of int to Judged
-    state : {"running", "complete", "pruned", "failed"}
-    reason : str
-        Why it was stopped or failed.
-    look : Judged, optional
-        The first look at it.
-    """
+    """What is known of a trial: its state, why it was stopped or failed, and its folds from 0."""
 
     number: int
     params: Mapping[str, Any]
     folds: dict[int, Judged] = field(default_factory=dict)
     state: str = RUNNING
     reason: str = ""
-    look: Judged | None = None
-
-    @property
-    def why(self) -> str:
-        """The first line of the reason."""
-        return self.reason.partition("\n")[0]
 
     @property
     def score(self) -> float:
@@ -50,24 +33,18 @@ class Outcome:
             return np.nan
         return float(np.mean([judged.score for judged in self.folds.values()]))
 
+    def __str__(self) -> str:
+        """Return what came of it."""
+        words = {COMPLETE: f"{self.score:.5g}", PRUNED: f"stopped {self.reason}"}
+        return words.get(self.state, f"failed, {self.reason}")
+
 
 def tabulate(
     outcomes: Sequence[Outcome], n_splits: int, format_results: Callable[..., dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return `cv_results_`.
+    """Return `cv_results_` of trials that have ended, made by scikit-learn's `format_results`.
 
-    Parameters
-    ----------
-    outcomes : sequence of Outcome
-        Those that have ended.
-    n_splits : int
-    format_results : callable
-        scikit-learn's own.
-
-    Returns
-    -------
-    dict of str to numpy.ndarray
-        Times are means over the folds that ran; scores are nan of trials that are not complete.
+    Times are means over the folds that ran; scores are nan of trials that are not complete.
     """
     none = Judged(np.nan, np.nan, np.nan)
     judged = [[each.folds.get(fold, none) for fold in range(n_splits)] for each in outcomes]
@@ -82,7 +59,7 @@ def tabulate(
         "trial": [outcome.number for outcome in outcomes],
     }
     with warnings.catch_warnings():
-        # Those of trials that were stopped.
+        # scikit-learn warns of the missing scores of stopped trials.
         warnings.filterwarnings("ignore", "One or more of the test scores", UserWarning)
         warnings.filterwarnings("ignore", "invalid value", RuntimeWarning)
         results = format_results([dict(each.params) for each in outcomes], n_splits, out, more)
@@ -92,3 +69,24 @@ def tabulate(
             results[f"mean_{name}"] = np.nanmean(times, axis=1)
             results[f"std_{name}"] = np.nanstd(times, axis=1)
     return results
+
+
+@contextmanager
+def telling(
+    verbose: int, trials: int, known: Sequence[Outcome]
+) -> Iterator[Callable[[Outcome], None]]:
+    """Yield what says a line for each trial that ends, if `verbose` asks for it."""
+    ended = [each for each in known if each.state != RUNNING]
+    if not verbose:
+        yield lambda outcome: None
+        return
+    with progress("search", trials - len(ended)) as say:
+
+        def tell(outcome: Outcome) -> None:
+            ended.append(outcome)
+            complete = [each for each in ended if each.state == COMPLETE]
+            best = max(complete, key=lambda each: each.score, default=None)
+            also = f"; best {best} (trial {best.number})" if best else ""
+            say(f"{len(ended)} of {trials}, trial {outcome.number}: {outcome}{also}")
+
+        yield tell

@@ -32,15 +32,12 @@ from pipeline.estimator.callbacks import propagated
 from pipeline.tuning.callbacks import FitsTold
 from pipeline.tuning.early_stopping import require_able
 from pipeline.tuning.evaluate import Evaluation
-from pipeline.tuning.first_look import look_share
-from pipeline.tuning.identity import identity_of
-from pipeline.tuning.progress import telling
-from pipeline.tuning.race import Listener, Race
-from pipeline.tuning.racing import pruner_of
-from pipeline.tuning.results import COMPLETE, FAILED, RUNNING, Outcome, tabulate
-from pipeline.tuning.slots import open_slots
+from pipeline.tuning.loop import Limits, Loop
+from pipeline.tuning.results import COMPLETE, FAILED, RUNNING, Outcome, tabulate, telling
 from pipeline.tuning.space import Space, candidate_of
-from pipeline.tuning.study import open_study, recall
+from pipeline.tuning.stopping import pruner_of
+from pipeline.tuning.study import identity_of, open_study, recall
+from pipeline.tuning.workers import open_slots
 from pipeline.typing import Estimator, Table, Target
 
 if TYPE_CHECKING:
@@ -91,9 +88,7 @@ class Search(BaseSearchCV):
     validation_fraction : float, default=0.1
         Share of the training rows of a fold that XGBoost's early stopping is judged by.
     trial_timeout : float, optional
-        Seconds after which a trial has failed.
-    trials_per_worker : int, default=1
-        How many trials run on each worker of a cluster at a time.
+        Seconds after which a trial has failed; looked at after each of its folds.
     error_score : "raise" or float, default=nan
         ``"raise"`` ends the search at the first trial that fails; else it is recorded as failed.
     random_state : int, RandomState or None, default=None
@@ -159,7 +154,6 @@ class Search(BaseSearchCV):
         "sampler": [HasMethods(["sample_relative", "sample_independent"]), None],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "trial_timeout": [Interval(Real, 0, None, closed="neither"), None],
-        "trials_per_worker": [Interval(Integral, 1, None, closed="left")],
         "error_score": [StrOptions({"raise"}), np.nan],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -180,7 +174,6 @@ class Search(BaseSearchCV):
         sampler: BaseSampler | None = None,
         validation_fraction: float = 0.1,
         trial_timeout: float | None = None,
-        trials_per_worker: int = 1,
         error_score: str | float = np.nan,
         random_state: Any = None,
         verbose: int = 0,
@@ -197,7 +190,6 @@ class Search(BaseSearchCV):
         self.sampler = sampler
         self.validation_fraction = validation_fraction
         self.trial_timeout = trial_timeout
-        self.trials_per_worker = trials_per_worker
         self.error_score = error_score
         self.random_state = random_state
         self.verbose = verbose
@@ -262,7 +254,7 @@ class Search(BaseSearchCV):
         if type(self.sampler).__name__ in ("BruteForceSampler", "GridSampler"):
             raise ConfigError(
                 f"sampler={type(self.sampler).__name__}: it ends the study by itself, which only "
-                "study.optimize lets it; pass GridSearchCV what shared(X) returns for all of a grid"
+                "study.optimize lets it; for all of a grid, fit GridSearchCV on shared(X)"
             )
 
     def _forget(self) -> None:
@@ -302,42 +294,37 @@ class Search(BaseSearchCV):
         # A file may hold any number of trials.
         most = self.trials if self.storage is None else None
         told = FitsTold(self, context, evaluation, most)
-        evaluation = replace(evaluation, watch=told.fitting)
         space = Space.of(self.space, self.estimator)
-        require_able(self.estimator, space.describe())
+        require_able(self.estimator, {name for part in space.parts for name in part})
         identity = partial(identity_of, self, evaluation, space)
         opened = open_study(self.storage, identity, pruner_of(self.prune), evaluation.seed)
-        with (
-            told.searching(),
-            opened as study,
-            open_slots(
-                evaluation := replace(evaluation, seed=study.user_attrs["seed"]),
-                self.trials_per_worker,
-                self.trial_timeout,
-            ) as slots,
-            telling(self.verbose, self.trials, self.timeout, recall(study, space)) as tell,
-        ):
+        with told.searching(), opened as study:
             if self.sampler is not None:
                 study.sampler = deepcopy(self.sampler)
             self.study_ = study
-            race = Race(
-                study, space, slots, self.n_splits_, Listener(told.make_up, tell),
-                trials=self.trials, timeout=self.timeout,
-                seed=evaluation.seed if self.sampler is None else None,
-                own=self.estimator.get_params(),
-                look=partial(look_share, study, self.estimator),
-            )  # fmt: skip
-            race.run()
-            self._take(race)
+            seed = study.user_attrs["search"]["seed"]
+            evaluation = replace(evaluation, seed=seed, watch=told.fitting)
+            with (
+                open_slots(evaluation) as slots,
+                telling(self.verbose, self.trials, recall(study, space)) as tell,
+            ):
+                loop = Loop(
+                    study, space, slots, self.n_splits_,
+                    Limits(self.trials, self.timeout, self.trial_timeout),
+                    seed=seed if self.sampler is None else None,
+                    on_fold=told.make_up, on_end=tell,
+                )  # fmt: skip
+                loop.run()
+            self._take(loop)
         return evaluation
 
-    def _take(self, race: Race) -> None:
+    def _take(self, loop: Loop) -> None:
         """Take what was found, if there is anything."""
-        outcomes = sorted(race.outcomes.values(), key=lambda outcome: outcome.number)
+        outcomes = sorted(loop.outcomes.values(), key=lambda outcome: outcome.number)
         ended = [each for each in outcomes if each.state != RUNNING]
         if not any(each.state == COMPLETE for each in ended):
             why = self._why_none(ended)
-            if race.interrupts.pressed:
+            if loop.interrupted:
                 said = f"; {why}" if ended else ""
                 raise KeyboardInterrupt(f"stopped before a trial was complete{said}")
             raise DataError(why)
@@ -345,8 +332,8 @@ class Search(BaseSearchCV):
         self.best_index_ = int(np.nanargmax(self.cv_results_["mean_test_score"]))
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.best_params_ = self.cv_results_["params"][self.best_index_]
-        self.execution_log_ = race.log
-        self._warn(ended, race.interrupts.pressed)
+        self.execution_log_ = loop.log
+        self._warn(ended, loop.interrupted)
 
     def _why_none(self, ended: list[Outcome]) -> str:
         """Return why no trial was completed, and the way out."""
@@ -356,7 +343,7 @@ class Search(BaseSearchCV):
                 "give it more time, fewer folds (cv), or fewer rows"
             )
         # Trials begin with other folds, and fail alike.
-        counted = Counter(re.sub(r"^fold \d+: ", "", each.why) for each in ended).most_common(3)
+        counted = Counter(re.sub(r"^fold \d+: ", "", each.reason) for each in ended).most_common(3)
         reasons = "; ".join(f"{n} with: {reason}" for reason, n in counted)
         return (
             f"none of {len(ended)} trials was completed, {reasons}; error_score='raise' shows "
@@ -369,7 +356,7 @@ class Search(BaseSearchCV):
         if failed:
             said = (
                 f"{len(failed)} of {len(ended)} trials failed, the first one with: "
-                f"{failed[0].why}; see cv_results_['reason']"
+                f"{failed[0].reason}; see cv_results_['reason']"
             )
             warnings.warn(said, FitFailedWarning, stacklevel=6)
         if interrupted and len(ended) < self.trials:

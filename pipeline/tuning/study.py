@@ -1,27 +1,26 @@
-"""Optuna's study of a search: in memory, or in a file from which a killed one goes on."""
+"""Optuna's study of a search: in memory, or in a file from which a killed search goes on."""
 
 from __future__ import annotations
 
-import platform
+import os
 import sys
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sklearn
 
-from pipeline.errors import ConfigError, DataError, OutputError
+from pipeline.data.shared import SharedRows
+from pipeline.errors import ConfigError, OutputError
 from pipeline.optional import load, version
 from pipeline.system.atomic import locked
-from pipeline.tuning.evaluate import Judged
-from pipeline.tuning.identity import differences, name_of
-from pipeline.tuning.journal import Journal
-from pipeline.tuning.racing import LOOK, estimated
+from pipeline.tuning.evaluate import Evaluation, Judged
+from pipeline.tuning.parameter import described, digest
 from pipeline.tuning.results import COMPLETE, FAILED, PRUNED, RUNNING, Outcome
 from pipeline.tuning.space import Space
+from pipeline.tuning.stopping import estimated
 
 if TYPE_CHECKING:
     from optuna.pruners import BasePruner
@@ -30,26 +29,27 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial, Trial
 
 DIRECTION = "maximize"
-_STEP = "step "
+_BEGINS = b'{"op_code":0,'
+"""The first line of a journal creates the study."""
+_FOLD = "fold "
 _STATES = {COMPLETE: "COMPLETE", PRUNED: "PRUNED", FAILED: "FAIL", RUNNING: "RUNNING"}
 
 
 @contextmanager
 def open_study(
     storage: str | Path | None,
-    identify_search: Callable[[], Mapping[str, str]],
+    identify: Callable[[], Mapping[str, str]],
     pruner: BasePruner,
     seed: int = 0,
 ) -> Iterator[Study]:
-    """Yield the study of a search; its attribute "seed" is that with which it was begun.
+    """Yield the study of a search; its attribute "search" has the seed that it began with.
 
     Parameters
     ----------
     storage : str or Path, optional
         A file; by default the study is in memory.
-    identify_search : callable
-        Returns what makes the search this one and no other: what it is called in messages -> a
-        text. Called only where there is a file.
+    identify : callable
+        Returns `identity_of` the search. Called only where there is a file.
     pruner : optuna.pruners.BasePruner
     seed : int
         Of the search, if it is begun now.
@@ -57,13 +57,9 @@ def open_study(
     Raises
     ------
     ConfigError
-        The file holds another search, or the storage is not the name of a file.
-    DataError
-        The file is something else.
-    OutputError
-        The file cannot be read or written.
-    OutputLocked
-        Another search is writing to the file.
+        The file holds another search or something else, or `storage` is not the name of a file.
+    OutputError, OutputLocked
+        The file cannot be written, or another search is writing to it.
     """
     optuna = load("optuna")
     before = optuna.logging.get_verbosity()
@@ -72,20 +68,16 @@ def open_study(
         stack.callback(optuna.logging.set_verbosity, before)
         if storage is None:
             study = optuna.create_study(direction=DIRECTION, pruner=pruner)
-            study.set_user_attr("seed", seed)
+            study.set_user_attr("search", {"seed": seed})
         else:
-            path = _path_of(storage)
+            if not isinstance(storage, str | Path) or "://" in str(storage):
+                raise ConfigError(f"storage={str(storage)!r} is not the name of a file; pass one")
+            path = Path(storage).resolve()
             with _naming(path):
                 stack.enter_context(locked(path))
-                journal = stack.enter_context(Journal(path))
-            study = _open(journal, identify_search(), pruner, seed)
+                journal = open_journal(path)
+            study = _study_in(path, journal, identify(), pruner, seed)
         yield study
-
-
-def _path_of(storage: str | Path) -> Path:
-    if not isinstance(storage, str | Path) or "://" in str(storage):
-        raise ConfigError(f"storage={str(storage)!r} is not the name of a file; pass one")
-    return Path(storage).resolve()
 
 
 @contextmanager
@@ -95,172 +87,201 @@ def _naming(path: Path) -> Iterator[None]:
     except OutputError:
         raise
     except OSError as error:
-        raise OutputError(
-            f"storage={str(path)!r}: {error.strerror or error}; name another file"
-        ) from error
+        raise OutputError(f"{path}: {error.strerror or error}; name another file") from error
 
 
-def _open(journal: Journal, identity: Mapping[str, str], pruner: BasePruner, seed: int) -> Study:
-    """Return the study of a file: the one that it holds, if it is of this search, or a new one."""
-    optuna, path = load("optuna"), journal.path
-    storage = _replay(journal)
-    known = storage.get_all_studies()
-    if not known:
-        with journal.together():
-            study: Study = optuna.create_study(
-                storage=storage, study_name=name_of(identity), direction=DIRECTION, pruner=pruner
-            )
-            study.set_user_attr("identity", dict(identity))
-            study.set_user_attr("seed", seed)
-            study.set_user_attr("versions", versions())
-        return study
-    attrs = known[0].user_attrs
-    if len(known) > 1 or not {"identity", "seed", "versions"} <= attrs.keys():
-        raise DataError(f"{path}: a study that Search has not made; name another file as storage")
-    if changed := differences(attrs["identity"], identity):
-        raise ConfigError(
-            f"{path} holds a search that differs (before → now): {'; '.join(changed)}; "
-            "set back what has changed, or name another file as storage"
-        )
-    study = optuna.load_study(study_name=known[0].study_name, storage=storage, pruner=pruner)
-    _warn_of_versions(study, path)
-    return study
+class _Held:
+    """The lock of Optuna's journal, of a file that `locked` keeps for this process alone."""
+
+    def acquire(self) -> bool:
+        """Take it."""
+        return True
+
+    def release(self) -> None:
+        """Leave it."""
 
 
-def _replay(journal: Journal) -> JournalStorage:
+def open_journal(path: Path) -> JournalStorage:
+    """Return the storage in a file, of which a line that a kill has torn is cut off.
+
+    Optuna skips such a line as it reads, and writes the next one behind it.
+
+    Raises
+    ------
+    ConfigError
+        The file is no journal; it is left as it is.
+    """
+    content = path.read_bytes() if path.exists() else b""
+    readable = f"a journal that Optuna {version('optuna')} can read"
+    refused = ConfigError(f"{path}: not {readable}; name another file as storage")
+    if not (content.startswith(_BEGINS) or _BEGINS.startswith(content)):
+        raise refused
+    if content and not content.endswith(b"\n"):
+        os.truncate(path, content.rfind(b"\n") + 1)
+    journal = load("optuna.storages.journal.JournalFileBackend")(str(path), lock_obj=_Held())
     try:
         storage: JournalStorage = load("optuna.storages.JournalStorage")(journal)
     except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise DataError(
-            f"{journal.path}: not a journal that Optuna {version('optuna')} can read; "
-            "name another file as storage"
-        ) from error
+        raise refused from error
     return storage
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of what scores depend on."""
-    ours = {"pipeline": sys.modules["pipeline"].__version__, "python": platform.python_version()}
-    xgboost = next(filter(None, map(version, ("xgboost", "xgboost-cpu", "xgboost-cu13"))), "")
-    theirs = {"optuna": version("optuna"), "scikit-learn": sklearn.__version__, "xgboost": xgboost}
-    return ours | theirs
+def _study_in(
+    path: Path, storage: JournalStorage, identity: Mapping[str, str], pruner: BasePruner, seed: int
+) -> Study:
+    """Return the study of a file: the one that it holds, if it is of this search, or a new one."""
+    optuna = load("optuna")
+    known, name = storage.get_all_studies(), digest(dict(identity))
+    begun = [each for each in known if each.study_name == name and not each.user_attrs]
+    if not known or begun:  # A kill may have left a study that says nothing of its search yet.
+        study: Study = optuna.create_study(
+            storage=storage, study_name=name, direction=DIRECTION, pruner=pruner,
+            load_if_exists=True,
+        )  # fmt: skip
+        study.set_user_attr("search", {"seed": seed, "identity": dict(identity)})
+    elif len(known) == 1 and "search" in known[0].user_attrs:
+        before = known[0].user_attrs["search"]["identity"]
+        if changed := [name for name in identity if before.get(name) != identity[name]]:
+            raise ConfigError(
+                f"{path} holds a search with other {', '.join(changed)}; set back what has "
+                "changed, or name another file as storage"
+            )
+        study = optuna.load_study(study_name=known[0].study_name, storage=storage, pruner=pruner)
+    else:
+        said = "a study that this version of Search has not made"
+        raise ConfigError(f"{path}: {said}; name another file as storage")
+    return study
 
 
-def _warn_of_versions(study: Study, path: Path) -> None:
-    """Warn where the trials so far are by other versions than the next ones."""
-    if changed := differences(study.user_attrs["versions"], versions()):
-        warnings.warn(
-            f"{path}: other versions (before → now): {'; '.join(changed)}; scores may differ",
-            UserWarning,
-            stacklevel=2,
+def identity_of(search: Any, evaluation: Evaluation, space: Space) -> dict[str, str]:
+    """Return what makes a search this one and no other: what it is called -> a digest.
+
+    Functions of the user's own count by their names.
+
+    Raises
+    ------
+    ConfigError
+        The splitter draws other folds each time.
+    """
+    if getattr(search.cv, "random_state", 0) is None and getattr(search.cv, "shuffle", True):
+        raise ConfigError(
+            f"cv={search.cv!r} draws other folds each time, and the search could not go on from "
+            "its storage; give cv a random_state"
         )
-        study.set_user_attr("versions", versions())
-
-
-def _together(study: Study) -> AbstractContextManager[None]:
-    """Write what is said of a study within the block at once."""
-    journal = getattr(study._storage, "_backend", None)
-    return journal.together() if isinstance(journal, Journal) else nullcontext()
+    X = evaluation.X
+    versions = [sys.modules["pipeline"].__version__, sklearn.__version__, version("xgboost")]
+    known = {
+        "versions of scikit-learn, XGBoost or this package": versions,
+        "estimator": described(search.estimator),
+        "space": space.describe(),
+        "X": X.rows() if isinstance(X, SharedRows) else X,
+        "y": evaluation.y,
+        "parameters of fit": {**evaluation.fit_params, **evaluation.score_params},
+        "folds": evaluation.folds,
+        "groups": evaluation.groups,
+        "scoring": described(search.scoring),
+        "prune": described(search.prune),
+        "sampler": described(search.sampler),
+        "validation_fraction": search.validation_fraction,
+        "random_state": search.random_state,
+    }
+    return {name: digest(value) for name, value in known.items()}
 
 
 def recall(study: Study, space: Space) -> list[Outcome]:
-    """Return what is known of the trials of a study, in their order."""
-    waiting = load("optuna.trial.TrialState").WAITING
-    trials = study.get_trials(deepcopy=False)
-    return [_outcome(trial, space) for trial in trials if trial.state != waiting]
+    """Return what is known of the trials that have ended, in their order."""
+    ended = [each for each in study.get_trials(deepcopy=False) if each.state.is_finished()]
+    ours = {theirs: state for state, theirs in _STATES.items()}
+    return [
+        Outcome(
+            each.number,
+            space.read(each.params),
+            judged_folds(each),
+            ours[each.state.name],
+            each.user_attrs.get("reason", ""),
+        )
+        for each in ended
+    ]
 
 
-def _outcome(trial: FrozenTrial, space: Space) -> Outcome:
-    state = next(ours for ours, theirs in _STATES.items() if theirs == trial.state.name)
-    steps, reason = judged_steps(trial), trial.user_attrs.get("reason", "")
-    look = steps.pop(LOOK, None)
-    folds = {step - 1: judged for step, judged in steps.items()}
-    return Outcome(trial.number, space.read(trial.params), folds, state, reason, look)
+def judged_folds(trial: FrozenTrial) -> dict[int, Judged]:
+    """Return what came of each fold of a trial, in the order in which they ended."""
+    return {
+        int(name.removeprefix(_FOLD)) - 1: Judged(**known)
+        for name, known in trial.user_attrs.items()
+        if name.startswith(_FOLD)
+    }
 
 
-def judged_steps(trial: FrozenTrial) -> dict[int, Judged]:
-    """Return what came of each step of a trial, in the order in which they ended."""
-    values, steps = trial.intermediate_values, {}
-    for name, known in trial.user_attrs.items():
-        if name.startswith(_STEP):
-            step = int(name.removeprefix(_STEP))
-            if trial.state.name == _STATES[RUNNING] and step not in values:
-                continue  # It failed as the process was killed, and is fitted again.
-            error = "" if step in values else trial.user_attrs.get("reason", "")
-            steps[step] = Judged(values.get(step, np.nan), error=error, **known)
-    return steps
-
-
-def unfinished(study: Study) -> list[Trial]:
+def unfinished(study: Study, space: Space) -> list[tuple[Trial, Outcome]]:
     """Return the trials that were running when the process before this one was killed."""
-    state = load("optuna.trial.TrialState").RUNNING
-    known = study.get_trials(deepcopy=False, states=(state,))
-    return [load("optuna.trial.Trial")(study, each._trial_id) for each in known]
+    make, found = load("optuna.trial.Trial"), []
+    for each in study.get_trials(deepcopy=False):
+        if each.state.name == _STATES[RUNNING]:
+            trial, known = make(study, each._trial_id), judged_folds(each)
+            folds = {fold: one for fold, one in known.items() if np.isfinite(one.score)}
+            for fold in folds.keys() - {step - 1 for step in each.intermediate_values}:
+                trial.report(folds[fold].score, fold + 1)
+            found.append((trial, Outcome(each.number, space.draw(trial), folds)))
+    return found
 
 
 def seconds_in(path: Path) -> float:
     """Return the seconds that the search in a file has taken; 0 where there is none."""
     if not path.exists():
         return 0.0
-    with Journal(path) as journal:
-        storage = _replay(journal)
-        known = [each.study_name for each in storage.get_all_studies()]
-        load_study = load("optuna").load_study
-        return max((seconds_before(load_study(study_name=n, storage=storage)) for n in known),
-                   default=0.0)  # fmt: skip
+    storage = open_journal(path)
+    trials = [storage.get_all_trials(each._study_id) for each in storage.get_all_studies()]
+    return seconds_of([each for known in trials for each in known])
 
 
-def seconds_before(study: Study) -> float:
-    """Return the seconds that the search had taken when its last trial ended."""
-    known = study.get_trials(deepcopy=False)
-    return max((each.user_attrs.get("seconds", 0.0) for each in known), default=0.0)
+def seconds_of(trials: Sequence[FrozenTrial]) -> float:
+    """Return the seconds of the search at which the last of some trials ended."""
+    return max((each.user_attrs.get("seconds", 0.0) for each in trials), default=0.0)
+
+
+def begin(study: Study, space: Space, drawn: Mapping[str, Any]) -> Trial:
+    """Add a trial with what was drawn for it, in one line of the journal."""
+    states, number = load("optuna.trial.TrialState"), len(study.get_trials(deepcopy=False))
+    distributions = {name: space.distributions[name] for name in drawn}
+    make = load("optuna.trial.create_trial")
+    study.add_trial(make(state=states.RUNNING, params=dict(drawn), distributions=distributions))
+    added = study.get_trials(deepcopy=False)[number]
+    trial: Trial = load("optuna.trial.Trial")(study, added._trial_id)
+    return trial
 
 
 def ask(study: Study, space: Space, seed: int | None) -> tuple[Trial, dict[str, Any]]:
     """Draw the next candidate.
 
     With a seed, what is drawn depends on it, the number of the trial and the trials before, so a
-    search that was killed draws what it would have drawn.
+    search that was killed draws what it would have drawn. Without, the sampler of the study draws.
     """
-    known = study.get_trials(deepcopy=False)
-    states = {each.state.name for each in known}
-    if seed is not None:
-        sampler = load("optuna.samplers.TPESampler")(seed=(seed * 1_000_003 + len(known)) % 2**32)
-        study.sampler = sampler
-    with _together(study):
-        if seed is not None and "PRUNED" in states and "WAITING" not in states:
-            guess = load("optuna").create_study(direction=DIRECTION, sampler=sampler)
-            guess.add_trials(estimated(known))
-            drawn = guess.ask()
-            space.draw(drawn)
-            study.enqueue_trial(drawn.params)
+    if seed is None:
         trial = study.ask()
         return trial, space.draw(trial)
+    known = study.get_trials(deepcopy=False)
+    sampler = load("optuna.samplers.TPESampler")(seed=(seed * 1_000_003 + len(known)) % 2**32)
+    guess = load("optuna").create_study(direction=DIRECTION, sampler=sampler)
+    guess.add_trials(estimated(known))
+    drawn = guess.ask()
+    params = space.draw(drawn)
+    return begin(study, space, drawn.params), params
 
 
-def report(study: Study, trial: Trial, step: int, judged: Judged) -> None:
-    """Keep what has come of a task: its score, how long it took, and where it ran.
-
-    Parameters
-    ----------
-    study : optuna.study.Study
-    trial : optuna.trial.Trial
-    step : int
-        0 for the first look, else the number of the fold, from 1 on.
-    judged : Judged
-    """
-    known = {name: getattr(judged, name) for name in ("fit_time", "score_time", "worker")}
-    with _together(study):
-        if np.isfinite(judged.score):
-            trial.report(judged.score, step)
-        trial.set_user_attr(f"{_STEP}{step}", known)
+def report(trial: Trial, fold: int, judged: Judged) -> None:
+    """Keep the score of a fold, how long it took, and where it ran."""
+    known = {name: getattr(judged, name) for name in ("score", "fit_time", "score_time", "worker")}
+    # This line is the record; the next one tells pruners, and is made up for after a kill.
+    trial.set_user_attr(f"{_FOLD}{fold + 1}", known)
+    if np.isfinite(judged.score):
+        trial.report(judged.score, fold + 1)
 
 
 def tell(study: Study, trial: Trial, outcome: Outcome, seconds: float) -> None:
     """Keep that a trial has ended, how, why, and after how many seconds of the search."""
     state = load("optuna.trial.TrialState")[_STATES[outcome.state]]
-    with _together(study):
-        if outcome.reason:
-            trial.set_user_attr("reason", outcome.reason)
-        trial.set_user_attr("seconds", round(seconds, 3))
-        study.tell(trial, outcome.score if outcome.state == COMPLETE else None, state=state)
+    if outcome.reason:
+        trial.set_user_attr("reason", outcome.reason)
+    trial.set_user_attr("seconds", round(seconds, 3))
+    study.tell(trial, outcome.score if outcome.state == COMPLETE else None, state=state)

@@ -292,7 +292,7 @@ def test_the_best_value_at_the_edge_of_a_search_is_found(tmp_path: Path) -> None
     assert searched(tmp_path / "far", 1e-3) == []
     [edge] = searched(tmp_path / "near", 1e3)
     assert "only cpu: The best ridge__alpha" in edge
-    assert "lies at the low end of its range, 1000: widen it there" in edge
+    assert "lies at the low end of its range, 1000." in edge
 
 
 class HereWorker:

@@ -19,12 +19,12 @@ from pipeline.benchmark import task, tune
 from pipeline.benchmark.report.tuning_lines import tuning_lines
 from pipeline.benchmark.tune import publish_tuning, space_of, tuned_variants
 from pipeline.benchmark.tuning_record import SearchRecord, TuningRecord, load_tuning
-from pipeline.errors import ConfigError, OutputLocked
+from pipeline.errors import ConfigError
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.serving.load import load
-from pipeline.system import atomic, devices
+from pipeline.system import devices
 from pipeline.tuning.space import Space
-from tests.benchmark.tuned import ALPHA, NUMBERS, SEVERAL, C, batch_of, boosting, logistic, task_of
+from tests.benchmark.tuned import NUMBERS, SEVERAL, C, batch_of, boosting, logistic, task_of
 
 PAIRS = [
     (name, pipeline)
@@ -86,7 +86,7 @@ def test_the_first_trial_is_the_pipeline_as_scikit_learn_judges_it(
 
 
 @pytest.mark.parametrize("name", ["logistic", "boosting"])
-def test_what_was_found_is_judged_on_the_test_rows(
+def test_what_was_found_is_judged_on_the_test_rows_and_saved(
     folder: Path, record: TuningRecord, name: str
 ) -> None:
     search = the(record, name)
@@ -104,18 +104,11 @@ def test_what_was_found_is_judged_on_the_test_rows(
     metrics = search.tuned.metrics["roc_auc"] - search.untuned.metrics["roc_auc"]
     interval = search.differences["roc_auc"]
     assert interval.low <= metrics <= interval.high
-
-
-def test_the_saved_model_is_the_tuned_one(folder: Path, record: TuningRecord) -> None:
-    test = table(folder, train=False)
-    for name in ("logistic", "boosting"):
-        model = load(folder / f"{name}.model", "cpu")
-        search = the(record, name)
-        assert search.model is not None
-        assert search.model.file == f"{name}.model/SHA256SUMS"
-        chance = model.predict_proba(test[["a", "b", "c"]])[:, list(model.classes_).index("yes")]
-        value = roc_auc_score(test["good"] == "yes", chance)
-        assert value == pytest.approx(search.tuned.metrics["roc_auc"], rel=1e-6)
+    model = load(folder / f"{name}.model", "cpu")
+    assert search.model is not None
+    assert search.model.file == f"{name}.model/SHA256SUMS"
+    saved = model.predict_proba(test[["a", "b", "c"]])[:, list(model.classes_).index("yes")]
+    np.testing.assert_allclose(saved, chance, atol=1e-5)
 
 
 def test_no_search_sees_the_test_rows(folder: Path, record: TuningRecord, tmp_path: Path) -> None:
@@ -157,18 +150,6 @@ def test_the_record_is_whole(folder: Path, record: TuningRecord) -> None:
     assert record.task.rows_test == len(table(folder, train=False))
     assert {each.name: each.status for each in record.variants} == {"cpu": "ok", "cuda": "skipped"}
     assert record.baseline["roc_auc"] == 0.5
-
-
-@pytest.mark.slow
-def test_a_stopped_trial_is_never_the_best(tmp_path: Path) -> None:
-    what = task_of(tmp_path / "small.parquet")
-    record = published(tmp_path / "out", what, pipelines=["boosting"], trials=16, folds=5)
-    search = the(record, "boosting")
-    states = [trial.state for trial in search.trials]
-    assert "pruned" in states
-    assert states[search.best] == "complete"
-    assert all((t.score is None) == (t.state != "complete") for t in search.trials)
-    assert f"max_depth={best_params(search)['xgbclassifier__max_depth']}" in search.tuned.code
 
 
 def test_the_terminal_tells_what_was_found_and_what_to_do_with_it(
@@ -259,19 +240,6 @@ def test_a_wrong_declaration_is_refused(tmp_path: Path, spaces: Any, said: str) 
         task_of(tmp_path / "small.parquet", spaces=spaces)
 
 
-def test_a_task_may_declare_a_space_of_several_parts(tmp_path: Path) -> None:
-    what = task_of(tmp_path / "small.parquet", spaces={"logistic": [C, C]})
-    name, each = next(iter(C.items()))
-    assert space_of(what, "logistic") == [{f"estimator__{name}": each}] * 2
-    assert space_of(what, "boosting") == "default"
-
-
-def test_a_parameter_that_there_is_not_is_named(tmp_path: Path) -> None:
-    what = task_of(tmp_path / "small.parquet", spaces={"logistic": ALPHA})
-    with pytest.raises(ConfigError, match="small: the space of 'logistic': .*ridge__alpha"):
-        published(tmp_path / "out", what)
-
-
 @pytest.mark.parametrize("rounds", [{"early_stopping_rounds": 5}, {}])
 def test_early_stopping_is_refused_before_a_search(tmp_path: Path, rounds: dict[str, int]) -> None:
     pipelines = {"own": lambda seed: make_pipeline(XGBClassifier(**rounds))}
@@ -280,12 +248,6 @@ def test_early_stopping_is_refused_before_a_search(tmp_path: Path, rounds: dict[
         del space["xgbclassifier__early_stopping_rounds"]
     what = task_of(tmp_path / "small.parquet", pipelines=pipelines, spaces={"own": space})
     with pytest.raises(ConfigError, match="small: the pipeline 'own' has early_stopping_rounds"):
-        published(tmp_path / "out", what)
-
-
-def test_a_second_command_at_once_is_refused(tmp_path: Path) -> None:
-    what = task_of(tmp_path / "small.parquet")
-    with atomic.locked(tmp_path / "out"), pytest.raises(OutputLocked):
         published(tmp_path / "out", what)
 
 

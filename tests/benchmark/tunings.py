@@ -78,14 +78,14 @@ def trials(
         elif number and level < best - 0.008:
             done = int(random.integers(0, 4))
             state, folds = "pruned", folds[:done]
-            reason = f"stopped after fold {done}" if done else "stopped at the first look"
+            reason = f"stopped after fold {done}" if done else "stopped before a fold"
         duration = float(pace * (0.2 + len(folds) / FOLDS) * random.uniform(0.5, 1.5))
         now += duration
         score = float(np.mean(folds)) if state == "complete" else None
         best = max(best, score or 0.0)
         made.append(
             TrialRecord(number=number, params=params, state=state, reason=reason, score=score,
-                        folds=folds, first_look=None, seconds=now, duration=duration)
+                        folds=folds, seconds=now, duration=duration)
         )  # fmt: skip
     return made
 
@@ -110,7 +110,7 @@ def search(pipeline: str, variant: str, made: list[TrialRecord], **more: Any) ->
         "pipeline": pipeline, "variant": variant, "status": "ok", "why": "",
         "ended": "all trials", "seconds": made[-1].seconds, "trials": made, "default": 0,
         "best": best,
-        "edges": [f"The best {names[0]}, 0.29, lies at the high end of its range: widen it there."],
+        "edges": [f"The best {names[0]}, 0.29, lies at the high end of its range, 0.3."],
         "importances": dict(zip(names, map(float, shares), strict=True)),
         "importances_why": "", "untuned": untuned, "tuned": tuned,
         "differences": {"roc_auc": Interval(low=0.0041, high=0.0135),

@@ -61,32 +61,34 @@ def plain(estimator: Any, space: Any, **settings: Any) -> Search:
     return Search(estimator, space, **settings)
 
 
-@pytest.mark.parametrize(
-    "scoring", [None, "roc_auc", "neg_log_loss", get_scorer("f1"), lambda model, X, y: -model.C]
-)
-def test_any_metric(scoring: Any) -> None:
-    search = assert_same(plain(LogisticRegression(), C, scoring=scoring), X, Y)
+LOGISTIC, FRAME = LogisticRegression(), pd.DataFrame(X, index=np.arange(120)[::-1])
+CUTS = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(50))]
+LOSS = make_scorer(mean_pinball_loss, greater_is_better=False)
+CLUSTERS = {"n_clusters": IntDistribution(2, 6)}
+CASES: dict[str, tuple[Search, Any, Any]] = {
+    "no metric": (plain(LOGISTIC, C), X, Y),
+    "a loss": (plain(LOGISTIC, C, scoring="neg_log_loss"), X, Y),
+    "a scorer": (plain(LOGISTIC, C, scoring=get_scorer("f1")), X, Y),
+    "a function": (plain(LOGISTIC, C, scoring=lambda model, X, y: -model.C), X, Y),
+    "equal scores": (plain(LOGISTIC, C, scoring=lambda *_: 0.5), X, Y),
+    "a frame": (plain(LOGISTIC, C), FRAME, pd.Series(Y, index=FRAME.index)),
+    "2 folds": (plain(LOGISTIC, C, cv=2), X, Y),
+    "shuffled": (plain(LOGISTIC, C, cv=KFold(3, shuffle=True, random_state=1)), X, Y),
+    "draws": (plain(LOGISTIC, C, cv=ShuffleSplit(2, random_state=0)), X, Y),
+    "positions": (plain(LOGISTIC, C, cv=CUTS), X, Y),
+    "several targets": (plain(Ridge(), ALPHA), *VALUES),
+    "a loss of several targets": (plain(Ridge(), ALPHA, scoring=LOSS), *VALUES),
+    "clusters": (plain(KMeans(n_init=1, random_state=0), CLUSTERS), X, None),
+    "components": (plain(PCA(), {"n_components": IntDistribution(1, 4)}), X, None),
+    "distances": (plain(SVC(kernel="precomputed"), C), X @ X.T, Y),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_found_is_what_a_grid_finds(name: str) -> None:
+    search = assert_same(*CASES[name])
     assert search.cv_results_["state"].tolist() == ["complete"] * 4
     assert search.cv_results_["trial"].tolist() == [0, 1, 2, 3]
-
-
-def test_a_frame() -> None:
-    frame = pd.DataFrame(X, columns=list("abcdef"), index=np.arange(120)[::-1])
-    search = assert_same(plain(LogisticRegression(), C), frame, pd.Series(Y, index=frame.index))
-    assert search.feature_names_in_.tolist() == list("abcdef")
-
-
-@pytest.mark.parametrize(
-    "cv",
-    [
-        2,
-        KFold(3, shuffle=True, random_state=1),
-        ShuffleSplit(2, random_state=0),
-        [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(50))],
-    ],
-)
-def test_any_folds(cv: Any) -> None:
-    assert_same(plain(LogisticRegression(), C, cv=cv), X, Y)
 
 
 def test_an_iterator_of_folds_is_used_once() -> None:
@@ -121,42 +123,6 @@ def test_weights_that_the_metric_does_not_take_are_told() -> None:
     search = plain(LogisticRegression(), C, scoring=scorer)
     with pytest.warns(UserWarning, match="does not support sample_weight"):
         search.fit(X, Y, sample_weight=WEIGHTS)
-
-
-def test_several_targets() -> None:
-    assert_same(plain(Ridge(), ALPHA), *VALUES)
-    loss = make_scorer(mean_pinball_loss, greater_is_better=False)
-    assert_same(plain(Ridge(), ALPHA, scoring=loss), *VALUES)
-
-
-def test_no_target() -> None:
-    space = {"n_clusters": IntDistribution(2, 6)}
-    search = assert_same(plain(KMeans(n_init=1, random_state=0), space), X)
-    assert search.predict(X).shape == (120,)
-    search = assert_same(plain(PCA(), {"n_components": IntDistribution(1, 4)}), X)
-    components = search.best_params_["n_components"]
-    assert search.transform(X).shape == (120, components)
-    assert search.inverse_transform(search.transform(X)).shape == X.shape
-    assert search.score_samples(X).shape == (120,)
-
-
-def test_a_metric_of_rows_alone() -> None:
-    space = {"n_clusters": IntDistribution(2, 6)}
-    search = plain(
-        KMeans(n_init=1, random_state=0), space, scoring=lambda model, X: -model.inertia_
-    )
-    search.fit(X)
-    assert search.best_score_ == search.cv_results_["mean_test_score"].max()
-
-
-def test_distances_instead_of_rows() -> None:
-    assert_same(plain(SVC(kernel="precomputed"), C), X @ X.T, Y)
-
-
-def test_the_first_of_equal_ones_is_the_best() -> None:
-    space = {"class_weight": CategoricalDistribution([None]), "C": C["C"]}
-    search = plain(LogisticRegression(max_iter=500), space, scoring=lambda *_: 0.5)
-    assert assert_same(search, X, Y).best_index_ == 0
 
 
 def test_steps_of_a_pipeline() -> None:

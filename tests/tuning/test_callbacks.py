@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,19 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
-from sklearn.callback import ProgressBar, ScoringMonitor
+from sklearn.callback import ProgressBar
 from sklearn.callback._callback_context import get_context_path
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from xgboost import XGBClassifier
 
 from pipeline import Accelerated, Search
 from pipeline.tuning import search
 from pipeline.tuning.evaluate import Evaluation, unwatched
-from pipeline.tuning.slots import InProcess
+from pipeline.tuning.workers import InProcess
 
 X, Y = make_classification(n_samples=90, n_features=5, random_state=0)
 X[:, 0] *= 1e3
@@ -97,18 +95,6 @@ def test_weights_are_those_of_the_fold() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
-def test_a_monitored_step_is_heard_in_every_fit() -> None:
-    monitor, pipeline = ScoringMonitor(scoring="neg_log_loss"), model()
-    pipeline[-1].set_callbacks(monitor)
-    accelerated = Accelerated(pipeline, device="cpu", dtype="float64")
-    search_of(accelerated, f"estimator__{STEP}").fit(X, Y)
-    logs = monitor.get_logs()
-    assert len(logs[-1].data_as_pandas if isinstance(logs, list) else logs.data_as_pandas) >= (
-        5 * (3 * 2 + 1)
-    )
-
-
-@pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
 def test_a_bar_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     accelerated = Accelerated(model(), device="cpu")
     search_of(accelerated, f"estimator__{STEP}").set_callbacks(ProgressBar()).fit(X, Y)
@@ -116,22 +102,6 @@ def test_a_bar_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Search - fit" in shown
     assert "Search - search" in shown
     assert "Search - refit-with-best-params" in shown
-
-
-def test_stopped_trials_and_models_without_callbacks_are_told() -> None:
-    heard = Heard()
-    space = {"learning_rate": FloatDistribution(1e-9, 0.3, log=True)}
-    trees = XGBClassifier(n_estimators=3, max_depth=2, n_jobs=1)
-    stopping = Search(trees, space, trials=8, cv=5, random_state=0).set_callbacks(heard)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        stopping.fit(X, Y)
-    judged = sum(
-        np.isfinite(stopping.cv_results_[f"split{fold}_test_score"]).sum() for fold in range(5)
-    )
-    folds = [path for path, *_ in heard.begun if "candidate-split" in path]
-    assert len(folds) == judged
-    assert sorted(path for path, *_ in heard.begun) == sorted(heard.ended)
 
 
 def test_folds_of_a_search_that_goes_on_are_told_once(tmp_path: Path) -> None:

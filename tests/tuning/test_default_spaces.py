@@ -15,7 +15,6 @@ from sklearn.base import clone, is_classifier
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.model_selection import RandomizedSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils import all_estimators
@@ -94,13 +93,6 @@ def test_names_begin_as_set_params_wants_them() -> None:
     assert set(default_space(within)) == {"regressor__alpha"}
 
 
-def test_a_default_space_can_be_added_to() -> None:
-    model = make_pipeline(MinMaxScaler(), LogisticRegression())
-    given = {**default_space(model), "minmaxscaler__clip": [True, False]}
-    drawn = Space.of(given, model).draw(optuna.create_study().ask())
-    assert set(drawn) == {"logisticregression__C", "minmaxscaler__clip"}
-
-
 OWN = type("Ridge", (Ridge,), {"__module__": "mine"})
 """Another algorithm of the same name."""
 
@@ -134,26 +126,10 @@ def test_xgboost_takes_for_none_what_we_say() -> None:
     assert as_said.get_booster().save_raw() == model.get_booster().save_raw()
 
 
-def test_what_is_set_is_not_unset() -> None:
-    model = make_pipeline(XGBClassifier(learning_rate=0.7))
-    said = unset(model, model.get_params())
-    assert "xgbclassifier__learning_rate" not in said
-    assert said["xgbclassifier__max_depth"] == 6
-    assert unset(Ridge(), Ridge().get_params()) == {}
-    linear = XGBRegressor(booster="gblinear")
-    assert unset(linear, linear.get_params()) == {}
-
-
 def test_search_takes_default() -> None:
     model = Accelerated(make_pipeline(MinMaxScaler(), LogisticRegression()), device="cpu")
     search = Search(model, "default", trials=3, cv=2, random_state=0).fit(X, LABELS)
     assert search.cv_results_["params"][0] == {"estimator__logisticregression__C": 1.0}
-
-
-def test_a_search_of_scikit_learn_takes_the_names() -> None:
-    space = {name: [each.low, each.high] for name, each in default_space(Ridge()).items()}
-    search = RandomizedSearchCV(Ridge(), space, n_iter=2, cv=2, random_state=0).fit(X, NUMBERS)
-    assert set(search.best_params_) == set(default_space(Ridge()))
 
 
 # ---- documentation

@@ -12,7 +12,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.metrics import get_scorer, roc_auc_score
-from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, TimeSeriesSplit
+from sklearn.model_selection import GroupKFold, StratifiedKFold, TimeSeriesSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import TargetEncoder
 from xgboost import XGBClassifier, XGBRegressor
@@ -103,12 +103,6 @@ def test_nothing_is_printed_and_an_eval_set_of_ones_own_is_left_alone(capsys: An
     np.testing.assert_array_equal(best.predict_proba(X), again.predict_proba(X))
 
 
-def test_an_estimator_without_steps_is_given_rows_too() -> None:
-    table = X[["a", "b"]]
-    found = Search(BOOSTED, {"max_depth": IntDistribution(2, 3)}, trials=2, cv=3).fit(table, y)
-    assert found.best_estimator_.best_iteration < 59
-
-
 def test_metadata_routing() -> None:
     with config_context(enable_metadata_routing=True):
         last = clone(BOOSTED).set_fit_request(sample_weight=True)
@@ -149,18 +143,6 @@ def test_shares_of_classes_are_kept() -> None:
     assert sorted([*taught, *judging]) == list(range(1000))
 
 
-def test_a_class_of_one_row_is_no_obstacle() -> None:
-    labels = np.repeat([0, 1, 2], [50, 49, 1])
-    taught, judging = choose(np.arange(100), labels)
-    assert (len(taught), len(judging)) == (90, 10)
-
-
-def test_values_need_no_classes() -> None:
-    taught, judging = choose(np.arange(100), np.linspace(0, 1, 100), model=XGBRegressor())
-    assert len(set(taught) | set(judging)) == 100
-    assert len(judging) == 10
-
-
 def test_groups_stay_whole() -> None:
     taught, judging = choose(np.arange(100, N), y, groups=GROUPS)
     assert not set(GROUPS[taught]) & set(GROUPS[judging])
@@ -171,11 +153,6 @@ def test_the_last_rows_judge_where_they_are_in_order() -> None:
     taught, judging = choose(np.arange(50, 150), y, in_order=True)
     assert judging.tolist() == list(range(140, 150))
     assert taught.tolist() == list(range(50, 140))
-
-
-def test_the_choice_follows_the_seed() -> None:
-    one, same, other = (choose(np.arange(N), y, seed=seed)[1] for seed in (1, 1, 2))
-    assert one.tolist() == same.tolist() != other.tolist()
 
 
 @pytest.mark.parametrize("fraction", [0.01, 0.99])
@@ -192,9 +169,3 @@ def test_one_group_cannot_be_held_out() -> None:
 def choose(positions: np.ndarray, y: np.ndarray, model: Any = BOOSTED, **changed: Any) -> Any:
     asked = {"fraction": 0.1, "groups": None, "in_order": False, "seed": 0, **changed}
     return hold_out(model, positions, y, **asked)
-
-
-def test_folds_in_any_order_are_not_taken_for_time() -> None:
-    """The rows of a shuffled fold come from all of its training rows."""
-    found = search(cv=KFold(3, shuffle=True, random_state=0)).fit(X, y)
-    assert found.best_score_ > 0.6

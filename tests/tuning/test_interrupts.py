@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import cross_val_score
 
 from pipeline import Search
-from pipeline.tuning.interrupts import Interrupts
 
 X, Y = np.arange(24.0).reshape(-1, 1), np.arange(24) % 2
 FITS = {"left": 0, "all": 0}
@@ -27,16 +25,14 @@ FITS = {"left": 0, "all": 0}
 class Pressing(ClassifierMixin, BaseEstimator):
     """A classifier during whose fits Ctrl-C is pressed, as `FITS` says."""
 
-    def __init__(self, share: float = 0.5, real: bool = True) -> None:
-        self.share, self.real = share, real
+    def __init__(self, share: float = 0.5) -> None:
+        self.share = share
 
     def fit(self, X: Any, y: Any) -> Pressing:
         FITS["left"] -= 1
         FITS["all"] += 1
-        if FITS["left"] == 0 and self.real:
+        if FITS["left"] == 0:
             signal.raise_signal(signal.SIGINT)
-        elif FITS["left"] == 0:
-            raise KeyboardInterrupt
         self.classes_ = np.unique(y)
         return self
 
@@ -51,9 +47,8 @@ def search_until(fits: int, **settings: Any) -> Search:
     return Search(Pressing(), {"share": FloatDistribution(0, 1)}, **settings)
 
 
-@pytest.mark.parametrize("real", [True, False], ids=["signal", "error"])
-def test_what_was_found_is_kept(real: bool) -> None:
-    search = search_until(8).set_params(estimator__real=real)
+def test_what_was_found_is_kept() -> None:
+    search = search_until(8)
     with pytest.warns(UserWarning, match="by Ctrl-C after 2 of 6 trials; the best so far") as told:
         search.fit(X, Y)
     assert [each.filename for each in told] == [__file__]
@@ -63,7 +58,6 @@ def test_what_was_found_is_kept(real: bool) -> None:
     assert search.predict(X).shape == Y.shape
     states = [each.state for each in search.study_.trials]
     assert states == [TrialState.COMPLETE, TrialState.COMPLETE, TrialState.RUNNING]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_before_a_trial_is_complete_nothing_is_kept() -> None:
@@ -82,46 +76,11 @@ def test_during_the_last_fit_it_ends_at_once() -> None:
     assert not hasattr(search, "best_estimator_")
 
 
-def test_a_second_time_ends_the_last_fit() -> None:
-    search = search_until(4)
-
-    class Again(Search):
-        def _refit(self, *given: Any) -> None:
-            FITS["left"] = 1
-            super()._refit(*given)
-
-    again = Again(**{name: getattr(search, name) for name in search.get_params(deep=False)})
-    with pytest.warns(UserWarning, match="Ctrl-C"), pytest.raises(KeyboardInterrupt):
-        again.fit(X, Y)
-    assert again.best_params_ == again.cv_results_["params"][0]
-
-
-def test_what_is_written_down_is_not_interrupted() -> None:
-    interrupts = Interrupts()
-    with interrupts.held():
-        signal.raise_signal(signal.SIGINT)
-        assert interrupts.pressed
-        assert interrupts.allowed(lambda: [1]) == []
-    with pytest.raises(KeyboardInterrupt):
-        signal.raise_signal(signal.SIGINT)
-
-
-def test_another_handler_stays_in_charge() -> None:
-    heard: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
-    try:
-        search_until(2).fit(X, Y)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert heard == [signal.SIGINT]
-
-
-def test_a_search_in_a_thread_runs_as_ever() -> None:
-    search = search_until(0)
-    thread = threading.Thread(target=search.fit, args=(X, Y))
-    thread.start()
-    thread.join()
-    assert len(search.cv_results_["params"]) == 6
+def test_nested_searches_go_on(recwarn: pytest.WarningsRecorder) -> None:
+    search = search_until(8)
+    scores = cross_val_score(clone(search), X, Y, cv=2)
+    assert len(scores) == 2
+    assert sum("Ctrl-C" in str(each.message) for each in recwarn) == 1
 
 
 CHILD = """
@@ -146,14 +105,14 @@ print("found", len(search.cv_results_["params"]), hasattr(search, "best_estimato
 """
 
 
-def interrupted(*arguments: str) -> str:
-    """Press Ctrl-C in a search in processes of its own; return what it says last."""
+@pytest.mark.slow
+@pytest.mark.alone
+@pytest.mark.parametrize("arguments", [[], ["workers"]])
+def test_of_a_process_of_its_own_and_not_for_its_workers(arguments: list[str]) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", CHILD, *arguments],
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", CHILD, *arguments], stdout=subprocess.PIPE, text=True,
         start_new_session=True,
-    )
+    )  # fmt: skip
     assert process.stdout
     with process:
         for number in range(1, 4):
@@ -161,26 +120,6 @@ def interrupted(*arguments: str) -> str:
         os.killpg(process.pid, signal.SIGINT)
         *_, last = process.stdout.read().splitlines()
     assert process.returncode == 0
-    return last
-
-
-@pytest.mark.slow
-def test_of_a_process_of_its_own() -> None:
-    found, number, refitted = interrupted().split()
+    found, number, refitted = last.split()
     assert (found, refitted) == ("found", "True")
     assert 3 <= int(number) < 10_000
-
-
-@pytest.mark.slow
-@pytest.mark.alone
-def test_it_reaches_the_workers_too_and_is_not_for_them() -> None:
-    found, number, refitted = interrupted("workers").split()
-    assert (found, refitted) == ("found", "True")
-    assert 3 <= int(number) < 10_000
-
-
-def test_nested_searches_go_on(recwarn: pytest.WarningsRecorder) -> None:
-    search = search_until(8)
-    scores = cross_val_score(clone(search), X, Y, cv=2)
-    assert len(scores) == 2
-    assert sum("Ctrl-C" in str(each.message) for each in recwarn) == 1

@@ -9,7 +9,6 @@ from typing import Any
 
 import joblib
 import numpy as np
-import pandas as pd
 import pytest
 from optuna.distributions import FloatDistribution
 from sklearn.base import clone
@@ -17,7 +16,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import StackingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_score, cross_validate
+from sklearn.model_selection import cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -45,30 +44,10 @@ def fitted() -> Search:
     return search_of().fit(X, Y)
 
 
-def test_nested_folds_are_those_of_searches_by_hand() -> None:
-    folds = [(np.arange(90), np.arange(90, 190)), (np.arange(60, 190), np.arange(60))]
-    by_hand = [
-        search_of().fit(X.iloc[train], Y.iloc[train]).score(X.iloc[test], Y.iloc[test])
-        for train, test in folds
-    ]
-    for rows in (X, shared(X)):
-        assert cross_val_score(search_of(), rows, Y, cv=folds).tolist() == by_hand
-
-
 def test_nested_folds_share_what_they_have_in_common() -> None:
     found = cross_validate(search_of(), shared(X), Y, cv=2, return_estimator=True)
     for search in found["estimator"]:
         assert {"fit", "reused"} <= {event.call for event in search.execution_log_.entries}
-
-
-@pytest.mark.slow
-@pytest.mark.alone
-def test_outer_folds_over_processes() -> None:
-    for rows in (X, shared(X)):
-        here, there = (
-            cross_val_score(search_of(), rows, Y, cv=2, n_jobs=n_jobs) for n_jobs in (1, 2)
-        )
-        assert here.tolist() == there.tolist()
 
 
 @pytest.mark.parametrize(
@@ -83,13 +62,6 @@ def test_outer_folds_over_processes() -> None:
 def test_within_estimators_of_scikit_learn(outer: Any) -> None:
     model = outer(search_of(make_pipeline(StandardScaler(), LogisticRegression())))
     assert clone(model).fit(X, Y).score(X, Y) > 0.95
-
-
-def test_as_a_step_of_a_model_it_is_on_the_host() -> None:
-    steps = make_pipeline(StandardScaler(), search_of(LogisticRegression()))
-    ours = Accelerated(steps, device="cpu", dtype="float64").fit(X, Y)
-    theirs = clone(steps).fit(X, Y)
-    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-12)
 
 
 def test_copies_of_what_is_fitted(fitted: Search, tmp_path: Path) -> None:
@@ -144,9 +116,3 @@ def test_rows_of_any_kind_are_taken(fitted: Search) -> None:
         np.testing.assert_allclose(
             search.cv_results_["mean_test_score"], fitted.cv_results_["mean_test_score"]
         )
-
-
-def test_an_index_of_its_own_plays_no_part(fitted: Search) -> None:
-    rows = X.set_axis(np.arange(len(X))[::-1] + 7)
-    search = search_of().fit(rows, pd.Series(Y.to_numpy(), index=rows.index))
-    assert search.best_params_ == fitted.best_params_

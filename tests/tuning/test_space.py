@@ -17,9 +17,7 @@ import scipy.stats
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler, TPESampler
 from sklearn.base import BaseEstimator
-from sklearn.datasets import load_iris
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.impute import SimpleImputer
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.model_selection import ParameterSampler
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -27,9 +25,9 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 from sklearn.svm import SVC
 from xgboost import XGBClassifier
 
-from pipeline import Accelerated, Search
+from pipeline import Accelerated
 from pipeline.errors import ConfigError
-from pipeline.tuning.parameter import identity, parameter
+from pipeline.tuning.parameter import described, digest, parameter
 from pipeline.tuning.space import PART, Space
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -66,12 +64,12 @@ def values(given: Any, n: int = 800) -> list[Any]:
     return [each["a"] for each in candidates(Space.of({"a": given}, Anything()), n)]
 
 
-def first_look(x: Any) -> Any:
+def same_again(x: Any) -> Any:
     return x
 
 
-def second_look(x: Any) -> Any:
-    return x
+def negative(x: Any) -> Any:
+    return -x
 
 
 # ---- scipy's distributions
@@ -99,14 +97,10 @@ CONTINUOUS = [
     scipy.stats.loguniform(1e-5, 1e3),
     scipy.stats.loguniform(1, 10, loc=2),
     scipy.stats.norm(3, 0.5),
-    scipy.stats.beta(2, 5),
-    scipy.stats.expon(scale=100),
-    scipy.stats.truncnorm(-1, 2),
     scipy.stats.rv_histogram(np.histogram([1, 2, 2, 3, 7], bins=4))(),
 ]
 
 
-@pytest.mark.quick(7)
 @pytest.mark.parametrize("given", CONTINUOUS, ids=lambda each: each.dist.name)
 def test_numbers_are_spread_as_scipys(given: Any) -> None:
     drawn = values(given)
@@ -116,7 +110,6 @@ def test_numbers_are_spread_as_scipys(given: Any) -> None:
 
 DISCRETE = [
     scipy.stats.randint(2, 9),
-    scipy.stats.poisson(3),
     scipy.stats.binom(10, 0.3, loc=1),
     scipy.stats.rv_discrete(values=([1, 2, 5], [0.2, 0.3, 0.5]))(),
 ]
@@ -134,10 +127,6 @@ def test_whole_numbers_are_as_frequent_as_scipys(given: Any) -> None:
     assert scipy.stats.chisquare(often[known], expected[known]).pvalue > 0.01
 
 
-def test_both_ends_of_randint_are_scipys() -> None:
-    assert set(values(scipy.stats.randint(3, 6), 100)) == {3, 4, 5}
-
-
 @pytest.mark.parametrize("given", [*CONTINUOUS, *DISCRETE], ids=lambda each: each.dist.name)
 def test_numbers_drawn_are_placed_where_they_came_from(given: Any) -> None:
     space = Space.of({"a": given}, Anything())
@@ -148,22 +137,6 @@ def test_numbers_drawn_are_placed_where_they_came_from(given: Any) -> None:
         assert placed is not None
         assert space.read(placed)["a"] == pytest.approx(drawn["a"], rel=1e-6)
         study.tell(trial, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("given", "outside"),
-    [
-        (scipy.stats.beta(2, 5), 1.5),
-        (scipy.stats.poisson(3), 2.5),
-        (scipy.stats.poisson(3), -1),
-        (scipy.stats.norm(), "2"),
-        (scipy.stats.norm(), True),
-        (scipy.stats.norm(), np.nan),
-        (scipy.stats.norm(), 100.0),
-    ],
-)
-def test_numbers_outside_have_no_place(given: Any, outside: Any) -> None:
-    assert Space.of({"a": given}, Anything()).place({"a": outside}) is None
 
 
 # ---- lists
@@ -181,7 +154,7 @@ def test_numbers_outside_have_no_place(given: Any, outside: Any) -> None:
         [True, 1, 1.0, 0, False, "1"],
         ["1", "1 (2)", True, 1, (1,), "(1,)"],
         [(5,), (5, 5), None],
-        [first_look, second_look, np.log1p],
+        [same_again, negative, np.log1p],
         ["passthrough", "value"],
         [10**20, -1],
         [float("inf"), 1.0],
@@ -192,13 +165,6 @@ def test_support_is_that_of_parameter_sampler(given: Any) -> None:
     reference = [each["a"] for each in ParameterSampler({"a": given}, len(given), random_state=0)]
     plain = [each.item() if isinstance(each, np.generic) else each for each in reference]
     assert {(type(v), v) for v in values(given, 200)} == {(type(v), v) for v in plain}
-
-
-def test_arrays_come_back_as_they_are() -> None:
-    given = [np.arange(1000.0), np.arange(1000.0) + 1, None]
-    drawn = values(given, 30)
-    assert {None if each is None else float(each[0]) for each in drawn} == {None, 0.0, 1.0}
-    assert all(each is None or len(each) == 1000 for each in drawn)
 
 
 def test_estimators_come_back_as_clones() -> None:
@@ -213,15 +179,11 @@ def test_estimators_come_back_as_clones() -> None:
 
 
 def test_labels_are_short_and_unique() -> None:
-    given = [partial(first_look, x=1), lambda x: x, lambda x: -x, SVC(C=123456789, gamma=0.25)]
+    given = [partial(same_again, x=1), lambda x: x, lambda x: -x, SVC(C=123456789, gamma=0.25)]
     choices = parameter("a", [*given, list(range(100)), [*range(99), 5]]).distribution.choices
     assert len(set(choices)) == 6
     assert all(len(each) <= 70 and "0x" not in each for each in choices)
     assert values(given[1:3], 20)[0] in given[1:3]
-
-
-def test_categorical_of_optuna_is_a_list() -> None:
-    assert set(values(CategoricalDistribution(("a", None)), 30)) == {"a", None}
 
 
 @pytest.mark.parametrize(
@@ -255,20 +217,12 @@ PARTS = [
 def test_each_trial_is_of_one_part() -> None:
     space = Space.of(PARTS, STEPS)
     drawn = candidates(space, 60)
-    models = [STEPS.set_params(**each) for each in drawn]
     assert {type(each["last"]) for each in drawn} == {Ridge, Lasso}
     assert all(each["last__alpha"] in (0.1, 1.0) for each in drawn if type(each["last"]) is Lasso)
-    assert len(models) == 60
     often = sum(type(each["last"]) is Ridge for each in drawn)
     reference = ParameterSampler(PARTS, 60, random_state=0)
     assert {frozenset(each) for each in drawn} == {frozenset(each) for each in reference}
     assert 15 < often < 45
-
-
-def test_names_of_parts_differ_in_the_study_where_parts_do() -> None:
-    names = set(Space.of(PARTS, STEPS).distributions)
-    expected = {PART, "last [0]", "last [1]", "last__alpha [0]", "last__alpha [1]", "scale"}
-    assert names == expected
 
 
 def test_trials_of_several_parts_are_read_and_placed() -> None:
@@ -276,7 +230,7 @@ def test_trials_of_several_parts_are_read_and_placed() -> None:
     study = new_study()
     for _ in range(10):
         drawn = space.draw(trial := study.ask())
-        assert identity(space.read(trial.params)) == identity(drawn)
+        assert str(space.read(trial.params)) == str(drawn)
         placed = space.place(drawn)
         assert placed is not None
         assert placed.items() == trial.params.items()
@@ -285,24 +239,20 @@ def test_trials_of_several_parts_are_read_and_placed() -> None:
     assert own[PART] == 0
 
 
-def test_a_part_may_be_empty() -> None:
-    assert {} in candidates(Space.of([{}, {"a": [1, 2]}], Anything()), 20)
-
-
 # ---- the estimator as it is
 
 
 @pytest.mark.parametrize(
     ("given", "value", "first"),
     [
-        ([1, 10], 10.0, 10),
         ([0.1, StandardScaler()], StandardScaler(), StandardScaler()),
         ([(3, 4), (5,)], (5,), (5,)),
-        ([None, first_look], first_look, first_look),
+        ([None, same_again], same_again, same_again),
         (FloatDistribution(0.5, 2), 1, 1.0),
         (IntDistribution(1, 4), np.int64(2), 2),
         ([True, 1], True, True),
         ([True, 1], 1, 1),
+        (FloatDistribution(0.5, 20), 10, 10.0),
         ([1, 1.0], 1.0, 1.0),
         ([0.5, np.arange(3)], 0.5, 0.5),
     ],
@@ -314,7 +264,7 @@ def test_what_is_placed_is_drawn_first(given: Any, value: Any, first: Any) -> No
     assert placed is not None
     study = new_study()
     study.enqueue_trial(placed)
-    assert identity(space.draw(study.ask())) == identity({"a": first})
+    assert digest(described([space.draw(study.ask())["a"]])) == digest(described([first]))
 
 
 @pytest.mark.parametrize(
@@ -322,8 +272,10 @@ def test_what_is_placed_is_drawn_first(given: Any, value: Any, first: Any) -> No
     [
         ([1, 2], 3),
         ([1, 2], True),
+        ([1, 2], 1.0),
+        (FloatDistribution(0.1, 1.0), 1),
         ([StandardScaler()], StandardScaler(with_mean=False)),
-        ([first_look], second_look),
+        ([same_again], negative),
         (FloatDistribution(0.5, 2), 2.5),
         (FloatDistribution(0.5, 2), True),
         (FloatDistribution(0.5, 2), None),
@@ -331,6 +283,10 @@ def test_what_is_placed_is_drawn_first(given: Any, value: Any, first: Any) -> No
         (FloatDistribution(0.5, 2, step=0.5), 0.75),
         (IntDistribution(1, 4), 2.5),
         (IntDistribution(1, 4), np.nan),
+        (scipy.stats.poisson(3), 2.5),
+        (scipy.stats.norm(), "2"),
+        (scipy.stats.norm(), True),
+        (scipy.stats.norm(), 100.0),
     ],
     ids=named,
 )
@@ -340,64 +296,10 @@ def test_what_is_outside_has_no_place(given: Any, value: Any) -> None:
     assert space.place({}) is None
 
 
-def test_a_number_of_columns_is_no_share_of_them() -> None:
-    shares = Space.of({"max_features": [0.5, 1.0]}, RandomForestClassifier())
-    assert shares.place({"max_features": 1.0}) is not None
-    assert shares.place({"max_features": 1}) is None
-    C = Space.of({"C": [1, 10]}, LogisticRegression())
-    assert C.place({"C": 1.0}) == {"C": 1}
-
-
 def test_none_of_xgboost_is_what_xgboost_takes_for_it() -> None:
     space = Space.of({"learning_rate": FloatDistribution(0.1, 1)}, XGBClassifier())
     assert space.place(XGBClassifier().get_params()) == {"learning_rate": 0.3}
     assert space.place(XGBClassifier(learning_rate=0.5).get_params()) == {"learning_rate": 0.5}
-
-
-# ---- the ends of ranges
-
-
-@pytest.mark.parametrize(
-    ("given", "value", "edge"),
-    [
-        (FloatDistribution(0, 10), 0.4, "low"),
-        (FloatDistribution(0, 10), 0.6, ""),
-        (FloatDistribution(0, 10), 9.6, "high"),
-        (FloatDistribution(1e-4, 1e2, log=True), 1.9e-4, "low"),
-        (FloatDistribution(1e-4, 1e2, log=True), 2.1e-4, ""),
-        (FloatDistribution(1e-4, 1e2, log=True), 51.0, "high"),
-        (FloatDistribution(1, 1), 1.0, ""),
-        (IntDistribution(1, 100), 1, "low"),
-        (IntDistribution(1, 100), 2, ""),
-        (IntDistribution(1, 100, log=True), 100, "high"),
-        (scipy.stats.beta(2, 5), 0.01, "low"),
-        (scipy.stats.beta(2, 5), 0.5, ""),
-        (scipy.stats.norm(), -8.0, ""),
-        ([1, 2, 3], 1, ""),
-    ],
-    ids=named,
-)
-def test_ends_of_ranges(given: Any, value: Any, edge: str) -> None:
-    space = Space.of({"a": given}, Anything())
-    placed = space.place({"a": value}) or {"a": 1e-9}
-    assert space.edges(placed) == ({"a": edge} if edge else {})
-
-
-def test_an_end_that_nothing_lies_beyond_is_none() -> None:
-    forest = Space.of({"min_samples_leaf": IntDistribution(1, 9)}, RandomForestClassifier())
-    assert forest.edges({"min_samples_leaf": 1}) == {}
-    assert forest.edges({"min_samples_leaf": 9}) == {"min_samples_leaf": "high"}
-    name = "estimator__xgbclassifier__subsample"
-    model = Accelerated(make_pipeline(SimpleImputer(), XGBClassifier()), device="cpu")
-    boosting = Space.of({name: FloatDistribution(0.5, 1)}, model)
-    assert boosting.edges({name: 0.99}) == {}
-    assert boosting.edges({name: 0.51}) == {name: "low"}
-
-
-def test_edges_are_of_the_part_of_the_trial() -> None:
-    space = Space.of([{"a": FloatDistribution(0, 1)}, {"a": FloatDistribution(0, 9)}], Anything())
-    assert space.edges({PART: 1, "a [1]": 0.9}) == {}
-    assert space.edges({PART: 0, "a [0]": 1.0}) == {"a": "high"}
 
 
 # ---- descriptions
@@ -406,8 +308,8 @@ DESCRIBED = """
 import numpy as np, scipy.stats
 from sklearn.svm import SVC
 from sklearn.preprocessing import StandardScaler
-from tests.tuning.test_space import Anything, Space, first_look
-space = Space.of({"a": [SVC(C=3), StandardScaler(), first_look, np.arange(3), "x", object,
+from tests.tuning.test_space import Anything, Space, same_again
+space = Space.of({"a": [SVC(C=3), StandardScaler(), same_again, np.arange(3), "x", object,
                         {"d", "e", "f"}, SVC(random_state=np.random.RandomState(0))],
                   "b": scipy.stats.norm(1, scale=2)}, Anything())
 print(space.describe())
@@ -428,8 +330,6 @@ def test_descriptions_are_the_same_in_each_process() -> None:
     ]
     assert said[0] == said[1]
     assert "0x" not in said[0]
-    assert "C=3" in said[0]
-    assert "norm((1,), {'scale': 2})" in said[0]
 
 
 DIFFERENT: Sequence[Any] = [
@@ -438,18 +338,18 @@ DIFFERENT: Sequence[Any] = [
     [1, 2.0],
     [True, 2],
     ["1", "2"],
-    [first_look],
-    [second_look],
+    [same_again],
+    [negative],
     [SVC(C=3)],
     [SVC(C=3.0)],
     [np.arange(2000)],
     [np.arange(2000) + 0.0],
     [Pipeline([("a", SVC())])],
     [Pipeline([("b", SVC())])],
-    [FunctionTransformer(first_look)],
-    [FunctionTransformer(second_look)],
-    [partial(first_look, 1)],
-    [partial(first_look, 2)],
+    [FunctionTransformer(same_again)],
+    [FunctionTransformer(negative)],
+    [partial(same_again, 1)],
+    [partial(same_again, 2)],
     FloatDistribution(0, 1),
     FloatDistribution(0, 1, step=0.1),
     FloatDistribution(0.5, 1, log=True),
@@ -463,38 +363,10 @@ DIFFERENT: Sequence[Any] = [
 ]
 
 
-def test_functions_are_told_apart_by_their_code() -> None:
-    given = [FunctionTransformer(lambda x, k=k: x * k) for k in (1, 2)]
-    assert {each.func(3) for each in values(given, 20)} == {3, 6}
-    said = [Space.of({"a": [each]}, Anything()).describe() for each in given]
-    assert said[0] != said[1]
-
-
 def test_descriptions_tell_spaces_apart() -> None:
     said = [str(Space.of({"a": each}, Anything()).describe()) for each in DIFFERENT]
     said += [str(Space.of(each, STEPS).describe()) for each in (PARTS, PARTS[:1], PARTS[::-1])]
     assert len(set(said)) == len(said)
-
-
-# ---- searches
-
-
-def test_a_search_goes_on_with_what_is_held_by_labels(tmp_path: Path) -> None:
-    X, y = load_iris(return_X_y=True)
-    model = Pipeline([("scale", StandardScaler()), ("last", LogisticRegression())])
-    space = [
-        {"scale": [StandardScaler(), MinMaxScaler()], "last__C": scipy.stats.loguniform(0.01, 10)},
-        {"last": [RandomForestClassifier(5, random_state=0)], "last__max_features": [1, 1.0]},
-    ]
-    half, whole = [
-        Search(model, space, trials=n, cv=2, storage=tmp_path / "study", random_state=0).fit(X, y)
-        for n in (5, 10)
-    ]
-    at_once = Search(model, space, trials=10, cv=2, random_state=0).fit(X, y)
-    params = identity(list(at_once.cv_results_["params"]))
-    assert identity(list(whole.cv_results_["params"])) == params
-    assert params.startswith(identity(list(half.cv_results_["params"]))[:-1])
-    assert at_once.cv_results_["params"][0]["last__C"] == 1.0
 
 
 # ---- errors
@@ -506,17 +378,20 @@ def test_a_search_goes_on_with_what_is_held_by_labels(tmp_path: Path) -> None:
         ([], r"space\['a'\] is empty"),
         ([1, 2, 1], r"space\['a'\] holds 1 twice"),
         ([SVC(), SVC()], r"holds SVC\(\) twice"),
-        ([first_look, first_look], "holds first_look twice"),
+        ([same_again, same_again], "holds same_again twice"),
         ([0.5, np.nan], "holds NaN"),
         (0.5, r"space\['a'\] is 0.5, .* pass \[0.5\] for this value alone"),
         ("l1", r"pass \['l1'\]"),
         (None, r"pass \[None\]"),
         ({1, 2}, "pass a list"),
-        (scipy.stats.dirichlet([1, 2]), "has no quantiles; pass a frozen distribution"),
+        (scipy.stats.dirichlet([1, 2]), "nor a distribution of Optuna or a frozen one of scipy"),
         (Ridge(), r"pass \[Ridge\(\)\]"),
         (scipy.stats.uniform, r"without its arguments; pass scipy.stats.uniform\(...\)"),
         (scipy.stats.randint, r"pass scipy.stats.randint\(...\)"),
-        (scipy.stats.uniform(0, -1), r"scipy.stats.uniform\(\(0, -1\), \{\}\) draws no numbers"),
+        (
+            scipy.stats.uniform(0, -1),
+            r"scipy.stats.uniform with \(0, -1\) and .*, which draws no numbers",
+        ),
         (scipy.stats.uniform([0, 1], 1), "draws no numbers"),
         (scipy.stats.randint(3, 3), "draws no numbers"),
         (scipy.stats.randint(0.5, 3), "draws no numbers"),
@@ -537,7 +412,6 @@ def test_what_nothing_can_be_drawn_from_is_refused(given: Any, says: str) -> Non
         ({"logisticregression__C": [1]}, MODEL, "begin with estimator__: 'estimator__logistic"),
         ({"logisticregresion__C": [1]}, PIPE, "did you mean 'logisticregression__C'"),
         ({"zzz": [1]}, PIPE, r"see its get_params\(\)"),
-        ({3: [1]}, PIPE, "is a text"),
         ({}, PIPE, "space is empty"),
         ([], PIPE, "space is empty"),
         ([{}], PIPE, "space is empty"),
@@ -547,9 +421,13 @@ def test_what_nothing_can_be_drawn_from_is_refused(given: Any, says: str) -> Non
         (
             {"last": [Ridge(), LogisticRegression()], "last__alpha": [1, 2]},
             STEPS,
-            r"space\['last__alpha'\]: not every value of space\['last'\] has it",
+            r"space\['last__alpha'\]: Pipeline has no such parameter",
         ),
-        ({"scale": [StandardScaler(), "passthrough"], "scale__copy": [True]}, STEPS, "not every"),
+        (
+            {"scale": [StandardScaler(), "passthrough"], "scale__copy": [True]},
+            STEPS,
+            "no such parameter",
+        ),
     ],
     ids=named,
 )
