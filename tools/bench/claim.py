@@ -189,7 +189,6 @@ def measure(
     """
     load, found = environment.load_average(), _Measured()
     finished, watch = finished or FinishedRuns(), watch or Watch(say)
-    watch.part = " in this case"
     with closing(claim.cases(ask)) as cases:
         for case in cases:
             _run_case(claim, ask, case, finished, watch, found)
@@ -218,7 +217,7 @@ def _run_case(
 ) -> None:
     schedule = Schedule(min(ask.repeats, case.most_repeats), 0, finished, watch)
     names = [name for name in case.variants if not ask.variants or name in ask.variants]
-    watch.expect(schedule.plan(case.about.name, names, warms_up=case.warms_up))
+    watch.expect(len(names) * (schedule.repeats + case.warms_up))
     runs: list[VariantRuns[Report]] = [VariantRuns(case.about.name, name) for name in names]
     with ExitStack() as stack:
         runners = [
