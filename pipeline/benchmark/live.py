@@ -53,9 +53,6 @@ class Watch:
         self.done += 1
         self.say(line)
 
-    def keep(self, line: str) -> None:
-        """Say a line about all runs of a pipeline, where none was said about each."""
-
     @property
     def times(self) -> str:
         """Return how long it has run, and how long it will run on at this rate.
@@ -77,7 +74,7 @@ class Watch:
 
 
 class Bar(Watch):
-    """A line of a terminal that says what runs now; only failures and summaries are kept.
+    """A line of a terminal that says what runs now; of those that ended, only failures are kept.
 
     Parameters
     ----------
@@ -109,10 +106,6 @@ class Bar(Watch):
         self.progress.advance(self.row)
         if failed:
             self.say(line)
-
-    def keep(self, line: str) -> None:
-        """Say a line about a pipeline."""
-        self.say(line)
 
 
 @contextmanager

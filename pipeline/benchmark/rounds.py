@@ -7,20 +7,18 @@ of which a cell of the record is made.
 from __future__ import annotations
 
 import random
-import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from pipeline.benchmark import agreement, metrics, provenance, results
 from pipeline.benchmark.diagnostics import diagnose
 from pipeline.benchmark.integrity import objection
 from pipeline.benchmark.live import Watch
-from pipeline.benchmark.report.format import metric, seconds, times
 from pipeline.benchmark.results import FilePart, Profile
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.statistics import REFERENCE, differences
@@ -39,30 +37,10 @@ from pipeline.typing import Estimator
 WARM_UP = "warm-up"
 
 
-class HasTotal(Protocol):
-    """What a run gives back, whatever else is in it."""
-
-    @property
-    def total(self) -> float:
-        """Return the seconds that are shown while it is measured."""
-
-
 T = TypeVar("T")
-R = TypeVar("R", bound=HasTotal)
-R_co = TypeVar("R_co", bound=HasTotal, covariant=True)
-
-
-class Runnable(Protocol[R_co]):
-    """What runs a variant again and again, such as a `WorkerProcess`."""
-
-    def run(
-        self, seed: int | None = None, profile: Path | None = None, *, explain: bool = False
-    ) -> R_co:
-        """Run once; a `WorkerFailed` says why it cannot."""
-
-
-Start = Callable[[], AbstractContextManager[Runnable[R]]]
-"""Begins what runs a variant; it is not called where all runs have been made before."""
+Start = Callable[[], AbstractContextManager[Any]]
+"""Begins what runs a variant, such as a `WorkerProcess`; it is not called where all runs have been
+made before."""
 
 
 @dataclass(frozen=True)
@@ -137,10 +115,9 @@ class Schedule:
             for seed in range(job.seed + 1, job.seed + 1 + self.seeds):
                 reference.reseed(seed, self.watch)
         _hold_to(cells)
-        self.watch.keep(summary_line(cells, label))
         return cells, order
 
-    def take_turns(self, runners: Sequence[VariantRunner[R]], seed: int) -> list[str]:
+    def take_turns(self, runners: Sequence[VariantRunner], seed: int) -> list[str]:
         """Warm up each, then let each that has not failed run once a round, in a random order.
 
         Returns
@@ -158,7 +135,7 @@ class Schedule:
             runner.time(self.repeats, self.watch)
         return order
 
-    def _profile(self, runner: VariantRunner[RunReport]) -> None:
+    def _profile(self, runner: VariantRunner) -> None:
         """Run once more for a page of where the time goes, if there is a folder for it."""
         if self.pages is None or runner.runs.why:
             return
@@ -178,7 +155,7 @@ def _hold_to(cells: list[CellRuns]) -> None:
             runs.why = runs.why or objection(report, reference)
 
 
-class VariantRunner(Generic[R]):
+class VariantRunner:
     """Runs a variant when it is its turn; what has run before is taken from `finished`.
 
     The process starts with the first run that is left to do. If that is not the warm-up, it
@@ -186,7 +163,7 @@ class VariantRunner(Generic[R]):
 
     Parameters
     ----------
-    runs : VariantRuns
+    runs : CellRuns
         Takes the reports.
     start : callable
         Begins what runs the variant.
@@ -201,8 +178,8 @@ class VariantRunner(Generic[R]):
 
     def __init__(
         self,
-        runs: VariantRuns[R],
-        start: Start[R],
+        runs: CellRuns,
+        start: Start,
         finished: FinishedRuns,
         name: Sequence[str] = (),
         *,
@@ -213,10 +190,10 @@ class VariantRunner(Generic[R]):
         self.at_last = at_last
         self.name = (*name, runs.pipeline, runs.variant)
         self.title = "  ".join(self.name)
-        self._worker: Runnable[R] | None = None
+        self._worker: Any = None
         self._stack = ExitStack()
 
-    def __enter__(self) -> VariantRunner[R]:
+    def __enter__(self) -> VariantRunner:
         """Return the runner."""
         return self
 
@@ -258,7 +235,7 @@ class VariantRunner(Generic[R]):
 
     def _take_turn(
         self, key: str, said: str, watch: Watch, *, counts: bool = True, **told: Any
-    ) -> R | None:
+    ) -> Any:
         """Return the report of a run, which may have been made before; None if there is none."""
         kept = None if self.runs.why else self.finished.find(*self.name, key)
         if self.runs.why or (kept is not None and not isinstance(kept, str)):
@@ -277,7 +254,7 @@ class VariantRunner(Generic[R]):
         watch.end(f"{title}  {report.total:.2f} s")
         return report
 
-    def _run(self, key: str, title: str, watch: Watch, **told: Any) -> R:
+    def _run(self, key: str, title: str, watch: Watch, **told: Any) -> Any:
         try:
             worker = self._ready(key, watch)
             watch.begin(f"{title} and importance" if told.get("explain") else title)
@@ -291,7 +268,7 @@ class VariantRunner(Generic[R]):
         self.finished.keep(report, *self.name, key)
         return report
 
-    def _ready(self, key: str, watch: Watch) -> Runnable[R]:
+    def _ready(self, key: str, watch: Watch) -> Any:
         if self._worker is None:
             self._worker = self._stack.enter_context(self.start())
             if self.warms_up and key != WARM_UP:
@@ -303,59 +280,18 @@ class VariantRunner(Generic[R]):
 
 
 @dataclass
-class VariantRuns(Generic[R]):
-    """The runs of one pipeline by one variant, as they come in."""
+class CellRuns:
+    """The runs of one pipeline by one variant, of which a cell of the record is made."""
 
     pipeline: str
     variant: str
     why: str = ""
-    warmup: R | None = None
-    reports: list[R] = field(default_factory=list)
-    seeds: list[R] = field(default_factory=list)
+    warmup: Any = None
+    reports: list[Any] = field(default_factory=list)
+    seeds: list[Any] = field(default_factory=list)
     """Runs of the reference with other seeds, not timed."""
     stopped_after: float | None = None
     """Seconds that a run was given, where it was stopped."""
-
-    def fail(self, error: WorkerFailed) -> None:
-        """Take the reason why there are no more runs."""
-        self.why = str(error)
-        self.stopped_after = error.after if isinstance(error, WorkerStopped) else None
-
-    @property
-    def seconds(self) -> float | None:
-        """Median of the timed runs; None where it failed."""
-        if self.why or not self.reports:
-            return None
-        return statistics.median(report.total for report in self.reports)
-
-    def in_words(self, reference: float | None) -> str:
-        """Write what came of it, beside the seconds of the reference if there is one."""
-        if self.seconds is None:
-            return f"{self.variant} failed"
-        rival = self.variant != REFERENCE
-        ratio = f" ({times(self.seconds / reference)})" if reference and rival else ""
-        return f"{self.variant} {seconds(self.seconds)} s{ratio}"
-
-
-def summary_line(found: Sequence[VariantRuns[Any]], label: Sequence[str] = ()) -> str:
-    """Write what came of a pipeline in a line.
-
-    Parameters
-    ----------
-    found : sequence of VariantRuns
-        Of one pipeline by all variants.
-    label : sequence of str
-        As for `Schedule.run`.
-    """
-    reference = next((runs.seconds for runs in found if runs.variant == REFERENCE), None)
-    each = ", ".join(runs.in_words(reference) for runs in found)
-    return f"{'  '.join((*label, found[0].pipeline))}: {each}"
-
-
-@dataclass
-class CellRuns(VariantRuns[RunReport]):
-    """The runs of which a cell of the record is made."""
-
     kind: Kind = "binary"
     files: dict[str, FilePart] = field(default_factory=dict)
     """What was kept of the last run: ``"model"``, ``"predictions"``."""
@@ -365,11 +301,10 @@ class CellRuns(VariantRuns[RunReport]):
         """Whether the others can be held to it."""
         return self.variant == REFERENCE and bool(self.reports) and not self.why
 
-    def in_words(self, reference: float | None) -> str:
-        """Write what came of it, with the value of its first metric."""
-        told = super().in_words(reference)
-        judged = [*self.reports[-1].metrics.items()][:1] if self.seconds else []
-        return told + "".join(f", {name} {metric(value)}" for name, value in judged)
+    def fail(self, error: WorkerFailed) -> None:
+        """Take the reason why there are no more runs."""
+        self.why = str(error)
+        self.stopped_after = error.after if isinstance(error, WorkerStopped) else None
 
     def cell(self, reference: RunReport | None, task: Task) -> results.Cell:
         """Return the record of all runs; the last one's predictions are judged."""

@@ -65,7 +65,7 @@ def test_few_files_to_open_are_enough(small_home: Path, tmp_path: Path) -> None:
     done = python("-c", FEW_FILES, "run", "flights", "--device", "cpu", "--pipelines", "logistic",
                   "--data-home", small_home, "--out", tmp_path / "out")  # fmt: skip
     assert done.code == 0, done.err
-    assert (tmp_path / "out" / "record.json").is_file()
+    assert (tmp_path / "out" / "results.json").is_file()
 
 
 @pytest.fixture

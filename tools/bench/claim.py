@@ -14,7 +14,7 @@ from pipeline.benchmark.live import Watch, watching
 from pipeline.benchmark.publish import find_finished, reporting_kept
 from pipeline.benchmark.results import Protocol
 from pipeline.benchmark.resume import FinishedRuns
-from pipeline.benchmark.rounds import Schedule, Start, VariantRunner, VariantRuns, summary_line
+from pipeline.benchmark.rounds import CellRuns, Schedule, Start, VariantRunner
 from pipeline.errors import PipelineError
 from pipeline.system import environment
 from pipeline.system.atomic import publishing
@@ -78,7 +78,7 @@ class Case:
     """
 
     about: record.Case
-    variants: Mapping[str, Start[Report]]
+    variants: Mapping[str, Start]
     most_repeats: int = 1_000
     warms_up: bool = True
 
@@ -153,7 +153,7 @@ class Here:
         return self.work()
 
 
-def here(work: Callable[[], Report]) -> Start[Report]:
+def here(work: Callable[[], Report]) -> Start:
     """Return what begins a variant in this process."""
 
     def start() -> AbstractContextManager[Here]:
@@ -218,7 +218,7 @@ def _run_case(
     schedule = Schedule(min(ask.repeats, case.most_repeats), 0, finished, watch)
     names = [name for name in case.variants if not ask.variants or name in ask.variants]
     watch.expect(len(names) * (schedule.repeats + case.warms_up))
-    runs: list[VariantRuns[Report]] = [VariantRuns(case.about.name, name) for name in names]
+    runs = [CellRuns(case.about.name, name) for name in names]
     with ExitStack() as stack:
         runners = [
             stack.enter_context(
@@ -230,7 +230,6 @@ def _run_case(
         ]  # fmt: skip
         # Another order for each case, which may have one round only.
         found.order += schedule.take_turns(runners, ask.seed + len(found.cases))
-    watch.keep(summary_line(runs))
     found.cases.append(case.about)
     found.warmups = max(found.warmups, int(case.warms_up))
     for each in runs:
@@ -241,7 +240,7 @@ def _run_case(
             raise PipelineError(f"{case.about.name}, {each.variant}: {found.cells[-1].why}")
 
 
-def cell(runs: VariantRuns[Report]) -> record.Cell:
+def cell(runs: CellRuns) -> record.Cell:
     """Return the record of all runs of a variant."""
     return record.Cell(
         case=runs.pipeline,
