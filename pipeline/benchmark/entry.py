@@ -35,7 +35,10 @@ def enter(variant: str, descriptor: int, parent: int) -> None:
     _die_with(parent)
     channel = Connection(descriptor)
     failed = patch(variant)
-    payload = channel.recv_bytes()
+    try:
+        payload = channel.recv_bytes()
+    except (EOFError, OSError):  # The parent was interrupted while it started this process.
+        return
     if failed:
         channel.recv_bytes()
         channel.send(failed)

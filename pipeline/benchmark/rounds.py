@@ -101,7 +101,7 @@ class Schedule:
         """
         cells = [CellRuns(job.pipeline, name, kind=kind) for name in names]
         told = {"explain": True} if self.explains else {}
-        limit = {"limit": self.limit} if self.limit else {}
+        limit: dict[str, Any] = {"limit": self.limit} if self.limit else {}
         with ExitStack() as stack:
             runners = []
             for runs in cells:

@@ -16,7 +16,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pipeline.backends.base import Placement
 from pipeline.benchmark.faults import describe_fault
@@ -80,14 +80,6 @@ class RunReport:
     """Of the columns, where it was asked for."""
 
 
-class HasVariant(Protocol):
-    """A job of any kind."""
-
-    @property
-    def variant(self) -> str:
-        """Return the name of what runs it."""
-
-
 Answer = Callable[[Any, Any], object]
 """Gets a job and a request, and returns what the worker sends back."""
 
@@ -101,6 +93,7 @@ class WorkerProcess:
     Parameters
     ----------
     job : Job
+        Of any kind that has a ``variant``.
     answer : callable, optional
         ``answer(job, request)`` returns what is sent back; by default a `RunReport` of a run.
     limit : float, optional
@@ -111,9 +104,7 @@ class WorkerProcess:
     ``with WorkerProcess(job) as worker: worker.run()`` returns a `RunReport` a call.
     """
 
-    def __init__(
-        self, job: HasVariant, answer: Answer | None = None, limit: float | None = None
-    ) -> None:
+    def __init__(self, job: Any, answer: Answer | None = None, limit: float | None = None) -> None:
         self._limit, self._rest = limit, START
         self._channel, other = multiprocessing.Pipe()
         begin = job.variant, other.fileno(), os.getpid()
