@@ -118,20 +118,19 @@ def test_every_size_has_all_runs_of_all_variants(swept: Callable[..., Results]) 
     ]
 
 
-def test_what_fails_at_a_size_is_not_tried_at_larger_ones(swept: Callable[..., Results]) -> None:
+@pytest.mark.parametrize(("fails", "left"), [("cpu", ["reference"]), ("reference", [])])
+def test_what_fails_at_a_size_is_not_tried_at_larger_ones(
+    swept: Callable[..., Results], monkeypatch: pytest.MonkeyPatch, fails: str, left: list[str]
+) -> None:
     class Small(FakeWorker):
         def run(self, seed: int | None = None, *, explain: bool = False) -> Any:
-            fails = {"forest/cpu": 2} if "-0.5-" in self.job.path.name else {}
-            FakeWorker.failures = fails
+            FakeWorker.failures = {f"forest/{fails}": 2} if "-0.5-" in self.job.path.name else {}
             return super().run(seed)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rounds, "WorkerProcess", Small)
-        points = swept({}, (0.1, 0.5, 0.7))
-    found = {(p.size, p.variant): p for p in points.points}
-    assert (found[0.5, "cpu"].status, found[0.5, "cpu"].runs) == ("failed", [])
-    assert (0.7, "cpu") not in found
-    assert len(found[0.7, "reference"].runs) == 3
+    monkeypatch.setattr(rounds, "WorkerProcess", Small)
+    found = {(p.size, p.variant): p for p in swept({}, (0.1, 0.5, 0.7)).points}
+    assert (found[0.5, fails].status, found[0.5, fails].runs) == ("failed", [])
+    assert [variant for size, variant in found if size == 0.7] == left
 
 
 def test_rows_are_asked_of_a_task_whose_table_is_generated(
