@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 
 from datasets import synthetic
-from pipeline import records
 from pipeline.backends.array_api import ESTIMATORS
 from pipeline.backends.cuml.single_tree import FORESTS
 from pipeline.backends.cuml.tables import APART, CUML, XGBOOST, Rule
@@ -30,6 +29,8 @@ from tools.bench.report import table
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 MEASURED = Path("docs/results/flights-cpu/results.json")
+DESCRIBED = {"Results", "TaskInfo", "Protocol", "Variant", "Cell", "Run", "Agreement", "Point"}
+"""Parts of the record that docs/results-schema.md describes."""
 
 
 def transformers() -> str:
@@ -80,23 +81,18 @@ def _takes(rule: Rule) -> str:
 
 def fields() -> str:
     """Return the fields of a record of results, from the types and their docstrings."""
-    trees = [ast.parse(Path(m.__file__ or "").read_text("utf-8")) for m in (results, records)]
-    structs = [n for tree in trees for n in tree.body if isinstance(n, ast.ClassDef)]
+    tree = ast.parse(Path(results.__file__ or "").read_text("utf-8"))
+    structs = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name in DESCRIBED]
     structs.sort(key=lambda struct: struct.name != "Results")
     return "\n\n".join(map(_struct, structs))
 
 
 def _struct(struct: ast.ClassDef) -> str:
     told = [(node, _after(struct, node)) for node in struct.body if isinstance(node, ast.AnnAssign)]
-    plain = [_field(node) for node, about in told if not about]
+    plain = [f"`{ast.unparse(node.target)}`" for node, about in told if not about]
     lines = [f"- {', '.join(plain)}"] if plain else []
-    lines += [f"- {_field(node)}: {about}" for node, about in told if about]
+    lines += [f"- `{ast.unparse(node.target)}`: {about}" for node, about in told if about]
     return "\n".join([f"## {struct.name}", "", ast.get_docstring(struct) or "", "", *lines])
-
-
-def _field(node: ast.AnnAssign) -> str:
-    name, kind = ast.unparse(node.target), ast.unparse(node.annotation)
-    return f"`{name}`" if kind == "str" else f"`{name}: {kind}`"
 
 
 def _after(struct: ast.ClassDef, field: ast.AnnAssign) -> str:

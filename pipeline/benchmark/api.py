@@ -148,19 +148,18 @@ def report(
     """
     for choice in choices:
         pick(choice, ["changes", "rows", "seed", "split", "years"], "choice")
-    choices["changes"] = _listed(choices.get("changes", ()))
+    changes = _listed(choices.pop("changes", ()))
     _check_whole("repeats", repeats, 3, 1_000_000)
     _check_whole("seed", choices.get("seed", 0), 0, 2**32 - 1)
     task, names = task.name if isinstance(task, NewTask) else task, ",".join(_listed(pipelines))
-    given = {"seed": 0, "split": None} | choices
+    given = {"seed": 0, "split": None, "changes": changes} | choices
     what, job, chosen = prepare(task, device=device, pipelines=names, home=Path(home), **given)
     folder = Path(out) if out is not None else Path("reports") / task
-    words = as_command(
-        "report", task,
-        device=device, repeats=repeats, pipelines=names or None, data_home=home, out=out, **choices,
-    )  # fmt: skip
+    asked: list[tuple[str, Any]] = [("set", change) for change in changes]
+    asked += [*choices.items(), ("repeats", repeats), ("device", device), ("data-home", home)]
+    asked += [("pipelines", names or None), ("out", out)]
     publish(
-        Comparison(what, job, chosen, device, repeats, command=words),
+        Comparison(what, job, chosen, device, repeats, command=as_command(task, asked)),
         folder,
         PublishOptions(pages=True),
     )
@@ -178,21 +177,11 @@ def _check_whole(name: str, value: object, least: int, most: int) -> None:
         raise ConfigError(f"{name}={value!r} is not a whole number from {least} to {most:,}")
 
 
-_DEFAULTS = {"device": "auto", "repeats": "5", "data-home": "data", "seed": "0"}
-
-
-def as_command(verb: str, task: str, **options: Any) -> list[str]:
+def as_command(task: str, options: Sequence[tuple[str, Any]]) -> list[str]:
     """Return the words of the command line that does what a script asks for.
 
-    >>> as_command("report", "flights", device="cpu", seed=0, rows=None, changes=["ridge__alpha=2"])
+    >>> as_command("flights", [("set", "ridge__alpha=2"), ("device", "cpu"), ("rows", None)])
     ['report', 'flights', '--set', 'ridge__alpha=2', '--device', 'cpu']
     """
-    asked = [("set", change) for change in options.pop("changes", ())]
-    given = {name.replace("_", "-"): value for name, value in options.items()}
-    asked += [(name, str(value)) for name, value in given.items() if value is not None]
-    differing = [(name, text) for name, text in asked if _DEFAULTS.get(name) != text]
-    return [
-        verb,
-        task,
-        *(word for name, text in differing for word in (f"--{name}", text)),
-    ]
+    pairs = ((f"--{name}", str(value)) for name, value in options if value is not None)
+    return ["report", task, *(word for pair in pairs for word in pair)]

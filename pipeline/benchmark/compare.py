@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from msgspec import structs
 
 from pipeline.benchmark import (
     agreement,
@@ -43,6 +41,10 @@ from pipeline.planning import source_code
 from pipeline.system import atomic, environment, gpu, hardware
 
 ISOLATION = "one process per variant and pipeline, idle while another one runs"
+PACKAGE = Path(__file__).parents[1]
+SIZES = ".sizes"
+"""Hidden folder of smaller tables, beside the whole one."""
+_CODE = {".py", ".json"}
 
 
 @dataclass(frozen=True)
@@ -95,58 +97,65 @@ class Comparison:
         """
         measure.check(self.task, self.job, self.pipelines)
         finished = finished or FinishedRuns()
-        load = environment.load_average()
-        key, (noted, baseline) = self.key, before_runs(self.task, self.job)
+        load, key = environment.load_average(), self.key
+        noted, baseline = before_runs(self.task, self.job)
         entries = variants(self.device)
         names = [variant.name for variant in entries if variant.status == "ok"]
         rounds = Schedule(
             self.repeats, self.seeds, finished, watch, pages, explains=True, limit=self.limit
         )
         elsewhere = replace(rounds, seeds=0, pages=None, explains=False)
-        self._announce(rounds, elsewhere, names)
-        found = [
-            rounds.run(replace(self.job, pipeline=pipeline), names, self.task.kind)
+        files = [(size, file_of(self.task, self.job, size)) for size in self.sizes if size != 1]
+        each = rounds.count(len(names)) + len(files) * elsewhere.count(len(names))
+        watch.expect(each * len(self.pipelines))
+        cells, order = [], []
+        for pipeline in self.pipelines:
+            runs, turns = rounds.run(replace(self.job, pipeline=pipeline), names, self.task.kind)
+            cells += runs
+            order += turns
+        points = [
+            point
             for pipeline in self.pipelines
+            for point in self._sweep(pipeline, names, files, elsewhere)
         ]
-        points = sweep(
+        work = {(c.pipeline, c.variant): c.reports[-1].work for c in cells if c.reports}
+        plan = results.Protocol(
+            seed=self.job.seed, repeats=self.repeats, warmups=1, order=order, clock=CLOCK,
+            isolation=ISOLATION, resumed=finished.resumed,
+        )  # fmt: skip
+        return record_of(
             self.task,
             self.job,
-            self.pipelines,
-            names,
-            self.sizes,
-            elsewhere,
-        )
-        cells = [runs for cells, _ in found for runs in cells]
-        order = [name for _, names in found for name in names]
-        made = self._record(entries, cells, order, load)
-        protocol = structs.replace(made.protocol, resumed=finished.resumed)
-        return structs.replace(
-            made,
-            protocol=protocol,
+            cells,
+            load,
+            protocol=plan,
+            source=environment.source(self.command),
+            variants=entries,
             points=points,
             profiles=rounds.profiles,
-            cautions=[*integrity.unconverged(_work(cells)), *noted],
+            cautions=[*integrity.unconverged(work), *noted],
             baseline=baseline,
             fingerprint=key,
         )
 
-    def _announce(self, rounds: Schedule, elsewhere: Schedule, names: Sequence[str]) -> None:
-        """Say what will run at the table's own size and `elsewhere`, and how less would."""
-        turns = [turn for name in self.pipelines for turn in rounds.plan(name, names)]
-        others = {label_of(size): size for size in self.sizes if size != 1}
-        for name, label in product(self.pipelines, others):
-            turns += elsewhere.plan(name, names, (label,))
-        shares = {label: self._share(size) for label, size in others.items()}
-        ways = {
-            "--repeats 3 (of make: REPEATS=3)": self.repeats > 3,
-            "fewer --pipelines (PIPELINES=…)": len(self.pipelines) > 1,
-            "smaller --sizes": bool(others),
-        }
-        rounds.watch.expect(turns, shares, ", ".join(way for way, helps in ways.items() if helps))
-
-    def _share(self, size: float) -> float:
-        """Return the share of the whole table's rows that a size has."""
-        return size if size <= 1 else size / count_rows(self.job.path)
+    def _sweep(
+        self,
+        pipeline: str,
+        names: Sequence[str],
+        files: Sequence[tuple[float, Path]],
+        rounds: Schedule,
+    ) -> Iterator[results.Point]:
+        """Run a pipeline on tables of other sizes; what fails is not tried on larger ones."""
+        able = list(names)
+        for size, path in files:
+            able = able if names[0] in able else []
+            rounds.watch.expect(rounds.count(len(able)) - rounds.count(len(names)))
+            if not able:
+                continue
+            job, label = replace(self.job, pipeline=pipeline, path=path), (f"size {size:g}",)
+            found, _ = rounds.run(job, able, self.task.kind, label)
+            yield from (_point(runs, size) for runs in found)
+            able = [runs.variant for runs in found if not runs.why]
 
     @property
     def key(self) -> str:
@@ -154,8 +163,21 @@ class Comparison:
         return _brief(f"{name}: {value}" for name, value in self.fingerprint().items())
 
     def fingerprint(self) -> dict[str, str]:
-        """Return what must be the same for runs of an earlier command to be used."""
-        plan = {
+        """Return what must be the same for runs of an earlier command to be used, in words."""
+        what, job = self.task, self.job
+        code = [
+            source_code.code(what.pipeline(name, job.seed, job.changes)) for name in self.pipelines
+        ]
+        return {
+            "task": what.name,
+            "data": digest(job.path),
+            "split": str(what.split(job.split)),
+            "columns": _brief([*what.columns, what.target, what.weight, repr(what.positive)]),
+            "metrics": ", ".join([*what.metrics, *map(str, what.margins.items())]),
+            "pipelines": _brief(code),
+            "seed": str(job.seed),
+            "clock": CLOCK,
+            **circumstances([*code_files(PACKAGE), task.FOLDER / f"{what.name}.py"]),
             "repeats": str(self.repeats),
             "seeds": str(self.seeds),
             "isolation": ISOLATION,
@@ -163,43 +185,75 @@ class Comparison:
             **({} if self.limit is None else {"limit": f"{self.limit:g}"}),
             "variants": ", ".join(f"{v.name} {v.status}" for v in variants(self.device)),
         }
-        return fingerprint(self.task, self.job, self.pipelines, plan)
-
-    def _record(
-        self,
-        entries: list[results.Variant],
-        cells: list[CellRuns],
-        order: list[str],
-        load: float,
-    ) -> results.Results:
-        reports = [c.reports[-1] for c in cells if c.reports]
-        if not reports:
-            raise PipelineError("no run succeeded: " + "; ".join(c.why for c in cells))
-        references = {c.pipeline: c.reports[-1] for c in cells if c.is_reference}
-        return results.Results(
-            schema=results.SCHEMA,
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            task=describe_task(self.task, self.job, reports[0]),
-            data=provenance.describe_data(self.task, self.job.path),
-            machine=environment.machine(reports[0].threads, load),
-            source=environment.source(self.command),
-            protocol=results.Protocol(
-                seed=self.job.seed,
-                repeats=self.repeats,
-                warmups=1,
-                order=order,
-                clock=CLOCK,
-                isolation=ISOLATION,
-            ),
-            variants=entries,
-            pipelines=[describe_pipeline(self.task, self.job, name) for name in self.pipelines],
-            cells=[runs.cell(references.get(runs.pipeline), self.task) for runs in cells],
-        )
 
 
-def _work(cells: Sequence[CellRuns]) -> dict[tuple[str, str], Mapping[str, str]]:
-    """Return what the last run of each cell fitted."""
-    return {(c.pipeline, c.variant): c.reports[-1].work for c in cells if c.reports}
+def circumstances(code: Iterable[Path]) -> dict[str, str]:
+    """Return code, versions and machine, in words, which must be the same for runs to count.
+
+    Parameters
+    ----------
+    code : iterable of Path
+        Files that decide what is measured.
+    """
+    here, found = hardware.describe(), gpu.probe()
+    settings = (f"{name}={os.environ[name]}" for name in environment.SETTINGS if name in os.environ)
+    return {
+        "code": _brief(digest(path) for path in code if path.exists()),
+        "Python": platform.python_version(),
+        "packages": ", ".join(f"{name} {v}" for name, v in environment.packages().items()),
+        "machine": f"{platform.node()}, {here.cpu}, {here.cores} cores, {here.system}",
+        "memory": str(here.memory_bytes),
+        "GPU": "; ".join(map(str, found.devices)) + f" {found.driver}",
+        "threads": ", ".join(settings),
+    }
+
+
+def code_files(folder: Path) -> list[Path]:
+    """Return the files of a folder that decide what is measured."""
+    return sorted(path for path in folder.rglob("*") if path.suffix in _CODE)
+
+
+def _brief(parts: Iterable[str]) -> str:
+    return atomic.sha256("\n".join(parts).encode())[:16]
+
+
+def record_of(
+    what: Task, job: Job, cells: Sequence[CellRuns], load: float, **more: Any
+) -> results.Results:
+    """Return the record of runs.
+
+    Parameters
+    ----------
+    what : Task
+    job : Job
+    cells : sequence of CellRuns
+        Of each pipeline and variant.
+    load : float
+        Of the machine before the first run.
+    **more
+        The other fields of `Results`.
+
+    Raises
+    ------
+    PipelineError
+        No run succeeded.
+    """
+    reports = [c.reports[-1] for c in cells if c.reports]
+    if not reports:
+        raise PipelineError("no run succeeded: " + "; ".join(c.why for c in cells))
+    references = {c.pipeline: c.reports[-1] for c in cells if c.is_reference}
+    return results.Results(
+        schema=results.SCHEMA,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        task=describe_task(what, job, reports[0]),
+        data=provenance.describe_data(what, job.path),
+        machine=environment.machine(reports[0].threads, load),
+        pipelines=[
+            describe_pipeline(what, job, name) for name in dict.fromkeys(c.pipeline for c in cells)
+        ],
+        cells=[runs.cell(references.get(runs.pipeline), what) for runs in cells],
+        **more,
+    )
 
 
 def describe_task(what: Task, job: Job, found: RunReport | Outcome) -> results.TaskInfo:
@@ -244,7 +298,8 @@ def file_of(task: Task, job: Job, size: float) -> Path:
         A number of rows was asked for, and the task's table is not generated.
     """
     if task.generated:
-        whole = count_rows(job.path) if size <= 1 else 1
+        files = parquet_files(job.path) if size <= 1 else []
+        whole = sum(pq.read_metadata(file).num_rows for file in files) or 1
         return task.data(job.path.parents[1], rows=int(size * whole))
     if size <= 1:
         return cut(job.path, size, job.seed)
@@ -252,58 +307,6 @@ def file_of(task: Task, job: Job, size: float) -> Path:
         f"--sizes {size:g}: {task.name} has the rows it has; give shares up to 1, or numbers "
         "of rows for a task whose table is generated, such as synthetic"
     )
-
-
-def count_rows(path: Path) -> int:
-    """Return the number of rows of a file, or of a folder of files."""
-    return sum(pq.read_metadata(file).num_rows for file in parquet_files(path))
-
-
-def label_of(size: float) -> str:
-    """Return what stands before the name of a pipeline that runs at another size."""
-    return f"size {size:g}"
-
-
-def sweep(
-    task: Task, job: Job, pipelines: Sequence[str], names: Sequence[str], sizes: Sequence[float],
-    rounds: Schedule,
-) -> list[results.Point]:  # fmt: skip
-    """Run all pipelines by all variants at each size but that of the task's own table.
-
-    A variant that fails at a size is not tried at larger ones.
-
-    Parameters
-    ----------
-    task : Task
-    job : Job
-        Its pipeline, variant and path are replaced.
-    pipelines, names : sequence of str
-        Of the pipelines and of the variants.
-    sizes : sequence of float
-        In ascending order.
-    rounds : Rounds
-    """
-    files = [(size, file_of(task, job, size)) for size in sizes if size != 1]
-    return [
-        point
-        for pipeline in pipelines
-        for point in _sweep_pipeline(task, job, pipeline, names, files, rounds)
-    ]
-
-
-def _sweep_pipeline(
-    task: Task, job: Job, pipeline: str, names: Sequence[str], files: Sequence[tuple[float, Path]],
-    rounds: Schedule,
-) -> Iterator[results.Point]:  # fmt: skip
-    able = list(names)
-    for size, path in files:
-        found, _ = rounds.run(
-            replace(job, pipeline=pipeline, path=path), able, task.kind, label=(label_of(size),)
-        )
-        yield from (_point(runs, size) for runs in found)
-        able = [runs.variant for runs in found if not runs.why]
-        if names[0] not in able:
-            return
 
 
 def _point(runs: CellRuns, size: float) -> results.Point:
@@ -318,9 +321,6 @@ def _point(runs: CellRuns, size: float) -> results.Point:
         why=runs.why,
         runs=[as_run(report) for report in runs.reports],
     )
-
-
-FOLDER = ".sizes"
 
 
 def parse(text: str) -> tuple[float, ...]:
@@ -386,7 +386,7 @@ def cut(path: Path, share: float, seed: int) -> Path:
     """
     if share >= 1:
         return path
-    made = path.parent / FOLDER / f"{digest(path)[:16]}-{share:g}-seed{seed}.parquet"
+    made = path.parent / SIZES / f"{digest(path)[:16]}-{share:g}-seed{seed}.parquet"
     if made.exists():
         return made
     try:
@@ -400,13 +400,10 @@ def cut(path: Path, share: float, seed: int) -> Path:
 
 
 def _write(path: Path, target: Path, share: float, seed: int) -> None:
-    random, parts = np.random.default_rng(seed), []
     files = [pq.ParquetFile(each) for each in parquet_files(path)]
-    for file in files:
-        for number in range(file.num_row_groups):
-            group = file.read_row_group(number)
-            parts.append(group.filter(pa.array(random.random(len(group)) < share)))
-    first = files[0].metadata.row_group(0)
+    groups = (file.read_row_group(n) for file in files for n in range(file.num_row_groups))
+    random, first = np.random.default_rng(seed), files[0].metadata.row_group(0)
+    parts = [group.filter(pa.array(random.random(len(group)) < share)) for group in groups]
     compression = first.column(0).compression.lower()
     pq.write_table(
         pa.concat_tables(parts).unify_dictionaries(),
@@ -414,66 +411,3 @@ def _write(path: Path, target: Path, share: float, seed: int) -> None:
         row_group_size=first.num_rows,
         compression="none" if compression == "uncompressed" else compression,
     )
-
-
-PACKAGE = Path(__file__).parents[1]
-_CODE = {".py", ".json"}
-
-
-def fingerprint(
-    what: Task, job: Job, pipelines: Iterable[str], plan: Mapping[str, str]
-) -> dict[str, str]:
-    """Return task, data, pipelines, protocol, versions, code and machine, in words.
-
-    Parameters
-    ----------
-    what : Task
-    job : Job
-        Its pipeline and variant do not count.
-    pipelines : iterable of str
-    plan : mapping of str to str
-        The protocol: repeats, seeds, variants and the like.
-    """
-    code = [source_code.code(what.pipeline(name, job.seed, job.changes)) for name in pipelines]
-    return {
-        "task": what.name,
-        "data": digest(job.path),
-        "split": str(what.split(job.split)),
-        "columns": _brief([*what.columns, what.target, what.weight, repr(what.positive)]),
-        "metrics": ", ".join([*what.metrics, *map(str, what.margins.items())]),
-        "pipelines": _brief(code),
-        "seed": str(job.seed),
-        "clock": CLOCK,
-        **circumstances([*code_files(PACKAGE), task.FOLDER / f"{what.name}.py"]),
-        **plan,
-    }
-
-
-def circumstances(code: Iterable[Path]) -> dict[str, str]:
-    """Return code, versions and machine, in words, which must be the same for runs to count.
-
-    Parameters
-    ----------
-    code : iterable of Path
-        Files that decide what is measured.
-    """
-    here, found = hardware.describe(), gpu.probe()
-    settings = (f"{name}={os.environ[name]}" for name in environment.SETTINGS if name in os.environ)
-    return {
-        "code": _brief(digest(path) for path in code if path.exists()),
-        "Python": platform.python_version(),
-        "packages": ", ".join(f"{name} {v}" for name, v in environment.packages().items()),
-        "machine": f"{platform.node()}, {here.cpu}, {here.cores} cores, {here.system}",
-        "memory": str(here.memory_bytes),
-        "GPU": "; ".join(map(str, found.devices)) + f" {found.driver}",
-        "threads": ", ".join(settings),
-    }
-
-
-def code_files(folder: Path) -> list[Path]:
-    """Return the files of a folder that decide what is measured."""
-    return sorted(path for path in folder.rglob("*") if path.suffix in _CODE)
-
-
-def _brief(parts: Iterable[str]) -> str:
-    return atomic.sha256("\n".join(parts).encode())[:16]

@@ -5,9 +5,11 @@ Only the standard library is imported here, and so this is a module of its own.
 
 from __future__ import annotations
 
+import ctypes
 import importlib
+import os
 import pickle
-from collections.abc import Callable
+import signal
 from multiprocessing.connection import Connection
 
 PATCHES = {
@@ -15,22 +17,33 @@ PATCHES = {
     "accel": ("cuml.accel", "install"),
 }
 """Variant -> module and function that put other classes in the place of scikit-learn's."""
+_PARENT_DEATH_SIGNAL = 1
 
 
-def enter(variant: str, payload: bytes, channel: Connection) -> None:
-    """Put a variant's classes in place, then call what is in the payload.
+def enter(variant: str, descriptor: int, parent: int) -> None:
+    """Put a variant's classes in place, then call what comes through a channel.
 
     Parameters
     ----------
     variant : str
-    payload : bytes
-        A pickled pair of a function and its second argument; the first is the channel.
-    channel : Connection
+    descriptor : int
+        Of the channel. It brings a pickled pair of a function and its second argument; the first
+        is the channel.
+    parent : int
+        The process that started this one, and ends it with its own end.
     """
+    _die_with(parent)
+    channel = Connection(descriptor)
     failed = patch(variant)
-    serve, argument = pickle.loads(payload)
+    try:
+        payload = channel.recv_bytes()
+    except (EOFError, OSError):  # The parent was interrupted while it started this process.
+        return
     if failed:
-        serve = _refuse(failed)
+        channel.recv_bytes()
+        channel.send(failed)
+        return
+    serve, argument = pickle.loads(payload)
     serve(channel, argument)
 
 
@@ -46,13 +59,9 @@ def patch(variant: str) -> str:
     return ""
 
 
-def _refuse(why: str) -> Callable[[Connection, object], None]:
-    def serve(channel: Connection, argument: object) -> None:
-        while True:
-            try:
-                channel.recv()
-                channel.send(why)
-            except (EOFError, OSError):
-                return
-
-    return serve
+def _die_with(parent: int) -> None:
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:
+        raise SystemExit

@@ -62,8 +62,7 @@ def publish(comparison: Comparison, folder: Path, options: PublishOptions) -> No
     options : PublishOptions
     """
     if options.if_changed and is_current(comparison, folder):
-        said = f"{folder}: of the same code, data, versions and protocol, so not measured again"
-        Console(soft_wrap=True).print(said, markup=False, highlight=False)
+        _say(f"{folder}: of the same code, data, versions and protocol, so not measured again")
         if options.price is not None:
             write_again(folder, options.price)
         return
@@ -73,12 +72,16 @@ def publish(comparison: Comparison, folder: Path, options: PublishOptions) -> No
             measured = comparison.measure(watch, finished, draft if options.profile else None)
         history = earlier(measured, folder / "results.json")
         measured = structs.replace(measured, price=options.price, history=history)
-        (draft / "results.json").write_bytes(results.dumps(measured))
+        write_bytes(draft / "results.json", results.dumps(measured))
         if options.pages:
             render(measured, draft)
     finished.drop()
     rest = folder / ("index.html" if options.pages else "results.json")
     Console().print(terminal_report(measured, rest))
+
+
+def _say(line: str, *, stderr: bool = False) -> None:
+    Console(stderr=stderr, soft_wrap=True).print(clean(line), markup=False, highlight=False)
 
 
 def is_current(comparison: Comparison, folder: Path) -> bool:
@@ -127,12 +130,9 @@ def render(measured: results.Results, folder: Path) -> None:
     OutputError
         The folder is not writable, the disk is full, or a file is in the way.
     """
-    for name, write in {
-        "index.html": html.render_html,
-        "report.md": markdown.render_markdown,
-        "cells.csv": cells_csv,
-    }.items():
-        write_text(folder / name, write(measured))
+    write_text(folder / "index.html", html.render_html(measured))
+    write_text(folder / "report.md", markdown.render_markdown(measured))
+    write_text(folder / "cells.csv", cells_csv(measured))
     write_text(folder / "machine.json", results.dumps(measured.machine).decode())
 
 
@@ -159,7 +159,7 @@ def find_finished(
     kind : type, default=Report
         Of the reports of the runs.
     """
-    folder, console = folder.resolve(), Console(soft_wrap=True)
+    folder = folder.resolve()
     if not resume:
         FinishedRuns(kept(folder)).drop()
     # Where the results have changed since, the runs are in them.
@@ -167,11 +167,9 @@ def find_finished(
     there = sha256(record.read_bytes())[:12] if record.exists() else "none"
     finished = FinishedRuns(kept(folder), {**fingerprint, "results before": there}, kind)
     if finished.refused:
-        said = clean("; ".join(finished.refused))
-        console.print(f"earlier runs are not used: {said}", markup=False, highlight=False)
-    elif finished.count():
-        said = f"resuming after {finished.count()} finished runs of an earlier command"
-        console.print(said, markup=False, highlight=False)
+        _say(f"earlier runs are not used: {'; '.join(finished.refused)}")
+    elif count := finished.count():
+        _say(f"resuming after {count} finished runs of an earlier command")
     return finished
 
 
@@ -181,7 +179,7 @@ def reporting_kept(finished: FinishedRuns) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if finished.count():
-            said = f"{finished.count()} finished runs are kept; the same command resumes from them"
-            Console(stderr=True, soft_wrap=True).print(said, markup=False, highlight=False)
+        if count := finished.count():
+            said = f"{count} finished runs are kept; the same command resumes from them"
+            _say(said, stderr=True)
         raise

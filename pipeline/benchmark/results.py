@@ -78,7 +78,7 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     device: str
     status: Status
     why: str
-    """Why it was skipped; empty otherwise."""
+    """Why it was skipped, or why a run without others chose it; empty otherwise."""
 
 
 class PipelineInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -199,6 +199,14 @@ class Diagnostics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Of several classes: the pairs that are confused most, the largest first."""
 
 
+class FilePart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file beside the record."""
+
+    file: str
+    sha256: str
+    bytes: int
+
+
 class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything measured for one pipeline run by one variant."""
 
@@ -227,6 +235,10 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Seconds that a run was given, where one took longer and was stopped."""
     diagnostics: Diagnostics | None = None
     """Of its answers; None for rankings and clusters."""
+    model: FilePart | None = None
+    """The list of sums of the folder that `pipeline.load` and ``predict`` take, if it was kept."""
+    predictions: FilePart | None = None
+    """Of the test rows, if they were kept."""
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -276,7 +288,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A whole comparison."""
+    """A whole comparison; a run of ``pipeline run`` is one of a single variant."""
 
     schema: Literal["pipeline.results/2", "pipeline.results/1"]
     created: str

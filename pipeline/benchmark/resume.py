@@ -55,7 +55,7 @@ class FinishedRuns:
         self.refused: list[str] = []
         self.resumed = 0
         if folder is not None and folder.is_dir():
-            self.refused = _differences(self.fingerprint, _read_fingerprint(folder))
+            self.refused = _differences(self.fingerprint, folder)
             if self.refused:
                 self.drop()
 
@@ -86,7 +86,7 @@ class FinishedRuns:
             return
         try:
             encoded = msgspec.json.encode({"report": report}, enc_hook=self._keep_other)
-        except pa.ArrowException:
+        except (pa.ArrowException, ValueError):
             return  # of a form that cannot be kept: the run would be made again
         write_sealed(self.folder / _file(name), encoded)
 
@@ -100,48 +100,37 @@ class FinishedRuns:
         kept = msgspec.json.decode(read_sealed(self.folder / name), type=dict[str, Any])
         if "error" in kept:
             return str(kept["error"])
-        plain = {field: self._read_other(value) for field, value in kept["report"].items()}
+        plain = {
+            field: self._array(value[_ARRAY])
+            if isinstance(value, dict) and value.keys() == {_ARRAY}
+            else value
+            for field, value in kept["report"].items()
+        }
         return msgspec.convert(plain, self.kind)
 
-    def _keep_other(self, value: object) -> object:
-        """Return what stands for an array; a parameter may be anything, and is only reported."""
+    def _keep_other(self, value: Any) -> Any:
         return {_ARRAY: self._keep_array(value)} if isinstance(value, np.ndarray) else repr(value)
 
-    def _read_other(self, value: Any) -> Any:
-        is_array = isinstance(value, dict) and value.keys() == {_ARRAY}
-        return self._array(value[_ARRAY]) if is_array else value
-
-    def _keep_array(self, values: np.ndarray) -> Any:
+    def _keep_array(self, values: np.ndarray) -> str:
+        """Return the name of the file of an array."""
         assert self.folder is not None
-        if values.dtype.names and values.dtype.hasobject:
-            return {name: self._keep_array(values[name]) for name in values.dtype.names}
-        content = _arrow(values) if values.dtype.hasobject else _npy(values)
-        suffix = "arrow" if values.dtype.hasobject else "npy"
+        # Python's objects, such as texts, are kept as Arrow, since NumPy would pickle them.
+        suffix, write = ("arrow", _arrow) if values.dtype.hasobject else ("npy", _npy)
+        content = write(values)
         name = f"{sha256(content)}.{suffix}"
         if not (self.folder / name).exists():
             write_bytes(self.folder / name, content)
         return name
 
-    def _array(self, name: Any) -> np.ndarray:
+    def _array(self, name: str) -> np.ndarray:
         assert self.folder is not None
-        if isinstance(name, dict):
-            return _join_fields({field: self._array(each) for field, each in name.items()})
         content = (self.folder / name).read_bytes()
         recorded, _, suffix = name.partition(".")
         if sha256(content) != recorded:
             raise OSError(f"{name} is damaged")
         if suffix == "npy":
             return np.asarray(np.load(io.BytesIO(content), allow_pickle=False))
-        table = pa.ipc.open_file(content).read_all()
-        return np.asarray(table["values"].to_numpy())
-
-
-def _join_fields(parts: Mapping[str, np.ndarray]) -> np.ndarray:
-    fields_ = [(name, part.dtype, part.shape[1:]) for name, part in parts.items()]
-    joined = np.empty(len(next(iter(parts.values()))), dtype=fields_)
-    for name, part in parts.items():
-        joined[name] = part
-    return joined
+        return np.asarray(pa.ipc.open_file(content).read_all()["values"].to_numpy())
 
 
 def _npy(values: np.ndarray) -> bytes:
@@ -151,7 +140,6 @@ def _npy(values: np.ndarray) -> bytes:
 
 
 def _arrow(values: np.ndarray) -> bytes:
-    """Return what holds Python's objects, such as texts, without pickling them."""
     batch, sink = pa.record_batch([pa.array(values)], names=["values"]), pa.BufferOutputStream()
     with pa.ipc.new_file(sink, batch.schema) as file:
         file.write_batch(batch)
@@ -163,18 +151,14 @@ def _file(name: tuple[str, ...]) -> str:
     return f"run-{sha256(repr(name).encode())[:32]}.json"
 
 
-def _read_fingerprint(folder: Path) -> dict[str, str]:
+def _differences(now: Mapping[str, str], folder: Path) -> list[str]:
+    """Return what the fingerprint in a folder does not have in common with another."""
     try:
-        text = (folder / FINGERPRINT).read_bytes()
-        return msgspec.json.decode(text, type=dict[str, str])
+        then = msgspec.json.decode((folder / FINGERPRINT).read_bytes(), type=dict[str, str])
     except (OSError, msgspec.MsgspecError):
-        return {"fingerprint": "not readable"}
-
-
-def _differences(now: Mapping[str, str], then: Mapping[str, str]) -> list[str]:
-    names = sorted(now.keys() | then.keys())
+        return ["their fingerprint cannot be read"]
     return [
         f"{name} {now.get(name, 'none')} now, {then.get(name, 'none')} then"
-        for name in names
+        for name in sorted(now.keys() | then.keys())
         if now.get(name) != then.get(name)
     ]

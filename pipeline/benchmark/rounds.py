@@ -7,21 +7,19 @@ of which a cell of the record is made.
 from __future__ import annotations
 
 import random
-import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from pipeline.benchmark import agreement, metrics, provenance, results
 from pipeline.benchmark.diagnostics import diagnose
 from pipeline.benchmark.integrity import objection
-from pipeline.benchmark.live import EXPLAINED, PROFILE, RUN, SEED, WARM_UP, Turn, Watch
-from pipeline.benchmark.report.format import metric, seconds, times
-from pipeline.benchmark.results import Profile
+from pipeline.benchmark.live import Watch
+from pipeline.benchmark.results import FilePart, Profile
 from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.statistics import REFERENCE, differences
 from pipeline.benchmark.task import Job, Kind, Task
@@ -36,31 +34,13 @@ from pipeline.planning.plan import placement_records
 from pipeline.system.profiler import why_not_sampled
 from pipeline.typing import Estimator
 
-
-class HasTotal(Protocol):
-    """What a run gives back, whatever else is in it."""
-
-    @property
-    def total(self) -> float:
-        """Return the seconds that are shown while it is measured."""
+WARM_UP = "warm-up"
 
 
 T = TypeVar("T")
-R = TypeVar("R", bound=HasTotal)
-R_co = TypeVar("R_co", bound=HasTotal, covariant=True)
-
-
-class Runnable(Protocol[R_co]):
-    """What runs a variant again and again, such as a `WorkerProcess`."""
-
-    def run(
-        self, seed: int | None = None, profile: Path | None = None, *, explain: bool = False
-    ) -> R_co:
-        """Run once; a `WorkerFailed` says why it cannot."""
-
-
-Start = Callable[[], AbstractContextManager[Runnable[R]]]
-"""Begins what runs a variant; it is not called where all runs have been made before."""
+Start = Callable[[], AbstractContextManager[Any]]
+"""Begins what runs a variant, such as a `WorkerProcess`; it is not called where all runs have been
+made before."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +75,10 @@ class Schedule:
     explains: bool = False
     limit: float | None = None
 
+    def count(self, variants: int) -> int:
+        """Return how many runs a pipeline has by so many variants."""
+        return variants * (1 + self.repeats) + self.seeds
+
     def run(
         self, job: Job, names: Sequence[str], kind: Kind, label: Sequence[str] = ()
     ) -> tuple[list[CellRuns], list[str]]:
@@ -116,61 +100,24 @@ class Schedule:
             The runs, and ``"pipeline/variant"`` in the order of the timed ones.
         """
         cells = [CellRuns(job.pipeline, name, kind=kind) for name in names]
+        told = {"explain": True} if self.explains else {}
+        limit: dict[str, Any] = {"limit": self.limit} if self.limit else {}
         with ExitStack() as stack:
-            runners = [
-                stack.enter_context(
-                    VariantRunner(
-                        c,
-                        self._starts(replace(job, variant=c.variant)),
-                        self.finished,
-                        label,
-                        at_last={"explain": True} if self.explains else {},
-                    )
-                )
-                for c in cells
-            ]
+            runners = []
+            for runs in cells:
+                start = partial(WorkerProcess, replace(job, variant=runs.variant), **limit)
+                runner = VariantRunner(runs, start, self.finished, label, at_last=told)
+                runners.append(stack.enter_context(runner))
             order = self.take_turns(runners, job.seed)
             for runner in runners:
                 self._profile(runner)
             reference = next(runner for runner in runners if runner.runs.variant == REFERENCE)
-            self._reseed(reference, job.seed)
+            for seed in range(job.seed + 1, job.seed + 1 + self.seeds):
+                reference.reseed(seed, self.watch)
         _hold_to(cells)
-        self.watch.keep(summary_line(cells, label))
         return cells, order
 
-    def _starts(self, job: Job) -> Start[RunReport]:
-        if self.limit is None:
-            return partial(WorkerProcess, job)
-        return partial(WorkerProcess, job, limit=self.limit)
-
-    def plan(
-        self,
-        pipeline: str,
-        names: Sequence[str],
-        label: Sequence[str] = (),
-        *,
-        warms_up: bool = True,
-    ) -> Iterator[Turn]:
-        """Yield the turns of a pipeline by all variants.
-
-        Parameters
-        ----------
-        pipeline : str
-        names : sequence of str
-            Of the variants.
-        label : sequence of str
-            As for `run`.
-        warms_up : bool, default=True
-            As for a `VariantRunner`.
-        """
-        profiled = self.pages is not None and not why_not_sampled()
-        kinds = [WARM_UP] * warms_up + [RUN] * (self.repeats - self.explains)
-        kinds += [EXPLAINED] * self.explains + [PROFILE] * profiled
-        for variant in names:
-            seeds = [SEED] * (self.seeds if variant == REFERENCE else 0)
-            yield from (Turn((*label, pipeline, variant), kind) for kind in kinds + seeds)
-
-    def take_turns(self, runners: Sequence[VariantRunner[R]], seed: int) -> list[str]:
+    def take_turns(self, runners: Sequence[VariantRunner], seed: int) -> list[str]:
         """Warm up each, then let each that has not failed run once a round, in a random order.
 
         Returns
@@ -185,24 +132,19 @@ class Schedule:
         for runner in turns(runners, self.repeats, seed):
             if not runner.runs.why:
                 order.append(f"{runner.runs.pipeline}/{runner.runs.variant}")
-                runner.time(self.repeats, self.watch)
+            runner.time(self.repeats, self.watch)
         return order
 
-    def _profile(self, runner: VariantRunner[RunReport]) -> None:
+    def _profile(self, runner: VariantRunner) -> None:
         """Run once more for a page of where the time goes, if there is a folder for it."""
         if self.pages is None or runner.runs.why:
             return
-        why, pipeline, variant = why_not_sampled(), runner.runs.pipeline, runner.runs.variant
         name = f"profile-{len(self.profiles) + 1}.html"  # pipelines may have any name
-        why = why or runner.profile(self.pages / name, self.watch)
+        why = why_not_sampled() or runner.profile(self.pages / name, self.watch)
+        pipeline, variant = runner.runs.pipeline, runner.runs.variant
         self.profiles.append(
             Profile(pipeline=pipeline, variant=variant, file="" if why else name, why=why)
         )
-
-    def _reseed(self, runner: VariantRunner[RunReport], own: int) -> None:
-        for seed in range(own + 1, own + 1 + self.seeds):
-            if not runner.runs.why:
-                runner.reseed(seed, self.watch)
 
 
 def _hold_to(cells: list[CellRuns]) -> None:
@@ -213,15 +155,15 @@ def _hold_to(cells: list[CellRuns]) -> None:
             runs.why = runs.why or objection(report, reference)
 
 
-class VariantRunner(Generic[R]):
+class VariantRunner:
     """Runs a variant when it is its turn; what has run before is taken from `finished`.
 
     The process starts with the first run that is left to do. If that is not the warm-up, it
-    warms up once more, which counts for nothing.
+    warms up once more, which counts for nothing. After a failure there are no more runs.
 
     Parameters
     ----------
-    runs : VariantRuns
+    runs : CellRuns
         Takes the reports.
     start : callable
         Begins what runs the variant.
@@ -236,8 +178,8 @@ class VariantRunner(Generic[R]):
 
     def __init__(
         self,
-        runs: VariantRuns[R],
-        start: Start[R],
+        runs: CellRuns,
+        start: Start,
         finished: FinishedRuns,
         name: Sequence[str] = (),
         *,
@@ -247,10 +189,11 @@ class VariantRunner(Generic[R]):
         self.runs, self.start, self.finished, self.warms_up = runs, start, finished, warms_up
         self.at_last = at_last
         self.name = (*name, runs.pipeline, runs.variant)
-        self._worker: Runnable[R] | None = None
+        self.title = "  ".join(self.name)
+        self._worker: Any = None
         self._stack = ExitStack()
 
-    def __enter__(self) -> VariantRunner[R]:
+    def __enter__(self) -> VariantRunner:
         """Return the runner."""
         return self
 
@@ -258,67 +201,63 @@ class VariantRunner(Generic[R]):
         """End the process, if one was started."""
         self._stack.__exit__(*exc)  # type: ignore[arg-type]
 
-    @property
-    def title(self) -> str:
-        """Return the name, as it is reported."""
-        return "  ".join(self.name)
-
     def warm(self, watch: Watch) -> None:
         """Run for the first time."""
-        turn = Turn(self.name, WARM_UP)
-        try:
-            self.runs.warmup = found = self._run(turn, WARM_UP, watch)
-            watch.end(turn, f"{self.title}  warm-up  {found.total:.2f} s", found.total)
-        except WorkerFailed as error:
-            self.runs.fail(error)
-            watch.give_up(turn, f"{self.title}  failed: {error}")
+        self.runs.warmup = self._take_turn(WARM_UP, WARM_UP, watch)
 
     def time(self, repeats: int, watch: Watch) -> None:
         """Run once more; this run counts."""
         number = len(self.runs.reports) + 1
         told = self.at_last if number == repeats else {}
-        turn = Turn(self.name, EXPLAINED if told else RUN)
-        try:
-            said = f"{number}/{repeats}{' and importance' if told else ''}"
-            found = self._run(turn, str(number), watch, said, **told)
+        found = self._take_turn(str(number), f"{number}/{repeats}", watch, **told)
+        if found is not None:
             self.runs.reports.append(found)
-            line = f"{self.title}  {number}/{repeats}  {found.total:.2f} s"
-            watch.end(turn, line, found.total)
-        except WorkerFailed as error:
-            self.runs.fail(error)
-            watch.give_up(turn, f"{self.title}  failed in run {number}: {error}")
 
     def reseed(self, seed: int, watch: Watch) -> None:
         """Run with another seed; what fails is reported and counts for nothing."""
-        turn, said = Turn(self.name, SEED), f"seed {seed}"
-        try:
-            self.runs.seeds.append(self._run(turn, said, watch, seed=seed))
-            watch.end(turn, f"{self.title}  {said}", self.runs.seeds[-1].total)
-        except WorkerFailed as error:
-            watch.end(turn, f"{self.title}  {said} failed: {error}")
+        said = f"seed {seed}"
+        found = self._take_turn(said, said, watch, counts=False, seed=seed)
+        if found is not None:
+            self.runs.seeds.append(found)
 
     def profile(self, path: Path, watch: Watch) -> str:
         """Run once more under a profiler; return why there is no page, or nothing."""
-        turn = Turn(self.name, PROFILE)
+        watch.expect(1)
         try:
             worker = self._ready("profile", watch)
-            watch.begin(turn, "profile")
-            found = worker.run(profile=path)
+            watch.begin(f"{self.title}  profile")
+            worker.run(profile=path)
         except WorkerFailed as error:
-            watch.end(turn, f"{self.title}  profile failed: {error}")
+            watch.end(f"{self.title}  profile failed: {error}", failed=True)
             return str(error)
-        watch.end(turn, f"{self.title}  profiled", found.total)
+        watch.end(f"{self.title}  profiled")
         return ""
 
-    def _run(self, turn: Turn, key: str, watch: Watch, said: str = "", **told: Any) -> R:
-        kept: R | str | None = self.finished.find(*self.name, key)
-        if isinstance(kept, str):
-            raise WorkerFailed(kept)
-        if kept is not None:
+    def _take_turn(
+        self, key: str, said: str, watch: Watch, *, counts: bool = True, **told: Any
+    ) -> Any:
+        """Return the report of a run, which may have been made before; None if there is none."""
+        kept = None if self.runs.why else self.finished.find(*self.name, key)
+        if self.runs.why or (kept is not None and not isinstance(kept, str)):
+            watch.expect(-1)
             return kept
+        title = f"{self.title}  {said}"
+        try:
+            if kept:
+                raise WorkerFailed(kept)
+            report = self._run(key, title, watch, **told)
+        except WorkerFailed as error:
+            if counts:
+                self.runs.fail(error)
+            watch.end(f"{title} failed: {error}", failed=True)
+            return None
+        watch.end(f"{title}  {report.total:.2f} s")
+        return report
+
+    def _run(self, key: str, title: str, watch: Watch, **told: Any) -> Any:
         try:
             worker = self._ready(key, watch)
-            watch.begin(turn, said or key)
+            watch.begin(f"{title} and importance" if told.get("explain") else title)
             report = worker.run(**told)
         except (WorkerGone, WorkerStopped):
             # Another comparison tries again: it may have been terminated, or be given more time.
@@ -329,11 +268,11 @@ class VariantRunner(Generic[R]):
         self.finished.keep(report, *self.name, key)
         return report
 
-    def _ready(self, key: str, watch: Watch) -> Runnable[R]:
+    def _ready(self, key: str, watch: Watch) -> Any:
         if self._worker is None:
             self._worker = self._stack.enter_context(self.start())
             if self.warms_up and key != WARM_UP:
-                watch.begin(Turn(self.name, WARM_UP), WARM_UP)
+                watch.begin(f"{self.title}  {WARM_UP}")
                 seconds = self._worker.run().total
                 again = "a new process warms up, which does not count"
                 watch.say(f"{self.title}  {again}  {seconds:.2f} s")
@@ -341,71 +280,31 @@ class VariantRunner(Generic[R]):
 
 
 @dataclass
-class VariantRuns(Generic[R]):
-    """The runs of one pipeline by one variant, as they come in."""
+class CellRuns:
+    """The runs of one pipeline by one variant, of which a cell of the record is made."""
 
     pipeline: str
     variant: str
     why: str = ""
-    warmup: R | None = None
-    reports: list[R] = field(default_factory=list)
-    seeds: list[R] = field(default_factory=list)
+    warmup: Any = None
+    reports: list[Any] = field(default_factory=list)
+    seeds: list[Any] = field(default_factory=list)
     """Runs of the reference with other seeds, not timed."""
     stopped_after: float | None = None
     """Seconds that a run was given, where it was stopped."""
-
-    def fail(self, error: WorkerFailed) -> None:
-        """Take the reason why there are no more runs."""
-        self.why = str(error)
-        self.stopped_after = error.after if isinstance(error, WorkerStopped) else None
-
-    @property
-    def seconds(self) -> float | None:
-        """Median of the timed runs; None where it failed."""
-        if self.why or not self.reports:
-            return None
-        return statistics.median(report.total for report in self.reports)
-
-    def in_words(self, reference: float | None) -> str:
-        """Write what came of it, beside the seconds of the reference if there is one."""
-        if self.seconds is None:
-            return f"{self.variant} failed"
-        rival = self.variant != REFERENCE
-        ratio = f" ({times(self.seconds / reference)})" if reference and rival else ""
-        return f"{self.variant} {seconds(self.seconds)} s{ratio}"
-
-
-def summary_line(found: Sequence[VariantRuns[Any]], label: Sequence[str] = ()) -> str:
-    """Write what came of a pipeline in a line.
-
-    Parameters
-    ----------
-    found : sequence of VariantRuns
-        Of one pipeline by all variants.
-    label : sequence of str
-        As for `Schedule.run`.
-    """
-    reference = next((runs.seconds for runs in found if runs.variant == REFERENCE), None)
-    each = ", ".join(runs.in_words(reference) for runs in found)
-    return f"{'  '.join((*label, found[0].pipeline))}: {each}"
-
-
-@dataclass
-class CellRuns(VariantRuns[RunReport]):
-    """The runs of which a cell of the record is made."""
-
     kind: Kind = "binary"
+    files: dict[str, FilePart] = field(default_factory=dict)
+    """What was kept of the last run: ``"model"``, ``"predictions"``."""
 
     @property
     def is_reference(self) -> bool:
         """Whether the others can be held to it."""
         return self.variant == REFERENCE and bool(self.reports) and not self.why
 
-    def in_words(self, reference: float | None) -> str:
-        """Write what came of it, with the value of its first metric."""
-        told = super().in_words(reference)
-        judged = [*self.reports[-1].metrics.items()][:1] if self.seconds else []
-        return told + "".join(f", {name} {metric(value)}" for name, value in judged)
+    def fail(self, error: WorkerFailed) -> None:
+        """Take the reason why there are no more runs."""
+        self.why = str(error)
+        self.stopped_after = error.after if isinstance(error, WorkerStopped) else None
 
     def cell(self, reference: RunReport | None, task: Task) -> results.Cell:
         """Return the record of all runs; the last one's predictions are judged."""
@@ -430,6 +329,7 @@ class CellRuns(VariantRuns[RunReport]):
             importance=last.importance if last and ok else None,
             diagnostics=self._diagnostics(last, task) if last and ok else None,
             stopped_after=self.stopped_after,
+            **self.files,
         )
 
     def _peak(self) -> int:

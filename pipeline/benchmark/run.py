@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -14,79 +13,36 @@ import pyarrow.parquet as pq
 
 from pipeline.benchmark import measure, metrics, provenance, scores, truth
 from pipeline.benchmark.beforehand import before_runs
+from pipeline.benchmark.compare import record_of
 from pipeline.benchmark.faults import explained
 from pipeline.benchmark.measure import Outcome
 from pipeline.benchmark.report.format import beside_dummy
-from pipeline.benchmark.task import Job, Task
+from pipeline.benchmark.results import FilePart as FilePart
+from pipeline.benchmark.results import Protocol, Results, Variant, dumps
+from pipeline.benchmark.rounds import CellRuns
+from pipeline.benchmark.task import CLOCK, Job, Task
+from pipeline.benchmark.variants import VARIANTS
+from pipeline.benchmark.worker import measured
 from pipeline.data import files, parquet, partitioned
 from pipeline.data.drift import fit_profiles
 from pipeline.data.schema import Schema
 from pipeline.estimator.accelerated import Accelerated
-from pipeline.planning import source_code
-from pipeline.planning.plan import placement_records
-from pipeline.records import DataInfo, Machine, Movement, PlacementRecord, Source
 from pipeline.serving import manifest
 from pipeline.serving.save import About, pack
 from pipeline.system import environment
 from pipeline.system.progress import Say
 
-SCHEMA: Final = "pipeline.run/2"
 
-
-class FilePart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A file of the run folder."""
-
-    file: str
-    sha256: str
-    bytes: int
-
-
-class PipelineRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One pipeline: where it ran, how long, how well; seconds of wall time."""
-
-    pipeline: str
-    code: str
-    device: str
-    device_why: str
-    rows_train: int
-    rows_test: int
-    total: float
-    stages: dict[str, float]
-    metrics: dict[str, float]
-    placement: list[PlacementRecord]
-    execution_log: list[Movement]
-    model: FilePart
-    """The list of sums of the folder that `pipeline.load` and ``predict`` take."""
-    predictions: FilePart
-
-
-class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``record.json``."""
-
-    schema: Literal["pipeline.run/2"]
-    created: str
-    task: str
-    split: str
-    seed: int
-    data: DataInfo
-    machine: Machine
-    source: Source
-    pipelines: list[PipelineRun]
-    cautions: list[str] = []
-    """What is to be known of the table and its split before a score is believed."""
-    baseline: dict[str, float] = {}
-    """Metric -> the value of scikit-learn's dummy; see `pipeline.benchmark.results`."""
-
-
-def cautions_of(record: RunRecord) -> list[str]:
+def cautions_of(record: Results) -> list[str]:
     """Return what is to be known before a score is believed: of the table, and of the scores."""
-    runs = [(r.pipeline, r.metrics, record.baseline, r.rows_test) for r in record.pipelines]
+    rows = record.task.rows_test
+    runs = [(cell.pipeline, cell.metrics, record.baseline, rows) for cell in record.cells]
     return scores.with_doubts(record.cautions, runs)
 
 
 @dataclass(frozen=True)
 class PredictedBatch:
-    """What to run.
+    """What to run: a comparison of one variant, in this process, whose models are kept.
 
     Parameters
     ----------
@@ -108,8 +64,8 @@ class PredictedBatch:
         """Number of lines that `run` will say."""
         return 2 * len(self.pipelines)
 
-    def run(self, folder: Path, say: Say) -> RunRecord:
-        """Run every pipeline; write models, predictions and ``record.json`` into a folder.
+    def run(self, folder: Path, say: Say) -> Results:
+        """Run every pipeline; write models, predictions and ``results.json`` into a folder.
 
         Parameters
         ----------
@@ -121,52 +77,51 @@ class PredictedBatch:
         measure.check(self.task, self.job, self.pipelines)
         load = environment.load_average()
         noted, baseline = before_runs(self.task, self.job)
-        runs = [self._one(name, folder, say, baseline) for name in self.pipelines]
-        record = RunRecord(
-            schema=SCHEMA,
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            task=self.task.name,
-            split=self.task.split(self.job.split)[0],
-            seed=self.job.seed,
-            data=provenance.describe_data(self.task, self.job.path),
-            machine=environment.machine(environment.threads(), load),
+        entries: dict[str, Variant] = {}
+        cells = [self._one(name, folder, say, baseline, entries) for name in self.pipelines]
+        plan = Protocol(
+            seed=self.job.seed, repeats=1, warmups=0, clock=CLOCK, isolation="one process",
+            order=[f"{runs.pipeline}/{runs.variant}" for runs in cells],
+        )  # fmt: skip
+        record = record_of(
+            self.task,
+            self.job,
+            cells,
+            load,
+            protocol=plan,
             source=environment.source(self.command),
-            pipelines=runs,
+            variants=[*entries.values()],
             cautions=noted,
             baseline=baseline,
         )
-        text = msgspec.json.format(msgspec.json.encode(record), indent=2)
-        (folder / "record.json").write_bytes(text + b"\n")
+        (folder / "results.json").write_bytes(dumps(record))
         return record
 
-    def _one(self, name: str, folder: Path, say: Say, baseline: dict[str, float]) -> PipelineRun:
+    def _one(
+        self,
+        name: str,
+        folder: Path,
+        say: Say,
+        baseline: dict[str, float],
+        entries: dict[str, Variant],
+    ) -> CellRuns:
+        """Run a pipeline and save it; add the variant that the device was to `entries`."""
         say(f"{name}: reading, training, predicting")
-        pipeline = self.task.pipeline(name, self.job.seed, self.job.changes)
         kept = self.job.checkpoint and self.job.checkpoint / name
         with explained(f"{self.task.name}: the pipeline {name!r}"):
-            outcome = measure.measure_once(
-                self.task, pipeline, replace(self.job, pipeline=name, checkpoint=kept)
-            )
+            outcome, report = measured(self.task, replace(self.job, pipeline=name, checkpoint=kept))
         if outcome.reading and outcome.reading.how != "in memory":
             say(f"{name}: {outcome.reading}")
-        values = measure.judge_outcome(self.task, outcome)
+        model, values = outcome.model, report.metrics
         said = "; ".join(beside_dummy(key, value, baseline) for key, value in values.items())
-        say(f"{name}: {said}; {outcome.total:.2f} s on {outcome.model.device_}")
-        return PipelineRun(
-            pipeline=name,
-            code=source_code.code(pipeline),
-            device=outcome.model.device_,
-            device_why=outcome.model.device_why_,
-            rows_train=outcome.rows_train,
-            rows_test=len(outcome.y_true),
-            total=outcome.total,
-            stages=outcome.stages,
-            metrics=values,
-            placement=placement_records(outcome.placements),
-            execution_log=provenance.movements(outcome.execution_log),
-            model=save_model(self.task, self.job, outcome, values, folder / f"{name}.model"),
-            predictions=self._save_predictions(outcome, folder, name),
-        )
+        say(f"{name}: {said}; {outcome.total:.2f} s on {model.device_}")
+        (entry,) = (each for each in VARIANTS if each.name == model.device_)
+        entries[entry.name] = msgspec.structs.replace(entry, why=model.device_why_)
+        parts = {
+            "model": save_model(self.task, self.job, outcome, values, folder / f"{name}.model"),
+            "predictions": self._save_predictions(outcome, folder, name),
+        }
+        return CellRuns(name, entry.name, kind=self.task.kind, reports=[report], files=parts)
 
     def _save_predictions(self, outcome: Outcome, folder: Path, name: str) -> FilePart:
         path = folder / f"{name}.predictions.parquet"

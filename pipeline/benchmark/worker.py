@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import multiprocessing
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
-from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 from pipeline.backends.base import Placement
-from pipeline.benchmark.entry import enter
 from pipeline.benchmark.faults import describe_fault
 from pipeline.benchmark.results import Importance
-from pipeline.benchmark.task import ON_GPU, Job
+from pipeline.benchmark.task import ON_GPU, Job, Task
 from pipeline.records import Trace
 from pipeline.system.profiler import sampled
 from pipeline.system.threads import keep_freed_memory
 from pipeline.trace import Event
 
-_PARENT_DEATH_SIGNAL = 1
 START = 60.0
 """Seconds that a process may take to start and to import."""
 EXPLAINING = 120.0
@@ -84,24 +80,20 @@ class RunReport:
     """Of the columns, where it was asked for."""
 
 
-class HasVariant(Protocol):
-    """A job of any kind."""
-
-    @property
-    def variant(self) -> str:
-        """Return the name of what runs it."""
-
-
 Answer = Callable[[Any, Any], object]
 """Gets a job and a request, and returns what the worker sends back."""
 
 
 class WorkerProcess:
-    """A spawned process that works on one job again and again.
+    """A process that works on one job again and again.
+
+    It is a new Python, not a fork, and imports nothing of the script that starts it. It has a
+    session of its own, so that Ctrl-C does not reach it: the parent ends its workers itself.
 
     Parameters
     ----------
     job : Job
+        Of any kind that has a ``variant``.
     answer : callable, optional
         ``answer(job, request)`` returns what is sent back; by default a `RunReport` of a run.
     limit : float, optional
@@ -112,33 +104,32 @@ class WorkerProcess:
     ``with WorkerProcess(job) as worker: worker.run()`` returns a `RunReport` a call.
     """
 
-    def __init__(
-        self, job: HasVariant, answer: Answer | None = None, limit: float | None = None
-    ) -> None:
+    def __init__(self, job: Any, answer: Answer | None = None, limit: float | None = None) -> None:
         self._limit, self._rest = limit, START
-        context = multiprocessing.get_context("spawn")
-        self._channel, other = context.Pipe()
-        self._process = context.Process(
-            target=enter,
-            args=(job.variant, pickle.dumps((serve, (answer or report_run, job))), other),
-            daemon=True,
-            name=job.variant,
+        self._channel, other = multiprocessing.Pipe()
+        begin = job.variant, other.fileno(), os.getpid()
+        code = (
+            f"import sys; sys.path[:] = {sys.path!r}; "
+            f"from pipeline.benchmark.entry import enter; enter{begin!r}"
         )
-        with _undisturbed(), _main_left_out():
-            self._process.start()
-        other.close()
+        with other:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", code],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[other.fileno()],
+                start_new_session=True,
+            )
+        with suppress(OSError):  # It is gone; the first request tells so.
+            self._channel.send_bytes(pickle.dumps((serve, (answer or report_run, job))))
 
     def __enter__(self) -> WorkerProcess:
         """Return the worker."""
         return self
 
     def __exit__(self, kind: object, *exc: object) -> None:
-        """End the process; at once if there was an error or an interrupt."""
+        """End the process and its own; at once if there was an error or an interrupt."""
         self._channel.close()
-        self._process.join(timeout=5 if kind is None else 0)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
+        self._end(patience=5 if kind is None else 0)
 
     def run(
         self, seed: int | None = None, profile: Path | None = None, *, explain: bool = False
@@ -174,55 +165,30 @@ class WorkerProcess:
         try:
             self._channel.send(request)
             if self._limit is not None and not self._channel.poll(self._limit + self._rest):
-                self._process.kill()
+                self._end(patience=0)
                 raise WorkerStopped(self._limit)
             self._rest = 0.0
             answer = self._channel.recv()
         except (EOFError, OSError):
-            self._process.join(timeout=5)
-            raise WorkerGone(_cause(self._process.exitcode)) from None
+            raise WorkerGone(_cause(self._end(patience=5))) from None
         if isinstance(answer, str):
             raise WorkerFailed(answer)
         return answer
 
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Start a process whole, and deaf to Ctrl-C: the parent ends its workers itself."""
-    # It is started with the first process, and would let the signal through again.
-    resource_tracker.ensure_running()
-    came: list[int] = []
-    ends = (signal.SIGINT, signal.SIGTERM)
-    handlers = {end: signal.signal(end, lambda number, frame: came.append(number)) for end in ends}
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        for end, handler in handlers.items():
-            signal.signal(end, handler)
-    for number in came:
-        signal.raise_signal(number)
+    def _end(self, patience: float) -> int:
+        """Wait for its end, then end what is left of its session; return the exit code."""
+        if self._process.returncode is None:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=patience)
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        return self._process.wait()
 
 
-@contextmanager
-def _main_left_out() -> Iterator[None]:
-    """Keep a new process from running the script that starts it: it needs nothing from there.
-
-    So a script works without the guard ``if __name__ == "__main__":``.
-    """
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-
-
-def _cause(exit_code: int | None) -> str:
+def _cause(exit_code: int) -> str:
     if exit_code == -signal.SIGKILL:
         return "the process was killed (SIGKILL), most likely for lack of memory"
-    if exit_code is not None and exit_code < 0:
+    if exit_code < 0:
         return f"the process was ended by {signal.Signals(-exit_code).name}"
     return f"the process ended with exit code {exit_code}"
 
@@ -231,7 +197,6 @@ def serve(channel: Connection, task: tuple[Answer, Any]) -> None:
     """Answer each request on the channel, or send an error in words."""
     answer, job = task
     keep_freed_memory()
-    _die_with_parent()
     warnings.simplefilter("ignore")
     while True:
         try:
@@ -255,30 +220,32 @@ def report_run(job: Job, request: tuple[int | None, Path | None, bool]) -> RunRe
         return once(job if seed is None else replace(job, seed=seed), explain=explain)
 
 
-def _die_with_parent() -> None:
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)
-    if prctl is not None:
-        prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    parent = multiprocessing.parent_process()
-    if parent is not None and os.getppid() != parent.pid:
-        raise SystemExit
-
-
 def once(job: Job, *, explain: bool = False) -> RunReport:
     """Run a job in this process and return plain data."""
-    from pipeline.benchmark import integrity, measure, task
+    from pipeline.benchmark import task
     from pipeline.benchmark.column_importance import column_importance
+
+    what = task.load(job.task)
+    outcome, report = measured(what, job)
+    # No rows are left that the model of all folds has not learnt from.
+    if explain and not what.split(job.split)[1].folds:
+        report = replace(report, importance=column_importance(what, outcome, job))
+    return report
+
+
+def measured(what: Task, job: Job) -> tuple[Any, RunReport]:
+    """Run a job of a task in this process; return the `Outcome` and its report."""
+    from pipeline.benchmark import integrity, measure
     from pipeline.system import environment
     from pipeline.system.monitor import watching
 
-    what = task.load(job.task)
     start = time.process_time()
     with watching(gpu=job.variant in ON_GPU) as seen:
         outcome = measure.measure_once(
             what, what.pipeline(job.pipeline, job.seed, job.changes), job
         )
     cpu_seconds, peak = time.process_time() - start, peak_rss()
-    return RunReport(
+    return outcome, RunReport(
         total=outcome.total,
         stages=outcome.stages,
         metrics=measure.judge_outcome(what, outcome),
@@ -293,12 +260,6 @@ def once(job: Job, *, explain: bool = False) -> RunReport:
         trace=seen[0],
         work=integrity.work(outcome.model),
         classes=outcome.classes,
-        # No rows are left that the model of all folds has not learnt from.
-        importance=(
-            column_importance(what, outcome, job)
-            if explain and not what.split(job.split)[1].folds
-            else None
-        ),
     )
 
 

@@ -93,7 +93,7 @@ def run_(
         progress(task, batch.steps) as line,
     ):
         record = batch.run(draft, line)
-    for line_ in in_terminal(cautions_of(record), folder / "record.json"):
+    for line_ in in_terminal(cautions_of(record), folder / "results.json"):
         echo(line_)
     echo(f"results: {folder}")
 

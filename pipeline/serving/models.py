@@ -38,8 +38,12 @@ class _Manifest(msgspec.Struct):
     metrics: dict[str, float]
 
 
+class _Task(msgspec.Struct):
+    name: str
+
+
 class _Run(msgspec.Struct):
-    task: str
+    task: _Task
 
 
 def find_models(folder: Path) -> list[SavedModel]:
@@ -63,7 +67,7 @@ def _described(path: Path) -> SavedModel | None:
 
 def _task_of(run: Path) -> str:
     try:
-        return msgspec.json.decode((run / "record.json").read_bytes(), type=_Run).task
+        return msgspec.json.decode((run / "results.json").read_bytes(), type=_Run).task.name
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -14,10 +15,12 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Column
 
 from pipeline.errors import OutputError, clean
 
 Say = Callable[[str], None]
+_ONE_LINE = Column(no_wrap=True, overflow="ellipsis")
 
 
 @contextmanager
@@ -64,6 +67,19 @@ def in_units(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
+def drawing(console: Console) -> Progress:
+    """Return a line of a terminal with what runs, how much of it, and the time.
+
+    It is drawn twice a second, for drawing must not take processor time from what is measured.
+    """
+    name = TextColumn("{task.description}", markup=False, table_column=_ONE_LINE)
+    times = TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn()
+    return Progress(
+        name, BarColumn(20), MofNCompleteColumn(), *times,
+        console=console, refresh_per_second=2, transient=True, speed_estimate_period=math.inf,
+    )  # fmt: skip
+
+
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Say]:
     """Yield a function that prints a line and counts one step done.
@@ -85,12 +101,7 @@ def progress(what: str, total: int) -> Iterator[Say]:
     if not can_draw(console):
         yield printing(console)
         return
-    columns = (
-        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
-        TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn(),
-    )  # fmt: skip
-    # Twice a second: drawing must not take processor time from what is measured.
-    with Progress(*columns, console=console, refresh_per_second=2, transient=True) as bar:
+    with drawing(console) as bar:
         task = bar.add_task(what, total=total)
 
         def say(text: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from pipeline.benchmark.results import Past, Point, Price, Profile, Results
+from pipeline.benchmark.results import FilePart, Past, Point, Price, Profile, Results
 from tests.benchmark import fixtures
 
 STARTS = {"logistic": 0.0, "forest": 1.6, "boosting": 0.6}
@@ -22,7 +22,10 @@ def everything() -> Results:
         fixtures.diagnostics(), residuals=of_numbers.residuals, quantiles=of_numbers.quantiles,
         confusion=of_classes.confusion, confused=of_classes.confused,
     )  # fmt: skip
-    base = fixtures.with_cell(base, "logistic", "cpu", diagnostics=mixed)
+    part = FilePart(file="logistic.predictions.parquet", sha256="0" * 64, bytes=9)
+    base = fixtures.with_cell(
+        base, "logistic", "cpu", diagnostics=mixed, model=part, predictions=part
+    )
     medians = {f"{cell.pipeline}/{cell.variant}": 1.25 for cell in base.cells}
     past = [
         Past(created=f"2026-01-0{day}T00:00:00+00:00", commit="0123456789abcdef", cpu="Example CPU",

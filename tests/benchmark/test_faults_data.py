@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -87,7 +86,6 @@ BAD_CSV: dict[str, tuple[bytes | str, tuple[str, ...]]] = {
     ),
     "a header alone": (text().splitlines()[0] + "\n", ("has no rows",)),
     "an unknown category": (TABLE.assign(t="new").to_csv(index=False), ("'new'", "'t'")),
-    "all missing": (TABLE.assign(a=np.nan).to_csv(index=False), ("'a' has no value in any of 40",)),
 }
 
 
@@ -118,28 +116,6 @@ def test_an_encoding_that_was_guessed_is_no_fault(model: Path, tmp_path: Path, e
         told = done.communicate()[1]
     assert (done.returncode, "Traceback" in told) == (0, False)
     assert ("caution: " in told and "is read as cp1252" in told) == (encoding == "latin-1")
-
-
-@pytest.mark.parametrize("size", [0, 0.5, -1])
-def test_a_parquet_file_cut_anywhere_ends_with_65(
-    predicted: Callable[..., Any], tmp_path: Path, size: float
-) -> None:
-    TABLE.to_parquet(tmp_path / "whole")
-    data = (tmp_path / "whole").read_bytes()
-    cut = data[: len(data) // 2 if size == 0.5 else int(size)]
-    assert_one_message(predicted(cut, "in.parquet")[0], 65, "in.parquet: cannot be read")
-
-
-def test_an_input_without_checksums_can_be_held_to_its_hash(
-    predicted: Callable[..., Any], tmp_path: Path
-) -> None:
-    TABLE.to_parquet(tmp_path / "whole")
-    data = bytearray((tmp_path / "whole").read_bytes())
-    right = hashlib.sha256(data).hexdigest()
-    assert predicted(bytes(data), "in.parquet", "--sha256", right)[0].code == 0
-    data[50] ^= 1
-    done, _ = predicted(bytes(data), "in.parquet", "--sha256", right)
-    assert_one_message(done, 65, "in.parquet: has the SHA-256", right)
 
 
 def test_nothing_is_written_over_what_is_read(model: Path, tmp_path: Path) -> None:
@@ -182,22 +158,6 @@ def test_one_class_is_told_where_two_are_answered(kind: Any) -> None:
     assert "as it is: y holds one class, 0, in all 200 rows" in model.device_why_
 
 
-def test_one_class_has_one_probability_elsewhere() -> None:
-    model = on_cpu(RandomForestClassifier(2)).fit(NUMBERS, np.zeros(200, dtype=int))
-    assert model.predict_proba(NUMBERS).shape == (200, len(model.classes_)) == (200, 1)
-
-
-def test_infinite_numbers_are_predicted_as_xgboost_does_and_told() -> None:
-    bad = NUMBERS.assign(a=np.inf)
-    for X, rows in ((NUMBERS, bad), (NUMBERS.to_numpy(), bad.to_numpy())):
-        model = on_cpu(XGBClassifier(n_estimators=2)).fit(X, SIGNS)
-        plain = XGBClassifier(n_estimators=2).fit(X, SIGNS)
-        np.testing.assert_array_equal(model.predict_proba(rows), plain.predict_proba(rows))
-        assert "holds infinite values" in model.execution_log_.last.events[-1].why
-    with_gaps = NUMBERS.where(NUMBERS["a"] > 0).to_numpy()
-    assert model.predict_proba(with_gaps).shape == (200, 2)
-
-
 def test_names_without_anything_to_compare_them_with_are_warned_of() -> None:
     model = on_cpu(LogisticRegression()).fit(NUMBERS.to_numpy(), SIGNS)
     with pytest.warns(UserWarning, match=r"are taken by position: \['b', 'a'\]"):
@@ -226,11 +186,6 @@ def test_parameters_that_xgboost_takes_in_silence_are_told(
     np.testing.assert_array_equal(model.predict_proba(NUMBERS), wanted)
 
 
-def test_parameters_that_xgboost_refuses_are_refused_in_both_words() -> None:
-    with pytest.raises(Unsupported, match="'1e-3' is no whole number"):
-        on_cpu(XGBClassifier(n_estimators="1e-3")).fit(NUMBERS, SIGNS)
-
-
 def test_names_that_xgboost_refuses_are_told_and_a_program_takes_them() -> None:
     hostile = NUMBERS.set_axis(["[<script>]\n", 'é"|,'], axis=1)
     with pytest.raises(DataError, match=r"whose names hold \[, \] or <: \['\[<script>\]\\n'\]"):
@@ -252,12 +207,3 @@ def test_categories_in_another_order_or_fewer_change_no_answer(order: list[str])
         wanted = model.predict_proba(X)
         np.testing.assert_array_equal(model.predict_proba(again), wanted)
         np.testing.assert_array_equal(model.predict_proba(less), wanted[1::2])
-
-
-@pytest.mark.slow
-def test_ten_thousand_columns_are_no_fault() -> None:
-    X = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 10_000))).rename(columns=str)
-    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
-    wanted = pipeline.fit(X.to_numpy(), Y[:20]).predict(X.to_numpy())
-    found = on_cpu(pipeline).fit(X, Y[:20]).predict(X.iloc[:, ::-1])
-    assert found.tolist() == wanted.tolist()

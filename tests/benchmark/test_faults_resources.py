@@ -65,7 +65,7 @@ def test_few_files_to_open_are_enough(small_home: Path, tmp_path: Path) -> None:
     done = python("-c", FEW_FILES, "run", "flights", "--device", "cpu", "--pipelines", "logistic",
                   "--data-home", small_home, "--out", tmp_path / "out")  # fmt: skip
     assert done.code == 0, done.err
-    assert (tmp_path / "out" / "record.json").is_file()
+    assert (tmp_path / "out" / "results.json").is_file()
 
 
 @pytest.fixture
@@ -100,15 +100,12 @@ def test_a_generated_table_that_does_not_fit_on_the_disk_leaves_nothing(
     assert "Make room, choose another folder with --data-home, or fewer --rows" in done.err
 
 
-RECORDS = {"run": "record.json", "compare": "results.json"}
-
-
 @pytest.mark.parametrize("command", ["run", "compare", "predict"])
 def test_what_does_not_fit_on_the_disk_leaves_what_was_there(
     command: str, disk: str, small_home: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "disk" / "out"
-    old = out / RECORDS.get(command, "")
+    old = out / ("" if command == "predict" else "results.json")
     options = f"flights --pipelines logistic --data-home '{small_home}' --out '{out}'"
     if command == "predict":
         model = Accelerated(programs.program(), device="cpu").fit(programs.TABLE, programs.NUMBERS)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pyarrow.parquet as pq
 import pytest
 
 from pipeline.benchmark import results, task
-from pipeline.benchmark.run import RunRecord
 from pipeline.data.files import parquet_files
 from tests.commands import ROOT, assert_one_message, call
 
@@ -58,10 +56,10 @@ def ran(small_homes: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 @pytest.mark.parametrize("name", KINDS)
 def test_a_run_keeps_what_was_predicted_and_how_good_it_is(name: str, ran) -> None:
     estimator, metric, _ = KINDS[name]
-    record = msgspec.json.decode((ran[name] / "record.json").read_bytes(), type=RunRecord)
-    assert metric in record.pipelines[0].metrics
+    record = results.load(ran[name] / "results.json")
+    assert metric in record.cells[0].metrics
     table = pq.read_table(ran[name] / f"{estimator}.predictions.parquet")
-    assert len(table) == record.pipelines[0].rows_test
+    assert len(table) == record.task.rows_test
     assert table.column_names[0] == "truth"
 
 

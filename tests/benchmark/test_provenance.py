@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
@@ -23,7 +24,6 @@ import tasks.flights
 from pipeline.backends import base
 from pipeline.benchmark import provenance
 from pipeline.planning import plan, source_code
-from pipeline.records import Gpu, Movement, PlacementRecord
 from pipeline.system import devices, environment, gpu
 from pipeline.trace import Event
 from tasks.flights import TASK
@@ -84,14 +84,7 @@ def test_a_machine_with_a_gpu_describes_it(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(devices, "obstacle", lambda: "")
     found = environment.machine({}, 0.0)
     assert found.no_gpu_why == ""
-    assert found.gpus == [
-        Gpu(
-            name="Synthetic GPU 1",
-            memory_bytes=16 * 2**30,
-            driver="580.1",
-            compute_capability="9.0",
-        )
-    ]
+    assert [*map(structs.astuple, found.gpus)] == [("Synthetic GPU 1", 16 * 2**30, "580.1", "9.0")]
 
 
 @needs_git
@@ -108,38 +101,27 @@ def test_results_are_no_change_of_the_code(checkout: Path, monkeypatch: pytest.M
     results.mkdir(parents=True)
     (results / "results.json").write_text("1")
     git("add", ".")
-    assert not environment.source(["list"]).dirty
-    monkeypatch.chdir(results)
-    assert not environment.source(["list"]).dirty
-    (checkout / "code.py").write_text("2")
-    assert environment.source(["list"]).dirty
+    for folder in (checkout, results):
+        monkeypatch.chdir(folder)
+        assert not environment.source(["list"]).dirty
 
 
-@needs_git
-def test_outside_of_a_repository_the_commit_is_unknown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("lacks", ["a repository", "git"])
+def test_without_git_or_a_repository_the_commit_is_unknown(
+    lacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert (environment.source(["list"]).commit, environment.source(["list"]).dirty) == (
-        "unknown",
-        False,
-    )
-
-
-def test_without_git_the_commit_is_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert environment.source(["list"]).commit == "unknown"
+    if lacks == "git":
+        monkeypatch.setenv("PATH", str(tmp_path))
+    found = environment.source(["list"])
+    assert (found.commit, found.dirty) == ("unknown", False)
 
 
 def test_the_command_can_be_pasted() -> None:
     words = ["run", "flights", "--set", "a__b=[1, 'x y']", "--out", "$HOME"]
     said = shlex.split(environment.source(words).command)
     assert said == [".venv/bin/python", "-m", "pipeline", *words]
-
-
-def test_what_no_command_makes_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.argv", ["ipykernel_launcher.py", "-f", "kernel.json"])
     assert environment.source(()).command == ""
 
 
@@ -184,23 +166,7 @@ def test_code_has_what_differs_from_the_defaults(value: Any, text: str) -> None:
 
 
 def test_placements_and_movements_become_records() -> None:
-    places = plan.placement_records([base.Placement("scaler", "numpy", "cpu", "why")])
-    assert places == [
-        PlacementRecord(step="scaler", implementation="numpy", device="cpu", note="why")
-    ]
-    assert provenance.movements([Event("scaler", "fit", "cuda", 0.5, 8, 16, "why")]) == [
-        Movement(
-            step="scaler",
-            call="fit",
-            device="cuda",
-            seconds=0.5,
-            to_device_bytes=8,
-            to_host_bytes=16,
-            why="why",
-        )
-    ]
-
-
-def test_the_load_is_that_of_the_last_minute() -> None:
-    assert environment.load_average() == pytest.approx(os.getloadavg()[0], abs=0.5)
-    assert np.isfinite(environment.load_average())
+    (place,) = plan.placement_records([base.Placement("scaler", "numpy", "cpu", "why")])
+    assert structs.astuple(place) == ("scaler", "numpy", "cpu", "why")
+    (moved,) = provenance.movements([Event("scaler", "fit", "cuda", 0.5, 8, 16, "why")])
+    assert structs.astuple(moved) == ("scaler", "fit", "cuda", 0.5, 8, 16, "why")

@@ -128,17 +128,8 @@ def test_runs_of_other_work_are_not_taken_up(
 
 
 def test_ctrl_c_says_how_to_go_on(workspace: Path, small_home: Path) -> None:
-    command = (
-        "-m",
-        "pipeline",
-        "compare",
-        "told",
-        "--data-home",
-        small_home,
-        "--out",
-        workspace / "r",
-    )
-    with started(*command, "--repeats", 200, cwd=workspace) as process:
+    where = ("--data-home", small_home, "--out", workspace / "r", "--repeats", 200)
+    with started("-m", "pipeline", "compare", "told", *where, cwd=workspace) as process:
         assert process.stdout is not None
         process.stdout.readline()
         os.killpg(process.pid, signal.SIGINT)

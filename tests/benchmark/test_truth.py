@@ -180,7 +180,7 @@ def test_metrics_and_predictions_are_those_of_a_program_by_hand(
     (tmp_path / "run").mkdir()
     ran = PredictedBatch(task, Job("own", "", "cpu", path), list(task.pipelines))
     record = ran.run(tmp_path / "run", lambda line: None)
-    for run in record.pipelines:
+    for run in record.cells:
         wanted, y_true, chances = by_hand(task, run.pipeline, y)
         job = Job("own", run.pipeline, "reference", path)
         plain = measure.measure_once(task, task.pipeline(run.pipeline, 0), job)
@@ -372,7 +372,7 @@ def test_what_is_predicted_is_what_the_model_decides(
     task, y = (two, BINARY[0][0]) if kind == "binary" else (several, SEVERAL[0])
     (tmp_path / "run").mkdir()
     ran = PredictedBatch(task, Job("own", "", "cpu", write(y)), ["own"])
-    (run,) = ran.run(tmp_path / "run", print).pipelines
+    (run,) = ran.run(tmp_path / "run", print).cells
     table = pq.read_table(tmp_path / "run" / run.predictions.file).to_pandas()
     X = pd.DataFrame({"a": A, "b": B})
     model = task.pipeline("own", 0).fit(X[FOLD < 3], y[FOLD < 3])
@@ -517,7 +517,7 @@ def test_anomalies_are_judged_by_the_name_of_the_class(
     )
     (tmp_path / "run").mkdir()
     ran = PredictedBatch(task, Job("own", "", "cpu", write(y)), ["isolation"])
-    (run,) = ran.run(tmp_path / "run", print).pipelines
+    (run,) = ran.run(tmp_path / "run", print).cells
     table = pq.read_table(tmp_path / "run" / run.predictions.file).to_pandas()
     assert list(table.columns) == ["row", "truth", "anomaly"]
     assert run.metrics["roc_auc"] == roc_auc_score(table["truth"] == "fraud", table["anomaly"])

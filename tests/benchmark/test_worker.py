@@ -1,3 +1,5 @@
+"""A process for each variant, whose scikit-learn may be replaced before the program is imported."""
+
 from __future__ import annotations
 
 import os
@@ -14,20 +16,21 @@ import psutil
 import pytest
 
 from pipeline.benchmark import measure, worker
+from pipeline.benchmark.entry import PATCHES
 from pipeline.benchmark.results import STAGES
 from pipeline.benchmark.task import Job
 from pipeline.benchmark.worker import RunReport, WorkerFailed, WorkerProcess
+from pipeline.optional import available
 from tasks.flights import TASK
 
 ROOT = Path(__file__).parents[2]
-PARENT = """
-import multiprocessing, sys, time
+SCRIPT = """
+import sys
 from pathlib import Path
 from pipeline.benchmark.task import Job
 from pipeline.benchmark.worker import WorkerProcess
+print("the script runs", flush=True)
 worker = WorkerProcess(Job("flights", "logistic", "cpu", Path(sys.argv[1])))
-print(multiprocessing.active_children()[0].pid, flush=True)
-time.sleep(60)
 """
 
 
@@ -45,16 +48,17 @@ def reports(job: Job) -> Iterator[tuple[RunReport, RunReport, int]]:
 
 
 def only_child() -> psutil.Process:
-    """Return our newest child: the worker, not the helper of `multiprocessing`."""
+    """Return our newest child."""
     return max(psutil.Process().children(), key=lambda child: (child.create_time(), child.pid))
 
 
-def gone(pid: int, *, within: float = 120.0) -> bool:
+def gone(*pids: int, within: float = 120.0) -> bool:
     deadline = time.monotonic() + within
-    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
+    for pid in pids:
+        while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.01)
     return True
 
 
@@ -62,26 +66,15 @@ def test_it_reports_what_a_run_in_this_process_gives(
     reports: tuple[RunReport, RunReport, int], job: Job
 ) -> None:
     here = measure.measure_once(TASK, TASK.pipeline("logistic", 0), job)
-    report = reports[0]
+    report, again, pid = reports
     np.testing.assert_allclose(report.predicted, here.predicted, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(report.y_true, here.y_true)
     assert report.metrics == pytest.approx(measure.judge_outcome(TASK, here))
-    assert report.rows_train == here.rows_train
-    assert report.placements == here.placements
-    assert [(e.step, e.call) for e in report.execution_log] == [
-        (e.step, e.call) for e in here.execution_log
-    ]
-
-
-def test_it_times_each_run_by_itself(reports: tuple[RunReport, RunReport, int]) -> None:
-    for report in reports[:2]:
-        assert set(report.stages) <= set(STAGES)
-        assert 0 < sum(report.stages.values()) <= report.total
-    assert reports[0].total != reports[1].total
-
-
-def test_it_runs_in_a_process_of_its_own(reports: tuple[RunReport, RunReport, int]) -> None:
-    report, _, pid = reports
+    assert (report.rows_train, report.placements) == (here.rows_train, here.placements)
+    for each in (report, again):
+        assert set(each.stages) <= set(STAGES)
+        assert 0 < sum(each.stages.values()) <= each.total
+    assert report.total != again.total
     assert pid != os.getpid()
     assert report.threads, "thread pools are those of the worker"
     assert report.peak_rss_bytes > 2**26
@@ -96,34 +89,46 @@ def test_a_run_that_fails_is_told_and_can_be_repeated(job: Job) -> None:
                 running.run()
 
 
+def misbehave(job: Job, request: tuple[object, ...]) -> object:
+    """Do what the seed of a request says."""
+    if request[0] == 1:
+        time.sleep(60)
+    if request[0] == 2:
+        os._exit(0)
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    return [os.getpid(), child.pid]
+
+
 @pytest.mark.parametrize(
     ("number", "words"),
     [
         (signal.SIGKILL, r"killed \(SIGKILL\), most likely for lack of memory"),
         (signal.SIGTERM, "ended by SIGTERM"),
+        (None, "ended with exit code 0"),
     ],
 )
-def test_a_worker_that_is_gone_is_told_with_the_cause(
-    job: Job, number: signal.Signals, words: str
+def test_a_worker_that_is_gone_is_told_with_the_cause_and_takes_its_own_with_it(
+    job: Job, number: signal.Signals | None, words: str
 ) -> None:
-    with WorkerProcess(job) as running:
-        only_child().send_signal(number)
-        with pytest.raises(WorkerFailed, match=words):
-            running.run()
-        with pytest.raises(WorkerFailed, match=words):
-            running.run()
-
-
-def test_an_exit_by_itself_is_told_with_its_code() -> None:
-    assert worker._cause(3) == "the process ended with exit code 3"
+    with WorkerProcess(job, misbehave) as running:
+        pids = running.run()
+        if number:
+            only_child().send_signal(number)
+        for _ in range(2):
+            with pytest.raises(worker.WorkerGone, match=words):
+                running.run(seed=2)
+        assert gone(*pids)
 
 
 @pytest.mark.slow
-def test_it_ends_with_its_block(job: Job) -> None:
-    with WorkerProcess(job):
-        child = only_child()
-        assert child.is_running()
-    assert not psutil.pid_exists(child.pid)
+def test_a_run_that_takes_longer_than_it_is_given_is_stopped(job: Job) -> None:
+    with WorkerProcess(job, misbehave, limit=1.0) as running:
+        pids = running.run()
+        assert len(pids) == 2, "the start of the process is not counted"
+        with pytest.raises(worker.WorkerStopped, match=r"longer than 1 s \(--limit\)") as caught:
+            running.run(seed=1)
+    assert caught.value.after == 1.0
+    assert gone(*pids)
 
 
 def test_it_ends_when_the_block_fails(job: Job) -> None:
@@ -142,47 +147,32 @@ def test_it_ends_when_the_block_fails(job: Job) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_does_not_reach_it_from_its_first_moment_on(job: Job) -> None:
-    with WorkerProcess(job) as running:
-        child = only_child()
-        for _ in range(2):
-            child.send_signal(signal.SIGINT)
-            assert running.run().total > 0
-
-
-@pytest.mark.slow
-def test_ctrl_c_reaches_us_after_a_worker_has_started(job: Job) -> None:
-    with WorkerProcess(job), pytest.raises(KeyboardInterrupt):
-        signal.raise_signal(signal.SIGINT)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_end_that_comes_while_a_worker_starts_waits_until_it_has(number: signal.Signals) -> None:
-    steps = []
-
-    def end(number: int, frame: object) -> None:
-        steps.append("ended")
-
-    previous = signal.signal(number, end)
-    try:
-        with worker._undisturbed():
-            os.kill(os.getpid(), number)
-            steps.append("started")
-    finally:
-        signal.signal(number, previous)
-    assert steps == ["started", "ended"]
-
-
-@pytest.mark.slow
-def test_it_dies_with_a_parent_that_is_killed(small_flights: Path) -> None:
+def test_it_has_a_session_of_its_own_and_dies_with_a_parent_that_is_killed(
+    small_flights: Path,
+) -> None:
+    code = SCRIPT + "import time; print(worker._process.pid, flush=True); time.sleep(60)"
     parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT, str(small_flights)],
+        [sys.executable, "-c", code, str(small_flights)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
     )  # fmt: skip
+    assert parent.stdout is not None
+    parent.stdout.readline()
     child = int(parent.stdout.readline())
+    assert os.getsid(child) == child, "Ctrl-C does not reach it"
     parent.kill()
     assert gone(child)
     assert parent.communicate()[1] == ""
+
+
+@pytest.mark.slow
+def test_a_script_without_a_main_guard_runs_once(small_flights: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT + "with worker: print(worker.run().rows_train > 0, __name__)")
+    done = subprocess.run(
+        [sys.executable, script, small_flights],
+        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("the script runs\nTrue __main__\n", "")
 
 
 def test_the_peak_is_that_of_this_process() -> None:
@@ -193,40 +183,68 @@ def test_the_peak_is_that_of_this_process() -> None:
     assert worker.peak_rss() < 64 * 2**30
 
 
-WITHOUT_GUARD = """
-import sys
-from pathlib import Path
-from pipeline.benchmark.task import Job
-from pipeline.benchmark.worker import WorkerProcess
-print("the script runs", flush=True)
-with WorkerProcess(Job("flights", "logistic", "cpu", Path(sys.argv[1]))) as worker:
-    print(worker.run().rows_train > 0, __name__)
+STAND_IN = """
+def patch_sklearn():
+    import sklearn.linear_model as module
+    class LogisticRegression(module.LogisticRegression):
+        def predict_proba(self, X):
+            return super().predict_proba(X) * 0 + 0.5
+    LogisticRegression.__module__ = "sklearnex.linear_model"
+    module.LogisticRegression = LogisticRegression
 """
+"""A module whose classes can be told from scikit-learn's."""
+
+
+def test_nothing_is_imported_before_the_classes_are_replaced() -> None:
+    code = (
+        "import pipeline.benchmark.entry, sys; "
+        "print([n for n in ('sklearn', 'numpy', 'pandas') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
+    assert {"reference", *PATCHES} == set(measure.PLAIN)
 
 
 @pytest.mark.slow
-def test_a_script_without_a_main_guard_runs_once(small_flights: Path, tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(WITHOUT_GUARD)
-    done = subprocess.run(
-        [sys.executable, script, small_flights],
-        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert (done.stdout, done.stderr) == ("the script runs\nTrue __main__\n", "")
+@pytest.mark.parametrize(
+    ("variant", "module"), [("intelex", "sklearnex"), ("reference", "sklearn")]
+)
+def test_only_the_variant_of_a_patch_gets_its_classes(
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: str, module: str
+) -> None:
+    (tmp_path / "sklearnex.py").write_text(STAND_IN)
+    monkeypatch.syspath_prepend(tmp_path)
+    with WorkerProcess(replace(job, variant=variant)) as running:
+        report = running.run()
+    assert (set(report.predicted) == {0.5}) == (variant == "intelex")
+    assert report.placements[-1].implementation == f"{module}.LogisticRegression"
 
 
-def slowly(job: Job, request: tuple[object, ...]) -> object:
-    """Take a minute for a request of another seed."""
-    time.sleep(60 if request[0] else 0)
-    return [request]
+def test_classes_that_cannot_be_replaced_fail_the_variant(
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sklearnex.py").write_text("raise OSError('libtbb.so.12')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with (
+        WorkerProcess(replace(job, variant="intelex")) as running,
+        pytest.raises(WorkerFailed) as caught,
+    ):
+        running.run()
+    assert str(caught.value) == "sklearnex.patch_sklearn() failed: OSError: libtbb.so.12"
 
 
-@pytest.mark.slow
-def test_a_run_that_takes_longer_than_it_is_given_is_stopped(job: Job) -> None:
-    with WorkerProcess(job, slowly, limit=1.0) as running:
-        assert running.run() == [(None, None, False)], "the start of the process is not counted"
-        child = only_child()
-        with pytest.raises(worker.WorkerStopped, match=r"longer than 1 s \(--limit\)") as caught:
-            running.run(seed=1)
-    assert caught.value.after == 1.0
-    assert gone(child.pid)
+@pytest.mark.contract_live
+@pytest.mark.skipif(not available("cuml"), reason="not installed: cuml")
+def test_cuml_accel_has_what_is_called_and_read() -> None:
+    code = (
+        "from pipeline.benchmark.entry import patch; assert patch('accel') == '';"
+        "from sklearn.linear_model import LogisticRegression as L;"
+        "from pipeline.benchmark import measure;"
+        "p = measure._placed(L(), 'new');"
+        "print(p.implementation, p.device, L()._gpu, L()._cpu_class.__module__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    last = done.stdout.strip().splitlines()[-1]
+    assert last == (
+        "cuml.accel LogisticRegression cuda or cpu None sklearn.linear_model._logistic"
+    ), done.stderr

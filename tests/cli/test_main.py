@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
-import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
@@ -21,7 +20,6 @@ import tasks.flights
 from pipeline import __version__
 from pipeline.benchmark import new_task, prepare, results, task
 from pipeline.benchmark.publish import render
-from pipeline.benchmark.run import RunRecord
 from pipeline.cli import main
 from pipeline.system import doctor
 from tasks.flights import TASK
@@ -166,13 +164,14 @@ def test_run_keeps_a_valid_record(small_home: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines()[-1] == f"results: {out}"
-    record = msgspec.json.decode((out / "record.json").read_bytes(), type=RunRecord)
-    assert (record.seed, record.split, len(record.pipelines)) == (5, "random", 1)
+    record = results.load(out / "results.json")
+    assert (record.protocol.seed, len(record.cells)) == (5, 1)
+    assert record.task.split.startswith("random: ")
     assert "max_depth=3" in record.pipelines[0].code
     assert "tree_method='hist'" in record.pipelines[0].code
     assert f"--out {quote(str(out))}" in record.source.command
     assert {path.name for path in out.iterdir()} == {
-        "record.json", "boosting.model", "boosting.predictions.parquet",
+        "results.json", "boosting.model", "boosting.predictions.parquet",
     }  # fmt: skip
 
 

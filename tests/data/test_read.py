@@ -110,7 +110,7 @@ def test_a_run_streams_where_the_table_does_not_fit(
     done = call("run", "flights", *options, *folders)
     assert done.code == 0, done.err
     assert "boosting: streaming: a fit needs about" in done.out
-    note = (tmp_path / "run" / "record.json").read_text()
+    note = (tmp_path / "run" / "results.json").read_text()
     assert "external memory:" in note
     assert not list((tmp_path / "trees").rglob("*.ubj"))
 

@@ -63,7 +63,7 @@ def test_a_record_holds_nothing_of_the_environment(
                 "--data-home", small_home, "--out", out)  # fmt: skip
     assert done.code == 0, done.err
     texts = [path.read_text() for path in out.rglob("*.json")]
-    assert json.loads((out / "record.json").read_text())["task"] == "flights"
+    assert json.loads((out / "results.json").read_text())["task"]["name"] == "flights"
     assert len(texts) >= 3
     for text in texts:
         assert "b7e1c0ffee" not in text

@@ -48,7 +48,9 @@ def runs(tmp_path: Path) -> Path:
     about = About({"r2": 0.5})
     for name in ("linear", "boosting"):
         pipeline.save(model(), tmp_path / "runs" / "houses" / f"{name}.model", about)
-    (tmp_path / "runs" / "houses" / "record.json").write_text('{"task": "houses", "more": 1}')
+    (tmp_path / "runs" / "houses" / "results.json").write_text(
+        '{"task": {"name": "houses"}, "more": 1}'
+    )
     pipeline.save(model(), tmp_path / "runs" / "mine")
     shutil.copytree(tmp_path / "runs" / "mine", tmp_path / "runs" / ".mine.draft-1")
     (tmp_path / "runs" / "broken").mkdir()
