@@ -92,7 +92,7 @@ class Gallery:
         """Return the page; the same records give the same page."""
         machines = sorted({machine_line(each.machine) for each in self.records})
         lead = (
-            f"{len(self.records)} of {count(len(self.entries), 'task')} have a report. "
+            f"Reports of {len(self.records)} of {count(len(self.entries), 'task')}. "
             + "; ".join(machines)
         )
         files = {"gallery.csv": "every run of every task as a table"}
@@ -119,7 +119,7 @@ class Gallery:
             return
         for pipeline in found.pipelines:
             cells = [compared(found, pipeline.name, name) for name in self.variants]
-            link = TableCell(task, "", f"{quote(task)}/index.html")
+            link = TableCell(task, "", f"{quote(task, safe='')}/index.html")
             yield row(link, pipeline.name, *cells, _scored(found, pipeline.name))
 
 
@@ -176,7 +176,7 @@ def _cautions(gallery: Gallery) -> Iterator[Piece]:
 
 def _tuned(gallery: Gallery) -> Iterator[Piece]:
     for folder, title, lines in gallery.tunings:
-        yield Piece("links", [(title, f"{quote(folder)}/index.html")])
+        yield Piece("links", [(title, f"{quote(folder, safe='')}/index.html")])
         yield Piece("items", lines)
 
 

@@ -35,7 +35,7 @@ def summary_table(results: Results) -> ReportTable:
             "Pipeline",
             "Variant",
             "Speed",
-            "95 % interval",
+            "Interval, 95 %",
             "Quality",
             f"{one}{dummy}" or "Score",
             "Seconds",

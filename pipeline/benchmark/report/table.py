@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pipeline.benchmark.report.format import MISSING, times
 from pipeline.benchmark.results import Results
-from pipeline.benchmark.statistics import FEW, Ratio
+from pipeline.benchmark.statistics import Ratio
 
 TONES = {"faster": "good", "slower": "bad", "PASS": "good", "FAIL": "bad", "INCONCLUSIVE": "bad"}
 
@@ -79,21 +79,21 @@ def how_fast(ratio: Ratio) -> TableCell:
 
 
 def span(ratio: Ratio) -> str:
-    """Write the interval of how fast a variant is, with a word on intervals from few runs.
+    """Write the interval of how fast a variant is, or that the runs are too few.
 
     Examples
     --------
     >>> span(Ratio(0.4, (0.25, 0.5), 7)), span(Ratio(1.4, (0.8, 1.5), 3)), span(Ratio(1, None, 2))
-    ('2.00× to 4.00× faster', '1.50× slower to 1.25× faster (n=3)', '– (n=2)')
+    ('2.00–4.00×', '1.50× slower to 1.25× faster', '– (n=2)')
     """
-    few = f" (n={ratio.n})" if ratio.n < FEW else ""
     if ratio.interval is None:
-        return MISSING + few
+        return f"{MISSING} (n={ratio.n})"
     one, other = (_faster(end) for end in sorted(ratio.interval, reverse=True))
     if one.endswith("slower") and other.endswith("slower"):
         one, other = other, one
-    same = one.split()[1] == other.split()[1]
-    return f"{one.split()[0] if same else one} to {other}{few}"
+    if one.split()[1] == other.split()[1]:
+        return f"{one.split('×')[0]}–{other.split()[0]}"
+    return f"{one} to {other}"
 
 
 def _faster(ratio: float) -> str:

@@ -40,7 +40,7 @@ def terminal_report(results: Results, rest: Path = Path("results.json")) -> Grou
 def rich_table(value: ReportTable, title: str, caption: str) -> Table:
     """Return a table for a terminal; words carry every verdict, colours only repeat it.
 
-    Names stay whole in 80 columns; what else is long goes over several lines.
+    Names stay whole; what else is long goes over several lines.
     """
     table = Table(
         title=_text(title),
