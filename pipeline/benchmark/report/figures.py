@@ -118,7 +118,7 @@ class Line:
     def text(self) -> str:
         """The ends of the line in words."""
         ends = dict.fromkeys([0, len(self.x) - 1]) if len(self.x) else {}
-        return " and ".join(f"{self.y[i]:.4g} at {self.x[i]:.4g}" for i in ends)
+        return " and ".join(f"{self.y[i]:.4g} at {self.x[i]:,.6g}" for i in ends)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,234 @@
+"""The page over all reports: what was measured, what failed, what has no data."""
+
+from __future__ import annotations
+
+import io
+import math
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from msgspec.structs import replace
+from scipy.stats import gmean
+
+from pipeline.benchmark import task
+from pipeline.benchmark.aggregate import FEWEST, geometric_mean, over_tasks
+from pipeline.benchmark.compare import Comparison
+from pipeline.benchmark.publish import PublishOptions, publish, render
+from pipeline.benchmark.report.cells import all_cells_csv
+from pipeline.benchmark.report.costs import parse_price
+from pipeline.benchmark.report.gallery_page import Entry, Gallery, build_gallery, compared, shade
+from pipeline.benchmark.results import Results, dumps, load
+from pipeline.benchmark.task import Job
+from pipeline.cli import main
+from tests.benchmark import fixtures, tunings
+from tests.benchmark.test_report import Batch
+from tests.commands import ROOT
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with two tasks, of which one downloads its data."""
+    (tmp_path / "tasks").mkdir()
+    for name in ("__init__", "breast_cancer", "higgs"):
+        shutil.copy(ROOT / "tasks" / f"{name}.py", tmp_path / "tasks")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{ROOT}")
+    return tmp_path
+
+
+def built(workspace: Path, *, from_results: bool = True, options: tuple[str, ...] = ()) -> Batch:
+    """Return the page of the reports in a folder."""
+    reports, home = workspace / "reports", workspace / "data"
+    index = build_gallery(reports, home, options, from_results=from_results)
+    return Batch(index.read_text(encoding="utf-8"))
+
+
+def keep(workspace: Path, name: str, record: bytes, file: str = "results.json") -> None:
+    """Leave a record where the report of a task lies."""
+    (workspace / "reports" / name).mkdir(parents=True)
+    (workspace / "reports" / name / file).write_bytes(record)
+
+
+@pytest.mark.slow
+def test_every_task_with_data_is_measured_and_the_others_say_what_they_lack(workspace) -> None:
+    options = "--device", "cpu", "--repeats", "3", "--pipelines", "logistic"
+    page = built(workspace, from_results=False, options=options)
+    assert page.values("href") == ["breast_cancer/index.html", "gallery.csv"]
+    assert (workspace / "reports" / "breast_cancer" / "index.html").exists()
+    assert "Reports of 1 of 2 tasks" in page.text
+    assert "make data TASK=higgs, 2.8 GB to download" in page.text
+
+
+@pytest.mark.parametrize(
+    ("record", "code", "linked", "said"),
+    [
+        (dumps(fixtures.with_gpu()), 2, False, "The comparison ended with exit code 2."),
+        (dumps(fixtures.with_gpu()), None, True, "Reports of 1 of 2 tasks"),
+        (b"{}", None, False, "not a pipeline.results/2 file"),
+    ],
+    ids=["a run fails", "nothing is measured", "a record is none"],
+)
+def test_a_report_is_shown_where_it_is_of_the_last_run(
+    workspace, monkeypatch, record: bytes, code: int | None, linked: bool, said: str
+) -> None:
+    keep(workspace, "breast_cancer", record)
+    done = subprocess.CompletedProcess("", code, stderr="")
+    monkeypatch.setattr(subprocess, "run", lambda command, **options: done if code else 1 / 0)
+    page = built(workspace, from_results=code is None)
+    assert ("breast_cancer/index.html" in page.values("href")) == linked
+    assert said in page.text
+
+
+def test_a_report_is_shown_where_its_data_is_not(workspace) -> None:
+    keep(workspace, "higgs", dumps(fixtures.with_gpu()))
+    page = built(workspace)
+    assert page.values("href") == ["higgs/index.html", "gallery.csv"]
+    assert "to download" not in page.text
+    table = pd.read_csv(workspace / "reports" / "gallery.csv")
+    assert len(table) == 3 * 3
+
+
+def test_what_was_tuned_is_linked_with_its_scores(workspace) -> None:
+    made = {"flights-tuning": dumps(tunings.both()), "a b": dumps(tunings.failing()), "c": b"{}"}
+    for name, record in made.items():
+        keep(workspace, name, record, "tuning.json")
+    page = built(workspace)
+    links = [f"{name}/index.html" for name in ("a%20b", "c", "flights-tuning")]
+    assert page.values("href") == [*links, "gallery.csv"]
+    for variant in ("cpu", "cuda"):
+        assert f"boosting, {variant}: roc_auc 0.730 → 0.739 on the test rows" in page.text
+    assert "forest, cpu: failed, DataError: none of 5 trials was completed" in page.text
+    assert "not a pipeline.tuning/1 file" in page.text
+
+
+def of_tasks(*records: Results) -> Gallery:
+    """Return the gallery of records, each as that of a task of its own."""
+    named = [replace(e, task=replace(e.task, name=f"t{i}")) for i, e in enumerate(records)]
+    return Gallery([Entry(each.task.name, "", each) for each in named])
+
+
+def test_a_row_says_how_fast_each_variant_is_and_how_good_the_pipeline() -> None:
+    table = of_tasks(fixtures.with_gpu(), fixtures.normal()).table()
+    assert table.head == ("Task", "Pipeline", "cpu", "cuda", "Metric")
+    rows = [[cell.text for cell in row] for row in table.rows]
+    assert rows[0] == ["t0", "logistic", "2.38× faster", "1.30× slower",
+                       "roc_auc 0.812 (dummy 0.500)"]  # fmt: skip
+    assert [cell.tone for cell in table.rows[0][2:4]] == ["f2", "s1"]
+    assert rows[3][3] == "–", "it ran on the other alone"
+    bare = of_tasks(replace(fixtures.normal(), cells=[], baseline={}))
+    assert [cell.text for cell in bare.table().rows[0]] == ["t0", "logistic", "–"]
+
+
+def test_what_fails_or_shows_no_difference_has_no_shade() -> None:
+    failed = compared(fixtures.parity_failed(), "boosting", "cpu")
+    assert (failed.text, failed.tone) == ("quality fails", "bad")
+    assert compared(fixtures.failed(), "forest", "cpu").text == "failed"
+    assert compared(fixtures.failed("reference"), "forest", "cpu").text == "–"
+    base = fixtures.normal()
+    same = base.cell("forest", "reference").runs
+    tie = compared(fixtures.with_cell(base, "forest", "cpu", runs=same), "forest", "cpu")
+    assert (tie.text, tie.tone) == ("no difference shown", "")
+
+
+def test_shades_are_symmetric() -> None:
+    for ratio in (0.04, 0.11, 0.3, 0.6, 0.9):
+        assert (shade(ratio)[0], shade(1 / ratio)[0]) == ("f", "s")
+        assert shade(ratio)[1:] == shade(1 / ratio)[1:]
+
+
+def test_the_mean_is_geometric_each_task_counts_once_and_what_fails_not_at_all() -> None:
+    small = fixtures.with_gpu()
+    cells = [cell for cell in small.cells if cell.pipeline == "logistic"]
+    small = replace(small, pipelines=small.pipelines[:1], cells=cells)
+    every = [fixtures.with_gpu(), small, fixtures.normal(), fixtures.parity_failed(),
+             fixtures.failed()]  # fmt: skip
+    gallery = of_tasks(*every)
+    table = pd.read_csv(io.StringIO(all_cells_csv(gallery.records)))
+    table = table[(table["variant"] == "cpu") & (table["parity"] != "FAIL")].dropna(
+        subset="time_ratio"
+    )
+    wanted = gmean(table.groupby("task")["time_ratio"].agg(gmean))
+    found = over_tasks(gallery.records, "cpu")
+    assert (found.value, found.n) == (pytest.approx(wanted), 5)
+    assert over_tasks(gallery.records, "cuda") is None, "of two tasks"
+    last = gallery.table().rows[-1]
+    assert [cell.text for cell in last][:2] == ["All tasks", "geometric mean"]
+    assert last[2].text.startswith(f"{1 / wanted:.2f}× faster (2.3")
+    assert last[2].text.endswith("; 5 tasks)")
+    assert of_tasks(*every[:4]).table().rows[-1][0].text == "t3"
+
+
+def test_the_interval_is_over_tasks_and_covers_the_mean() -> None:
+    random = np.random.default_rng(0)
+    logs = (math.log(0.5) + random.normal(0, 0.3, 40)).tolist()
+    found = geometric_mean(logs)
+    half = 1.96 * np.std(logs) / np.sqrt(40)
+    ends = np.log(found.interval)
+    assert ends == pytest.approx(math.log(found.value) + np.array([-half, half]), abs=0.03)
+    assert geometric_mean(logs) == found, "the same records give the same bytes"
+    assert geometric_mean(logs[: FEWEST - 1]) is None
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_has_not_changed_is_measured_again_only_if_asked(
+    workspace, monkeypatch, again: bool
+) -> None:
+    commands: list[list[str]] = []
+    done = subprocess.CompletedProcess("", 0, stderr="")
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: commands.append(command) or done)
+    CliRunner().invoke(main.commands, ["gallery", *["--again"] * again], catch_exceptions=False)
+    assert [("--if-changed" in command) for command in commands] == [not again]
+
+
+@pytest.fixture
+def reported(tmp_path: Path) -> tuple[Comparison, Path]:
+    """A comparison, and the folder with its report."""
+    job = Job("breast_cancer", "logistic", "cpu", tmp_path / "rows.parquet")
+    job.path.write_bytes(b"rows")
+    comparison = Comparison(task.load("breast_cancer"), job, ["logistic"], "cpu", 3)
+    measured = replace(fixtures.normal(), fingerprint=comparison.key)
+    render(measured, tmp_path / "out")
+    (tmp_path / "out" / "results.json").write_bytes(dumps(measured))
+    return comparison, tmp_path / "out"
+
+
+@pytest.mark.parametrize("change", ["nothing", "the record", "no page", "not asked for"])
+def test_a_report_of_the_same_work_is_kept(
+    change: str,
+    reported: tuple[Comparison, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    comparison, folder = reported
+    if change == "the record":
+        (folder / "results.json").write_bytes(dumps(fixtures.normal()))
+    elif change == "no page":
+        (folder / "index.html").unlink()
+    runs: list[object] = []
+    fresh = fixtures.normal()
+    monkeypatch.setattr(Comparison, "measure", lambda *given: runs.append(given) or fresh)
+    publish(comparison, folder, PublishOptions(if_changed=change != "not asked for"))
+    assert bool(runs) == (change != "nothing")
+    assert ("not measured again" in capsys.readouterr().out) == (change == "nothing")
+
+
+def test_a_report_of_the_same_work_takes_another_price(
+    reported: tuple[Comparison, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Comparison, "measure", None)
+    comparison, folder = reported
+    before = load(folder / "results.json")
+    mine = parse_price("77.25 EUR")
+    publish(comparison, folder, PublishOptions(if_changed=True, price=mine))
+    made = load(folder / "results.json")
+    assert made.price == mine != before.price
+    assert replace(made, price=before.price) == before
+    for page in ("index.html", "report.md"):
+        assert "77.25 EUR" in (folder / page).read_text()
+    publish(comparison, folder, PublishOptions(if_changed=True))
+    assert load(folder / "results.json").price == mine, "no price asked for: the last one stays"
