@@ -97,7 +97,6 @@ help: ## List the targets and variables
 	@echo '                   `make compare` and `make report`: OPTIONS="--sizes 0.1,0.3,1.0"; of'
 	@echo '                   `make predict`: OPTIONS="--cluster local --workers 4"; of'
 	@echo '                   `make tune`: OPTIONS="--cv 10 --no-prune"; of'
-	@echo '                   `make gallery`: OPTIONS="--also FOLDER" of another machine; of'
 	@echo '                   `make explain`: OPTIONS="--html steps.html"; of'
 	@echo '                   `make gpu-proof`: OPTIONS="--stages import,tests --failed"; tests for'
 	@echo '                   `make test-sklearn`: OPTIONS="preprocessing/tests/test_data.py"'
