@@ -51,8 +51,6 @@ _STYLE = {
     "axes.labelcolor": _SOFT,
     "grid.color": _RULE,
     "axes.axisbelow": True,
-    "lines.markersize": 5,
-    "lines.linewidth": 1.6,
 }
 _FORMATS = {"line": "-", "dots": "o", "both": "o-", "crosses": "x", "ideal": "--", "steps": "-"}
 
@@ -186,7 +184,7 @@ class Scale:
         return Part(kind, self(low), round(self(high) - self(low), 2), label)
 
 
-def round_values(low: float, high: float, *, log: bool = False, most: int = 5) -> list[float]:
+def round_values(low: float, high: float, *, log: bool = False, most: int = 6) -> list[float]:
     """Return a few round values from `low` to `high`; 1 and its powers of ten on a log axis.
 
     Examples
@@ -200,9 +198,9 @@ def round_values(low: float, high: float, *, log: bool = False, most: int = 5) -
         return [low]
     if log and high / low > 3:
         leads = (1.0, 2.0, 5.0) if high / low < 500 else (1.0,)
-        found = LogLocator(subs=leads, numticks=most + 5).tick_values(low, high)
+        found = LogLocator(subs=leads, numticks=10).tick_values(low, high)
     else:
-        found = MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low, high)
+        found = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
     values = [float(f"{value:.6g}") for value in np.asarray(found)]
     return [value for value in values if low - 1e-9 * abs(low) <= value <= high]
 
@@ -217,8 +215,9 @@ def _drawn(curves: Curves, name: str) -> str:
         matplotlib.rcParams.update({**_STYLE, "svg.hashsalt": name})
         figure = Figure(figsize=_INCHES, layout="constrained")
         axes = figure.add_subplot()
-        for line in curves.lines:
-            _draw(axes, line, curves.limits)
+        for place, line in enumerate(curves.lines):
+            later = sum(other.kind == line.kind for other in curves.lines[place + 1 :])
+            _draw(axes, line, curves.limits, later)
         if curves.log:
             axes.set_xscale("log")
             axes.set_yscale("log")
@@ -237,7 +236,8 @@ def _drawn(curves: Curves, name: str) -> str:
     return sink.getvalue()
 
 
-def _draw(axes: Any, line: Line, limits: tuple[float, float] | None) -> None:
+def _draw(axes: Any, line: Line, limits: tuple[float, float] | None, later: int) -> None:
+    """Draw a line, wider where others like it come later, so that equal ones are all seen."""
     kept = thinned(range(len(line.x)), MOST_DOTS)
     x, y = np.asarray(line.x, float)[kept], np.asarray(line.y, float)[kept]
     if limits:
@@ -246,8 +246,16 @@ def _draw(axes: Any, line: Line, limits: tuple[float, float] | None) -> None:
     drawn = "steps-post" if line.kind == "steps" else "default"
     if len(line.low):
         ends = np.asarray([line.low, line.high], float)[:, kept]
-        axes.vlines(x, *ends, color=colour, linewidth=1.2)
-    axes.plot(x, y, _FORMATS[line.kind], color=colour, drawstyle=drawn)
+        axes.vlines(x, *ends, color=colour, linewidth=1.2 + 1.6 * later)
+    axes.plot(
+        x,
+        y,
+        _FORMATS[line.kind],
+        color=colour,
+        drawstyle=drawn,
+        linewidth=1.4 + 1.6 * later,
+        markersize=5 + 2.5 * later,
+    )
 
 
 def _named(source: str, curves: Curves, name: str) -> str:
