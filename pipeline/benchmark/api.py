@@ -17,7 +17,7 @@ from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.new_task import Choices, NewTask, create
 from pipeline.benchmark.prepare import prepare
 from pipeline.benchmark.publish import PublishOptions, publish
-from pipeline.benchmark.report.terminal import as_texts
+from pipeline.benchmark.report.summary import summary_table
 from pipeline.benchmark.task import FOLDER, pick
 from pipeline.benchmark.verdict import verdict
 from pipeline.errors import ConfigError, clean
@@ -41,13 +41,14 @@ class Report(results.Results, frozen=True, kw_only=True):
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        found, (head, rows) = verdict(self), as_texts(self)
+        found, table = verdict(self), summary_table(self)
+        rows = [[cell.text for cell in row] for row in table.rows]
         return notebook.render_parts(
             self.task.title,
             notebook.Link("Report:", self.page, quote(self.page)),
             notebook.Lines(found.scores),
             notebook.Lines(found.cautions, "Before a score is believed:", "caution"),
-            notebook.HtmlTable(head, rows, found.badge, numbers=head[2:6]),
+            notebook.HtmlTable(table.head, rows, found.badge, numbers=table.head[5:]),
             notebook.Lines([*filter(None, [found.skipped]), found.parity, found.gpu]),
         )
 

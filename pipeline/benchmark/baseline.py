@@ -11,11 +11,10 @@ from collections.abc import Iterator
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table as Shown
 
 from pipeline.benchmark.report.format import MISSING, seconds, size
-from pipeline.benchmark.report.table import ReportTable, Row, row
-from pipeline.benchmark.report.tables import outcome, span
+from pipeline.benchmark.report.table import ReportTable, Row, how_fast, row, span
+from pipeline.benchmark.report.terminal import rich_table
 from pipeline.benchmark.results import Cell, Results
 from pipeline.benchmark.statistics import ratio
 from pipeline.errors import DataError
@@ -34,18 +33,8 @@ def require_comparable(new: Results, old: Results) -> None:
         raise DataError("the two results are not comparable: " + "; ".join(reasons))
 
 
-def why_not_comparable(
-    new: Results, old: Results, sides: tuple[str, str] = ("now", "then")
-) -> Iterator[str]:
-    """Yield what two records did not have in common, so that they cannot be compared.
-
-    Parameters
-    ----------
-    new, old : Results
-    sides : tuple of str
-        What each of them is called.
-    """
-    one, other = sides
+def why_not_comparable(new: Results, old: Results) -> Iterator[str]:
+    """Yield what two records did not have in common, so that they cannot be compared."""
     pairs = {
         "task": (new.task.name, old.task.name),
         "data (SHA-256)": (new.data.sha256, old.data.sha256),
@@ -58,17 +47,17 @@ def why_not_comparable(
     }
     for what, (now, then) in pairs.items():
         if now != then:
-            yield f"{what}: {now!r} {one}, {then!r} {other}"
+            yield f"{what}: {now!r} now, {then!r} then"
     code = {pipeline.name: pipeline.code for pipeline in old.pipelines}
     common = [pipeline for pipeline in new.pipelines if pipeline.name in code]
     if not common:
-        yield f"pipelines: {[s.name for s in new.pipelines]} {one}, {[*code]} {other}"
+        yield f"pipelines: {[s.name for s in new.pipelines]} now, {[*code]} then"
     for pipeline in common:
         if pipeline.code != code[pipeline.name]:
             yield f"pipeline {pipeline.name}: its parameters are others"
 
 
-def environment(results: Results) -> dict[str, str]:
+def _environment(results: Results) -> dict[str, str]:
     """Return what a record was measured with, by name: machine, code, versions, threads."""
     machine, gpus = results.machine, results.machine.gpus
     return {
@@ -85,15 +74,8 @@ def environment(results: Results) -> dict[str, str]:
     }
 
 
-def environment_differences(new: Results, old: Results) -> list[tuple[str, str, str]]:
-    """Return what two records were measured with where it differs: name, new and old."""
-    here, there = environment(new), environment(old)
-    pairs = ((name, here.get(name, "none"), there.get(name, "none")) for name in {**here, **there})
-    return [each for each in pairs if each[1] != each[2]]
-
-
 def baseline_table(new: Results, old: Results) -> ReportTable:
-    """Return the times of both records, and their ratio, new over old.
+    """Return the times of both records, and how much faster or slower the new ones are.
 
     Raises
     ------
@@ -107,16 +89,18 @@ def baseline_table(new: Results, old: Results) -> ReportTable:
         for cell in new.cells
         if cell.runs and (cell.pipeline, cell.variant) in then
     ]
+    here, there = _environment(new), _environment(old)
     others = "; ".join(
-        f"{what}: {now} now, {then} then" for what, now, then in environment_differences(new, old)
+        f"{what}: {here.get(what, 'none')} now, {there.get(what, 'none')} then"
+        for what in {**here, **there}
+        if here.get(what, "none") != there.get(what, "none")
     )
     return ReportTable(
         f"Now ({new.created[:10]}) beside then ({old.created[:10]})",
-        ("Pipeline", "Variant", "Then, s", "Now, s", "Ratio", "Interval", "Verdict"),
-        "llrrrrl",
+        ("Pipeline", "Variant", "Then, s", "Now, s", "Now it is", "95 % interval"),
+        "llrrll",
         tuple(rows),
-        "Medians; below 1 is faster than then. "
-        + (f"What else differs: {others}." if others else "All else is the same."),
+        "Medians. " + (f"What else differs: {others}." if others else "All else is the same."),
     )
 
 
@@ -125,17 +109,11 @@ def _row(now: Cell, then: Cell) -> Row:
     against = ratio(*times)
     medians = [seconds(float(np.median(each))) for each in reversed(times)]
     if against is None:
-        return row(now.pipeline, now.variant, *medians, *[MISSING] * 3)
-    judged = f"{against.value:.3f}", span(against), outcome(against)
-    return row(now.pipeline, now.variant, *medians, *judged)
+        return row(now.pipeline, now.variant, *medians, MISSING, MISSING)
+    return row(now.pipeline, now.variant, *medians, how_fast(against), span(against))
 
 
 def show(new: Results, old: Results) -> None:
-    """Print the table; see `table` for what is raised."""
+    """Print the table; see `baseline_table` for what is raised."""
     table = baseline_table(new, old)
-    shown = Shown(title=table.caption, caption=table.note)
-    for name, side in zip(table.head, table.align, strict=True):
-        shown.add_column(name, justify="right" if side == "r" else "left")
-    for cells in table.rows:
-        shown.add_row(*(cell.text for cell in cells))
-    Console().print(shown)
+    Console().print(rich_table(table, table.caption, table.note))

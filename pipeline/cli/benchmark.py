@@ -88,22 +88,14 @@ def report_(task: str, out: Path | None, from_results: bool, **options: Any) -> 
     "--from-results", is_flag=True, help="Only write the index of the reports that are there."
 )
 @click.option("--again", is_flag=True, help="Measure also what is as it was at the last report.")
-@click.option(
-    "--also",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="Reports of another machine, to set beside these; may be repeated.",
-)
 def gallery(
-    device: str, repeats: int, home: Path, out: Path, from_results: bool, again: bool,
-    also: tuple[Path, ...],
-) -> None:  # fmt: skip
+    device: str, repeats: int, home: Path, out: Path, from_results: bool, again: bool
+) -> None:
     """Report on every task whose data is there, and write an index page."""
     from pipeline.benchmark.report.gallery_page import build_gallery
 
     options = ["--device", device, "--repeats", str(repeats), *([] if again else ["--if-changed"])]
-    index = build_gallery(out, home, options, from_results=from_results, also=also)
+    index = build_gallery(out, home, options, from_results=from_results)
     echo(f"gallery: {index.resolve().as_uri()}")
 
 

@@ -26,14 +26,15 @@ def test_times_are_set_beside_those_of_then() -> None:
     made = baseline.baseline_table(now, slower(now, 2.0))
     assert len(made.rows) == len([cell for cell in now.cells if cell.runs]) == 6
     for row in made.rows:
-        assert row[4].text == "0.500"
-        assert row[6].text == "faster"
+        assert row[4].text == "2.00× faster"
+        low, high = row[5].text.removesuffix("×").split("–")
+        assert float(low) <= 2 <= float(high)
     assert made.note.endswith("All else is the same.")
 
 
 def test_the_same_record_shows_no_difference() -> None:
     now = fixtures.normal()
-    assert {row[6].text for row in baseline.baseline_table(now, now).rows} == {
+    assert {row[4].text for row in baseline.baseline_table(now, now).rows} == {
         "no difference shown"
     }
 

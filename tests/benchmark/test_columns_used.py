@@ -9,7 +9,7 @@ from scipy.stats import ttest_1samp
 
 from pipeline.benchmark.report import columns_used
 from pipeline.benchmark.report.columns_used import importance_sentences, uses
-from pipeline.benchmark.report.panels import PANELS
+from pipeline.benchmark.report.panels import comparison_page
 from pipeline.benchmark.results import Importance, Results
 from tests.benchmark import fixtures
 
@@ -76,17 +76,18 @@ def test_why_nothing_is_known_is_said_and_the_others_are_shown() -> None:
     said = sentences(lost)
     assert said["forest, cpu"] == "not known, it would take 90 s, more than 60 s."
     assert "logistic" in said
-    assert len(columns_used.importance_figures(lost)) == 3
+    figure = columns_used.importance_figure(lost, "forest")
+    assert {bar.text.split()[0] for bar in figure.bars} == {"reference"}
 
 
 def test_a_record_without_it_has_no_panel() -> None:
     base = fixtures.normal()
     old = replace(base, cells=[replace(c, importance=None) for c in base.cells])
-    assert PANELS["uses"].pieces(old) == []
-    assert PANELS["uses"].pieces(base)
+    assert "uses" not in comparison_page(old).panels
+    assert "uses" in comparison_page(base).panels
 
 
-def test_the_table_has_the_largest_first_and_counts_the_rest() -> None:
+def test_the_figure_has_the_largest_first_and_counts_the_rest() -> None:
     random = np.random.default_rng(0)
     means = random.permutation(15) / 100
     used = Importance(
@@ -95,8 +96,10 @@ def test_the_table_has_the_largest_first_and_counts_the_rest() -> None:
     )  # fmt: skip
     base = fixtures.normal()
     many = replace(base, cells=[replace(c, importance=used) for c in base.cells])
-    table = next(columns_used.importance_tables(many))
-    assert table.head == ("Column", "reference", "cpu")
+    figure = columns_used.importance_figure(many, "forest")
     order = np.argsort(-means)[:10]
-    assert [row[0].text for row in table.rows] == [f"c{place}" for place in order]
-    assert "5 columns of less importance are in the record" in table.note
+    assert [bar.label for bar in figure.bars if bar.label] == [f"c{place}" for place in order]
+    assert [bar.text for bar in figure.bars[:2]] == ["reference 0.14 ± 0", "cpu 0.14 ± 0"]
+    points = [bar.parts[1].left for bar in figure.bars[::2]]
+    assert points == sorted(points, reverse=True)
+    assert figure.title.endswith("permutations; 5 columns of less importance in the record")

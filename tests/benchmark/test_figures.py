@@ -1,94 +1,135 @@
-"""The geometry of the figures agrees with the numbers."""
+"""The figures agree with the numbers, and are drawn alike each time."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 
-from pipeline.benchmark.report import html
-from pipeline.benchmark.report.figures import (
-    Axis,
-    Line,
-    ratio_figure,
-    run_figures,
-    size_figures,
-    stage_figures,
-    use_figures,
-)
-from pipeline.benchmark.statistics import stages
+from pipeline.benchmark.report import figures, mistakes
+from pipeline.benchmark.report.figures import Bars, Curves, Line, Scale, round_values
+from pipeline.benchmark.report.html import render_html
+from pipeline.benchmark.results import Results
+from pipeline.benchmark.statistics import speed, stages
 from tests.benchmark import fixtures, fuller
 
-
-def test_every_timed_run_is_a_dot() -> None:
-    figures = run_figures(fixtures.with_gpu())
-    assert [[len(mark.dots) for mark in figure.rows] for figure in figures] == [[7, 7, 7]] * 3
-    assert {figure.height for figure in figures} == {3 * 48 + 4}
-    source = html.render_html(fixtures.with_gpu())
-    assert source.count('<circle class="dot"') == 63
+MARK = re.compile(r'<use href="#m\w+" x="([\d.]+)" y="([\d.]+)" style="fill: var\(--v(\d)\)')
 
 
-def test_marks_lie_within_the_figure_and_on_the_right_side_of_one() -> None:
-    figure = ratio_figure(fixtures.with_gpu())
-    assert figure is not None
-    assert figure.one is not None
-    for mark in figure.rows:
-        assert 0 <= mark.low <= mark.middle <= mark.high <= 100
-        assert (mark.high < figure.one) == mark.text.endswith("faster")
+def first(draw: Callable[[Results, str], Bars | Curves | None], results: Results):  # noqa: ANN201
+    return next(iter(figures.each_pipeline(results, draw)))
+
+
+def test_every_timed_run_is_a_dot_where_its_seconds_are() -> None:
+    results = fixtures.with_gpu()
+    figure = first(figures.run_figure, results)
+    longest = max(speed(results, "logistic", bar.label).maximum for bar in figure.bars)
+    for bar in figure.bars:
+        runs = [run.total for run in results.cell("logistic", bar.label).runs]
+        dots = [part.left for part in bar.parts if part.kind == "dot"]
+        assert dots == pytest.approx([100 * run / longest for run in runs], abs=0.01)
+        low, high = min(dots), max(dots)
+        assert (bar.parts[0].left, bar.parts[0].width) == pytest.approx((low, high - low), abs=0.02)
+    assert render_html(results).count('<i class="dot"') == 63
+
+
+def test_what_is_faster_stands_right_of_equal() -> None:
+    figure = figures.speed_figure(fixtures.with_gpu())
+    for bar in figure.bars:
+        interval, middle = bar.parts
+        assert 0 <= interval.left <= middle.left <= interval.left + interval.width <= 100
+        assert (interval.left > figure.one) == bar.text.endswith("faster")
+        assert (interval.left + interval.width < figure.one) == bar.text.endswith("slower")
+    labels = {tick.left: tick.label for tick in figure.ticks}
+    assert labels[figure.one] == "equal"
 
 
 def test_bars_are_as_long_as_their_seconds() -> None:
     results = fixtures.with_gpu()
-    figure = stage_figures(results)[0]
-    widths = {bar.label: sum(segment.width for segment in bar.segments) for bar in figure.rows}
+    figure = first(figures.stage_figure, results)
+    widths = {bar.label: sum(part.width for part in bar.parts) for bar in figure.bars}
     times = {name: sum(stages(results, "logistic", name).values()) for name in widths}
     for name, width in widths.items():
         assert width / widths["cuda"] == pytest.approx(times[name] / times["cuda"], abs=0.002)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "log"),
+    [(0, 1e-4, False), (0, 6.2, False), (0, 3600, False), (-3.2, 1, False), (0.99, 0.999, False),
+     (0.97, 1, True), (0.4, 1, True), (0.01, 3, True), (1, 900, True), (5e3, 2.6e5, True)],
+)  # fmt: skip
+def test_ticks_are_few_round_and_within(low: float, high: float, log: bool) -> None:
+    values = round_values(low, high, log=log)
+    assert 2 <= len(values) <= 12
+    assert all(low - 1e-9 <= value <= high for value in values)
+    ticks = Scale(low, high, log).ticks()
+    assert 1 < len(ticks) <= 9
+    assert all(b.left - a.left >= 12 for a, b in zip(ticks, ticks[1:], strict=False))
+    assert Scale(0, 0).ticks()[0].left == 0, "an axis without length"
+
+
+def test_a_curve_has_a_mark_for_each_point_in_its_colour() -> None:
+    made = Curves("t", (Line("a", 1, [1, 2, 4], [3, 1, 2], "dots"),
+                        Line("b", 3, [1, 4], [0, 4], "both")), "x")  # fmt: skip
+    marks = [(float(x), float(y), hue) for x, y, hue in MARK.findall(made.svg("n"))]
+    assert [hue for *_, hue in marks] == ["1"] * 3 + ["3"] * 2
+    x, y = np.array([(x, y) for x, y, _ in marks]).T
+    assert np.polyfit(x, [1, 2, 4, 1, 4], 1, full=True)[1] == pytest.approx(0, abs=1e-6)
+    slope = np.polyfit(y, [3, 1, 2, 0, 4], 1)[0]
+    assert slope < 0, "pixels are counted from the top"
+
+
+def test_what_lies_beyond_the_limits_stands_at_their_end() -> None:
+    made = Curves("t", (Line("a", 1, [0, 1, 2], [5, 6, -90], "dots"),), "x", limits=(4, 7))
+    low = [float(y) for _, y, _ in MARK.findall(made.svg("n"))]
+    assert low[2] > low[0] > low[1]
+    assert low[2] < 245, "within the figure"
+
+
+def test_a_curve_is_text_in_the_colours_of_the_page_and_the_same_each_time() -> None:
+    figure = first(figures.size_figure, fuller.with_sizes(fixtures.with_gpu()))
+    source = figure.svg("one")
+    assert source == figure.svg("one")
+    ids = set(re.findall(r' id="([^"]+)"', source))
+    assert not ids & set(re.findall(r' id="([^"]+)"', figure.svg("two")))
+    assert {name[1:] for name in re.findall(r'href="([^"]+)"', source)} <= ids
+    assert re.findall(r"#[0-9a-f]{6}|font-family|<metadata|<style", source) == []
+    assert ">200k</text>" in source
+    assert 'viewBox="0 0 360 ' in source
+
+
+def test_a_model_is_drawn_through_the_sizes_and_the_words_tell_the_ends() -> None:
+    figure = first(figures.size_figure, fuller.with_sizes())
+    dots, line, *_ = figure.lines
+    assert (dots.label, line.label, dots.hue == line.hue) == ("reference", "", True)
+    assert np.interp(dots.x, line.x, line.y) == pytest.approx(dots.y, rel=0.05)
+    assert figure.description.startswith("reference: 0.0816 at 5,200 and 4.004 at 260,000; cpu")
+    assert figures.each_pipeline(fixtures.normal(), figures.size_figure) == []
+
+
 def test_use_over_time_is_drawn_of_the_trace() -> None:
-    figures = use_figures(fuller.everything())
-    assert len(figures) == 3 * 3, "processors, the GPU's use and its watts of each pipeline"
-    watts = figures[2]
-    assert watts.title == "Watts of the GPU, logistic, over the seconds of the run"
-    (line,) = watts.rows
-    assert line.text == "1.000 s, at most 300"
-    assert [x for piece in line.pieces for x in piece[::2]] == pytest.approx(
-        [0, 25, 25, 50, 50, 75, 75, 100]
-    )
-    heights = [piece[3] for piece in line.pieces]
-    assert min(heights) == heights[1] == 0, "300 W stand highest, which is the least from the top"
-    assert len(use_figures(fixtures.normal())) == 3
-
-
-def test_the_line_of_a_model_goes_through_the_dots_of_its_sizes() -> None:
-    figure = size_figures(fuller.with_sizes())[1]
-    line = figure.rows[0]
-    assert isinstance(line, Line)
-    assert [dot.text for dot in line.dots] == [
-        "0.428 s at 5,200 rows", "2.142 s at 26,000 rows", "8.568 s at 104,000 rows",
-        line.dots[-1].text,
+    found = figures.use_figures(fuller.everything())
+    assert [each.title for each in found[:3]] == [
+        "Busy processors, logistic", "Share of the GPU's time in use, logistic",
+        "Watts of the GPU, logistic",
     ]  # fmt: skip
-    ends = line.pieces[0][:2], line.pieces[-1][2:]
-    for dot, (x, y) in zip((line.dots[0], line.dots[-1]), ends, strict=True):
-        assert (dot.x, dot.y) == (pytest.approx(x), pytest.approx(y, abs=3))
-        assert dot.high <= dot.y <= dot.low, "pixels are counted from the top"
-    assert size_figures(fixtures.normal()) == []
+    [watts] = found[2].lines
+    assert (watts.x, watts.y) == ([0, 0.25, 0.5, 0.75, 1], [80, 120, 300, 250, 90])
+    assert len(figures.use_figures(fixtures.normal())) == 3
 
 
-@pytest.mark.parametrize("upper", [1e-4, 0.3, 1, 6.2, 9.99, 47, 3600])
-def test_linear_ticks_are_few_and_within(upper: float) -> None:
-    ticks = Axis(0, upper).ticks()
-    assert 3 <= len(ticks) <= 7
-    assert all(0 <= tick.at <= 100 for tick in ticks)
+def test_a_calibration_that_is_too_low_lies_below_the_diagonal() -> None:
+    figure = first(mistakes.calibration_figure, fixtures.normal())
+    assert [line.label for line in figure.lines] == ["reference", "cpu", mistakes.IDEAL]
+    line = figure.lines[0]
+    assert all(y < x for x, y in zip(line.x, line.y, strict=True))
+    assert all(low < y < high for low, y, high in zip(line.low, line.y, line.high, strict=True))
 
 
-@pytest.mark.parametrize("ends", [(0.97, 1), (0.4, 1), (0.01, 3.0), (1, 900.0), (1.0, 1.0)])
-def test_logarithmic_ticks_are_few_and_hold_one(ends: tuple[float, float]) -> None:
-    ticks = Axis(*ends, log=True).ticks()
-    assert len(ticks) <= 7
-    assert "1" in [tick.label for tick in ticks]
-    assert all(0 <= tick.at <= 100 for tick in ticks)
-
-
-def test_nothing_stands_at_the_start_of_an_axis_without_length() -> None:
-    axis = Axis(0, 0)
-    assert (axis(0), [tick.label for tick in axis.ticks()]) == (0, ["0"])
+def test_residuals_are_over_the_prediction() -> None:
+    figure = first(mistakes.residual_figure, fixtures.of_numbers())
+    line = figure.lines[0]
+    assert (line.x[-1], line.y[-1]) == pytest.approx((70, 0.7))
+    assert figure.lines[-1].y == (0, 0)

@@ -24,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from pipeline.benchmark.folds import plan_folds, times_of
 from pipeline.benchmark.learnt_rows import read_learnt_rows
 from pipeline.benchmark.own_table import OwnTable
-from pipeline.benchmark.report.tuning_tables import protocol_card
+from pipeline.benchmark.report.tuning_page import protocol_card
 from pipeline.benchmark.task import Job, Split, Task, load
 from pipeline.benchmark.tune import publish_tuning
 from pipeline.benchmark.tuning_record import TuningRecord, load_tuning

@@ -1,43 +1,33 @@
-"""The index of reports: what was measured, what failed, what has no data."""
+"""The page over all reports: what was measured, what failed, what has no data."""
 
 from __future__ import annotations
 
+import io
+import math
 import shutil
 import subprocess
-from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
+from scipy.stats import gmean
 
 from pipeline.benchmark import task
+from pipeline.benchmark.aggregate import FEWEST, geometric_mean, over_tasks
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.publish import PublishOptions, publish, render
+from pipeline.benchmark.report.cells import all_cells_csv
 from pipeline.benchmark.report.costs import parse_price
-from pipeline.benchmark.report.gallery_html import Entry, Gallery, Tuning
-from pipeline.benchmark.report.gallery_page import build_gallery
+from pipeline.benchmark.report.gallery_page import Entry, Gallery, build_gallery, compared, shade
 from pipeline.benchmark.results import Results, dumps, load
 from pipeline.benchmark.task import Job
 from pipeline.cli import main
-from pipeline.errors import ConfigError
-from tests.benchmark import fixtures, fuller, tunings
+from tests.benchmark import fixtures, tunings
+from tests.benchmark.test_report import Batch
 from tests.commands import ROOT
-
-LINKS = ["gallery.csv", "breast_cancer/index.html"]
-
-
-class Links(HTMLParser):
-    """Collects where a page points to."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.found: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found += [value or "" for name, value in attrs if name == "href"]
 
 
 @pytest.fixture
@@ -51,166 +41,137 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def built(workspace: Path, *, from_results: bool = True, options: tuple[str, ...] = ()) -> Batch:
+    """Return the page of the reports in a folder."""
+    reports, home = workspace / "reports", workspace / "data"
+    index = build_gallery(reports, home, options, from_results=from_results)
+    return Batch(index.read_text(encoding="utf-8"))
+
+
+def keep(workspace: Path, name: str, record: bytes, file: str = "results.json") -> None:
+    """Leave a record where the report of a task lies."""
+    (workspace / "reports" / name).mkdir(parents=True)
+    (workspace / "reports" / name / file).write_bytes(record)
+
+
 @pytest.mark.slow
 def test_every_task_with_data_is_measured_and_the_others_say_what_they_lack(workspace) -> None:
-    options = ["--device", "cpu", "--repeats", "3", "--pipelines", "logistic"]
-    index = build_gallery(workspace / "reports", workspace / "data", options, from_results=False)
-    text = index.read_text(encoding="utf-8")
-    assert Links(text).found == LINKS
+    options = "--device", "cpu", "--repeats", "3", "--pipelines", "logistic"
+    page = built(workspace, from_results=False, options=options)
+    assert page.values("href") == ["breast_cancer/index.html", "gallery.csv"]
     assert (workspace / "reports" / "breast_cancer" / "index.html").exists()
-    assert "1 of 2 tasks have a report" in text
-    assert "make data TASK=higgs, 2.8 GB to download" in text
+    assert "Reports of 1 of 2 tasks" in page.text
+    assert "make data TASK=higgs, 2.8 GB to download" in page.text
 
 
 @pytest.mark.parametrize(
-    ("record", "code", "links", "said"),
+    ("record", "code", "linked", "said"),
     [
-        (dumps(fixtures.with_gpu()), 2, [], "The comparison ended with exit code 2."),
-        (
-            dumps(fixtures.with_gpu()),
-            None,
-            LINKS,
-            "1 of 2 tasks have a",
-        ),
-        (b"{}", None, [], "not a pipeline.results/2 file"),
+        (dumps(fixtures.with_gpu()), 2, False, "The comparison ended with exit code 2."),
+        (dumps(fixtures.with_gpu()), None, True, "Reports of 1 of 2 tasks"),
+        (b"{}", None, False, "not a pipeline.results/2 file"),
     ],
     ids=["a run fails", "nothing is measured", "a record is none"],
 )
 def test_a_report_is_shown_where_it_is_of_the_last_run(
-    workspace, monkeypatch, record: bytes, code: int | None, links: list[str], said: str
+    workspace, monkeypatch, record: bytes, code: int | None, linked: bool, said: str
 ) -> None:
-    old = workspace / "reports" / "breast_cancer"
-    old.mkdir(parents=True)
-    (old / "results.json").write_bytes(record)
+    keep(workspace, "breast_cancer", record)
     done = subprocess.CompletedProcess("", code, stderr="")
     monkeypatch.setattr(subprocess, "run", lambda command, **options: done if code else 1 / 0)
-    index = build_gallery(workspace / "reports", workspace / "data", [], from_results=code is None)
-    text = index.read_text(encoding="utf-8")
-    assert Links(text).found == links
-    assert said in text
+    page = built(workspace, from_results=code is None)
+    assert ("breast_cancer/index.html" in page.values("href")) == linked
+    assert said in page.text
 
 
 def test_a_report_is_shown_where_its_data_is_not(workspace) -> None:
-    made = workspace / "reports" / "higgs"
-    made.mkdir(parents=True)
-    (made / "results.json").write_bytes(dumps(fixtures.with_gpu()))
-    index = build_gallery(workspace / "reports", workspace / "data", [], from_results=True)
-    text = index.read_text(encoding="utf-8")
-    assert Links(text).found == ["gallery.csv", "higgs/index.html"]
-    assert "1 of 2 tasks have a" in text
-    assert "to download" not in text
+    keep(workspace, "higgs", dumps(fixtures.with_gpu()))
+    page = built(workspace)
+    assert page.values("href") == ["higgs/index.html", "gallery.csv"]
+    assert "to download" not in page.text
+    table = pd.read_csv(workspace / "reports" / "gallery.csv")
+    assert len(table) == 3 * 3
 
 
 def test_what_was_tuned_is_linked_with_its_scores(workspace) -> None:
-    reports = workspace / "reports"
     made = {"flights-tuning": dumps(tunings.both()), "a b": dumps(tunings.failing()), "c": b"{}"}
     for name, record in made.items():
-        (reports / name).mkdir(parents=True)
-        (reports / name / "tuning.json").write_bytes(record)
-    index = build_gallery(reports, workspace / "data", [], from_results=True)
-    text = index.read_text(encoding="utf-8")
-    assert Links(text).found == [f"{name}/index.html" for name in ("a%20b", "c", "flights-tuning")]
+        keep(workspace, name, record, "tuning.json")
+    page = built(workspace)
+    links = [f"{name}/index.html" for name in ("a%20b", "c", "flights-tuning")]
+    assert page.values("href") == [*links, "gallery.csv"]
     for variant in ("cpu", "cuda"):
-        said = f"<dd>boosting, {variant}: roc_auc 0.730 → 0.739 on the test rows, better</dd>"
-        assert said in text
-    assert "forest, cpu: failed, DataError: none of 5 trials was completed" in text
-    assert "not a pipeline.tuning/1 file" in text
+        assert f"boosting, {variant}: roc_auc 0.730 → 0.739 on the test rows" in page.text
+    assert "forest, cpu: failed, DataError: none of 5 trials was completed" in page.text
+    assert "not a pipeline.tuning/1 file" in page.text
 
 
-def test_foreign_text_is_no_markup() -> None:
-    odd = Tuning("<u>", "<em>title</em>", ["<em>line</em>"])
-    bad, other = fixtures.hostile(), fuller.hostile()
-    other = replace(other, machine=replace(other.machine, cores=3))
-    entries = [Entry("odd", "<script>alert(1)</script>", bad), Entry("gone", "<b>bold</b>", None,
-               "<i>why</i>")]  # fmt: skip
-    text = Gallery(entries, [odd], [[other]]).render()
-    assert "<em>" not in text
-    assert "<u>" not in text
-    assert "<script>" not in text
-    assert "<b>bold" not in text
-    assert "<i>why" not in text
+def of_tasks(*records: Results) -> Gallery:
+    """Return the gallery of records, each as that of a task of its own."""
+    named = [replace(e, task=replace(e.task, name=f"t{i}")) for i, e in enumerate(records)]
+    return Gallery([Entry(each.task.name, "", each) for each in named])
 
 
-def test_the_tasks_tell_how_good_the_best_pipeline_is() -> None:
-    results = fixtures.with_cell(
-        fixtures.with_gpu(), "forest", "reference", metrics={"roc_auc": 0.9}
+def test_a_row_says_how_fast_each_variant_is_and_how_good_the_pipeline() -> None:
+    table = of_tasks(fixtures.with_gpu(), fixtures.normal()).table()
+    assert table.head == ("Task", "Pipeline", "cpu", "cuda", "Metric")
+    rows = [[cell.text for cell in row] for row in table.rows]
+    assert rows[0] == ["t0", "logistic", "2.38× faster", "1.30× slower",
+                       "roc_auc 0.812 (dummy 0.500)"]  # fmt: skip
+    assert [cell.tone for cell in table.rows[0][2:4]] == ["f2", "s1"]
+    assert rows[3][3] == "–", "it ran on the other alone"
+    bare = of_tasks(replace(fixtures.normal(), cells=[], baseline={}))
+    assert [cell.text for cell in bare.table().rows[0]] == ["t0", "logistic", "–"]
+
+
+def test_what_fails_or_shows_no_difference_has_no_shade() -> None:
+    failed = compared(fixtures.parity_failed(), "boosting", "cpu")
+    assert (failed.text, failed.tone) == ("quality fails", "bad")
+    assert compared(fixtures.failed(), "forest", "cpu").text == "failed"
+    assert compared(fixtures.failed("reference"), "forest", "cpu").text == "–"
+    base = fixtures.normal()
+    same = base.cell("forest", "reference").runs
+    tie = compared(fixtures.with_cell(base, "forest", "cpu", runs=same), "forest", "cpu")
+    assert (tie.text, tie.tone) == ("no difference shown", "")
+
+
+def test_shades_are_symmetric() -> None:
+    for ratio in (0.04, 0.11, 0.3, 0.6, 0.9):
+        assert (shade(ratio)[0], shade(1 / ratio)[0]) == ("f", "s")
+        assert shade(ratio)[1:] == shade(1 / ratio)[1:]
+
+
+def test_the_mean_is_geometric_each_task_counts_once_and_what_fails_not_at_all() -> None:
+    small = fixtures.with_gpu()
+    cells = [cell for cell in small.cells if cell.pipeline == "logistic"]
+    small = replace(small, pipelines=small.pipelines[:1], cells=cells)
+    every = [fixtures.with_gpu(), small, fixtures.normal(), fixtures.parity_failed(),
+             fixtures.failed()]  # fmt: skip
+    gallery = of_tasks(*every)
+    table = pd.read_csv(io.StringIO(all_cells_csv(gallery.records)))
+    table = table[(table["variant"] == "cpu") & (table["parity"] != "FAIL")].dropna(
+        subset="time_ratio"
     )
-    [row] = Gallery([Entry("flights", "", results)]).tasks().rows
-    told = [cell.text for cell in row]
-    assert told == ["flights", "binary", "327,346", "forest", "roc_auc 0.900", "0.500", "1"]
+    wanted = gmean(table.groupby("task")["time_ratio"].agg(gmean))
+    found = over_tasks(gallery.records, "cpu")
+    assert (found.value, found.n) == (pytest.approx(wanted), 5)
+    assert over_tasks(gallery.records, "cuda") is None, "of two tasks"
+    last = gallery.table().rows[-1]
+    assert [cell.text for cell in last][:2] == ["All tasks", "geometric mean"]
+    assert last[2].text.startswith(f"{1 / wanted:.2f}× faster (2.3")
+    assert last[2].text.endswith("; 5 tasks)")
+    assert of_tasks(*every[:4]).table().rows[-1][0].text == "t3"
 
 
-def test_of_an_old_record_or_one_without_a_run_no_more_is_said_than_there_is() -> None:
-    old = replace(fixtures.normal(), baseline={}, cautions=[])
-    assert Gallery([Entry("flights", "", old)]).tasks().rows[0][5].text == "–"
-    bare = Gallery([Entry("flights", "", replace(old, cells=[]))])
-    assert [cell.text for cell in bare.tasks().rows[0]][3:6] == ["–"] * 3
-    assert bare.columns == []
-    assert "Each pipeline" not in bare.render()
-    assert "0 of 0 tasks have a report" in Gallery([]).render()
-
-
-def elsewhere(results: Results, **changes: object) -> Results:
-    return replace(results, machine=replace(results.machine, cpu="Other CPU", **changes))
-
-
-def test_machines_stand_side_by_side_with_what_differs() -> None:
-    here = fixtures.normal()
-    packages = {**here.machine.packages, "numpy": "2.5.0"}
-    there = elsewhere(fixtures.with_gpu(), packages=packages)
-    gallery = Gallery([Entry("flights", "", here)], others=[[there]])
-    assert list(gallery.machines) == ["A", "B"]
-    assert gallery.columns == [("cpu", "A"), ("cpu", "B"), ("cuda", "B")]
-    [row] = [row for row in gallery.heat() if row.pipeline == "forest"]
-    assert [each.text for each in row.squares] == ["0.415", "0.415", "0.0788"]
-    machines, times, differs = gallery.beside()
-    assert [cell.text for cell in machines.value.rows[1]][0::2] == ["B", "1"]
-    assert len(times.value.rows) == 6, "cuda has times on one of them alone"
-    assert {row[-1].text for row in times.value.rows} == {"1.00×"}
-    told = {row[0].text: [cell.text for cell in row[1:]] for row in differs.value[0].value.rows}
-    assert told["numpy"] == ["2.4.6", "2.5.0"]
-    assert told["GPU"] == ["none", "Synthetic GPU 1"]
-    assert "pandas" not in told
-    page = gallery.render()
-    assert "cuda on B" in page
-    assert "Other CPU, 8 logical processors" in page
-
-
-def test_two_folders_are_two_machines_even_where_they_are_alike() -> None:
-    here = fixtures.normal()
-    old = replace(here, created="2020-01-01T00:00:00+00:00")
-    packages = {**here.machine.packages, "numpy": "2.5.0"}
-    there = replace(here, machine=replace(here.machine, packages=packages))
-    gallery = Gallery([Entry("flights", "", here)], others=[[there, old]])
-    assert list(gallery.machines) == ["A", "B"]
-    assert len(set(gallery.machines.values())) == 1
-    assert gallery.of_machine["B"] == {"flights": there}, "the newest of a folder"
-    *_, differs = gallery.beside()
-    [row] = differs.value[0].value.rows
-    assert [cell.text for cell in row] == ["numpy", "2.4.6", "2.5.0"]
-
-
-def test_other_data_are_not_compared() -> None:
-    here = fixtures.normal()
-    there = elsewhere(replace(here, data=replace(here.data, sha256="cd" * 32)))
-    _, said, _ = Gallery([Entry("flights", "", here)], others=[[there]]).beside()
-    assert said.kind == "text"
-    assert "not compared, data (SHA-256): 'abab" in said.value
-    assert said.value.endswith("on B")
-
-
-def test_another_folder_of_reports_is_read(workspace) -> None:
-    for place, record in (("reports/breast_cancer", fixtures.normal()),
-                          ("other/flights", elsewhere(fixtures.normal()))):  # fmt: skip
-        (workspace / place).mkdir(parents=True)
-        (workspace / place / "results.json").write_bytes(dumps(record))
-    command = ["gallery", "--from-results", "--also", "other"]
-    CliRunner().invoke(main.commands, command, catch_exceptions=False)
-    table = pd.read_csv(workspace / "reports" / "gallery.csv")
-    assert set(table["machine"]) == {"A", "B"}
-    assert len(table) == 2 * 3 * 2
-    with pytest.raises(ConfigError, match=r"--also tasks: there is no results\.json"):
-        build_gallery(workspace / "reports", workspace, [], from_results=True, also=[Path("tasks")])
+def test_the_interval_is_over_tasks_and_covers_the_mean() -> None:
+    random = np.random.default_rng(0)
+    logs = (math.log(0.5) + random.normal(0, 0.3, 40)).tolist()
+    found = geometric_mean(logs)
+    half = 1.96 * np.std(logs) / np.sqrt(40)
+    ends = np.log(found.interval)
+    assert ends == pytest.approx(math.log(found.value) + np.array([-half, half]), abs=0.03)
+    assert geometric_mean(logs) == found, "the same records give the same bytes"
+    assert geometric_mean(logs[: FEWEST - 1]) is None
 
 
 @pytest.mark.parametrize("again", [False, True])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pipeline.benchmark.results import STAGES, Results
 from pipeline.benchmark.statistics import OTHER, cell_parity, measured, speed, stages
@@ -22,22 +22,23 @@ def cells_csv(results: Results) -> str:
     measured is empty. A text that a spreadsheet would take for a formula has an apostrophe before
     it.
 
-    Parameters
-    ----------
-    results : Results
-
     Returns
     -------
     str
         CSV of RFC 4180, but with line feeds alone.
     """
-    metrics = sorted({name for cell in results.cells for name in cell.metrics})
-    rows = [
+    return all_cells_csv([results])
+
+
+def all_cells_csv(every: Sequence[Results]) -> str:
+    """Return the rows of several comparisons, one after the other; see `cells_csv`."""
+    metrics = sorted({name for each in every for cell in each.cells for name in cell.metrics})
+    return write_csv(
         _row(results, pipeline.name, variant.name, metrics)
+        for results in every
         for pipeline in results.pipelines
         for variant in results.variants
-    ]
-    return write_csv(rows)
+    )
 
 
 def write_csv(rows: Iterable[dict[str, Value]]) -> str:

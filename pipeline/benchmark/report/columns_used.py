@@ -9,14 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
-from pipeline.benchmark.report.figures import Axis, Figure, Group, Mark, each_variant, hue
-from pipeline.benchmark.report.format import NAMED, integer
-from pipeline.benchmark.report.table import ReportTable, TableCell, row
+from pipeline.benchmark.report.figures import Bar, Bars, Part, Scale, each_variant, hue
+from pipeline.benchmark.report.format import NAMED, count, integer
 from pipeline.benchmark.results import Importance, Results
 from pipeline.benchmark.statistics import LEVEL, REFERENCE, measured
 
 SHOWN = 10
-"""Columns of a figure and a table; the rest is in the record."""
+"""Columns of a figure; the rest is in the record."""
 _EXACT = 1e-6
 """Half an interval below which the mean has four digits: it has too many decimals to print."""
 HOW = (
@@ -136,62 +135,31 @@ def _agreement(reference: Importance, other: Importance, margin: float) -> str:
     return f"uses columns otherwise than the reference: {named}{more}."
 
 
-def importance_figures(results: Results) -> list[Figure]:
-    """Return one figure per pipeline: the columns that matter most, a mark for each variant."""
-    every = (_figure(results, each.name) for each in results.pipelines)
-    return [figure for figure in every if figure]
-
-
-def _figure(results: Results, pipeline: str) -> Figure | None:
+def importance_figure(results: Results, pipeline: str) -> Bars | None:
+    """Return the columns that matter most, a mark for each variant."""
     found = _found(results, pipeline)
     if not found:
         return None
-    values, columns = {name: uses(each) for name, each in found.items()}, _top(found)
-    ends = [
-        end
-        for each in values.values()
-        for name in columns
-        if (use := each.get(name))
-        for end in (0.0, use.mean - use.half, use.mean + use.half)
+    values = {name: uses(each) for name, each in found.items()}
+    marks = [
+        (column, name, each[column])
+        for column in _top(found)
+        for name, each in values.items()
+        if column in each
     ]
-    axis = Axis(min(ends), max(ends))
-    rows: list[Group] = []
-    for column in columns:
-        marks = tuple(
-            _mark(name, hue(results, name), each[column], axis)
-            for name, each in values.items()
-            if column in each
-        )
-        rows.append(Group(column, marks, sum(each.height for each in rows)))
-    metric = next(iter(found.values())).metric
-    title = f"What {pipeline} uses: loss of {metric} with a column permuted"
-    return Figure(title, tuple(rows), axis.ticks(), axis(0.0))
-
-
-def _mark(label: str, number: int, use: Use, axis: Axis) -> Mark:
-    low, high = axis(use.mean - use.half), axis(use.mean + use.half)
-    return Mark(label, number, (), low, high, axis(use.mean), use.text)
-
-
-def importance_tables(results: Results) -> Iterator[ReportTable]:
-    """Yield one table per pipeline: the columns that matter most, by variant."""
-    for pipeline in results.pipelines:
-        if found := _found(results, pipeline.name):
-            yield _table(pipeline.name, found)
-
-
-def _table(pipeline: str, found: dict[str, Importance]) -> ReportTable:
-    values, first = [uses(each) for each in found.values()], next(iter(found.values()))
-    rest = len(first.columns) - SHOWN
-    note = f"Of {integer(first.rows)} test rows and {len(first.losses[0])} permutations each."
-    return ReportTable(
-        f"What {pipeline} uses: loss of {first.metric} with a column permuted",
-        ("Column", *found),
-        "l" + "r" * len(found),
-        tuple(row(name, *(_cell(each.get(name)) for each in values)) for name in _top(found)),
-        note + (f" {rest} columns of less importance are in the record." if rest > 0 else ""),
+    ends = [end for *_, use in marks for end in (use.mean - use.half, use.mean + use.half)]
+    scale = Scale(min(0.0, *ends), max(0.0, *ends))
+    first, bars = next(iter(found)), []
+    for column, name, use in marks:
+        interval = scale.span("range", use.mean - use.half, use.mean + use.half)
+        parts = interval, Part("point", scale(use.mean))
+        label = column if name == first else ""
+        bars.append(Bar(label, f"{name} {use.text}", parts, hue(results, name)))
+    asked = found[first]
+    rest = len(asked.columns) - SHOWN
+    title = (
+        f"What {pipeline} uses: loss of {asked.metric} with a column permuted, of "
+        f"{integer(asked.rows)} test rows and {len(asked.losses[0])} permutations"
+        + (f"; {count(rest, 'column')} of less importance in the record" if rest > 0 else "")
     )
-
-
-def _cell(use: Use | None) -> TableCell:
-    return TableCell(use.text) if use else TableCell("–", "quiet")
+    return Bars(title, tuple(bars), scale.ticks(), scale(0.0))

@@ -1,49 +1,155 @@
-"""The figures of the report as geometry; a template draws them.
+"""The figures of the report: bars for HTML and CSS, curves for matplotlib.
 
-Positions across are in per cent, so that a figure follows the width of the page while its text
-keeps its size, on paper and on a phone. Positions down are in pixels.
+Bars stand in per cent of the page's width, so that their text keeps its size on a phone and on
+paper. Curves are SVG with text as text and the colours of the style sheet; the same numbers give
+the same bytes.
 """
 
 from __future__ import annotations
 
+import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
+from markupsafe import Markup
 
-from pipeline.benchmark.report.format import integer, seconds, short
-from pipeline.benchmark.report.table import TONES, pairs
-from pipeline.benchmark.results import STAGES, Cell, Results
-from pipeline.benchmark.scaling import POOR, Curve, curve, model
-from pipeline.benchmark.statistics import OTHER, Ratio, Speed, measured, speed, stages
+from pipeline.benchmark.report.format import seconds, short
+from pipeline.benchmark.report.table import how_fast, pairs
+from pipeline.benchmark.results import STAGES, Results
+from pipeline.benchmark.scaling import POOR, curve, model
+from pipeline.benchmark.statistics import OTHER, Ratio, measured, speed, stages
+from pipeline.errors import clean
 
 HUES = 5
 """Accent colours that the style sheet knows."""
-HEIGHT = 260
-"""Of a figure with lines, in pixels."""
-MOST_TICKS = 7
-LEAST_APART = 12.0
-"""Per cent of an axis between two ticks of a logarithmic one, so that their labels never meet."""
-_PIECES = 40
-_LEADS = ((1, 1.5, 2, 3, 4, 5, 6, 8, 9), (1, 2, 5), (1, 3), (1,))
-"""Round numbers between powers of ten, the fewer the longer the axis."""
+MOST_DOTS = 400
+"""Of a line; more are thinned out evenly."""
+_INCHES = 5.0, 3.4
+"""As wide as a phone: 360 pixels at 72 to the inch."""
+_COLOURS = {
+    "#000000": "currentColor",
+    "#0000aa": "var(--soft)",
+    "#0000bb": "var(--rule)",
+    **{f"#0000f{number}": f"var(--v{number})" for number in range(HUES)},
+}
+"""What matplotlib draws with -> what the page shows, light or dark."""
+_INK, _SOFT, _RULE = [*_COLOURS][:3]
+_STYLE = {
+    "svg.fonttype": "none",
+    "font.size": 11,
+    "axes.edgecolor": _SOFT,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": _SOFT,
+    "ytick.color": _SOFT,
+    "axes.labelcolor": _SOFT,
+    "grid.color": _RULE,
+    "axes.axisbelow": True,
+}
+_FORMATS = {"line": "-", "dots": "o", "both": "o-", "crosses": "x", "ideal": "--", "steps": "-"}
 
 T = TypeVar("T")
+Floats = Sequence[float] | npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Tick:
-    """A mark on an axis, and where it stands."""
+class Part:
+    """A piece of a bar or a tick below it: `kind` is its class, the rest are per cent."""
 
-    at: float
+    kind: str
+    left: float
+    width: float = 0.0
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A row of a figure; `text` says it, `hue` is the number of an accent colour."""
+
     label: str
+    text: str
+    parts: tuple[Part, ...]
+    hue: int = 1
+    tone: str = ""
 
 
 @dataclass(frozen=True)
-class Axis:
-    """An axis from `low` to `high`; a logarithmic one has some room at both ends."""
+class Bars:
+    """Bars under a title; `one` is where they part, `key` names what their pieces are."""
+
+    title: str
+    bars: tuple[Bar, ...]
+    ticks: tuple[Part, ...]
+    one: float | None = None
+    key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a figure, or its dots with what they range over.
+
+    Parameters
+    ----------
+    label : str
+        Without one it is not in the key.
+    hue : int or None
+        Number of an accent colour; None is that of the text.
+    x, y, low, high : sequence of float
+    kind : {"line", "dots", "both", "crosses", "ideal", "steps"}
+    """
+
+    label: str
+    hue: int | None
+    x: Floats
+    y: Floats
+    kind: str = "line"
+    low: Floats = ()
+    high: Floats = ()
+
+    @property
+    def text(self) -> str:
+        """The ends of the line in words."""
+        ends = dict.fromkeys([0, len(self.x) - 1]) if len(self.x) else {}
+        return " and ".join(f"{self.y[i]:.4g} at {self.x[i]:,.6g}" for i in ends)
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Lines over two axes; `across` names the first, `down` the second."""
+
+    title: str
+    lines: tuple[Line, ...]
+    across: str
+    down: str = ""
+    log: bool = False
+    limits: tuple[float, float] | None = None
+    """Of the second axis; what lies beyond stands at its end."""
+
+    @property
+    def description(self) -> str:
+        """The figure in words, for those who do not see it."""
+        return "; ".join(f"{line.label}: {line.text}" for line in self.lines if line.label)
+
+    def svg(self, name: str) -> Markup:
+        """Return the figure for an HTML page in which no other has this name."""
+        return Markup(_named(_drawn(self, name), self, name))  # noqa: S704
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis from `low` to `high`, in per cent; a logarithmic one has some room at both ends.
+
+    Examples
+    --------
+    >>> Scale(0, 4)(1), Scale(1, 100, log=True)(10)
+    (25.0, 50.0)
+    """
 
     low: float
     high: float
@@ -51,164 +157,138 @@ class Axis:
 
     def __call__(self, value: float) -> float:
         """Return the per cent of the axis at which a value stands."""
-        start, end = self._ends()
-        at = math.log(value) if self.log else value
+        start, end, at = self.low, self.high, value
+        if self.log:
+            room = max((self.high / self.low) ** 0.07, 1.1)
+            start, end, at = (math.log(x) for x in (self.low / room, self.high * room, value))
         return round(100 * (at - start) / (end - start), 2) if end > start else 0.0
 
-    def down(self, value: float) -> float:
-        """Return the pixels from the top at which a value stands."""
-        return round(HEIGHT * (1 - self(value) / 100), 1)
-
-    def _ends(self) -> tuple[float, float]:
-        if not self.log:
-            return self.low, self.high
-        room = max((self.high / self.low) ** 0.07, 1.1)
-        return math.log(self.low / room), math.log(self.high * room)
-
-    def ticks(self, most: int = MOST_TICKS, *, down: bool = False) -> tuple[Tick, ...]:
-        """Return a few round values, placed across or down.
+    def ticks(self, write: Callable[[float], str] = short, apart: float = 12) -> tuple[Part, ...]:
+        """Return round values that are so many per cent apart, of all the 1.
 
         Examples
         --------
-        >>> [tick.label for tick in Axis(0, 2.3).ticks()]
+        >>> [tick.label for tick in Scale(0, 2.3).ticks()]
         ['0', '0.5', '1', '1.5', '2']
-        >>> [tick.label for tick in Axis(-0.3, 1.1).ticks()]
-        ['0', '0.5', '1']
-        >>> [tick.label for tick in Axis(20_000, 300_000, log=True).ticks()]
-        ['20k', '50k', '100k', '200k']
-        >>> [tick.label for tick in Axis(0.2, 40, log=True).ticks()]
-        ['0.3', '1', '3', '10', '30']
+        >>> [tick.label for tick in Scale(0.2, 40, log=True).ticks(apart=24)]
+        ['0.2', '1', '5']
         """
-        values = self._powers(most) if self.log else self._steps(most)
-        place = self.down if down else self
-        return tuple(Tick(place(value), short(value)) for value in values)
+        kept: list[Part] = []
+        for value in sorted(round_values(self.low, self.high, log=self.log), key=lambda v: v != 1):
+            if all(abs(self(value) - other.left) >= apart for other in kept):
+                kept.append(Part("tick", self(value), label=write(value)))
+        return tuple(sorted(kept, key=lambda tick: tick.left))
 
-    def _steps(self, most: int) -> list[float]:
-        length = self.high - self.low
-        if length <= 0:
-            return [self.low]
-        base = 10.0 ** math.floor(math.log10(length))
-        step = next(base * f for f in (0.2, 0.5, 1, 2) if length / (base * f) < most - 1 + 1e-6)
-        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-        return [float(f"{step * i:.6g}") for i in range(first, last + 1)]
-
-    def _powers(self, most: int) -> list[float]:
-        start, end = self._ends()
-        kept: list[float] = []
-        for leads in _LEADS:
-            values = [lead * 10.0**power for power in range(-6, 12) for lead in leads]
-            kept = [v for v in values if start <= math.log(v) <= end]
-            places = [self(value) for value in kept]
-            apart = min((b - a for a, b in zip(places, places[1:], strict=False)), default=100.0)
-            if len(kept) <= most and apart >= LEAST_APART:
-                break
-        return kept
+    def span(self, kind: str, low: float, high: float, label: str = "") -> Part:
+        """Return the piece of a bar between two values."""
+        return Part(kind, self(low), round(self(high) - self(low), 2), label)
 
 
-@dataclass(frozen=True)
-class Mark:
-    """A row of a figure: dots, a line from `low` to `high`, a middle; `text` says it."""
+def round_values(low: float, high: float, *, log: bool = False, most: int = 6) -> list[float]:
+    """Return a few round values from `low` to `high`; 1 and its powers of ten on a log axis.
 
-    label: str
-    hue: int
-    dots: tuple[float, ...]
-    low: float
-    high: float
-    middle: float
-    text: str
-    tone: str = ""
+    Examples
+    --------
+    >>> round_values(0.0, 0.9), round_values(2_000, 300_000, log=True)
+    ([0.0, 0.2, 0.4, 0.6, 0.8], [2000.0, 5000.0, 10000.0, 20000.0, 50000.0, 100000.0, 200000.0])
+    """
+    from matplotlib.ticker import LogLocator, MaxNLocator
 
-
-@dataclass(frozen=True)
-class Group:
-    """A row of several marks, one below the other; `top` is where it begins, in pixels."""
-
-    label: str
-    marks: tuple[Mark, ...]
-    top: int
-
-    @property
-    def height(self) -> int:
-        """Pixels."""
-        return 30 + 12 * len(self.marks)
-
-    @property
-    def text(self) -> str:
-        """The marks in words."""
-        return ", ".join(f"{mark.label} {mark.text}" for mark in self.marks)
+    if not high > low:
+        return [low]
+    if log and high / low > 3:
+        leads = (1.0, 2.0, 5.0) if high / low < 500 else (1.0,)
+        found = LogLocator(subs=leads, numticks=10).tick_values(low, high)
+    else:
+        found = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+    values = [float(f"{value:.6g}") for value in np.asarray(found)]
+    return [value for value in values if low - 1e-9 * abs(low) <= value <= high]
 
 
-@dataclass(frozen=True)
-class Segment:
-    """One stage of a stacked bar."""
+def _drawn(curves: Curves, name: str) -> str:
+    """Return what matplotlib draws; a name of its own keeps the ids of a page apart."""
+    import matplotlib
+    from matplotlib.figure import Figure
 
-    stage: str
-    left: float
-    width: float
-    text: str
-
-
-@dataclass(frozen=True)
-class Bar:
-    """One stacked bar."""
-
-    label: str
-    segments: tuple[Segment, ...]
-    total: str
-
-    @property
-    def text(self) -> str:
-        """The bar in words."""
-        return f"{self.total}, of which " + ", ".join(each.text for each in self.segments)
-
-
-@dataclass(frozen=True)
-class Dot:
-    """The median at one size, and the range of the runs."""
-
-    x: float
-    y: float
-    low: float
-    high: float
-    text: str
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update({**_STYLE, "svg.hashsalt": name})
+        figure = Figure(figsize=_INCHES, layout="constrained")
+        axes = figure.add_subplot()
+        for place, line in enumerate(curves.lines):
+            later = sum(other.kind == line.kind for other in curves.lines[place + 1 :])
+            _draw(axes, line, curves.limits, later)
+        if curves.log:
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+        if curves.limits:
+            axes.set_ylim(*curves.limits)
+        for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+            values = round_values(low, high, log=curves.log)
+            axis.set_ticks(values, [short(value) for value in values])
+            axis.set_ticks([], minor=True)
+        axes.grid(visible=True)
+        axes.set_xlabel(curves.across)
+        axes.set_ylabel(curves.down)
+        sink = io.StringIO()
+        none = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        figure.savefig(sink, format="svg", transparent=True, metadata=none)
+    return sink.getvalue()
 
 
-Pieces = tuple[tuple[float, float, float, float], ...]
-"""Straight pieces of a line: x and y of one end, x and y of the other."""
+def _draw(axes: Any, line: Line, limits: tuple[float, float] | None, later: int) -> None:
+    """Draw a line, wider where others like it come later, so that equal ones are all seen."""
+    kept = thinned(range(len(line.x)), MOST_DOTS)
+    x, y = np.asarray(line.x, float)[kept], np.asarray(line.y, float)[kept]
+    if limits:
+        y = np.clip(y, *limits)
+    colour = _SOFT if line.hue is None else f"#0000f{line.hue}"
+    drawn = "steps-post" if line.kind == "steps" else "default"
+    if len(line.low):
+        ends = np.asarray([line.low, line.high], float)[:, kept]
+        axes.vlines(x, *ends, color=colour, linewidth=1.2 + 1.6 * later)
+    axes.plot(
+        x,
+        y,
+        _FORMATS[line.kind],
+        color=colour,
+        drawstyle=drawn,
+        linewidth=1.4 + 1.6 * later,
+        markersize=5 + 2.5 * later,
+    )
 
 
-@dataclass(frozen=True)
-class Line:
-    """One variant: its dots, and a line in straight pieces; without a hue, what would be ideal."""
+def _named(source: str, curves: Curves, name: str) -> str:
+    """Return an SVG without what a page has itself: its head, colours, fonts and group names."""
+    body = source[source.index("<svg") :]
+    body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, flags=re.DOTALL)
+    body = re.sub(r"<!--.*?-->|<\?.*?\?>", "", body, flags=re.DOTALL)
+    body = re.sub(r"<g id=\"[^\"]*\"", "<g", body).replace("xlink:href", "href")
+    body = re.sub(r"; font-family: [^\";]*", "", body)
+    for drawn, shown in _COLOURS.items():
+        body = body.replace(drawn, shown)
+    body = re.sub(r"\n\s*", "\n", body)
+    title, description = (
+        Markup.escape(clean(curves.title)),
+        Markup.escape(clean(curves.description)),
+    )
+    size = " ".join(f"{72 * inches:g}" for inches in _INCHES)
+    head = (
+        f'<svg role="img" viewBox="0 0 {size}" aria-labelledby="{name}-title {name}-desc">'
+        f'<title id="{name}-title">{title}</title><desc id="{name}-desc">{description}</desc>'
+    )
+    return head + body[body.index(">") + 1 :]
 
-    label: str
-    hue: int | None
-    dots: tuple[Dot, ...]
-    pieces: Pieces
-    text: str
 
+def thinned(values: Sequence[T], most: int) -> list[T]:
+    """Return so many values at most, evenly chosen, with the first and the last.
 
-@dataclass(frozen=True)
-class Figure:
-    """Rows under a title; `one` is where a ratio of 1 stands, `down` has ticks of a second axis."""
-
-    title: str
-    rows: tuple[Mark, ...] | tuple[Group, ...] | tuple[Bar, ...] | tuple[Line, ...]
-    ticks: tuple[Tick, ...]
-    one: float | None = None
-    down: tuple[Tick, ...] = ()
-
-    @property
-    def height(self) -> int:
-        """Pixels."""
-        if self.down:
-            return HEIGHT
-        return sum(getattr(row, "height", 48) for row in self.rows) + 4
-
-    @property
-    def description(self) -> str:
-        """The figure in words, for those who do not see it."""
-        return "; ".join(f"{row.label}: {row.text}" for row in self.rows)
+    >>> thinned(range(10), 4)
+    [0, 3, 6, 9]
+    """
+    if len(values) <= most:
+        return list(values)
+    return [values[round(i * (len(values) - 1) / (most - 1))] for i in range(most)]
 
 
 def hue(results: Results, variant: str) -> int:
@@ -216,22 +296,7 @@ def hue(results: Results, variant: str) -> int:
     return [item.name for item in results.variants].index(variant) % HUES
 
 
-def run_figures(results: Results) -> list[Figure]:
-    """Return one figure per pipeline: every timed run as a dot, on an axis from 0."""
-    return each_pipeline(results, _runs)
-
-
-def stage_figures(results: Results) -> list[Figure]:
-    """Return one figure per pipeline: a stacked bar of stages for each variant."""
-    return each_pipeline(results, _stages)
-
-
-def size_figures(results: Results) -> list[Figure]:
-    """Return one figure per pipeline that was measured at several sizes."""
-    return each_pipeline(results, _sizes)
-
-
-def each_pipeline(results: Results, draw: Callable[[Results, str], Figure | None]) -> list[Figure]:
+def each_pipeline(results: Results, draw: Callable[[Results, str], T | None]) -> list[T]:
     """Return what is drawn of each pipeline, where there is anything."""
     return [each for info in results.pipelines if (each := draw(results, info.name))]
 
@@ -242,32 +307,25 @@ def each_variant(results: Results, find: Callable[[str], T | None]) -> dict[str,
     return {name: each for name, each in values.items() if each}
 
 
-def _runs(results: Results, pipeline: str) -> Figure | None:
+def run_figure(results: Results, pipeline: str) -> Bars | None:
+    """Return every timed run of a pipeline as a dot, on an axis from 0."""
     speeds = each_variant(results, lambda name: speed(results, pipeline, name))
     if not speeds:
         return None
-    axis = Axis(0, max(each.maximum for each in speeds.values()))
-    rows = (
-        _run_mark(name, hue(results, name), measured(results, pipeline, name), each, axis)
-        for name, each in speeds.items()
-    )
-    return Figure(f"Timed runs of {pipeline}, in seconds", tuple(rows), axis.ticks())
+    scale = Scale(0, max(each.maximum for each in speeds.values()))
+    bars = []
+    for name, each in speeds.items():
+        cell = measured(results, pipeline, name)
+        dots = (Part("dot", scale(run.total)) for run in cell.runs) if cell else ()
+        parts = scale.span("range", each.minimum, each.maximum), *dots
+        text = f"median {seconds(each.median)} s, n={each.n}"
+        middle = Part("middle", scale(each.median))
+        bars.append(Bar(name, text, (*parts, middle), hue(results, name)))
+    return Bars(f"Timed runs of {pipeline}, in seconds", tuple(bars), scale.ticks())
 
 
-def _run_mark(label: str, number: int, cell: Cell | None, timed: Speed, axis: Axis) -> Mark:
-    return Mark(
-        label,
-        number,
-        tuple(axis(run.total) for run in cell.runs) if cell else (),
-        axis(timed.minimum),
-        axis(timed.maximum),
-        axis(timed.median),
-        f"median {seconds(timed.median)} s, n={timed.n}",
-    )
-
-
-def ratio_figure(results: Results) -> Figure | None:
-    """Return the intervals of all time ratios on one logarithmic axis, or None."""
+def speed_figure(results: Results) -> Bars | None:
+    """Return the speed of all variants against the reference on one logarithmic axis, or None."""
     ratios = [
         (f"{pipeline}, {variant}", hue(results, variant), item.ratio)
         for pipeline, variant in pairs(results)
@@ -275,44 +333,57 @@ def ratio_figure(results: Results) -> Figure | None:
     ]
     if not ratios:
         return None
-    ends = [end for _, _, ratio in ratios for end in (1.0, ratio.value, *(ratio.interval or ()))]
-    axis = Axis(min(ends), max(ends), log=True)
-    rows = tuple(_ratio_mark(label, number, ratio, axis) for label, number, ratio in ratios)
-    return Figure("Time ratio to the reference, with its interval", rows, axis.ticks(), axis(1.0))
+    ends = [1 / end for *_, ratio in ratios for end in (1.0, ratio.value, *(ratio.interval or ()))]
+    scale = Scale(min(ends), max(ends), log=True)
+    bars = tuple(_speed_bar(label, number, ratio, scale) for label, number, ratio in ratios)
+    title = "Speed against the reference, with its 95 % interval"
+    return Bars(title, bars, scale.ticks(_speed_tick, apart=24), scale(1.0))
 
 
-def _ratio_mark(label: str, number: int, ratio: Ratio, axis: Axis) -> Mark:
+def _speed_tick(value: float) -> str:
+    if value == 1:
+        return "equal"
+    return f"{value:.3g}× faster" if value > 1 else f"{1 / value:.3g}× slower"
+
+
+def _speed_bar(label: str, number: int, ratio: Ratio, scale: Scale) -> Bar:
     low, high = ratio.interval or (ratio.value, ratio.value)
-    text, tone = f"{ratio.value:.3f}, {ratio.outcome}", TONES.get(ratio.outcome, "")
-    return Mark(label, number, (), axis(low), axis(high), axis(ratio.value), text, tone)
+    parts = scale.span("range", 1 / high, 1 / low), Part("middle", scale(1 / ratio.value))
+    said = how_fast(ratio)
+    return Bar(label, said.text, parts, number, said.tone)
 
 
-def _stages(results: Results, pipeline: str) -> Figure | None:
+def stage_figure(results: Results, pipeline: str) -> Bars | None:
+    """Return a stacked bar of stages for each variant."""
     every = each_variant(results, lambda name: stages(results, pipeline, name))
     if not every:
         return None
-    axis = Axis(0, max(sum(max(part, 0.0) for part in parts.values()) for parts in every.values()))
-    rows = tuple(_bar(name, parts, axis) for name, parts in every.items())
-    return Figure(f"Stages of {pipeline}, in seconds", rows, axis.ticks())
+    scale = Scale(
+        0, max(sum(max(part, 0.0) for part in parts.values()) for parts in every.values())
+    )
+    bars = (
+        Bar(name, f"{seconds(sum(parts.values()))} s", tuple(_stacked(parts, scale)))
+        for name, parts in every.items()
+    )
+    title = f"Stages of {pipeline}, in seconds"
+    return Bars(title, tuple(bars), scale.ticks(), key=(*STAGES, OTHER))
 
 
-def _bar(label: str, parts: dict[str, float], axis: Axis) -> Bar:
-    segments, start = [], 0.0
+def _stacked(parts: dict[str, float], scale: Scale) -> Iterator[Part]:
+    start = 0.0
     for stage in (*STAGES, OTHER):
         end = start + max(parts[stage], 0.0)
         if end > start:
-            text = f"{stage} {seconds(parts[stage])} s"
-            segments.append(Segment(stage, axis(start), round(axis(end) - axis(start), 2), text))
+            yield scale.span(f"s-{stage}", start, end, f"{stage} {seconds(parts[stage])} s")
         start = end
-    return Bar(label, tuple(segments), f"{seconds(sum(parts.values()))} s")
 
 
-def use_figures(results: Results) -> list[Figure]:
+def use_figures(results: Results) -> list[Curves]:
     """Return, for each pipeline, busy processors over the last timed run, and the GPU's use."""
     return [figure for info in results.pipelines for figure in _use(results, info.name)]
 
 
-def _use(results: Results, pipeline: str) -> Iterator[Figure]:
+def _use(results: Results, pipeline: str) -> Iterator[Curves]:
     cells = each_variant(results, lambda name: measured(results, pipeline, name))
     traces = {name: cell.trace for name, cell in cells.items() if cell.trace}
     kinds = {
@@ -321,56 +392,30 @@ def _use(results: Results, pipeline: str) -> Iterator[Figure]:
         "Watts of the GPU": {name: t.watts for name, t in traces.items()},
     }
     for what, values in kinds.items():
-        series = {name: (traces[name].seconds, each) for name, each in values.items() if each}
-        if series:
-            yield _use_figure(results, f"{what}, {pipeline}, over the seconds of the run", series)
+        lines = tuple(
+            Line(name, hue(results, name), traces[name].seconds, each)
+            for name, each in values.items()
+            if each
+        )
+        if lines:
+            yield Curves(f"{what}, {pipeline}", lines, "seconds of the run")
 
 
-def _use_figure(
-    results: Results, title: str, series: dict[str, tuple[list[float], list[float]]]
-) -> Figure:
-    x = Axis(0, max(times[-1] for times, _ in series.values()) or 1.0)
-    y = Axis(0, max(max(values) for _, values in series.values()) or 1.0)
-    rows = (
-        Line(name, hue(results, name), (), join_points(zip(times, values, strict=True), x, y),
-             f"{seconds(times[-1])} s, at most {max(values):.3g}")
-        for name, (times, values) in series.items()
-    )  # fmt: skip
-    return Figure(title, tuple(rows), x.ticks(), down=y.ticks(down=True))
-
-
-def join_points(points: Iterable[tuple[float, float]], x: Axis, y: Axis) -> Pieces:
-    """Return the straight pieces between points of two axes."""
-    placed = [(x(across), y.down(value)) for across, value in points]
-    return tuple((*one, *two) for one, two in zip(placed, placed[1:], strict=False))
-
-
-def _sizes(results: Results, pipeline: str) -> Figure | None:
+def size_figure(results: Results, pipeline: str) -> Curves | None:
+    """Return the seconds over the rows of a pipeline that was measured at several sizes."""
     curves = each_variant(results, lambda name: curve(results, pipeline, name))
-    times = [time for each in curves.values() for runs in each.runs for time in runs]
-    if min(times, default=0) <= 0:
+    if (
+        min((time for each in curves.values() for runs in each.runs for time in runs), default=0)
+        <= 0
+    ):
         return None
-    rows = [n for each in curves.values() for n in each.rows]
-    x, y = (Axis(min(ends), max(ends), log=True) for ends in (rows, times))
-    lines = (_size_line(name, hue(results, name), each, x, y) for name, each in curves.items())
+    lines: list[Line] = []
+    for name, each in curves.items():
+        ends = [min(runs) for runs in each.runs], [max(runs) for runs in each.runs]
+        lines.append(Line(name, hue(results, name), each.rows, each.medians, "dots", *ends))
+        fitted = model(each)
+        if fitted is not None and fitted.miss <= POOR:
+            rows = np.geomspace(each.rows[0], each.rows[-1], 40)
+            lines.append(Line("", hue(results, name), rows, fitted(rows)))
     title = f"Seconds of {pipeline} over training rows"
-    return Figure(title, tuple(lines), x.ticks(5), down=y.ticks(5, down=True))
-
-
-def _size_line(label: str, number: int, sizes: Curve, x: Axis, y: Axis) -> Line:
-    dots = tuple(
-        Dot(x(n), y.down(median), y.down(min(runs)), y.down(max(runs)),
-            f"{seconds(median)} s at {integer(n)} rows")
-        for n, median, runs in zip(sizes.rows, sizes.medians, sizes.runs, strict=True)
-    )  # fmt: skip
-    return Line(label, number, dots, _model(sizes, x, y), ", ".join(dot.text for dot in dots))
-
-
-def _model(sizes: Curve, x: Axis, y: Axis) -> Pieces:
-    fitted = model(sizes)
-    if fitted is None or fitted.miss > POOR:
-        return ()
-    rows = np.geomspace(sizes.rows[0], sizes.rows[-1], _PIECES)
-    # A model may leave the figure by as much as it misses.
-    values: Sequence[float] = np.clip(fitted(rows), y.low, y.high).tolist()
-    return join_points(zip(rows.tolist(), values, strict=True), x, y)
+    return Curves(title, tuple(lines), "training rows", "seconds", log=True)

@@ -119,6 +119,17 @@ def integer(value: int) -> str:
     return f"{value:,}"
 
 
+def count(number: int, what: str) -> str:
+    """Write a number of things.
+
+    Examples
+    --------
+    >>> count(1, "table"), count(3, "table")
+    ('1 table', '3 tables')
+    """
+    return f"{integer(number)} {what}{'' if number == 1 else 's'}"
+
+
 def minute(created: str) -> str:
     """Write when something was made, to the minute.
 

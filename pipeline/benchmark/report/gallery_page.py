@@ -1,27 +1,201 @@
-"""Reports for all tasks whose data is there, one process each, and an index page."""
+"""Reports for all tasks whose data is there, one process each, and a page over all of them."""
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from rich.console import Console
 
 from pipeline.benchmark import results, task
-from pipeline.benchmark.report.gallery_html import Entry, Gallery, Tuning
-from pipeline.benchmark.report.tuning_tables import headlines
+from pipeline.benchmark.aggregate import FEWEST, over_tasks
+from pipeline.benchmark.report.cards import machine_line
+from pipeline.benchmark.report.cells import all_cells_csv
+from pipeline.benchmark.report.format import MISSING, count, score, times
+from pipeline.benchmark.report.html import page_html
+from pipeline.benchmark.report.panels import Page, Panel, Piece, pointed, shown
+from pipeline.benchmark.report.table import ReportTable, Row, TableCell, how_fast, row, span
+from pipeline.benchmark.report.tuning_page import headlines
+from pipeline.benchmark.results import Results
+from pipeline.benchmark.scores import every_caution, first_metric
+from pipeline.benchmark.statistics import REFERENCE, Ratio, cell_parity, speed
 from pipeline.benchmark.tuning_record import TUNING_FILE, load_tuning
-from pipeline.errors import ConfigError, PipelineError
+from pipeline.errors import PipelineError
 from pipeline.system.atomic import write_text
 from pipeline.system.progress import printing
 
+SHADES = 4
+"""To each side of equal, each up to a factor of 2 from the one before."""
+_NOTE = (
+    "Speed: median time of plain scikit-learn over the variant's, or the other way round where it "
+    "is slower; a shade darker for each factor of 2. Where quality fails or no difference is "
+    "shown, the time has no shade."
+)
+_MEAN = (
+    f" Geometric mean: from {FEWEST} tasks on, each counts once, with the 95 % interval of a "
+    "bootstrap over tasks; what fails on quality or has no times is left out."
+)
 
-def build_gallery(
-    out: Path, home: Path, options: Sequence[str], *, from_results: bool, also: Sequence[Path] = ()
-) -> Path:
-    """Measure what can be measured and write the index, with what was tuned; return its path.
+
+@dataclass(frozen=True)
+class Entry:
+    """One task of the gallery.
+
+    Parameters
+    ----------
+    name, summary : str
+    results : Results or None
+        None where there is no report; that of one lies at ``<name>/index.html``.
+    why : str
+        Why there is none.
+    """
+
+    name: str
+    summary: str
+    results: Results | None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """The reports of all tasks.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+    tunings : sequence of (str, str, list of str)
+        Folder and title of each batch of searches, and what came of it; its page lies at
+        ``<folder>/index.html``.
+    """
+
+    entries: Sequence[Entry]
+    tunings: Sequence[tuple[str, str, list[str]]] = ()
+
+    @property
+    def records(self) -> list[Results]:
+        """Of the tasks that have a report."""
+        return [each.results for each in self.entries if each.results]
+
+    @property
+    def variants(self) -> list[str]:
+        """Those that have times anywhere, without the reference."""
+        ran = {cell.variant for each in self.records for cell in each.cells if cell.runs}
+        names = dict.fromkeys(v.name for each in self.records for v in each.variants)
+        return [name for name in names if name in ran and name != REFERENCE]
+
+    def page(self) -> Page:
+        """Return the page; the same records give the same page."""
+        machines = sorted({machine_line(each.machine) for each in self.records})
+        lead = (
+            f"Reports of {len(self.records)} of {count(len(self.entries), 'task')}. "
+            + "; ".join(machines)
+        )
+        files = {"gallery.csv": "every run of every task as a table"}
+        return Page("Comparisons of all tasks", lead, shown(PANELS, self), files)
+
+    def table(self) -> ReportTable:
+        """Return a row for each pipeline of each task, and the means of the variants."""
+        variants = self.variants
+        rows = [one for each in self.entries for one in self._rows(each.name, each.results)]
+        means = [over_tasks(self.records, name) for name in variants]
+        if any(means):
+            cells = (_mean(mean) if mean else MISSING for mean in means)
+            rows.append(row("All tasks", "geometric mean", *cells, ""))
+        return ReportTable(
+            "Speed against plain scikit-learn",
+            ("Task", "Pipeline", *variants, "Metric"),
+            "lll" + "l" * len(variants),
+            tuple(rows),
+            _NOTE + (_MEAN if any(means) else ""),
+        )
+
+    def _rows(self, task: str, found: Results | None) -> Iterator[Row]:
+        if found is None:
+            return
+        for pipeline in found.pipelines:
+            cells = [compared(found, pipeline.name, name) for name in self.variants]
+            link = TableCell(task, "", f"{quote(task, safe='')}/index.html")
+            yield row(link, pipeline.name, *cells, _scored(found, pipeline.name))
+
+
+def _scored(found: Results, pipeline: str) -> str:
+    first = first_metric(found, pipeline)
+    if first is None:
+        return MISSING
+    dummy = found.baseline.get(first[0])
+    beside = "" if dummy is None else f" (dummy {score(dummy)})"
+    return f"{first[0]} {score(first[1])}{beside}"
+
+
+def compared(found: Results, pipeline: str, variant: str) -> TableCell:
+    """Return how fast a variant is on a pipeline, with its shade, or that it has no times."""
+    timed, cell = speed(found, pipeline, variant), found.cell(pipeline, variant)
+    if timed is None or timed.ratio is None:
+        failed = cell is not None and cell.status == "failed"
+        return TableCell("failed", "bad") if failed else TableCell(MISSING)
+    if cell_parity(found, pipeline, variant) == "FAIL":
+        return TableCell("quality fails", "bad")
+    said = how_fast(timed.ratio)
+    return TableCell(said.text, shade(timed.ratio.value) if said.tone else "")
+
+
+def shade(ratio: float) -> str:
+    """Return the shade of a ratio of times.
+
+    Examples
+    --------
+    >>> [shade(ratio) for ratio in (0.01, 0.3, 0.9, 1.2, 3.0)]
+    ['f4', 'f2', 'f1', 's1', 's2']
+    """
+    step = min(SHADES, max(1, math.ceil(abs(math.log2(ratio)))))
+    return f"{'f' if ratio < 1 else 's'}{step}"
+
+
+def _mean(mean: Ratio) -> TableCell:
+    value = 1 / mean.value
+    said = f"{times(value)} faster" if value >= 1 else f"{times(mean.value)} slower"
+    return TableCell(f"{said} ({span(mean)}; {mean.n} tasks)", shade(mean.value))
+
+
+def _table(gallery: Gallery) -> Iterator[Piece]:
+    yield Piece("table", gallery.table(), "speed", "heat")
+    if not gallery.records:
+        yield Piece("text", "No report has been made.")
+
+
+def _cautions(gallery: Gallery) -> Iterator[Piece]:
+    for each in gallery.entries:
+        if each.results:
+            yield from pointed("caveats", each.name, every_caution(each.results))
+
+
+def _tuned(gallery: Gallery) -> Iterator[Piece]:
+    for folder, title, lines in gallery.tunings:
+        yield Piece("links", [(title, f"{quote(folder, safe='')}/index.html")])
+        yield Piece("items", lines)
+
+
+def _without(gallery: Gallery) -> Iterator[Piece]:
+    lacking = [each for each in gallery.entries if not each.results]
+    yield Piece("card", [(each.name, f"{each.summary} {each.why}".strip()) for each in lacking])
+
+
+PANELS = {
+    "tasks": Panel("Each pipeline of each task", _table),
+    "cautions": Panel("Before a score is believed", _cautions, "of each task"),
+    "tuned": Panel("Tuned", _tuned, "what the searches found"),
+    "without": Panel("Without a report", _without, "and why"),
+}
+"""By anchor, in the order of the page."""
+
+
+def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results: bool) -> Path:
+    """Measure what can be measured and write the page, with what was tuned; return its path.
 
     ``gallery.csv`` lies beside it.
 
@@ -34,16 +208,8 @@ def build_gallery(
     options : sequence of str
         For ``.venv/bin/python -m pipeline report``.
     from_results : bool
-        Measure nothing; only write the index of the reports that are there.
-    also : sequence of Path
-        Other folders of reports, as of another machine.
-
-    Raises
-    ------
-    ConfigError
-        A folder of `also` holds no record.
+        Measure nothing; only write the page of the reports that are there.
     """
-    others = [read_records(folder) for folder in also]
     whys = {name: broken(name) for name in task.task_names()}
     lacks = {name: missing(name, home) for name, why in whys.items() if not why}
     able = [] if from_results else [name for name, lack in lacks.items() if not lack]
@@ -51,27 +217,10 @@ def build_gallery(
         printing(Console())(f"report {number} of {len(able)}: {name}")
         whys[name] = _report(name, [*options, "--data-home", str(home), "--out", str(out / name)])
     entries = [_entry(name, out, why, lacks.get(name, "")) for name, why in whys.items()]
-    tunings = [_tuning(path) for path in sorted(out.glob(f"*/{TUNING_FILE}"))]
-    gallery = Gallery(entries, tunings, others)
-    write_text(out / "index.html", gallery.render())
-    write_text(out / "gallery.csv", gallery.csv())
+    gallery = Gallery(entries, [_tuning(path) for path in sorted(out.glob(f"*/{TUNING_FILE}"))])
+    write_text(out / "index.html", page_html(gallery.page()))
+    write_text(out / "gallery.csv", all_cells_csv(gallery.records))
     return out / "index.html"
-
-
-def read_records(folder: Path) -> list[results.Results]:
-    """Return the records of a folder, or of those in it.
-
-    Raises
-    ------
-    ConfigError
-        There is none.
-    DataError
-        One of them cannot be read.
-    """
-    paths = sorted([*folder.glob("results.json"), *folder.glob("*/results.json")])
-    if not paths:
-        raise ConfigError(f"--also {folder}: there is no results.json in it, nor in its folders")
-    return [results.load(path) for path in paths]
 
 
 def broken(name: str) -> str:
@@ -120,11 +269,11 @@ def _entry(name: str, out: Path, why: str, lack: str) -> Entry:
         return Entry(name, summary, None, str(error))
 
 
-def _tuning(path: Path) -> Tuning:
-    """Return what the record of a batch of searches says of each."""
+def _tuning(path: Path) -> tuple[str, str, list[str]]:
+    """Return folder and title of a batch of searches, and what its record says of each."""
     name = path.parent.name
     try:
         record = load_tuning(path)
     except PipelineError as error:
-        return Tuning(name, name, [str(error)])
-    return Tuning(name, record.task.title, [*headlines(record)])
+        return name, name, [str(error)]
+    return name, record.task.title, [*headlines(record)]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from pipeline.benchmark.report.cards import Card
-from pipeline.benchmark.report.panels import PANELS
+from pipeline.benchmark.report.panels import Page, comparison_page
 from pipeline.benchmark.report.table import ReportTable
 from pipeline.benchmark.results import Results
 from pipeline.errors import clean
@@ -18,12 +18,16 @@ _SPECIAL = re.compile(r"([\\`*\[\]|~#!$]|(?<![^\W_])_|_(?![^\W_]))")
 
 
 def render_markdown(results: Results) -> str:
-    """Return the report; the same results give the same bytes."""
-    parts = [f"# {text(results.task.title)}: the comparison"]
-    for panel in PANELS.values():
-        pieces = panel.pieces(results)
-        parts += [f"## {panel.title}"] if pieces else []
-        parts += [WRITERS[each.kind](each.value) for each in pieces if each.kind in WRITERS]
+    """Return the report of a comparison; the same results give the same bytes."""
+    return page_markdown(comparison_page(results))
+
+
+def page_markdown(page: Page) -> str:
+    """Return a page without its figures and without what it folds away within a panel."""
+    parts = [f"# {text(page.title)}"]
+    for panel in page.panels.values():
+        parts.append(f"## {text(panel.title)}")
+        parts += [WRITERS[each.kind](each.value) for each in panel.pieces if each.kind in WRITERS]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -70,29 +74,25 @@ def _card(card: Card) -> str:
     return "\n".join(f"- **{text(name)}:** {text(value)}" for name, value in card)
 
 
-def _caveats(caveats: Iterable[str]) -> str:
-    return f"Read with care:\n\n{_items(caveats)}" if caveats else ""
+def _pointed(points: tuple[str, Iterable[str]]) -> str:
+    title, every = points
+    return f"{text(title)}:\n\n{_items(every)}"
 
 
-def _cautions(cautions: Iterable[str]) -> str:
-    return f"Before a score is believed:\n\n{_items(cautions)}" if cautions else ""
-
-
-def _profiles(profiles: Iterable[tuple[str, str, str]]) -> str:
-    return _items(f"{name}: {file or 'no profile, ' + why}" for name, file, why in profiles)
+def _links(links: Iterable[tuple[str, str]]) -> str:
+    return _items(f"{name}: {file}" if file else name for name, file in links)
 
 
 WRITERS: dict[str, Callable[[Any], str]] = {
-    "scores": _items,
-    "cautions": _cautions,
     "badge": lambda conclusion: f"**{text(conclusion.badge)}**",
     "items": _items,
-    "caveats": _caveats,
+    "cautions": _pointed,
+    "caveats": _pointed,
     "table": markdown_table,
     "text": text,
     "heading": lambda title: f"### {text(title)}",
     "card": _card,
     "code": block,
-    "profiles": _profiles,
+    "links": _links,
 }
-"""Kind of a part -> what writes it; what is not here is for HTML alone."""
+"""Kind of a piece -> what writes it; what is not here is for HTML alone."""

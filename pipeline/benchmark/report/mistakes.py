@@ -1,24 +1,15 @@
-"""Where the answers are wrong: calibration and thresholds, residuals, confused classes."""
+"""Where the predictions are wrong: calibration and thresholds, residuals, confused classes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.stats import binomtest
 
 from pipeline.benchmark.diagnostics import QUANTILES
-from pipeline.benchmark.report.figures import (
-    Axis,
-    Dot,
-    Figure,
-    Line,
-    each_pipeline,
-    each_variant,
-    hue,
-    join_points,
-)
-from pipeline.benchmark.report.format import MISSING, integer, share
+from pipeline.benchmark.report.figures import Curves, Line, each_variant, hue
+from pipeline.benchmark.report.format import MISSING, integer
 from pipeline.benchmark.report.table import ReportTable, TableCell, Values, by_pair, pairs, row
 from pipeline.benchmark.results import (
     CalibrationBin,
@@ -49,21 +40,16 @@ def _of_cell(results: Results, pipeline: str, variant: str) -> Diagnostics | Non
     return cell.diagnostics if cell else None
 
 
-def calibration_figures(results: Results) -> list[Figure]:
-    """Return one figure per pipeline: the share of the positive class over the probability."""
-    return each_pipeline(results, _calibration)
-
-
-def _calibration(results: Results, pipeline: str) -> Figure | None:
+def calibration_figure(results: Results, pipeline: str) -> Curves | None:
+    """Return the share of the positive class over the probability."""
     found = each_variant(results, lambda name: _bins(results, pipeline, name))
     if not found:
         return None
-    end = max(max(b.predicted, _wilson(b)[1]) for bins in found.values() for b in bins)
-    axis = Axis(0, end)
-    ideal = Line(IDEAL, None, (), join_points([(0, 0), (end, end)], axis, axis), "what is ideal")
-    lines = (_curve(name, hue(results, name), bins, axis) for name, bins in found.items())
+    lines = [_curve(name, hue(results, name), bins) for name, bins in found.items()]
+    end = max(max(*line.x, *line.high) for line in lines)
+    ideal = Line(IDEAL, None, (0, end), (0, end), "ideal")
     title = f"Share of the positive class over the probability, {pipeline}"
-    return Figure(title, (*lines, ideal), axis.ticks(), down=axis.ticks(down=True))
+    return Curves(title, (*lines, ideal), "mean probability", "share that is positive")
 
 
 def _bins(results: Results, pipeline: str, variant: str) -> list[CalibrationBin]:
@@ -71,37 +57,31 @@ def _bins(results: Results, pipeline: str, variant: str) -> list[CalibrationBin]
     return found.calibration if found else []
 
 
-def _wilson(each: CalibrationBin) -> tuple[float, float]:
-    """Return the interval of a share; of rows with weights it is that of as many without."""
-    interval = binomtest(round(each.positive * each.rows), each.rows).proportion_ci(method="wilson")
-    return float(interval.low), float(interval.high)
-
-
-def _curve(label: str, number: int, bins: list[CalibrationBin], axis: Axis) -> Line:
-    dots = tuple(
-        Dot(axis(b.predicted), axis.down(b.positive), axis.down(_wilson(b)[0]),
-            axis.down(_wilson(b)[1]),
-            f"{share(b.positive)} positive at {share(b.predicted)}, {integer(b.rows)} rows")
-        for b in bins
-    )  # fmt: skip
-    points = [(b.predicted, b.positive) for b in bins]
-    return Line(label, number, dots, join_points(points, axis, axis), _words(dots))
-
-
-def _words(dots: Iterable[Dot]) -> str:
-    return ", ".join(dot.text for dot in dots)
+def _curve(label: str, number: int, bins: list[CalibrationBin]) -> Line:
+    """Return shares with Wilson's intervals; of rows with weights those of as many without."""
+    tests = [binomtest(round(each.positive * each.rows), each.rows) for each in bins]
+    ends = [each.proportion_ci(method="wilson") for each in tests]
+    x, y = [each.predicted for each in bins], [each.positive for each in bins]
+    return Line(label, number, x, y, "both", [e.low for e in ends], [e.high for e in ends])
 
 
 @by_pair(
     "Probabilities, and classes by threshold",
-    ("Calibration error", "Threshold", "Called positive", "Precision", "Recall",
-     "False positive rate", "F1"),
+    (
+        "Calibration error",
+        "Threshold",
+        "Called positive",
+        "Precision",
+        "Recall",
+        "False positive rate",
+        "F1",
+    ),
     "rrrrrrr",
     "Calibration error: mean distance of the dots from the diagonal, weighted by their rows "
     "(expected calibration error, Naeini et al. 2015, with bins of as many rows each). Threshold: "
     "the probability from which a row is called positive; the one with the largest F1 is chosen on "
     "these very rows, which flatters it.",
-)  # fmt: skip
+)
 def calibration_table(results: Results, pipeline: str, variant: str) -> Values | None:
     """Return the calibration error of each cell, and its classes at the threshold of most F1."""
     found = _of_cell(results, pipeline, variant)
@@ -129,12 +109,18 @@ def calibration_error(bins: list[CalibrationBin]) -> float:
 def _rates(each: Threshold) -> tuple[str, ...]:
     """Return threshold, share called positive, precision, recall, false positive rate and F1."""
     tp, fp, fn, tn = (
-        each.true_positive, each.false_positive, each.false_negative, each.true_negative,
-    )  # fmt: skip
+        each.true_positive,
+        each.false_positive,
+        each.false_negative,
+        each.true_negative,
+    )
     parts = (
-        (tp + fp, tp + fp + fn + tn), (tp, tp + fp), (tp, tp + fn), (fp, fp + tn),
+        (tp + fp, tp + fp + fn + tn),
+        (tp, tp + fp),
+        (tp, tp + fn),
+        (fp, fp + tn),
         (2 * tp, 2 * tp + fp + fn),
-    )  # fmt: skip
+    )
     return f"{each.threshold:.3g}", *(f"{a / b:.4f}" if b else MISSING for a, b in parts)
 
 
@@ -150,27 +136,24 @@ def threshold_tables(results: Results) -> Iterator[ReportTable]:
         ]
         if rows:
             yield ReportTable(
-                f"Thresholds of {pipeline.name}", (*head, "False positive rate", "F1"), "lrrrrrr",
-                tuple(rows), "",
-            )  # fmt: skip
+                f"Thresholds of {pipeline.name}",
+                (*head, "False positive rate", "F1"),
+                "lrrrrrr",
+                tuple(rows),
+                "",
+            )
 
 
-def residual_figures(results: Results) -> list[Figure]:
-    """Return one figure per pipeline: residuals over the prediction."""
-    return each_pipeline(results, _residuals)
-
-
-def _residuals(results: Results, pipeline: str) -> Figure | None:
+def residual_figure(results: Results, pipeline: str) -> Curves | None:
+    """Return the residuals over the prediction."""
     found = each_variant(results, lambda name: _spread(results, pipeline, name))
     if not found:
         return None
-    every = [each for bins in found.values() for each in bins]
-    x = Axis(min(b.predicted for b in every), max(b.predicted for b in every))
-    y = Axis(min(0.0, *(b.low for b in every)), max(0.0, *(b.high for b in every)))
-    ideal = Line("no residual", None, (), join_points([(x.low, 0), (x.high, 0)], x, y), "0")
-    lines = (_spread_line(name, hue(results, name), bins, x, y) for name, bins in found.items())
+    every = [each.predicted for bins in found.values() for each in bins]
+    ideal = Line("no residual", None, (min(every), max(every)), (0, 0), "ideal")
+    lines = [_spread_line(name, hue(results, name), bins) for name, bins in found.items()]
     title = f"Residuals over the prediction, {pipeline}"
-    return Figure(title, (*lines, ideal), x.ticks(), down=y.ticks(down=True))
+    return Curves(title, (*lines, ideal), "prediction", "residual")
 
 
 def _spread(results: Results, pipeline: str, variant: str) -> list[ResidualBin]:
@@ -178,13 +161,9 @@ def _spread(results: Results, pipeline: str, variant: str) -> list[ResidualBin]:
     return found.residuals if found else []
 
 
-def _spread_line(label: str, number: int, bins: list[ResidualBin], x: Axis, y: Axis) -> Line:
-    dots = tuple(
-        Dot(x(b.predicted), y.down(b.median), y.down(b.low), y.down(b.high),
-            f"median residual {b.median:.4g} at {b.predicted:.4g}, {integer(b.rows)} rows")
-        for b in bins
-    )  # fmt: skip
-    return Line(label, number, dots, (), _words(dots))
+def _spread_line(label: str, number: int, bins: list[ResidualBin]) -> Line:
+    x, y = [each.predicted for each in bins], [each.median for each in bins]
+    return Line(label, number, x, y, "dots", [b.low for b in bins], [b.high for b in bins])
 
 
 @by_pair(
@@ -202,23 +181,26 @@ def residual_table(results: Results, pipeline: str, variant: str) -> Values | No
     return [MISSING if value is None else f"{value:.4g}" for value in values]
 
 
-def confusion_tables(results: Results) -> Iterator[tuple[str, ReportTable]]:
-    """Yield a name and a matrix for each cell, where its classes are few enough for a table."""
+def confusion_tables(results: Results) -> Iterator[ReportTable]:
+    """Yield a matrix for each cell, where its classes are few enough for a table."""
     names = results.task.classes
     for pipeline, variant in pairs(results):
         found = _of_cell(results, pipeline, variant)
         if found and 0 < len(found.confusion) <= WIDEST and len(names) == len(found.confusion):
             caption = f"True class by predicted class, {pipeline}, {variant}"
-            yield f"{pipeline}, {variant}", _matrix(caption, names, found.confusion)
+            yield _matrix(caption, names, found.confusion)
 
 
 def _matrix(caption: str, names: list[str], counts: list[list[float]]) -> ReportTable:
     columns = [sum(each) for each in zip(*counts, strict=True)]
     rows = [
-        row(name, *(_count(value, i == j) for j, value in enumerate(values)),
-            _share(values[i], sum(values)))
+        row(
+            name,
+            *(_count(value, i == j) for j, value in enumerate(values)),
+            _share(values[i], sum(values)),
+        )
         for i, (name, values) in enumerate(zip(names, counts, strict=True))
-    ]  # fmt: skip
+    ]
     precision = [_share(counts[i][i], column) for i, column in enumerate(columns)]
     return ReportTable(
         caption,

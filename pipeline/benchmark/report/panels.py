@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pipeline.benchmark import scores
 from pipeline.benchmark.report import cards, columns_used, costs, figures, mistakes, tables
+from pipeline.benchmark.report.format import count, integer, minute
 from pipeline.benchmark.report.summary import summary_table
 from pipeline.benchmark.report.table import ReportTable
-from pipeline.benchmark.results import STAGES, Results
-from pipeline.benchmark.statistics import OTHER
+from pipeline.benchmark.results import Results
 from pipeline.benchmark.verdict import verdict
 
 
@@ -40,17 +40,75 @@ class Panel(NamedTuple):
     """A title, what is shown of a record, and that in a few words."""
 
     title: str
-    parts: Callable[[Results], Iterable[Piece]]
+    parts: Callable[[Any], Iterable[Piece]]
     about: str = ""
 
-    def pieces(self, results: Results) -> list[Piece]:
-        """Return the pieces that have something to show; none of what is not recorded."""
-        return [each for each in self.parts(results) if _shows(each)]
+
+class Shown(NamedTuple):
+    """A panel of a record: what has something to show."""
+
+    title: str
+    about: str
+    pieces: list[Piece]
+
+
+class Page(NamedTuple):
+    """A page: panels by anchor, the first one open; `files` lie beside it."""
+
+    title: str
+    lead: str
+    panels: dict[str, Shown]
+    files: dict[str, str]
+
+
+def shown(panels: Mapping[str, Panel], record: object) -> dict[str, Shown]:
+    """Return the panels of a record that have a piece; none of what is not recorded."""
+    every = {
+        anchor: Shown(panel.title, panel.about, [p for p in panel.parts(record) if _shows(p)])
+        for anchor, panel in panels.items()
+    }
+    return {anchor: each for anchor, each in every.items() if each.pieces}
 
 
 def _shows(piece: Piece) -> bool:
     value = piece.value
     return bool(value.rows if isinstance(value, ReportTable) else value)
+
+
+def comparison_page(results: Results) -> Page:
+    """Return the page of a comparison."""
+    task, ran = results.task, [each for each in results.variants if each.status != "skipped"]
+    rows = f"{integer(task.rows_train)} rows to train on and {integer(task.rows_test)} to test on"
+    lead = (
+        f"{', '.join(each.title for each in ran)}: {count(len(results.pipelines), 'pipeline')}, "
+        f"{rows}. {cards.machine_line(results.machine)}. {minute(results.created)} UTC."
+    )
+    files = {
+        "results.json": "the record, from which every number here is derived",
+        "report.md": "this page as Markdown",
+        "cells.csv": "the runs as a table",
+        "machine.json": "the machine",
+    }
+    return Page(f"{task.title}: the comparison", lead, shown(PANELS, results), files)
+
+
+def numbered(
+    kind: str, every: Iterable[Any], name: str, note: str = "", about: str = ""
+) -> list[Piece]:
+    """Return numbered pieces, with how to read them above."""
+    pieces = [Piece(kind, each, f"{name}-{i}", note) for i, each in enumerate(every, 1)]
+    return [Piece("about", about), *pieces] if pieces and about else pieces
+
+
+def or_text(table: ReportTable, name: str, why: str) -> Piece:
+    """Return a table, or why it has no row."""
+    return Piece("table", table, name) if table.rows else Piece("text", why)
+
+
+def folded(pieces: list[Piece], summary: str) -> Iterator[Piece]:
+    """Yield pieces that a click unfolds, in HTML alone."""
+    if pieces:
+        yield Piece("details", pieces, summary)
 
 
 def _verdict(results: Results) -> Iterator[Piece]:
@@ -62,33 +120,30 @@ def _verdict(results: Results) -> Iterator[Piece]:
         yield Piece("text", scores.why_no_dummy(results), "soft")
     facts = conclusion.parity, *tables.break_evens(results), *conclusion.places, conclusion.gpu
     yield Piece("items", facts)
-    yield Piece("cautions", conclusion.cautions)
-    yield Piece("caveats", conclusion.caveats)
+    yield from pointed("cautions", "Before a score is believed", conclusion.cautions)
+    yield from pointed("caveats", "Read with care", conclusion.caveats)
+
+
+def pointed(kind: str, title: str, points: Sequence[str]) -> Iterator[Piece]:
+    """Yield points under a title, where there are any."""
+    if points:
+        yield Piece(kind, (title, points))
 
 
 def _speed(results: Results) -> Iterator[Piece]:
     yield Piece("table", tables.speed_table(results), "speed-table", "speed")
-    if ratios := figures.ratio_figure(results):
-        about = (
-            "Logarithmic axis: left of the dashed line the variant is faster, right of it slower."
-        )
-        yield Piece("marks", ratios, "ratios", about)
+    about = "Logarithmic axis: right of the dashed line the variant is faster, left of it slower."
+    yield Piece("bars", figures.speed_figure(results), "speeds", about)
     about = (
         "A dot is one timed run, the thick tick the median, the line the range; the warm-up is "
         "left out."
     )
-    yield from _figures("marks", figures.run_figures(results), "runs", about)
-
-
-def _figures(kind: str, every: Iterable[figures.Figure], name: str, note: str) -> Iterator[Piece]:
-    """Yield numbered figures; the first has the note."""
-    for number, figure in enumerate(every, 1):
-        yield Piece(kind, figure, f"{name}-{number}", note if number == 1 else "")
+    runs = figures.each_pipeline(results, figures.run_figure)
+    yield from numbered("bars", runs, "runs", about=about)
 
 
 def _stages(results: Results) -> Iterator[Piece]:
-    yield Piece("legend", (*STAGES, OTHER))
-    yield from _figures("bars", figures.stage_figures(results), "stages", "")
+    yield from numbered("bars", figures.each_pipeline(results, figures.stage_figure), "stages")
     yield Piece("table", tables.stage_table(results), "stage-table")
 
 
@@ -98,7 +153,8 @@ def _scaling(results: Results) -> Iterator[Piece]:
         "Both axes are logarithmic. A dot is a median, the bar through it the range of the runs, "
         "the line the cost model, where one fits."
     )
-    yield from _figures("lines", figures.size_figures(results), "sizes", about)
+    sizes = figures.each_pipeline(results, figures.size_figure)
+    yield from numbered("curves", sizes, "sizes", about=about)
     yield Piece("table", tables.size_table(results), "size-table")
     yield Piece("table", tables.model_table(results), "model-table", "models")
 
@@ -106,52 +162,38 @@ def _scaling(results: Results) -> Iterator[Piece]:
 def _placement(results: Results) -> Iterator[Piece]:
     yield Piece("text", verdict(results).gpu)
     placed = tables.placement_tables(results)
-    for number, table in enumerate(placed, 1):
-        yield Piece("table", table, f"placement-{number}", "wide")
+    yield from numbered("table", placed, "placement", "wide")
     if not placed:
         yield Piece("text", tables.NO_PLACEMENT)
-    yield from _or_text(tables.movement_table(results), "movement-table", tables.NO_MOVEMENT)
+    yield or_text(tables.movement_table(results), "movement-table", tables.NO_MOVEMENT)
     for number, table in enumerate(tables.log_tables(results), 1):
         summary = f"{table.caption}, {len(table.rows)} entries"
-        yield Piece("details", [Piece("table", table, f"log-{number}")], summary)
-
-
-def _or_text(table: ReportTable, name: str, why: str) -> Iterator[Piece]:
-    """Yield a table, or why it has no row."""
-    yield Piece("table", table, name) if table.rows else Piece("text", why)
+        yield from folded([Piece("table", table, f"log-{number}")], summary)
 
 
 def _quality(results: Results) -> Iterator[Piece]:
-    yield from _or_text(tables.quality_table(results), "quality-table", tables.NO_QUALITY)
+    yield or_text(tables.quality_table(results), "quality-table", tables.NO_QUALITY)
     yield Piece("table", tables.agreement_table(results), "agreement-table")
 
 
 def _uses(results: Results) -> Iterator[Piece]:
-    drawn = columns_used.importance_figures(results)
     yield Piece("items", [*columns_used.importance_sentences(results)])
-    yield from _figures("groups", drawn, "uses", columns_used.HOW)
-    numbers = _numbered(columns_used.importance_tables(results), "uses-table")
-    if numbers:
-        yield Piece("details", numbers, f"The same as numbers, {len(numbers)} tables")
+    drawn = figures.each_pipeline(results, columns_used.importance_figure)
+    yield from numbered("bars", drawn, "uses", about=columns_used.HOW)
 
 
 def _mistakes(results: Results) -> Iterator[Piece]:
-    calibrated = mistakes.calibration_figures(results)
-    yield from _figures("lines", calibrated, "calibration", mistakes.HOW_CALIBRATED)
+    calibrated = figures.each_pipeline(results, mistakes.calibration_figure)
+    yield from numbered("curves", calibrated, "calibration", about=mistakes.HOW_CALIBRATED)
     yield Piece("table", mistakes.calibration_table(results), "calibration-table")
-    thresholds = _numbered(mistakes.threshold_tables(results), "thresholds")
-    if thresholds:
-        yield Piece("details", thresholds, f"All thresholds, {len(thresholds)} tables")
-    residuals = mistakes.residual_figures(results)
-    yield from _figures("lines", residuals, "residuals", mistakes.HOW_RESIDUAL)
+    found = numbered("table", mistakes.threshold_tables(results), "thresholds")
+    yield from folded(found, f"All thresholds, {count(len(found), 'table')}")
+    residuals = figures.each_pipeline(results, mistakes.residual_figure)
+    yield from numbered("curves", residuals, "residuals", about=mistakes.HOW_RESIDUAL)
     yield Piece("table", mistakes.residual_table(results), "residual-table")
     yield Piece("table", mistakes.confused_table(results), "confused-table")
-    for number, (name, table) in enumerate(mistakes.confusion_tables(results), 1):
-        yield Piece("details", [Piece("table", table, f"confusion-{number}")], f"Matrix, {name}")
-
-
-def _numbered(every: Iterable[ReportTable], name: str) -> list[Piece]:
-    return [Piece("table", each, f"{name}-{number}") for number, each in enumerate(every, 1)]
+    found = numbered("table", mistakes.confusion_tables(results), "confusion")
+    yield from folded(found, f"True class by predicted class, {count(len(found), 'table')}")
 
 
 def _memory(results: Results) -> Iterator[Piece]:
@@ -161,11 +203,9 @@ def _memory(results: Results) -> Iterator[Piece]:
         (costs.cost_table(results), "cost-table"),
         (costs.equal_price_table(results), "equal-price-table"),
     ):
-        yield from _or_text(table, name, table.note)
-    used = [*_figures("lines", figures.use_figures(results), "use", "Of the last timed run.")]
-    if used:
-        yield Piece("details", used, f"Use over time, {len(used)} figures")
-    yield Piece("text", tables.ALONE, "note")
+        yield or_text(table, name, table.note)
+    used = numbered("curves", figures.use_figures(results), "use", about="Of the last timed run.")
+    yield from folded(used, f"Use over time, {count(len(used), 'figure')}")
 
 
 def _machine(results: Results) -> Iterator[Piece]:
@@ -178,14 +218,16 @@ def _machine(results: Results) -> Iterator[Piece]:
     yield Piece("card", cards.machine_rows(results.machine))
 
 
-def _history(results: Results) -> Iterable[Piece]:
-    return _or_text(tables.history_table(results), "history-table", tables.NO_HISTORY)
+def _history(results: Results) -> Iterator[Piece]:
+    yield or_text(tables.history_table(results), "history-table", tables.NO_HISTORY)
 
 
 def _reproduce(results: Results) -> Iterator[Piece]:
     yield Piece("code", results.source.command)
     yield Piece("card", cards.reproduction(results))
-    yield Piece("profiles", tables.profiles(results))
+    if results.profiles:
+        yield Piece("heading", "Profiles: where the time of one more run went")
+        yield Piece("links", tables.profiles(results))
     yield Piece("table", tables.packages_table(results), "packages-table")
 
 
@@ -198,13 +240,13 @@ def _code(results: Results) -> Iterator[Piece]:
 _MISTAKES = "calibration and thresholds, residuals, or confused classes"
 PANELS = {
     "verdict": Panel("Verdict", _verdict),
-    "speed": Panel("Speed", _speed, "every run, ratios and their intervals"),
+    "speed": Panel("Speed", _speed, "every run, and intervals of the speed"),
     "stages": Panel("Stages", _stages, "read, preprocess, copy, fit, predict"),
     "scaling": Panel("How time grows with the rows", _scaling, "other sizes of the table"),
     "placement": Panel("Where each step ran", _placement, "devices, bytes that moved, the log"),
     "quality": Panel("Quality side by side", _quality, "metrics, margins, agreement"),
     "uses": Panel("What the model uses", _uses, "importance of the columns"),
-    "mistakes": Panel("Where the answers are wrong", _mistakes, _MISTAKES),
+    "mistakes": Panel("Where the predictions are wrong", _mistakes, _MISTAKES),
     "memory": Panel("Memory, processors, energy and cost", _memory, "of each variant"),
     "machine": Panel("Machine and fairness", _machine, "what is the same for all"),
     "history": Panel("Earlier records", _history, "of the same work"),

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from pipeline.benchmark.report.format import MISSING, score, seconds
-from pipeline.benchmark.report.table import TONES, ReportTable, TableCell, Values, row
+from pipeline.benchmark.report.table import (
+    TONES,
+    ReportTable,
+    TableCell,
+    Values,
+    how_fast,
+    row,
+    span,
+)
 from pipeline.benchmark.report.tables import absence
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.scores import first_metric
@@ -18,16 +26,24 @@ def summary_table(results: Results) -> ReportTable:
     one = firsts.pop() if len(firsts) == 1 else ""
     dummy = f", dummy {score(results.baseline[one])}" if one in results.baseline else ""
     note = "Seconds: median time of a run, end to end, and plain scikit-learn's in brackets."
-    if any(line.speed and line.speed.n < FEW for line in lines):
-        note += f" Of fewer than {FEW} runs, an interval is indicative."
+    least = min((line.speed.n for line in lines if line.speed), default=FEW)
+    if least < FEW:
+        note += f" Intervals are indicative: {least} runs."
     return ReportTable(
         "Against plain scikit-learn",
-        ("Pipeline", "Variant", "Speed", "Quality", "95 % interval", f"{one}{dummy}" or "Score",
-         "Seconds"),
+        (
+            "Pipeline",
+            "Variant",
+            "Speed",
+            "Interval, 95 %",
+            "Quality",
+            f"{one}{dummy}" or "Score",
+            "Seconds",
+        ),
         "lllllrr",
         tuple(row(line.pipeline, line.variant, *_found(results, line, one)) for line in lines),
         note,
-    )  # fmt: skip
+    )
 
 
 def _first_metric(results: Results, pipeline: str) -> str:
@@ -41,15 +57,15 @@ def _found(results: Results, line: Headline, metric: str) -> Values:
     if line.speed is None or cell is None:
         why = TableCell(absence(results, line.pipeline, line.variant), "bad")
         return why, *[MISSING] * 4
-    failed = line.parity == "FAIL"
-    tone = "bad" if failed else TONES.get(line.outcome or "", "")
+    failed, ratio = line.parity == "FAIL", line.speed.ratio
     name = metric or _first_metric(results, line.pipeline)
     value = score(cell.metrics[name]) if name in cell.metrics else MISSING
     plain = speed(results, line.pipeline, REFERENCE)
+    figure = how_fast(ratio) if ratio else TableCell(MISSING)
     return (
-        TableCell("no claim, as quality fails" if failed else line.figure, tone),
+        TableCell("no claim, as quality fails", "bad") if failed else figure,
+        span(ratio) if ratio and not failed else MISSING,
         TableCell(line.judged, TONES.get(line.parity, "quiet")),
-        MISSING if failed else line.interval,
         value if metric or value == MISSING else f"{name} {value}",
         seconds(line.speed.median) + (f" ({seconds(plain.median)})" if plain else ""),
     )

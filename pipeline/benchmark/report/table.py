@@ -8,16 +8,19 @@ from functools import wraps
 from itertools import groupby
 from typing import NamedTuple
 
+from pipeline.benchmark.report.format import MISSING, times
 from pipeline.benchmark.results import Results
+from pipeline.benchmark.statistics import Ratio
 
 TONES = {"faster": "good", "slower": "bad", "PASS": "good", "FAIL": "bad", "INCONCLUSIVE": "bad"}
 
 
 class TableCell(NamedTuple):
-    """A text and its tone: "good", "bad", "quiet" or none. The text alone tells all."""
+    """A text, its class in the style sheet and where it leads. The text alone tells all."""
 
     text: str
     tone: str = ""
+    link: str = ""
 
 
 Row = tuple[TableCell, ...]
@@ -61,6 +64,40 @@ class ReportTable:
 def row(*values: str | TableCell) -> Row:
     """Make a row of texts and toned cells."""
     return tuple(value if isinstance(value, TableCell) else TableCell(value) for value in values)
+
+
+def how_fast(ratio: Ratio) -> TableCell:
+    """Write how fast a variant is, where a difference is shown.
+
+    Examples
+    --------
+    >>> how_fast(Ratio(0.4, (0.39, 0.41), 7)), how_fast(Ratio(1.4, (0.9, 1.5), 7)).text
+    (TableCell(text='2.50× faster', tone='good', link=''), 'no difference shown')
+    """
+    shown = ratio.outcome in ("faster", "slower")
+    return TableCell(_faster(ratio.value) if shown else ratio.outcome, TONES.get(ratio.outcome, ""))
+
+
+def span(ratio: Ratio) -> str:
+    """Write the interval of how fast a variant is, or that the runs are too few.
+
+    Examples
+    --------
+    >>> span(Ratio(0.4, (0.25, 0.5), 7)), span(Ratio(1.4, (0.8, 1.5), 3)), span(Ratio(1, None, 2))
+    ('2.00–4.00×', '1.50× slower to 1.25× faster', '– (n=2)')
+    """
+    if ratio.interval is None:
+        return f"{MISSING} (n={ratio.n})"
+    one, other = (_faster(end) for end in sorted(ratio.interval, reverse=True))
+    if one.endswith("slower") and other.endswith("slower"):
+        one, other = other, one
+    if one.split()[1] == other.split()[1]:
+        return f"{one.split('×')[0]}–{other.split()[0]}"
+    return f"{one} to {other}"
+
+
+def _faster(ratio: float) -> str:
+    return f"{times(1 / ratio)} faster" if ratio <= 1 else f"{times(ratio)} slower"
 
 
 def pairs(results: Results) -> Iterator[tuple[str, str]]:

@@ -26,8 +26,10 @@ from pipeline.benchmark.report.table import (
     TableCell,
     Values,
     by_pair,
+    how_fast,
     pairs,
     row,
+    span,
 )
 from pipeline.benchmark.results import STAGES, Cell, Past, Results
 from pipeline.benchmark.scaling import FEWEST, FOR_POWER, GOOD, curve, model, overtaking
@@ -35,7 +37,6 @@ from pipeline.benchmark.statistics import (
     OTHER,
     REFERENCE,
     MetricParity,
-    Ratio,
     measured,
     parity,
     speed,
@@ -76,41 +77,26 @@ _PROFILE = re.compile(r"profile-\d+\.html")
 
 @by_pair(
     "Wall time of one run, end to end",
-    ("Median, s", "Min–max, s", "IQR, s", "n", "Time ratio", "Interval", "Verdict", "Warm-up, s"),
-    "rrrrrrlr",
-    "Time ratio: median time over the reference's; below 1 is faster. Interval: percentile "
-    "bootstrap of the ratio of medians, 95 %, each on its own and not adjusted for their "
-    "number; it covers the noise from run to run on this machine and nothing else. The "
-    "warm-up is the first run of the process and is in no other column.",
-)  # fmt: skip
+    ("Median, s", "Min–max, s", "IQR, s", "n", "Speed", "Interval", "Warm-up, s"),
+    "rrrrllr",
+    "Speed: the reference's median time over the variant's, or the other way round where it is "
+    "slower. Interval: percentile bootstrap of the ratio of medians, 95 %, each on its own and "
+    "not adjusted for their number; it covers the noise from run to run on this machine and "
+    "nothing else. The warm-up is the first run of the process and is in no other column.",
+)
 def speed_table(results: Results, pipeline: str, variant: str) -> Values:
-    """Return times, ratios and verdicts, one row per pipeline and variant."""
+    """Return times and speeds, one row per pipeline and variant."""
     timed, cell = speed(results, pipeline, variant), measured(results, pipeline, variant)
     if timed is None or cell is None:
         why = TableCell(absence(results, pipeline, variant), "bad")
-        return *[MISSING] * 6, why, MISSING
+        return *[MISSING] * 4, why, *[MISSING] * 2
     spread = f"{seconds(timed.minimum)}–{seconds(timed.maximum)}"
     warmup = TableCell(seconds(cell.warmup.total) if cell.warmup else MISSING, "quiet")
-    times_ = seconds(timed.median), spread, seconds(timed.iqr), str(timed.n)
-    return *times_, *_against(timed.ratio, variant), warmup
-
-
-def _against(ratio: Ratio | None, variant: str) -> tuple[str | TableCell, ...]:
-    if ratio is None:
-        why = "the reference" if variant == REFERENCE else "no reference to compare"
-        return MISSING, MISSING, TableCell(why, "quiet")
-    return f"{ratio.value:.3f}", span(ratio), outcome(ratio)
-
-
-def span(ratio: Ratio) -> str:
-    """Write the interval of a ratio."""
-    return "–".join(f"{end:.3f}" for end in ratio.interval) if ratio.interval else MISSING
-
-
-def outcome(ratio: Ratio) -> TableCell:
-    """Write the outcome, with a word on intervals from few runs."""
-    note = "" if ratio.note.startswith("95") else f" ({ratio.note})"
-    return TableCell(ratio.outcome + note, TONES.get(ratio.outcome, ""))
+    figures = seconds(timed.median), spread, seconds(timed.iqr), str(timed.n)
+    if timed.ratio is None:
+        alone = "the reference" if variant == REFERENCE else "no reference to compare"
+        return *figures, TableCell(alone, "quiet"), MISSING, warmup
+    return *figures, how_fast(timed.ratio), span(timed.ratio), warmup
 
 
 def absence(results: Results, pipeline: str, variant: str) -> str:
@@ -368,11 +354,13 @@ def _describe(past: Past) -> str:
     return f"{minute(past.created)}: commit {past.commit[:9]} on {machine}."
 
 
-def profiles(results: Results) -> list[tuple[str, str, str]]:
-    """Return name, file and reason for each profile; the file is empty where there is none."""
+def profiles(results: Results) -> list[tuple[str, str]]:
+    """Return a name and a file for each profile; the file is empty where there is none."""
+    files = [_PROFILE.fullmatch(each.file) for each in results.profiles]
+    names = [f"{each.variant} on {each.pipeline}" for each in results.profiles]
     return [
-        (f"{p.variant} on {p.pipeline}", p.file if _PROFILE.fullmatch(p.file) else "", p.why)
-        for p in results.profiles
+        (name, file[0]) if file else (f"{name}: no profile, {each.why}", "")
+        for name, file, each in zip(names, files, results.profiles, strict=True)
     ]
 
 

@@ -10,12 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.benchmark.report.costs import cost_lines
-from pipeline.benchmark.report.format import MISSING, score, seconds
-from pipeline.benchmark.report.table import TONES, pairs
-from pipeline.benchmark.report.tables import absence, span
+from pipeline.benchmark.report.summary import summary_table
+from pipeline.benchmark.report.table import ReportTable
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.scores import in_terminal
-from pipeline.benchmark.statistics import FEW, cell_parity, measured, speed
 from pipeline.benchmark.verdict import verdict
 from pipeline.errors import clean
 
@@ -34,97 +32,36 @@ def terminal_report(results: Results, rest: Path = Path("results.json")) -> Grou
     conclusion = verdict(results)
     told = [*filter(None, [conclusion.skipped]), *cost_lines(results)]
     lines = [*told, *in_terminal(conclusion.cautions, rest)]
-    return Group(terminal_table(results), *map(_text, lines))
+    table = summary_table(results)
+    shown = rich_table(table, conclusion.badge, f"{conclusion.gpu} {table.note}")
+    return Group(shown, *map(_text, lines))
 
 
-def terminal_table(results: Results) -> Table:
-    """Return a table with one row per pipeline and variant, the badge above, the GPU below.
+def rich_table(value: ReportTable, title: str, caption: str) -> Table:
+    """Return a table for a terminal; words carry every verdict, colours only repeat it.
 
-    The first metric of each stands beside its median time and the ratio to the reference's; that
-    of the dummy stands in the first row.
-
-    Words carry every judgement; colours only repeat it.
+    Names stay whole; what else is long goes over several lines.
     """
-    conclusion = verdict(results)
-    note = _few(results)
     table = Table(
-        title=_text(conclusion.badge),
-        caption=_text(conclusion.gpu + note),
+        title=_text(title),
+        caption=_text(caption),
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
         pad_edge=False,
         show_edge=False,
     )
-    for name in ("Pipeline", "Variant"):
-        table.add_column(name, no_wrap=True)
-    told = {name: value for name, value in results.baseline.items() if name in _firsts(results)}
-    table.add_column(_in_lines(_heading(results)), justify="right", no_wrap=True)
-    for name in ("Time, s", "Ratio", "Interval"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("Verdict", min_width=len("difference"))
-    table.add_column("Parity", min_width=len("Parity"))
-    if told:
-        value = ", ".join(_written(results, *item) for item in told.items())
-        table.add_row(_text("dummy"), _text(MISSING), _text(value), style="dim")
-    for pipeline, variant in pairs(results):
-        table.add_row(*_row(results, pipeline, variant))
+    for place, (name, side) in enumerate(zip(value.head, value.align, strict=True)):
+        table.add_column(_head(name), justify="right" if side == "r" else "left", no_wrap=place < 2)
+    for cells in value.rows:
+        table.add_row(*(_text(cell.text, cell.tone) for cell in cells))
     return table
 
 
-def as_texts(results: Results) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Return the head and the rows of the table without colours."""
-    columns = terminal_table(results).columns
-    cells = ([str(cell) for cell in column.cells] for column in columns)
-    heads = [str(column.header).replace("\n", "") for column in columns]
-    return heads, [*zip(*cells, strict=True)]
-
-
-def _firsts(results: Results) -> list[str]:
-    """Return the names of the first metrics of all cells."""
-    firsts = (next(iter(cell.metrics), None) for cell in results.cells)
-    return list(dict.fromkeys(name for name in firsts if name is not None))
-
-
-def _heading(results: Results) -> str:
-    names = _firsts(results)
-    return clean(names[0]) if len(names) == 1 else "Metric"
-
-
-def _in_lines(name: str) -> str:
-    """Break a long name where it has underscores, so that the verdicts have room in 80 columns."""
-    return name if len(name) <= len("difference") else name.replace("_", "_\n")
-
-
-def _written(results: Results, name: str, value: float) -> str:
-    return score(value) if len(_firsts(results)) == 1 else f"{name} {score(value)}"
-
-
-def _row(results: Results, pipeline: str, variant: str) -> list[Text]:
-    timed, judged = speed(results, pipeline, variant), cell_parity(results, pipeline, variant)
-    names = [_text(pipeline), _text(variant)]
-    if timed is None:
-        gaps = [_text(MISSING)] * 4
-        return [*names, *gaps, _text(absence(results, pipeline, variant), "bad"), _text(MISSING)]
-    cell = measured(results, pipeline, variant)
-    first = [_written(results, *item) for item in (cell.metrics.items() if cell else ())][:1]
-    cells = [*names, _text(first[0] if first else MISSING), _text(seconds(timed.median))]
-    if timed.ratio is None:
-        return [*cells, *[_text(MISSING)] * 4]
-    outcome = timed.ratio.outcome
-    return [
-        *cells,
-        _text(f"{timed.ratio.value:.3f}"),
-        _text(span(timed.ratio)),
-        _text(outcome, TONES.get(outcome, "")),
-        _text(judged, TONES.get(judged, "quiet")),
-    ]
-
-
-def _few(results: Results) -> str:
-    """Say once what intervals from few runs are worth."""
-    every = [speed(results, pipeline, variant) for pipeline, variant in pairs(results)]
-    least = min((each.n for each in every if each), default=FEW)
-    return f" Intervals are indicative: {least} runs." if least < FEW else ""
+def _head(name: str) -> Text:
+    """Break a long name where it has underscores, so that the verdicts have room."""
+    first, comma, rest = " ".join(clean(name).split()).partition(", ")
+    first = first if len(first) <= len("difference") else first.replace("_", "_\n")
+    return Text(f"{first}{comma.rstrip()}\n{rest}" if comma else first)
 
 
 def _text(value: str, tone: str = "") -> Text:

@@ -8,10 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.benchmark.report.format import difference, score
-from pipeline.benchmark.report.tuning_numbers import counts, trial
 from pipeline.benchmark.scores import in_terminal, with_doubts
-from pipeline.benchmark.tuning_record import TUNING_FILE, SearchRecord, TuningRecord
+from pipeline.benchmark.tuning_record import (
+    TUNING_FILE,
+    SearchRecord,
+    TrialRecord,
+    TuningRecord,
+)
 from pipeline.optional import PYTHON
+
+STATES = {"complete": "complete", "pruned": "stopped", "failed": "failed"}
+"""How a trial ended -> in words."""
+
+
+def trial(search: SearchRecord, number: int | None) -> TrialRecord | None:
+    """Return a trial by its number."""
+    return next((each for each in search.trials if each.number == number), None)
 
 
 def tuning_lines(record: TuningRecord, folder: Path) -> Iterator[str]:
@@ -40,7 +52,10 @@ def tuning_lines(record: TuningRecord, folder: Path) -> Iterator[str]:
 def _of_search(record: TuningRecord, search: SearchRecord, folder: Path) -> Iterator[str]:
     name = f"{search.pipeline}  {search.variant}"
     ended = f"{search.seconds:.0f} s, ended by {search.ended}"
-    yield f"{name}: {len(search.trials)} trials in {ended}: {counts(search)}"
+    counts = (
+        f"{sum(t.state == state for t in search.trials)} {word}" for state, word in STATES.items()
+    )
+    yield f"{name}: {len(search.trials)} trials in {ended}: {', '.join(counts)}"
     best = trial(search, search.best)
     if best is None or search.tuned is None or search.untuned is None:
         yield f"{name}: failed: {search.why}"
