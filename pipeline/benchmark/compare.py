@@ -96,7 +96,7 @@ class Comparison:
         measure.check(self.task, self.job, self.pipelines)
         finished = finished or FinishedRuns()
         load = environment.load_average()
-        key, (noted, baseline) = self.key, before_runs(self.task, self.job)
+        key, (noted, baseline, scoring) = self.key, before_runs(self.task, self.job)
         entries = variants(self.device)
         names = [variant.name for variant in entries if variant.status == "ok"]
         rounds = Schedule(
@@ -127,6 +127,7 @@ class Comparison:
             profiles=rounds.profiles,
             cautions=[*integrity.unconverged(_work(cells)), *noted],
             baseline=baseline,
+            scoring=scoring,
             fingerprint=key,
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.preprocessing import LabelEncoder
 
 from pipeline.benchmark import measure, metrics, truth
-from pipeline.benchmark.responses import smaller_is_better
+from pipeline.benchmark.scoring import sign_of
 from pipeline.benchmark.task import Job, Kind, Task
 from pipeline.data import parquet
 from pipeline.system.devices import prepare_memory
@@ -81,8 +81,8 @@ class LearntRows(NamedTuple):
 
 def first_metric_of(task: Task) -> tuple[str, int]:
     """Return the metric that searches are about, and 1, or -1 where less is better."""
-    name = next(iter(task.metrics))
-    return name, -1 if smaller_is_better(name) else 1
+    name, scorer = next(iter(task.metrics.items()))
+    return name, sign_of(scorer)
 
 
 def read_learnt_rows(

@@ -17,6 +17,7 @@ from pipeline.benchmark.beforehand import before_runs
 from pipeline.benchmark.faults import explained
 from pipeline.benchmark.measure import Outcome
 from pipeline.benchmark.report.format import beside_dummy
+from pipeline.benchmark.results import ScoringInfo
 from pipeline.benchmark.task import Job, Task
 from pipeline.data import files, parquet, partitioned
 from pipeline.data.drift import fit_profiles
@@ -76,12 +77,13 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """What is to be known of the table and its split before a score is believed."""
     baseline: dict[str, float] = {}
     """Metric -> the value of scikit-learn's dummy; see `pipeline.benchmark.results`."""
+    scoring: ScoringInfo = ScoringInfo()
 
 
 def cautions_of(record: RunRecord) -> list[str]:
     """Return what is to be known before a score is believed: of the table, and of the scores."""
     runs = [(r.pipeline, r.metrics, record.baseline, r.rows_test) for r in record.pipelines]
-    return scores.with_doubts(record.cautions, runs)
+    return scores.with_doubts(record.cautions, runs, record.scoring)
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class PredictedBatch:
         """
         measure.check(self.task, self.job, self.pipelines)
         load = environment.load_average()
-        noted, baseline = before_runs(self.task, self.job)
+        noted, baseline, scoring = before_runs(self.task, self.job)
         runs = [self._one(name, folder, say, baseline) for name in self.pipelines]
         record = RunRecord(
             schema=SCHEMA,
@@ -134,6 +136,7 @@ class PredictedBatch:
             pipelines=runs,
             cautions=noted,
             baseline=baseline,
+            scoring=scoring,
         )
         text = msgspec.json.format(msgspec.json.encode(record), indent=2)
         (folder / "record.json").write_bytes(text + b"\n")

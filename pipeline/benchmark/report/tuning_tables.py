@@ -30,9 +30,8 @@ from pipeline.benchmark.report.tuning_numbers import (
     value_of,
     written,
 )
-from pipeline.benchmark.responses import smaller_is_better
-from pipeline.benchmark.results import Interval
-from pipeline.benchmark.scores import with_doubts
+from pipeline.benchmark.results import Interval, ScoringInfo
+from pipeline.benchmark.scores import sign_of, with_doubts
 from pipeline.benchmark.tuning_record import (
     ParameterRecord,
     SearchRecord,
@@ -63,7 +62,7 @@ def headlines(record: TuningRecord) -> Iterator[str]:
             and name in each.tuned.metrics
         ):
             one, other = each.untuned.metrics[name], each.tuned.metrics[name]
-            word, _ = verdict_of(name, each.differences.get(name))
+            word, _ = verdict_of(name, each.differences.get(name), record.scoring)
             yield found + f"{name} {_pair(one, other)} on the test rows, {word}"
         else:
             yield found + "not judged on the test rows"
@@ -76,7 +75,7 @@ def every_remark(record: TuningRecord) -> list[str]:
          record.task.rows_test)
         for each in record.searches if each.tuned
     ]  # fmt: skip
-    return with_doubts(record.cautions, judged)
+    return with_doubts(record.cautions, judged, record.scoring)
 
 
 def _pair(one: float, other: float) -> str:
@@ -85,7 +84,7 @@ def _pair(one: float, other: float) -> str:
     return " → ".join(shown)
 
 
-def verdict_of(name: str, interval: Interval | None) -> TableCell:
+def verdict_of(name: str, interval: Interval | None, scoring: ScoringInfo) -> TableCell:
     """Return what the interval of a difference of a metric says."""
     if interval is None:
         return TableCell("no interval", "quiet")
@@ -94,7 +93,7 @@ def verdict_of(name: str, interval: Interval | None) -> TableCell:
     rises = interval.low > 0
     return (
         TableCell("worse", "bad")
-        if rises == smaller_is_better(name)
+        if rises == (sign_of(name, scoring) == -1)
         else TableCell("better", "good")
     )
 
@@ -146,12 +145,12 @@ def judged_table(record: TuningRecord) -> ReportTable:
         ("Pipeline", "Variant", "Metric", "As it is", "Tuned", "Difference", "95 % interval",
          "Says"),
         "lllrrrrl",
-        tuple(chain.from_iterable(_test_rows(each) for each in record.searches)),
+        tuple(chain.from_iterable(_test_rows(s, record.scoring) for s in record.searches)),
         "Both are fitted on all training rows. Interval: over the test rows, paired.",
     )  # fmt: skip
 
 
-def _test_rows(search: SearchRecord) -> Iterator[Row]:
+def _test_rows(search: SearchRecord, scoring: ScoringInfo) -> Iterator[Row]:
     if search.untuned is None or search.tuned is None:
         return
     for name, value in search.tuned.metrics.items():
@@ -159,7 +158,7 @@ def _test_rows(search: SearchRecord) -> Iterator[Row]:
         yield row(
             search.pipeline, search.variant, name, metric(before), metric(value),
             difference(None if before is None else value - before), between(interval),
-            verdict_of(name, interval),
+            verdict_of(name, interval, scoring),
         )  # fmt: skip
 
 
