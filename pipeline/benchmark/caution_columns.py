@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import KFold
+from sklearn.preprocessing import TargetEncoder
 
 from pipeline.benchmark.cautions import Caution
 from pipeline.benchmark.report.format import NAMED, ignore, named, rest, share
@@ -201,26 +203,15 @@ def held_out_score(column: CodedColumn, y: np.ndarray, kind: str) -> float:
     kind : {"binary", "multiclass", "continuous"}
         What is returned: AUC; the share of the errors of the largest class that are avoided; R².
     """
-    bins = _bins(column) + 1
-    wanted = y[:, None] if kind != "multiclass" else np.eye(y.max() + 1)[y]
-    half = np.random.default_rng(0).permutation(len(y)) % 2 == 0
-    guess = np.empty(wanted.shape)
-    for learnt in (half, ~half):
-        means = _means(bins[learnt], wanted[learnt], bins.max() + 1)
-        guess[~learnt] = means[bins[~learnt]]
+    halves = KFold(2, shuffle=True, random_state=0)
+    encoder = TargetEncoder(target_type=kind, cv=halves, smooth=1.0)
+    guess = encoder.fit_transform(_bins(column)[:, None], y)
     if kind == "binary":
         return float(roc_auc_score(y, guess[:, 0]))
     if kind == "multiclass":
         right, largest = np.mean(guess.argmax(axis=1) == y), np.bincount(y).max() / len(y)
         return float(1 - (1 - right) / max(1 - largest, 1e-9))
     return float(1 - np.mean((y - guess[:, 0]) ** 2) / max(y.var(), 1e-9))
-
-
-def _means(bins: np.ndarray, y: np.ndarray, count: int) -> np.ndarray:
-    """Return the mean of each bin, as if each had one more row with the mean of all."""
-    rows = np.bincount(bins, minlength=count)[:, None] + 1
-    sums = np.stack([np.bincount(bins, each, minlength=count) for each in y.T], axis=1)
-    return np.asarray((sums + y.mean(axis=0)) / rows)
 
 
 def _bins(column: CodedColumn) -> np.ndarray:

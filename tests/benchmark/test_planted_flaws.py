@@ -116,7 +116,11 @@ class Planted:
 
 
 def of_classes(frame: pd.DataFrame, **more: Any) -> Planted:
-    given: dict[str, Any] = {"kind": "binary", "metrics": ["roc_auc"], "estimator": LogisticRegression()}
+    given: dict[str, Any] = {
+        "kind": "binary",
+        "metrics": ["roc_auc"],
+        "estimator": LogisticRegression(),
+    }
     return Planted(frame, **given | more)
 
 
