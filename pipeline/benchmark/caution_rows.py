@@ -151,7 +151,8 @@ def _times(table: TableSample) -> Iterator[Caution]:
 
 def says_when(column: CodedColumn) -> bool:
     """Tell whether a column says when: a date, or a number of such a name that rises."""
-    if column.distinct < LEAST_TIMES or column.words & BORN:
+    mostly_missing = column.gaps > 0.1 * len(column.codes)
+    if column.distinct < LEAST_TIMES or mostly_missing or column.words & BORN:
         return False
     if column.kind == "date":
         return bool(np.nanmax(column.numbers) - np.nanmin(column.numbers) > 86_400)

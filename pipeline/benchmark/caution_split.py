@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from shlex import quote
 
 import numpy as np
+from sklearn.metrics import roc_auc_score
 
 from pipeline.benchmark.caution_columns import CodedColumn, TableSample, held_out_score
 from pipeline.benchmark.caution_rows import says_when
@@ -55,7 +56,10 @@ def of_split(
         else "draw the test rows at random (SPLIT=random), unless time or groups are to part them"
     )
     moved = [c for c in table.columns if c.name not in {groups, *times, *later}]
-    yield from _drifted([target, *moved], here, there, _count(table, here, there, groups), way)
+    rows = np.flatnonzero(here | there)
+    if groups:
+        rows = rows[~table.frame[groups].iloc[rows].duplicated().to_numpy()]
+    yield from _drifted([each.at(rows) for each in (target, *moved)], there[rows], way)
 
 
 def _starts_after(column: CodedColumn, first: np.ndarray, second: np.ndarray) -> bool:
@@ -72,13 +76,6 @@ def _divides(column: CodedColumn, here: np.ndarray, there: np.ndarray) -> bool:
         return False
     first, second = (np.unique(column.codes[part & (column.codes >= 0)]) for part in (here, there))
     return len(first) > 1 and not np.isin(second, first).any()
-
-
-def _count(table: TableSample, here: np.ndarray, there: np.ndarray, groups: str) -> list[int]:
-    """Return how many rows, or groups, there are in both parts."""
-    if not groups:
-        return [int(here.sum()), int(there.sum())]
-    return [int(table.frame[groups][part].nunique()) for part in (here, there)]
 
 
 def _late(
@@ -169,18 +166,13 @@ def _unseen(
         )
 
 
-def _drifted(
-    columns: Sequence[CodedColumn], here: np.ndarray, there: np.ndarray, counts: Sequence[int],
-    way: str,
-) -> Iterator[Caution]:  # fmt: skip
+def _drifted(columns: Sequence[CodedColumn], test: np.ndarray, way: str) -> Iterator[Caution]:
     """Yield which columns tell the parts apart, by more than few rows do by chance."""
-    if min(counts) < 2:
+    sizes = np.bincount(test, minlength=2)
+    if sizes.min() < 2:
         return
-    rows = np.flatnonzero(here | there)
-    chance = (sum(1 / n for n in counts) / 12) ** 0.5
-    least = max(DRIFTED, 0.5 + 5 * chance)
-    scores = {c.name: held_out_score(c.at(rows), there[rows], "binary") for c in columns}
-    far = {name: score for name, score in scores.items() if score > least}
+    least = max(DRIFTED, 0.5 + 4 * (np.sum(1 / sizes) / 12) ** 0.5)
+    far = {c.name: score for c in columns if (score := _tells(c, test)) > least}
     if far:
         said = ", ".join(f"{name!r} ({score:.2f})" for name, score in [*far.items()][:NAMED])
         yield Caution(
@@ -188,3 +180,11 @@ def _drifted(
             f"Training and test rows differ in {said}{rest(len(far))} (AUC of telling the parts "
             f"apart by it alone; 0.5 is alike): {way}.",
         )
+
+
+def _tells(column: CodedColumn, test: np.ndarray) -> float:
+    """Return the AUC of a column as to which part a row is in; missing numbers are the least."""
+    if column.kind == "text":
+        return held_out_score(column, test.astype(int), "binary")
+    area = roc_auc_score(test, column.codes)
+    return float(max(area, 1 - area))

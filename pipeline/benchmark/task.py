@@ -161,6 +161,10 @@ class Task:
         for name in filter(None, (self.target, self.weight, self.row_id)):
             if name in self.columns:
                 raise ConfigError(f"{self.name}: {name!r} is no feature; leave it out")
+        # Scorers import scikit-learn, which the list of the tasks does without.
+        from pipeline.benchmark.scoring import scorers_of
+
+        object.__setattr__(self, "metrics", scorers_of(self.name, self.kind, self.metrics))
 
     def _check_parts(self) -> None:
         """Refuse a task without pipelines, splits or metrics."""
@@ -170,10 +174,6 @@ class Task:
         for name, function in self.pipelines.items():
             if not callable(function):
                 raise ConfigError(f"{self.name}: {name!r} is {function!r}, which is no function")
-        # Scorers import scikit-learn, which the list of the tasks does without.
-        from pipeline.benchmark.scoring import scorers_of
-
-        object.__setattr__(self, "metrics", scorers_of(self.name, self.kind, self.metrics))
         for name, space in self.spaces.items():
             pick(name, self.pipelines, f"pipeline among the spaces of {self.name}")
             parts = space if isinstance(space, list) and space else [space]

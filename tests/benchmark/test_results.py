@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from pipeline import records
 from pipeline.benchmark import results
-from pipeline.benchmark.results import Diagnostics, Importance
+from pipeline.benchmark.results import Diagnostics, Importance, ScoringInfo
 from pipeline.errors import DataError
 from tests.benchmark import fixtures, fuller
 
@@ -23,6 +23,8 @@ EXAMPLES = {
     "with everything": fuller.everything,
 }
 FREE = (
+    "signs",
+    "best",
     "margins",
     "baseline",
     "packages",
@@ -67,11 +69,12 @@ PATHS = list(objects(example()))
 NEWER = {("execution_log", "why"), ("cells", "differences"), ("cells", "noise"), ("cells", "trace")}
 NEWER |= {("runs", "cpu_seconds"), ("warmup", "cpu_seconds")}
 NEWER |= {("", name) for name in ("points", "price", "history", "profiles")}
-NEWER |= {("", name) for name in ("cautions", "baseline", "fingerprint")}
+NEWER |= {("", name) for name in ("cautions", "baseline", "fingerprint", "scoring")}
 NEWER |= {("protocol", "resumed"), ("task", "kind"), ("task", "about_target")}
 NEWER |= {("task", name) for name in ("classes", "positive", "weight", "train", "test")}
 NEWER |= {("cells", name) for name in ("importance", "diagnostics", "stopped_after")}
 NEWER |= {("thresholds", "best")}
+NEWER |= {("scoring", name) for name in ScoringInfo.__struct_fields__}
 NEWER |= {("importance", name) for name in Importance.__struct_fields__}
 NEWER |= {("diagnostics", name) for name in Diagnostics.__struct_fields__}
 NEWER |= {("agreement", "adjusted_rand"), ("agreement", "shared_neighbours")}

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from pipeline.benchmark import scores
-from pipeline.benchmark.results import Results
+from pipeline.benchmark.results import Results, ScoringInfo
 from pipeline.benchmark.statistics import speed
 from pipeline.benchmark.verdict import Headline, verdict
 from tests.benchmark import fixtures
@@ -187,7 +187,7 @@ def test_cautions_are_those_of_the_table_and_those_of_the_scores() -> None:
     worse = fixtures.with_cell(results, "forest", "reference", metrics={"log_loss": 0.6})
     assert verdict(worse).cautions == (
         "forest is worse than a dummy that looks at no column: log_loss 0.600, dummy 0.548; "
-        "take a stronger penalty, other columns or another split.",
+        "take a stronger penalty, other columns or another split. [worse-than-dummy]",
         *results.cautions,
     )
 
@@ -221,15 +221,20 @@ def test_cautions_are_those_of_the_table_and_those_of_the_scores() -> None:
 def test_doubtful_scores_are_said(
     metrics: dict[str, float], baseline: dict[str, float], rows: int, said: list[str]
 ) -> None:
-    found = scores.with_doubts([], [("p", metrics, baseline, rows)])
+    best = {"r2": 1, "roc_auc": 1, "accuracy": 1, "macro_f1": 1, "mean_absolute_error": 0}
+    signs = {"macro_f1": 1, "mine": 1, "ndcg_at_10": 1}
+    scoring = ScoringInfo(signs=signs, best={**best, "log_loss": 0})
+    found = scores.with_doubts([], [("p", metrics, baseline, rows)], scoring)
     assert len(found) == len(said)
     assert all(words in sentence for words, sentence in zip(said, found, strict=True))
 
 
 def test_what_makes_scores_worthless_is_said_first_and_a_terminal_says_where_the_rest_is() -> None:
     runs = [("p", {"accuracy": 0.4}, {"accuracy": 0.5}, 99)]
-    every = scores.with_doubts(list("abcdefgh"), runs)
+    every = scores.with_doubts(list("abcdefgh"), runs, ScoringInfo())
     assert [each[:4] for each in every] == ["p is", *"abcdefgh", "p: o"]
+    muted = ScoringInfo(mute=["worse-than-dummy", "few-test-rows"])
+    assert scores.with_doubts(["a"], runs, muted) == ["a"]
     *first, last = scores.in_terminal(every, "record.json")
     assert first == [f"caution: {each}" for each in every[:8]]
     assert last == "2 more cautions: record.json"
@@ -241,6 +246,8 @@ def test_the_best_pipeline_is_that_of_the_best_first_metric() -> None:
     for name, loss in zip(fixtures.SPECS, (0.3, 0.2, 0.4), strict=True):
         results = fixtures.with_cell(results, name, "reference", metrics={"log_loss": loss})
     assert scores.best_pipeline(results) == "forest"
+    gain = replace(results, scoring=ScoringInfo(signs={"log_loss": 1}))
+    assert scores.best_pipeline(gain) == "boosting"  # the record knows, not the name
     assert scores.best_pipeline(replace(results, cells=[])) is None
 
 

@@ -84,7 +84,9 @@ def _pair(one: float, other: float) -> str:
     return " → ".join(shown)
 
 
-def verdict_of(name: str, interval: Interval | None, scoring: ScoringInfo) -> TableCell:
+def verdict_of(
+    name: str, interval: Interval | None, scoring: ScoringInfo | None = None
+) -> TableCell:
     """Return what the interval of a difference of a metric says."""
     if interval is None:
         return TableCell("no interval", "quiet")
@@ -93,7 +95,7 @@ def verdict_of(name: str, interval: Interval | None, scoring: ScoringInfo) -> Ta
     rises = interval.low > 0
     return (
         TableCell("worse", "bad")
-        if rises == (sign_of(name, scoring) == -1)
+        if rises == (sign_of(name, scoring or ScoringInfo()) == -1)
         else TableCell("better", "good")
     )
 
