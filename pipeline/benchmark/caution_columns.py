@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,6 @@ from sklearn.preprocessing import TargetEncoder
 
 from pipeline.benchmark.cautions import Caution
 from pipeline.benchmark.report.format import NAMED, ignore, named, rest, share
-from pipeline.data.schema import kind_of
 
 MOST_ROWS, MOST_CELLS = 100_000, 10_000_000
 """Of the sample."""
@@ -44,8 +44,8 @@ class CodedColumn:
 
     Attributes
     ----------
-    name, kind : str
-        See `pipeline.data.schema.kind_of`; booleans are numbers.
+    name : str
+    kind : {"number", "date", "text"}
     numbers : numpy.ndarray
         float64, missing and infinite ones as NaN; of texts their codes.
     codes : numpy.ndarray
@@ -54,7 +54,7 @@ class CodedColumn:
     """
 
     name: str
-    kind: str
+    kind: Literal["number", "date", "text"]
     numbers: np.ndarray
     codes: np.ndarray
     distinct: int
@@ -81,35 +81,53 @@ class CodedColumn:
         return replace(self, numbers=self.numbers[rows], codes=self.codes[rows])
 
 
-def code_column(column: pd.Series) -> CodedColumn | None:
-    """Return a column as numbers; None where it holds what no step takes.
+def code_column(column: pd.Series) -> CodedColumn:
+    """Return a column of `plain_frame` as numbers.
 
     >>> found = code_column(pd.Series(["b", None, "a", "b"], name="letter"))
     >>> found.kind, found.codes.tolist(), found.distinct
     ('text', [0, -1, 1, 0], 2)
     """
-    column = column.infer_objects()
-    name, kind = str(column.name), kind_of(column)
-    if kind == "other":
-        return None
-    if kind == "text":
-        codes, values = pd.factorize(column)
-        return CodedColumn(name, kind, np.where(codes < 0, np.nan, codes), codes, len(values))
-    numbers = _numbers(column, kind)
+    name, letter = str(column.name), column.dtype.kind
+    if letter not in "iufM":
+        codes, texts = pd.factorize(column)
+        return CodedColumn(name, "text", np.where(codes < 0, np.nan, codes), codes, len(texts))
+    if letter == "M":
+        numbers = np.where(column.isna(), np.nan, column.astype("int64") / 1e6)
+    else:
+        numbers = column.to_numpy("float64")
     numbers = np.where(np.isfinite(numbers), numbers, np.nan)
     codes, levels = pd.factorize(numbers, sort=True)
-    return CodedColumn(name, "number" if kind == "boolean" else kind, numbers, codes, len(levels))
+    kind: Literal["date", "number"] = "date" if letter == "M" else "number"
+    return CodedColumn(name, kind, numbers, codes, len(levels))
 
 
-def _numbers(column: pd.Series, kind: str) -> np.ndarray:
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.astype(column.cat.categories.dtype if column.notna().all() else object)
-    if kind in ("date", "duration"):
-        zone = getattr(column.dt, "tz", None) if kind == "date" else None
-        column = column.dt.tz_convert(None) if zone is not None else column
-        ticks = column.to_numpy(f"{'datetime' if kind == 'date' else 'timedelta'}64[us]")
-        return np.where(np.isnat(ticks), np.nan, ticks.astype("int64") / 1e6)
-    return np.asarray(column.to_numpy("float64", na_value=np.nan))
+def plain_frame(table: pa.Table) -> pd.DataFrame:
+    """Return the columns of numbers, dates and texts, without types that pandas has not.
+
+    >>> table = pa.table({"sure": [True, None], "lists": [[1], [2]]})
+    >>> plain_frame(table).to_dict("list")
+    {'sure': [1.0, nan]}
+    """
+    fields = [(f.name, plain) for f in table.schema if (plain := _plain(f.type)) is not None]
+    chosen = table.select([name for name, _ in fields])
+    return chosen.cast(pa.schema(fields)).to_pandas(date_as_object=False)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType | None:
+    if pa.types.is_dictionary(kind):
+        return _plain(kind.value_type)
+    if pa.types.is_temporal(kind) and not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+        return pa.int64() if pa.types.is_duration(kind) else None
+    if pa.types.is_temporal(kind):
+        return pa.timestamp("us")
+    if pa.types.is_boolean(kind):
+        return pa.int8()
+    if pa.types.is_decimal(kind):
+        return pa.float64()
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    return kind if text or number else None
 
 
 class TableSample:
@@ -139,31 +157,26 @@ class TableSample:
         if len(table) > most:
             self.rows = np.sort(draw.choice(len(table), most, replace=False))
             table = table.take(self.rows)
-        self.frame = to_pandas(table)
-        known = self.frame[target].notna().to_numpy()
-        self.frame, self.rows = self.frame[known], self.rows[known]
+        self.frame = plain_frame(table)
+        self.target: CodedColumn | None = None
+        if target in self.frame:
+            codes = code_column(self.frame[target])
+            known = codes.codes >= 0
+            self.frame, self.rows = self.frame[known], self.rows[known]
+            self.target = codes.at(known)
         self.test = self.in_test[self.rows]
-
-    def column(self, name: str) -> CodedColumn | None:
-        """Return a column as numbers; None where it cannot be."""
-        return code_column(self.frame[name])
-
-    @cached_property
-    def target(self) -> CodedColumn | None:
-        """The target."""
-        return self.column(self.target_name)
 
     @cached_property
     def columns(self) -> list[CodedColumn]:
         """The features that are numbers, texts or dates."""
-        return [found for name in self.features if (found := self.column(name)) is not None]
+        return [code_column(self.frame[name]) for name in self.features if name in self.frame]
 
     @cached_property
     def others(self) -> list[CodedColumn]:
         """The same of the other columns of the table, but the target."""
         known = {self.target_name, *self.features}
-        names = [name for name in map(str, self.frame) if name not in known][:MOST_COLUMNS]
-        return [found for name in names if (found := self.column(name)) is not None]
+        names = [name for name in self.frame if name not in known][:MOST_COLUMNS]
+        return [code_column(self.frame[name]) for name in names]
 
     @cached_property
     def answer(self) -> tuple[np.ndarray, str]:
@@ -175,21 +188,18 @@ class TableSample:
         return codes, "binary" if codes.max() < 2 else "multiclass"
 
     @property
+    def varies(self) -> bool:
+        """Whether there are enough rows of a target that is not the same in nearly all."""
+        if self.kind in ("ranking", "clusters") or self.target is None:
+            return False
+        known = np.bincount(self.target.codes, minlength=1)
+        return len(self.frame) >= FEWEST and bool(len(self.frame) - known.max() > 1)
+
+    @property
     def measure(self) -> str:
         """Name of what `held_out_score` returns of the target."""
         names = {"binary": "AUC", "multiclass": "accuracy beyond guessing", "continuous": "R²"}
         return names[self.answer[1]]
-
-
-def to_pandas(table: pa.Table) -> pd.DataFrame:
-    """Return a table as a frame of pandas, without columns of objects where there are others."""
-    return table.cast(pa.schema(map(_plain, table.schema))).to_pandas(date_as_object=False)
-
-
-def _plain(field: pa.Field) -> pa.Field:
-    if pa.types.is_decimal(field.type):
-        return pa.field(field.name, pa.float64())
-    return pa.field(field.name, pa.int8()) if pa.types.is_boolean(field.type) else field
 
 
 def held_out_score(column: CodedColumn, y: np.ndarray, kind: str) -> float:
@@ -225,8 +235,7 @@ def _bins(column: CodedColumn) -> np.ndarray:
 def of_columns(table: TableSample) -> Iterator[Caution]:
     """Yield what to know of the columns of a table."""
     leaking: list[str] = []
-    target = table.target
-    if table.kind not in ("ranking", "clusters") and _is_enough(table) and target is not None:
+    if table.varies:
         scores = {c.name: held_out_score(c, *table.answer) for c in table.columns}
         found = {n: score for n, score in scores.items() if score >= NEARLY[table.measure]}
         leaking = sorted(found, key=lambda name: -found[name])
@@ -234,14 +243,6 @@ def of_columns(table: TableSample) -> Iterator[Caution]:
         yield from _ids(table, leaking)
     yield from _without_content(table)
     yield from _twice(table, leaking)
-
-
-def _is_enough(table: TableSample) -> bool:
-    """Tell whether there are two rows of each of two classes, or as many numbers."""
-    if table.target is None or len(table.frame) < FEWEST or table.target.distinct < 2:
-        return False
-    counts = np.bincount(table.target.codes)
-    return table.kind == "regression" or bool((counts >= 2).sum() > 1)
 
 
 def _leaks(names: Sequence[str], scores: dict[str, float], table: TableSample) -> Iterator[Caution]:
@@ -285,7 +286,7 @@ def is_row_id(column: CodedColumn) -> bool:
 def _without_content(table: TableSample) -> Iterator[Caution]:
     """Yield which columns have one value, and which have mostly none."""
     same = [c.name for c in table.columns if c.distinct < 2 and not (c.distinct and c.gaps)]
-    constant = [name for name in same if count_distinct(table.whole[name]) < 2]
+    constant = [name for name in same if len(pc.unique(table.whole[name].drop_null())) < 2]
     if constant:
         yield Caution(
             "constant",
@@ -301,13 +302,6 @@ def _without_content(table: TableSample) -> Iterator[Caution]:
             f"Mostly missing: {said}{rest(len(lost))}: leave it out, or let the model see where it "
             "is missing (SimpleImputer(add_indicator=True)).",
         )
-
-
-def count_distinct(column: pa.ChunkedArray) -> int:
-    """Return the number of values of a column that has one kind of them in a sample."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    return int(pc.count_distinct(column, mode="only_valid").as_py())
 
 
 def _twice(table: TableSample, leaking: Sequence[str]) -> Iterator[Caution]:

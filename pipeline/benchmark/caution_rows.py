@@ -17,11 +17,10 @@ from pipeline.benchmark.caution_columns import (
     TableSample,
     held_out_score,
     is_row_id,
-    to_pandas,
+    plain_frame,
 )
 from pipeline.benchmark.cautions import Caution
 from pipeline.benchmark.report.format import NAMED, rest, share
-from pipeline.data.schema import kind_of
 
 MOST_HASHED = 1_000_000
 """Rows among which copies are looked for, the first of a table."""
@@ -55,13 +54,11 @@ CHANGES = {"AUC": 0.6, "accuracy beyond guessing": 0.05, "R²": 0.05}
 
 def of_rows(table: TableSample, metrics: Mapping[str, Any]) -> Iterator[Caution]:
     """Yield what to know of the rows of a table; `metrics` are the scorers of a task, if any."""
-    target = table.target
-    if table.kind in ("ranking", "clusters") or target is None:
+    if not table.varies:
         return
-    if len(table.frame) >= FEWEST and target.distinct > 1:
-        yield from _copies(table)
-        yield from _groups(table)
-        yield from _times(table)
+    yield from _copies(table)
+    yield from _groups(table)
+    yield from _times(table)
     if table.kind != "regression":
         yield from _classes(table, metrics)
 
@@ -72,9 +69,8 @@ def _copies(table: TableSample) -> Iterator[Caution]:
     names = [column.name for column in columns]
     if not columns:
         return
-    frame = to_pandas(table.whole.select([*names, table.target_name])[:MOST_HASHED])
-    plain = [name for name in frame if kind_of(frame[name].infer_objects()) != "other"]
-    keys = pd.util.hash_pandas_object(frame[plain], index=False).to_numpy()
+    frame = plain_frame(table.whole.select([*names, table.target_name])[:MOST_HASHED])
+    keys = pd.util.hash_pandas_object(frame, index=False).to_numpy()
     test = table.in_test[: len(keys)]
     again, where = pd.Series(keys).duplicated().to_numpy(), "rows repeat an earlier one"
     copied = again

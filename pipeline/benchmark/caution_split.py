@@ -40,7 +40,7 @@ def of_split(
     """
     here, there = train[table.rows], table.test
     target = table.target
-    if table.kind in ("ranking", "clusters") or not (here.any() and there.any()) or target is None:
+    if table.kind in ("ranking", "clusters") or not (here.any() and there.any()) or not target:
         return
     every = [*table.columns, *table.others]
     later = [c.name for c in every if says_when(c) and _starts_after(c, here, there)]
