@@ -32,7 +32,8 @@ def test_a_faster_variant_is_said_with_its_interval_and_parity() -> None:
 
 def test_a_slower_variant_is_called_slower() -> None:
     text = headline(fixtures.with_gpu(), "logistic", "cuda").text
-    assert text.startswith("cuda: slower than plain scikit-learn end to end on logistic: takes 1.3")
+    assert text.startswith("cuda: 1.3")
+    assert "× slower than plain scikit-learn end to end on logistic (95 % interval 1." in text
     assert "faster" not in text
 
 
@@ -151,20 +152,7 @@ def test_what_weakens_the_comparison_is_listed() -> None:
     assert "load average 6.50 on 8 processors" in caveats
     assert "changes that no commit holds" in caveats
     assert "cpu on forest: 6 timed runs of 7 planned." in caveats
-    assert "cpu on forest: the slowest run took" in caveats
-    assert "cpu on forest: predictions were not compared" in caveats
     assert "cuda on boosting: no step is recorded as having run on the GPU." in caveats
-
-
-def test_time_outside_all_stages_is_said() -> None:
-    results = fixtures.normal()
-    cell = results.cell("forest", "cpu")
-    assert cell is not None
-    runs = [replace(run, stages={"fit": 0.5 * run.total}) for run in cell.runs]
-    results = fixtures.with_cell(results, "forest", "cpu", runs=runs)
-    assert verdict(results).caveats == (
-        "cpu on forest: more than 20% of the time belongs to no stage.",
-    )
 
 
 def test_the_first_metric_stands_beside_the_dummys() -> None:
@@ -254,7 +242,7 @@ def test_the_best_pipeline_is_that_of_the_best_first_metric() -> None:
 def test_no_large_figure_stands_beside_no_difference_shown() -> None:
     results = fixtures.with_gpu()
     slow, fast = headline(results, "logistic", "cuda"), headline(results, "forest", "cuda")
-    assert f"takes {slow.figure} (95 %" in slow.text
+    assert f"{slow.figure} than plain" in slow.text
     assert f"{fast.figure} than plain" in fast.text
     same = results.cell("forest", "reference")
     assert same is not None
