@@ -94,12 +94,13 @@ class Metric:
         """
         if self.kind == "ranking":
             return self._of_queries(y_true, answer)
-        target, stored = part(y_true, "target"), _stored(answer, self.kind)
+        target: Any = part(y_true, "target")
+        stored = _stored(answer, self.kind)
         classes, scorer = None, self.scorer
         if self.kind == "binary":
             classes = np.array([0, 1])
         elif self.kind == "multiclass":
-            classes = np.arange(len(self._names(y_true, stored)))
+            classes = self._places(target, stored)
             if "labels" in scorer._kwargs or not of_scikit_learn(scorer):
                 classes = self.classes
                 target, stored["predict"] = classes[target], classes[stored["predict"]]
@@ -112,16 +113,14 @@ class Metric:
         model = StoredPredictions(stored, classes)
         return sign_of(scorer) * float(scorer(model, part(y_true, "row"), target, **more))
 
-    def _names(self, y_true: np.ndarray, stored: Mapping[str, np.ndarray]) -> Any:
-        """Return the classes; ValueError where a row is of one without a probability."""
-        names = self.classes
-        if names is None:
-            names = np.arange(1 + max(part(y_true, "target").max(), stored["predict"].max()))
-        known = stored["predict_proba"].shape[1] if "predict_proba" in stored else len(names)
-        target = part(y_true, "target")
-        if "predict" not in methods_of(self.scorer) and target.max() >= known:
-            raise ValueError(f"no training row is of the class {names[target.max()].item()!r}")
-        return names
+    def _places(self, target: np.ndarray, stored: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the places of all classes; ValueError where one of them has no probability."""
+        if "predict" not in methods_of(self.scorer):
+            width = stored["predict_proba"].shape[1]
+            if target.max() >= width:
+                name = self.classes[target.max()].item()
+                raise ValueError(f"no training row is of the class {name!r}")
+        return np.arange(len(self.classes))
 
     def _of_queries(self, y_true: np.ndarray, answer: np.ndarray) -> float:
         """Return the mean over queries of two rows or more; one row has no order.
@@ -182,7 +181,7 @@ def scoring_of(task: Task, y_true: np.ndarray | None = None, classes: Any = None
     if y_true is None:
         return ScoringInfo(signs=signs, mute=[*task.mute])
     rows = np.unique(np.linspace(0, len(y_true) - 1, MOST_PERFECT).astype(int))
-    target = part(y_true[rows], "target")
+    target: Any = part(y_true[rows], "target")
     perfect = target
     if task.kind == "binary":
         perfect = fields(prediction=target.astype("float64"), decision=target)

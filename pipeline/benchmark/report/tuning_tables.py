@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 
 from msgspec import structs
 
+from pipeline.benchmark.caution_scores import sign_of
 from pipeline.benchmark.report.cards import Card
 from pipeline.benchmark.report.format import MISSING, difference, integer, metric, score, seconds
 from pipeline.benchmark.report.table import ReportTable, Row, TableCell, row
@@ -31,7 +32,7 @@ from pipeline.benchmark.report.tuning_numbers import (
     written,
 )
 from pipeline.benchmark.results import Interval, ScoringInfo
-from pipeline.benchmark.scores import sign_of, with_doubts
+from pipeline.benchmark.scores import with_doubts
 from pipeline.benchmark.tuning_record import (
     ParameterRecord,
     SearchRecord,
