@@ -18,6 +18,7 @@ RANKS = {
     "worse-than-dummy": 1,
     "no-better-than-dummy": 1,
     "perfect-score": 1,
+    "unconverged": 2,
     "rare-class": 2,
     "imbalance": 2,
     "lacking-class": 2,

@@ -125,7 +125,7 @@ class Comparison:
             protocol=protocol,
             points=points,
             profiles=rounds.profiles,
-            cautions=[*integrity.unconverged(_work(cells)), *noted],
+            cautions=[*integrity.unconverged(_work(cells), self.task.mute), *noted],
             baseline=baseline,
             scoring=scoring,
             fingerprint=key,
