@@ -137,6 +137,10 @@ def test_a_time_or_a_group_that_the_split_goes_by_is_passed_over() -> None:
     assert said(frame, *GOOD, test=last) == []
 
 
+def test_a_number_that_some_rows_share_is_no_row_number() -> None:
+    assert said(table(serial=draw().integers(0, N, N)), *GOOD) == []
+
+
 def test_the_same_few_categories_in_both_parts_are_no_copies() -> None:
     frame = table(4_000, age=draw().normal(0, 10, 4_000).round())
     for names in (["town"], ["town", "age"], ["age"]):
