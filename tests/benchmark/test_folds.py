@@ -23,7 +23,6 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from pipeline.benchmark.folds import plan_folds, times_of
 from pipeline.benchmark.learnt_rows import read_learnt_rows
 from pipeline.benchmark.own_table import OwnTable
-from pipeline.benchmark.report.tuning_tables import protocol_card
 from pipeline.benchmark.task import Job, Split, Task, load
 from pipeline.benchmark.tune import publish_tuning
 from pipeline.benchmark.tuning_record import TuningRecord, load_tuning
@@ -324,15 +323,3 @@ def test_classes_too_rare_for_the_folds_are_refused(tmp_path: Path) -> None:
 def test_a_split_goes_by_one_thing() -> None:
     with pytest.raises(ConfigError, match="goes by time='day' or by groups"):
         replace(LATER, time="day", groups="patient")
-
-
-def test_the_page_says_what_the_folds_are(tmp_path: Path) -> None:
-    said = {}
-    for split in (RANDOM, GROUPS, replace(LATER, time=["day", "hour"])):
-        what = task_by(tmp_path / "small.parquet", split)
-        said[split.about, split.groups] = dict(protocol_card(searched(tmp_path, what)))
-    assert [each["Searched on"].partition(", ")[2] for each in said.values()] == [
-        "by folds of random rows",
-        "by folds of other groups (of patient)",
-        "by folds of later rows (by day, hour)",
-    ]
