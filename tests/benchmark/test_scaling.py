@@ -25,6 +25,11 @@ def test_a_line_is_found_again() -> None:
     assert found(1_000_000) == pytest.approx(20.5)
 
 
+def test_a_small_size_counts_as_much_as_a_large_one() -> None:
+    bent = Curve((1_000, 10_000, 1_000_000), ((0.1,) * 5, (0.3,) * 5, (10.0,) * 5))
+    assert model(bent).a == pytest.approx(0.1, abs=0.03)
+
+
 def test_with_two_sizes_there_is_no_line() -> None:
     whole = drawn(0.1, 1e-6)
     assert model(Curve(whole.rows[:3], whole.runs[:3])).b == pytest.approx(1e-6)
