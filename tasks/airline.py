@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
@@ -57,11 +56,7 @@ TASK = Task(
             time=["year", "month", "day"],
         )  # fmt: skip
     },
-    metrics={
-        "roc_auc": roc_auc_score,
-        "average_precision": average_precision_score,
-        "log_loss": log_loss,
-    },
+    metrics=["roc_auc", "average_precision", "neg_log_loss"],
     margins={"roc_auc": 0.002, "average_precision": 0.004, "log_loss": 0.004},
     licence=airline.LICENCE,
     source=airline.SOURCE,

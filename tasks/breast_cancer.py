@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
@@ -34,7 +33,7 @@ TASK = Task(
     target=breast_cancer.TARGET,
     pipelines={"logistic": logistic, "boosting": boosting},
     splits={"random": Split([("fold", "<", 75)], [("fold", ">=", 75)], "train three quarters")},
-    metrics={"roc_auc": roc_auc_score, "log_loss": log_loss},
+    metrics=["roc_auc", "neg_log_loss"],
     margins={"roc_auc": 0.005, "log_loss": 0.01},
     licence=breast_cancer.LICENCE,
     source=breast_cancer.SOURCE,

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, f1_score, log_loss
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
 from datasets import covertype
-from pipeline.benchmark.metrics import probability_metric
 from pipeline.benchmark.task import Split, Task
 
 MEASURES = list(covertype.MEASURES)
@@ -54,9 +50,9 @@ TASK = Task(
     pipelines={"logistic": logistic, "forest": forest, "boosting": boosting},
     splits={"random": Split([("fold", "<", 75)], [("fold", ">=", 75)], "train three quarters")},
     metrics={
-        "accuracy": accuracy_score,
-        "macro_f1": partial(f1_score, average="macro"),
-        "log_loss": probability_metric(log_loss),
+        "accuracy": "accuracy",
+        "macro_f1": "f1_macro",
+        "log_loss": "neg_log_loss",
     },
     margins={"accuracy": 0.005, "macro_f1": 0.01, "log_loss": 0.01},
     licence=covertype.LICENCE,

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from scipy.stats import randint
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, f1_score, log_loss
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
 from datasets import digits
-from pipeline.benchmark.metrics import probability_metric
 from pipeline.benchmark.task import Split, Task
 
 
@@ -47,9 +43,9 @@ TASK = Task(
     pipelines={"neighbours": neighbours, "vectors": vectors, "logistic": logistic},
     splits={"random": Split([("fold", "<", 75)], [("fold", ">=", 75)], "train three quarters")},
     metrics={
-        "accuracy": accuracy_score,
-        "macro_f1": partial(f1_score, average="macro"),
-        "log_loss": probability_metric(log_loss),
+        "accuracy": "accuracy",
+        "macro_f1": "f1_macro",
+        "log_loss": "neg_log_loss",
     },
     margins={"accuracy": 0.01, "macro_f1": 0.01, "log_loss": 0.01},
     licence=digits.LICENCE,

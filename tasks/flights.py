@@ -12,7 +12,6 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
@@ -112,11 +111,7 @@ TASK = Task(
         "time": Split([("month", "<=", 9)], [("month", ">", 9)], "train January to September"),
         "random": Split([("fold", "<", 75)], [("fold", ">=", 75)], "train three quarters"),
     },
-    metrics={
-        "roc_auc": roc_auc_score,
-        "average_precision": average_precision_score,
-        "log_loss": log_loss,
-    },
+    metrics=["roc_auc", "average_precision", "neg_log_loss"],
     margins={"roc_auc": 0.002, "average_precision": 0.004, "log_loss": 0.004},
     licence=flights.LICENCE,
     source=flights.SOURCE,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from scipy.stats import uniform
 from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import RobustScaler, StandardScaler
 from xgboost import XGBClassifier
@@ -51,7 +50,7 @@ TASK = Task(
     target=fraud.TARGET,
     pipelines={"logistic": logistic, "boosting": boosting, "isolation": isolation},
     splits={"random": Split([("fold", "<", 70)], [("fold", ">=", 70)], "train seven tenths")},
-    metrics={"average_precision": average_precision_score, "roc_auc": roc_auc_score},
+    metrics=["average_precision", "roc_auc"],
     margins={"average_precision": 0.02, "roc_auc": 0.005},
     licence=fraud.LICENCE,
     source=fraud.SOURCE,

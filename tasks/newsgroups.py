@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from scipy.stats import loguniform
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, f1_score, log_loss
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from datasets import newsgroups
-from pipeline.benchmark.metrics import probability_metric
 from pipeline.benchmark.task import Split, Task
 
 
@@ -47,9 +43,9 @@ TASK = Task(
     pipelines={"logistic": logistic, "bayes": bayes},
     splits={"time": Split([("later", "==", 0)], [("later", "==", 1)], "train the earlier part")},
     metrics={
-        "accuracy": accuracy_score,
-        "macro_f1": partial(f1_score, average="macro"),
-        "log_loss": probability_metric(log_loss),
+        "accuracy": "accuracy",
+        "macro_f1": "f1_macro",
+        "log_loss": "neg_log_loss",
     },
     margins={"accuracy": 0.005, "macro_f1": 0.005, "log_loss": 0.01},
     licence=newsgroups.LICENCE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn.compose import make_column_transformer
-from sklearn.metrics import ndcg_score
+from sklearn.metrics import make_scorer, ndcg_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import TargetEncoder
@@ -64,7 +64,7 @@ TASK = Task(
     query="query",
     pipelines={"lambdamart": lambdamart, "pairwise": pairwise},
     splits={"queries": Split([("fold", "<", 75)], [("fold", ">=", 75)], "train three quarters")},
-    metrics={"ndcg_at_10": ndcg_at_10},
+    metrics={"ndcg_at_10": make_scorer(ndcg_at_10)},
     margins={"ndcg_at_10": 0.005},
     licence=synthetic.LICENCE,
     source=synthetic.SOURCE,

@@ -8,12 +8,12 @@ from typing import Any
 from sklearn.cluster import DBSCAN, HDBSCAN, KMeans
 from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness
-from sklearn.metrics import adjusted_rand_score, silhouette_score
+from sklearn.metrics import silhouette_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from datasets import digits
-from pipeline.benchmark.metrics import of_embedding, of_rows
+from pipeline.benchmark.scoring import of_embedding, of_rows
 from pipeline.benchmark.task import Split, Task
 from pipeline.optional import load
 
@@ -65,7 +65,7 @@ TASK = Task(
     pipelines=SPECS,
     splits={"all": Split([], [], "all rows, to fit and to judge")},
     metrics={
-        "adjusted_rand": adjusted_rand_score,
+        "adjusted_rand": "adjusted_rand_score",
         "silhouette": of_rows(silhouette_score),
         "trustworthiness": of_embedding(trustworthiness),
     },

@@ -9,7 +9,6 @@ from __future__ import annotations
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, StandardScaler, TargetEncoder
@@ -63,11 +62,7 @@ TASK = Task(
     target=synthetic.TARGET,
     pipelines={"logistic": logistic, "boosting": boosting},
     splits={"random": Split([("fold", "<", 75)], [("fold", ">=", 75)], "train three quarters")},
-    metrics={
-        "roc_auc": roc_auc_score,
-        "average_precision": average_precision_score,
-        "log_loss": log_loss,
-    },
+    metrics=["roc_auc", "average_precision", "neg_log_loss"],
     margins={"roc_auc": 0.003, "average_precision": 0.005, "log_loss": 0.005},
     licence=synthetic.LICENCE,
     source=synthetic.SOURCE,

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.benchmark.metrics import SAMPLE, part
+from pipeline.benchmark.metrics import part
 from pipeline.benchmark.results import Agreement
+from pipeline.benchmark.scoring import SAMPLE
 from pipeline.benchmark.task import Kind
 
 NEIGHBOURS = 15

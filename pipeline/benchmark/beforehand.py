@@ -2,44 +2,57 @@
 
 from __future__ import annotations
 
-from functools import partial
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from pyarrow import dataset
 from pyarrow.parquet import filters_to_expression
 
-from pipeline.benchmark import cautions, dummy, measure
+from pipeline.benchmark import dummy, measure, metrics
+from pipeline.benchmark.caution_columns import TableSample, of_columns
+from pipeline.benchmark.caution_rows import of_rows
+from pipeline.benchmark.caution_split import of_split
+from pipeline.benchmark.cautions import Caution, in_rank
 from pipeline.benchmark.folds import times_of
-from pipeline.benchmark.split_cautions import ranked_of_split
+from pipeline.benchmark.results import ScoringInfo
 from pipeline.benchmark.task import Job, Task
 from pipeline.data.files import Filter, parquet_files
-from pipeline.data.schema import kind_of
 
 MOST_READ = 1_000_000
 """Rows of a task that are looked through; of more a share, at random."""
-FEWEST_GROUPS = 20
 _ROW = "\0row"
 
 
-def before_runs(task: Task, job: Job) -> tuple[list[str], dict[str, float]]:
-    """Return what to know before a score is believed, and the dummy's value of each metric.
+class Known(NamedTuple):
+    """What is known before the runs."""
 
-    What cannot be told is said, and ends no run.
+    cautions: list[str]
+    """What to know before a score is believed, the worst first."""
+    baseline: dict[str, float]
+    """Metric -> the dummy's value."""
+    scoring: ScoringInfo
+
+
+def before_runs(task: Task, job: Job) -> Known:
+    """Look through the table of a task, and score a dummy.
+
+    An error is put among the cautions, and ends no run.
     """
     noted: list[str] = []
     baseline: dict[str, float] = {}
-    lacking = "The table was not looked through"
+    scoring, lacking = metrics.scoring_of(task), "The table was not looked through"
     try:
         noted += of_task(task, job)
         lacking = "No dummy was scored"
-        baseline |= dummy.baseline(task, job)
+        baseline, scoring = dummy.baseline(task, job)
     except Exception as error:
         why = " ".join(str(error).split())
         noted.insert(0, f"{lacking}: {type(error).__name__}: {why}")
-    return noted, baseline
+    return Known(noted, baseline, scoring)
 
 
 def of_task(task: Task, job: Job) -> list[str]:
@@ -53,30 +66,46 @@ def of_task(task: Task, job: Job) -> list[str]:
     """
     table, split = _read(job.path), measure.typed_split(task.split(job.split)[1], job.path)
     train, test = (_chosen(table, rows) for rows in (split.train, split.test))
-    what = task.target, task.kind
-    found = cautions.ranked_of_table(
-        table, *what, task.columns, test=test & ~train, metrics=[*task.metrics]
-    )
-    if task.kind in dummy.WITHOUT or split.folds:
-        return cautions.in_rank([found])
-    frame = cautions.sample(table, task.target, task.columns)
-    here, there = (frame[chosen[frame.index]] for chosen in (train, test))
-    # What is the same for all rows of a group divides them too; texts are names of groups sooner.
-    names = sorted(map(str, frame.columns), key=lambda name: kind_of(frame[name]) != "text")
-    split_by = next(filter(partial(_divides, here, there), names), "")
-    times = times_of(task.split(job.split)[0], split)
-    parted = ranked_of_split(here, there, task.target, task.columns, task.kind, split_by, times)
-    return cautions.in_rank([found, parted])
+    sample = TableSample(table, task.target, task.kind, task.columns, test & ~train)
+    found = of_sample(sample, task.metrics)
+    if not split.folds:
+        times = times_of(task.split(job.split)[0], split)
+        found += of_split(sample, train, split.groups, times)
+    return in_rank(found, task.mute)
 
 
-def _divides(train: pd.DataFrame, test: pd.DataFrame, name: str) -> bool:
-    """Tell whether the rows of each of many values are all in the same part."""
-    if kind_of(train[name]) not in ("text", "number"):
-        return False
-    values = train[name].nunique() + test[name].nunique()
-    rows = len(train) + len(test)
-    many = FEWEST_GROUPS <= values <= rows / 2 and train[name].nunique() > 1
-    return bool(many and not test[name].isin(train[name].dropna()).any())
+def of_table(
+    table: pa.Table, target: str, kind: str, features: Sequence[str],
+    test: np.ndarray | None = None,
+) -> list[str]:  # fmt: skip
+    """Return what to know of a table before a model learns from it, the worst first.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Columns of their own types, classes as their names.
+    target : str
+    kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
+        Of the last two only the columns are looked at.
+    features : sequence of str
+        Columns to learn from.
+    test : numpy.ndarray of bool, optional
+        The rows to be judged on, where they are chosen.
+
+    Examples
+    --------
+    >>> rows = pa.table({"x": [0.0, 1.0] * 200, "y": ["no", "yes"] * 200})
+    >>> print(of_table(rows, "y", "binary", ["x"])[0].partition(":")[0])
+    'x' (AUC 1.000) alone tells 'y' almost perfectly
+    """
+    return in_rank(of_sample(TableSample(table, target, kind, features, test)))
+
+
+def of_sample(sample: TableSample, scorers: Mapping[str, Any] = {}) -> list[Caution]:
+    """Return what to know of the columns and rows of a sample."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of classes with few rows, which the cautions name
+        return [*of_columns(sample), *of_rows(sample, scorers)]
 
 
 def _read(path: Path) -> pa.Table:

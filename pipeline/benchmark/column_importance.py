@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 from sklearn.inspection import permutation_importance
 
 from pipeline.benchmark import metrics, truth
 from pipeline.benchmark.faults import describe_fault
-from pipeline.benchmark.learnt_rows import AnswerScorer, first_metric_of
+from pipeline.benchmark.learnt_rows import TaskScorer, first_metric_of
 from pipeline.benchmark.measure import Outcome, read_test_rows
 from pipeline.benchmark.results import Importance
 from pipeline.benchmark.task import Job, Task
@@ -68,14 +69,11 @@ def _ask(task: Task, outcome: Outcome, job: Job) -> Importance:
     needed = (time.perf_counter() - start) * len(task.columns) * REPEATS
     if needed > LONGEST:
         return Importance(why=f"it would take {needed:.0f} s, more than {LONGEST:.0f} s")
+    asked: dict[str, Any] = {"scoring": scorer, "random_state": job.seed}
     if isinstance(outcome.model, Accelerated):
-        found = outcome.model.importance(
-            X, y, scoring=scorer, repeats=REPEATS, random_state=job.seed
-        )
+        found = outcome.model.importance(X, y, repeats=REPEATS, **asked)
     else:
-        found = permutation_importance(
-            outcome.model, X, y, scoring=scorer, n_repeats=REPEATS, random_state=job.seed
-        )
+        found = permutation_importance(outcome.model, X, y, n_repeats=REPEATS, **asked)
     return Importance(
         metric=name,
         rows=len(rows),
@@ -102,11 +100,10 @@ def sample(y_true: np.ndarray, seed: int, most: int = MOST_ROWS) -> np.ndarray:
     return np.sort(np.argsort(turns[places], kind="stable")[:most])
 
 
-def _scorer(task: Task, outcome: Outcome) -> AnswerScorer:
-    name, sign = first_metric_of(task)
+def _scorer(task: Task, outcome: Outcome) -> TaskScorer:
+    name, _ = first_metric_of(task)
     place = 1
     if task.kind in ("binary", "multiclass"):
         place = truth.place_of_positive(task, outcome.classes)
-    metric = metrics.judges(task, outcome.classes)[name]
-    decide = metrics.wants_decisions(task)
-    return AnswerScorer(metric, sign, task.kind, outcome.classes, place, decide)
+    metric, decide = metrics.judges(task, outcome.classes)[name], metrics.wants_decisions(task)
+    return TaskScorer(metric, outcome.classes, place, decide, encoded=True)

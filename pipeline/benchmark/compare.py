@@ -98,7 +98,7 @@ class Comparison:
         measure.check(self.task, self.job, self.pipelines)
         finished = finished or FinishedRuns()
         load, key = environment.load_average(), self.key
-        noted, baseline = before_runs(self.task, self.job)
+        noted, baseline, scoring = before_runs(self.task, self.job)
         entries = variants(self.device)
         names = [variant.name for variant in entries if variant.status == "ok"]
         rounds = Schedule(
@@ -133,8 +133,9 @@ class Comparison:
             variants=entries,
             points=points,
             profiles=rounds.profiles,
-            cautions=[*integrity.unconverged(work), *noted],
+            cautions=[*integrity.unconverged(work, self.task.mute), *noted],
             baseline=baseline,
+            scoring=scoring,
             fingerprint=key,
         )
 

@@ -13,7 +13,8 @@ from dataclasses import replace
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import UndefinedMetricWarning
 
-from pipeline.benchmark import measure
+from pipeline.benchmark import measure, metrics
+from pipeline.benchmark.results import ScoringInfo
 from pipeline.benchmark.task import Job, Task
 from pipeline.errors import DataError
 
@@ -21,8 +22,8 @@ WITHOUT = ("ranking", "clusters")
 """Kinds of tasks that have no dummy."""
 
 
-def baseline(task: Task, job: Job) -> dict[str, float]:
-    """Return the dummy's value of each metric that has one.
+def baseline(task: Task, job: Job) -> tuple[dict[str, float], ScoringInfo]:
+    """Return the dummy's value of each metric that has one, and what is known of the metrics.
 
     Parameters
     ----------
@@ -31,7 +32,7 @@ def baseline(task: Task, job: Job) -> dict[str, float]:
         It learns from the same training rows, and is judged on the same test rows.
     """
     if task.kind in WITHOUT:
-        return {}
+        return {}, metrics.scoring_of(task)
     number = task.kind == "regression"
     dummy = DummyRegressor() if number else DummyClassifier(strategy="prior")
     # It looks at no column, so one will do.
@@ -46,4 +47,4 @@ def baseline(task: Task, job: Job) -> dict[str, float]:
                 found |= measure.judge_outcome(replace(narrow, metrics={name: metric}), outcome)
         except DataError:
             continue  # A metric that has no value for it.
-    return found
+    return found, metrics.scoring_of(task, outcome.y_true, outcome.classes)

@@ -73,68 +73,51 @@ class FoldPlan:
             return rows, None
         codes = {name: self._codes(name, rows.by[name]) for name in self.columns}
         if self.time:
+            if all(np.ptp(each) == 0 for each in codes.values()):
+                raise DataError(
+                    f"{self._where(*self.time)} is the same in all training rows; name columns "
+                    "with more values as Split(..., time=[...])"
+                )
             rows = _in_order(rows, np.lexsort([codes[name] for name in reversed(self.time)]))
         groups = codes.get(self.groups)
-        self._check_folds(rows.y, codes, groups)
+        self._check_folds(rows.y, groups)
         return rows, groups
 
     def _codes(self, name: str, values: np.ndarray) -> np.ndarray:
         """Return the place of each value among the sorted ones."""
-        what = "time" if name in self.time else "group"
-        where = f"{self._of(what)} {name!r}"
-        missing = int(pd.isna(values).sum())
-        if missing:
+        if missing := int(pd.isna(values).sum()):
             raise DataError(
-                f"{where} is missing in {missing:,} of the {len(values):,} training rows, so that "
-                "no folds can be made by it; fill it, or leave these rows out of the split"
+                f"{self._where(name)} is missing in {missing:,} of the {len(values):,} training "
+                "rows; fill it, or leave these rows out of the split"
             )
         kind = infer_dtype(values, skipna=False)
         if name in self.time and kind not in _WHEN:
-            raise DataError(f"{where} holds {kind}; store dates or numbers, which have an order")
+            raise DataError(f"{self._where(name)} holds {kind}; store dates or numbers")
         return np.asarray(pd.factorize(values, sort=True)[0])
 
-    def _of(self, what: str) -> str:
-        return f"{self.name}: the {what} of the split,"
+    def _where(self, *names: str) -> str:
+        what = "time" if self.time else "group"
+        return f"{self.name}: the {what} of the split, {', '.join(map(repr, names))}"
 
-    def _check_folds(
-        self, y: np.ndarray, codes: dict[str, np.ndarray], groups: np.ndarray | None
-    ) -> None:
-        folds = self.splitter.get_n_splits()
-        if groups is not None and (found := len(np.unique(groups))) < folds:
-            raise DataError(
-                f"{self._of('group')} {self.groups!r} has {found} groups in the training rows, too "
-                f"few for {folds} folds; {self._way_out(found)}"
-            )
-        if self.time and all(np.ptp(each) == 0 for each in codes.values()):
-            raise DataError(
-                f"{self._of('time')} {_named(self.time)} is the same in all training rows; name "
-                "columns with more values as Split(..., time=[...])"
-            )
-        if self.time and len(y) <= folds:
-            raise DataError(f"{self.name}: {len(y)} training rows are too few for {folds} folds")
-        if self.classes:
-            self._check_classes(y, groups, folds)
-
-    def _check_classes(self, y: np.ndarray, groups: np.ndarray | None, folds: int) -> None:
-        every = np.unique(y)
-        for number, (train, test) in enumerate(self.splitter.split(y, y, groups), start=1):
+    def _check_folds(self, y: np.ndarray, groups: np.ndarray | None) -> None:
+        """Refuse folds that scikit-learn does not make, or that lack a class."""
+        folds, every = self.splitter.get_n_splits(), np.unique(y)
+        try:
+            parts = [*self.splitter.split(y, y, groups)]
+        except ValueError as error:
+            raise DataError(f"{self.name}: {folds} folds by {self.columns}: {error}") from error
+        for number, (train, test) in enumerate(parts if self.classes else (), start=1):
             lacking = np.setdiff1d(every, y[train])
-            why = ""
-            if len(lacking):
-                why = f"no row to learn from is of the class {lacking[0]}"
-            elif len(test) and np.all(y[test] == y[test[0]]):
-                why = f"all rows to judge by are of the class {y[test[0]]}"
-            elif not len(test):
-                why = "there is no row to judge by"
-            if why:
-                raise DataError(
-                    f"{self.name}: fold {number} of {folds} by {_named(self.columns)}: {why}; "
-                    f"{self._way_out(folds - 1)}"
+            if len(lacking) or len(np.unique(y[test])) < 2:
+                why = (
+                    f"no row to learn from is of the class {lacking[0]}"
+                    if len(lacking)
+                    else ("all rows to judge by are of one class")
                 )
-
-    def _way_out(self, most: int) -> str:
-        fewer = f"ask for {most} folds or fewer (--cv {most}), or " if most >= 2 else ""
-        return f"{fewer}choose another --split"
+                raise DataError(
+                    f"{self.name}: fold {number} of {folds} by {self.columns}: {why}; ask for "
+                    "fewer folds (--cv), or choose another --split"
+                )
 
 
 def plan_folds(task: Task, job: Job, folds: int) -> FoldPlan:
@@ -198,7 +181,3 @@ def _in_order(rows: LearntRows, order: np.ndarray) -> LearntRows:
         return rows
     params = {name: each[order] for name, each in rows.params.items()}
     return rows._replace(X=frames.at(rows.X, order), y=rows.y[order], params=params)
-
-
-def _named(columns: Sequence[str]) -> str:
-    return ", ".join(map(repr, columns))

@@ -6,12 +6,13 @@ reference's is recorded as failed, with the reason, and no time of it is compare
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from pipeline.benchmark.cautions import Caution, in_rank
 from pipeline.typing import Estimator
 
 _ITERATES = ("sklearn.linear_model.", "sklearn.svm.", "sklearn.neural_network.")
@@ -71,13 +72,17 @@ def gave_up(estimator: Estimator) -> bool:
     return type(estimator).__module__.startswith(_ITERATES) and bool(np.max(done) >= most)
 
 
-def unconverged(work: Mapping[tuple[str, str], Mapping[str, str]]) -> Iterator[str]:
-    """Yield a sentence for each pipeline of which a solver gave up.
+def unconverged(
+    work: Mapping[tuple[str, str], Mapping[str, str]], mute: Collection[str] = ()
+) -> list[str]:
+    """Return a caution for each pipeline of which a solver gave up, unless it is muted.
 
     Parameters
     ----------
     work : mapping of tuple of str to dict
         (Pipeline, variant) -> what `work` returned.
+    mute : collection of str
+        Ids of cautions.
 
     Examples
     --------
@@ -90,12 +95,16 @@ def unconverged(work: Mapping[tuple[str, str], Mapping[str, str]]) -> Iterator[s
     for (pipeline, variant), facts in work.items():
         if where := facts.get("gave up"):
             found.setdefault((pipeline, where), []).append(variant)
-    for (pipeline, where), variants in found.items():
-        yield (
+    cautions = [
+        Caution(
+            "unconverged",
             f"{pipeline} stopped at {where} before its solver converged ({', '.join(variants)}): "
             "models and times of the variants differ by where each stops; raise max_iter, or "
-            "scale the columns."
+            "scale the columns.",
         )
+        for (pipeline, where), variants in found.items()
+    ]
+    return in_rank(cautions, mute)
 
 
 def objection(report: Any, reference: Estimator) -> str:

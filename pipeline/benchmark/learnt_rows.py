@@ -10,60 +10,54 @@ import numpy as np
 from sklearn.preprocessing import LabelEncoder
 
 from pipeline.benchmark import measure, metrics, truth
-from pipeline.benchmark.responses import smaller_is_better
-from pipeline.benchmark.task import Job, Kind, Task
+from pipeline.benchmark.scoring import sign_of
+from pipeline.benchmark.task import Job, Task
 from pipeline.data import parquet
 from pipeline.system.devices import prepare_memory
 from pipeline.typing import Estimator, Table, Target
 
 
 @dataclass(frozen=True)
-class AnswerScorer:
-    """A metric of a task as a scorer: higher is better, and it reads nothing but answers.
+class TaskScorer:
+    """The first metric of a task as a scorer: higher is better, and it reads predictions alone.
 
     Parameters
     ----------
     metric : Metric
-    sign : {1, -1}
-        -1 for a loss.
-    kind : {"binary", "multiclass", "regression", "ranking"}
     classes : numpy.ndarray or None
         That the pipeline learns, sorted.
     positive : int
         The place of the class that a binary task is about.
     decide : bool
         Whether the metric reads the classes of a binary task.
+    encoded : bool
+        Whether the target comes as `pipeline.benchmark.metrics` has it, not as it is learnt.
     """
 
     metric: metrics.Metric
-    sign: int
-    kind: Kind
     classes: Any
     positive: int
     decide: bool
+    encoded: bool = False
     reads_answers_only = True
 
-    def __call__(self, model: Estimator, X: Table, y: np.ndarray) -> float:
-        """Return the score of a fitted model; `y` is as `pipeline.benchmark.metrics` has it."""
-        said = metrics.answer(model, X, self.kind, self.classes, self.positive, decide=self.decide)
-        return self.sign * self.metric(y, said)
-
-
-class MetricScorer(AnswerScorer):
-    """The same of a target as the pipeline learns it, which scikit-learn's searches give."""
+    @property
+    def sign(self) -> int:
+        """1, or -1 of a loss."""
+        return sign_of(self.metric.scorer)
 
     def __call__(
         self, model: Estimator, X: Table, y: Target, sample_weight: np.ndarray | None = None
     ) -> float:
         """Return the score of a fitted model."""
-        known: Any = y
-        if self.classes is not None:
+        kind, known = self.metric.kind, y
+        said = metrics.answer(model, X, kind, self.classes, self.positive, decide=self.decide)
+        if not self.encoded and self.classes is not None:
             known = truth.places_of(y, self.classes)
-        if self.kind == "binary":
-            known = (known == self.positive).astype("int64")
+            known = (known == self.positive).astype("int64") if kind == "binary" else known
         if sample_weight is not None:
             known = metrics.fields(target=known, weight=sample_weight)
-        return super().__call__(model, X, known)
+        return self.sign * self.metric(known, said)
 
 
 class LearntRows(NamedTuple):
@@ -74,15 +68,15 @@ class LearntRows(NamedTuple):
     """As the pipeline learns it: one that knows no names of classes learns their places."""
     params: Mapping[str, Any]
     """What else `fit` is told."""
-    scorer: MetricScorer
+    scorer: TaskScorer
     by: Mapping[str, np.ndarray] = {}
     """Columns that folds go by."""
 
 
 def first_metric_of(task: Task) -> tuple[str, int]:
     """Return the metric that searches are about, and 1, or -1 where less is better."""
-    name = next(iter(task.metrics))
-    return name, -1 if smaller_is_better(name) else 1
+    name, scorer = next(iter(task.metrics.items()))
+    return name, sign_of(scorer)
 
 
 def read_learnt_rows(
@@ -108,7 +102,7 @@ def read_learnt_rows(
     X, known = parquet.read_parquet(job.path, task.features, others, split.train, device)
     truth.require_weights(task, pipeline)
     y, params = truth.learnt(task, known, "training")
-    name, sign = first_metric_of(task)
+    name, _ = first_metric_of(task)
     classes, plain, place = None, None, 1
     if task.kind != "regression":
         classes = truth.classes_of(task, y)
@@ -117,5 +111,5 @@ def read_learnt_rows(
         if truth.knows_places_alone(pipeline, classes):
             y, classes = LabelEncoder().fit_transform(y), np.arange(len(classes))
     metric, decide = metrics.judges(task, plain)[name], metrics.wants_decisions(task)
-    scorer = MetricScorer(metric, sign, task.kind, classes, place, decide)
+    scorer = TaskScorer(metric, classes, place, decide)
     return LearntRows(X, y, params, scorer, {name: known[name] for name in by})

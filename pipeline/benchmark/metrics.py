@@ -1,38 +1,41 @@
-"""What is judged: a program's answer, the truth it is held against, and metrics of the two.
+"""Predictions and the truth that they are held against, and the metrics of the two.
 
-Both are arrays with one entry a row, so that rows can be left out of both alike. Where a
-row has more than one thing to say they have fields: of the truth ``target``, ``query``,
-``weight`` and ``row``; of the answer ``prediction``, ``decision``, ``probability`` and
-``embedding``. Classes stand there by their places among all of them, those of a binary task by 1
-and 0; the prediction of a binary task is the probability of 1, its decision the class.
+Both are arrays with one entry a row, so that rows can be left out of both alike. Where a row has
+several values they have fields: of the truth ``target``, ``query``, ``weight`` and ``row``; of
+the predictions ``prediction``, ``decision``, ``probability`` and ``embedding``. Classes are stored
+as their places among all of them, those of a binary task as 1 and 0; the prediction of a binary
+task is the probability of 1, its decision the class.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import partial, wraps
-from inspect import signature
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_outlier_detector
 
 from pipeline.benchmark.faults import describe_fault
-from pipeline.benchmark.responses import function_of, response_of
+from pipeline.benchmark.results import ScoringInfo
+from pipeline.benchmark.scoring import (
+    StoredPredictions,
+    changed,
+    methods_of,
+    of_scikit_learn,
+    sign_of,
+    takes,
+)
 from pipeline.benchmark.task import Kind, Task
-from pipeline.benchmark.truth import decides_otherwise, places_of, positive_of
+from pipeline.benchmark.truth import decides_otherwise, places_of
 from pipeline.errors import ConfigError, DataError
 from pipeline.typing import Estimator, Table
 
-Score = Callable[[Any, Any], float]
 PLAIN = ("target", "prediction")
 """What an array without fields holds."""
-_READ = {("binary", "decision"): "decision", ("multiclass", "chance"): "probability"}
-"""Kind of task and what a function of `sklearn.metrics` reads -> a field but the prediction."""
-SAMPLE = 2_000
-"""Rows of which all pairs of distances are taken."""
+MOST_PERFECT = 10_000
+"""Rows of which the best value of a metric is taken."""
 
 
 def fields(**columns: Any) -> np.ndarray:
@@ -68,77 +71,62 @@ def part(values: np.ndarray, name: str) -> np.ndarray | None:
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric and the fields that it reads.
+    """A scorer of a task, asked about stored predictions.
 
     Parameters
     ----------
-    metric : callable
-        ``metric(y_true, answer)``, from :mod:`sklearn.metrics`.
-    y_true, answer : str
-        Names of the fields.
-    most : int, optional
-        Rows to read, evenly spaced; all by default.
+    scorer : scorer
+        See `pipeline.benchmark.scoring`.
+    kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
     classes : numpy.ndarray, optional
-        The names for whose places the target and the prediction stand.
+        The names of the classes. A function that is not scikit-learn's, or that is given
+        ``labels``, gets names instead of places.
     """
 
-    metric: Score
-    y_true: str = "target"
-    answer: str = "prediction"
-    most: int | None = None
+    scorer: Any
+    kind: Kind
     classes: Any = None
 
     def __call__(self, y_true: np.ndarray, answer: np.ndarray) -> float:
-        """Return the value of the metric; ValueError if it has none."""
-        if self.most is not None and len(y_true) > self.most:
-            rows = np.linspace(0, len(y_true) - 1, self.most).astype(int)
-            y_true, answer = y_true[rows], answer[rows]
-        wanted, said = part(y_true, self.y_true), part(answer, self.answer)
-        more = self._more(y_true, said)
-        if self.classes is not None and not self._takes_places():
-            wanted = self.classes[wanted]
-            said = self.classes[said] if self.answer == "prediction" else said
-        return float(self.metric(wanted, said, **more))
+        """Return the value of the metric; ValueError if it has none.
 
-    def _more(self, y_true: np.ndarray, said: Any) -> dict[str, Any]:
-        """Return the weights of the rows, and the classes of a matrix, where they are taken."""
-        more: dict[str, Any] = {}
+        The value is that of the metric itself, also where less is better.
+        """
+        if self.kind == "ranking":
+            return self._of_queries(y_true, answer)
+        target: Any = part(y_true, "target")
+        stored = _stored(answer, self.kind)
+        classes, scorer = None, self.scorer
+        if self.kind == "binary":
+            classes = np.array([0, 1])
+        elif self.kind == "multiclass":
+            classes = self._places(target, stored)
+            if "labels" in scorer._kwargs or not of_scikit_learn(scorer):
+                classes = self.classes
+                target, stored["predict"] = classes[target], classes[stored["predict"]]
+            elif "predict" not in methods_of(scorer) and takes(scorer, "labels"):
+                scorer = changed(scorer, labels=classes[: stored["predict_proba"].shape[1]])
         weights = part(y_true, "weight")
-        if weights is not None and self._takes("sample_weight"):
+        more = {}
+        if weights is not None and takes(scorer, "sample_weight"):
             more["sample_weight"] = weights
-        if self.classes is not None and self.answer == "probability" and self._takes("labels"):
-            more["labels"] = self.classes[: said.shape[1]]
-        return more
+        model = StoredPredictions(stored, classes)
+        return sign_of(scorer) * float(scorer(model, part(y_true, "row"), target, **more))
 
-    def _takes(self, name: str) -> bool:
-        try:
-            return name in signature(self.metric).parameters and name not in _given(self.metric)
-        except ValueError:  # of a function in C
-            return False
+    def _places(self, target: np.ndarray, stored: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the places of all classes; ValueError where one of them has no probability."""
+        if "predict" not in methods_of(self.scorer):
+            width = stored["predict_proba"].shape[1]
+            if target.max() >= width:
+                name = self.classes[target.max()].item()
+                raise ValueError(f"no training row is of the class {name!r}")
+        return np.arange(len(self.classes))
 
-    def _takes_places(self) -> bool:
-        """Return whether a metric is the same whatever the classes are called; text is slow."""
-        plain = response_of(self.metric) == "decision" and self.classes.dtype.kind == "U"
-        # Of two classes by any name there is no positive one here, so scikit-learn has to object.
-        named = (
-            self._takes("pos_label") and _given(self.metric).get("average", "binary") == "binary"
-        )
-        return plain and not named and not {*_given(self.metric)} & {"labels", "weights"}
+    def _of_queries(self, y_true: np.ndarray, answer: np.ndarray) -> float:
+        """Return the mean over queries of two rows or more; one row has no order.
 
-    def applies(self, y_true: np.ndarray, answer: np.ndarray) -> bool:
-        """Return whether there is what it reads."""
-        return part(y_true, self.y_true) is not None and part(answer, self.answer) is not None
-
-
-def _given(metric: Score) -> dict[str, Any]:
-    return getattr(metric, "keywords", {})
-
-
-class Queries(Metric):
-    """A metric of ranked rows, averaged over queries; one of a single row has no order."""
-
-    def __call__(self, y_true: np.ndarray, answer: np.ndarray) -> float:
-        """Return the mean over queries; the metric gets those of equal length as matrices."""
+        The scorer gets queries of equal length as matrices with a query in each row.
+        """
         order = np.argsort(y_true["query"], kind="stable")
         target, scores = y_true["target"][order], answer[order]
         _, starts, lengths = np.unique(
@@ -147,84 +135,65 @@ class Queries(Metric):
         total, count = 0.0, 0
         for length in np.unique(lengths[lengths > 1]):
             rows = starts[lengths == length][:, None] + np.arange(length)
-            total += float(self.metric(target[rows], scores[rows])) * len(rows)
+            model = StoredPredictions({"predict": scores[rows]})
+            total += float(self.scorer(model, None, target[rows])) * len(rows)
             count += len(rows)
         if not count:
             raise ValueError("no query has two rows to order")
-        return total / count
+        return sign_of(self.scorer) * total / count
+
+    def applies(self, answer: np.ndarray) -> bool:
+        """Return whether the predictions have what the scorer reads."""
+        return not set(methods_of(self.scorer)).isdisjoint(_stored(answer, self.kind))
 
 
-def probability_metric(metric: Score) -> Metric:
-    """Return a metric of the probabilities of all classes, shape (n_rows, n_classes)."""
-    return Metric(metric, answer="probability")
-
-
-def decision_metric(metric: Score) -> Metric:
-    """Return a metric of the classes that are decided for, of a binary task 1 and 0."""
-    return Metric(metric, answer="decision")
-
-
-def of_rows(metric: Score) -> Metric:
-    """Return a metric of the rows and their clusters, as `silhouette_score`."""
-    return Metric(metric, y_true="row", most=SAMPLE)
-
-
-def of_embedding(metric: Score) -> Metric:
-    """Return a metric of the rows and where they are put, as `trustworthiness`."""
-    return Metric(metric, y_true="row", answer="embedding", most=SAMPLE)
+def _stored(answer: np.ndarray, kind: Kind) -> dict[str, np.ndarray]:
+    """Return what an estimator with these predictions would give, by method."""
+    names = {
+        "predict": "decision" if kind == "binary" else "prediction",
+        "predict_proba": "prediction" if kind == "binary" else "probability",
+        "transform": "embedding",
+    }
+    found = {method: part(answer, name) for method, name in names.items()}
+    stored = {method: values for method, values in found.items() if values is not None}
+    if kind == "binary" and "predict_proba" in stored:
+        chance = stored["predict_proba"]
+        stored["predict_proba"] = np.column_stack([1 - chance, chance])
+    return stored
 
 
 def judges(task: Task, classes: Any = None) -> dict[str, Metric]:
-    """Return the task's metrics; a plain function reads the target and the prediction.
+    """Return the metrics of a task; the classes are those of `encode_truth`."""
+    return {name: Metric(scorer, task.kind, classes) for name, scorer in task.metrics.items()}
 
-    One of `sklearn.metrics` reads what its parameters are called after.
+
+def scoring_of(task: Task, y_true: np.ndarray | None = None, classes: Any = None) -> ScoringInfo:
+    """Return which way each metric of a task goes, and its value of perfect predictions.
 
     Parameters
     ----------
     task : Task
+    y_true : numpy.ndarray, optional
+        The truth of the test rows; without it no best value is known.
     classes : numpy.ndarray, optional
-        For whose places truth and answer stand; those of a binary task are 1 and 0 to metrics.
     """
-    names = classes if task.kind == "multiclass" else None
-    return {n: replace(_made(task, m, classes), classes=names) for n, m in task.metrics.items()}
-
-
-def _made(task: Task, metric: Any, classes: Any) -> Metric:
-    """Return a metric that reads what a task of this kind answers."""
-    if task.kind == "ranking":
-        return metric if isinstance(metric, Metric) else Queries(metric)
-    field = _READ.get((task.kind, response_of(metric)), "prediction")
-    wrapped = metric if isinstance(metric, Metric) else Metric(metric, answer=field)
+    signs = {name: sign_of(scorer) for name, scorer in task.metrics.items()}
+    if y_true is None:
+        return ScoringInfo(signs=signs, mute=[*task.mute])
+    rows = np.unique(np.linspace(0, len(y_true) - 1, MOST_PERFECT).astype(int))
+    target: Any = part(y_true[rows], "target")
+    perfect = target
     if task.kind == "binary":
-        told = _of_one(task, wrapped.metric, classes)
-        if wrapped.answer == "probability":
-            return replace(wrapped, metric=_of_both(told), answer="prediction")
-        return replace(wrapped, metric=told)
-    decided = wrapped.answer == "decision"
-    return replace(wrapped, answer="prediction") if decided else wrapped
-
-
-def _of_both(metric: Any) -> Score:
-    """Return a metric of the probabilities of both classes that is given that of the positive."""
-
-    @wraps(metric)
-    def of_both(y_true: Any, chance: Any, **more: Any) -> float:
-        return float(metric(y_true, np.column_stack([1 - chance, chance]), **more))
-
-    return of_both
-
-
-def _of_one(task: Task, metric: Any, classes: Any) -> Any:
-    """Return a metric of two classes that is told the positive one as 1, as the answers have it."""
-    if classes is None or "pos_label" not in _given(metric):
-        return metric
-    asked, positive = _given(metric)["pos_label"], positive_of(task, classes)
-    if asked != positive:
-        raise ConfigError(
-            f"{task.name}: {function_of(metric).__name__} has pos_label={asked!r}, and the task is "
-            f"about {positive!r}; leave it out, or set positive= of the task"
-        )
-    return partial(metric, pos_label=1)
+        perfect = fields(prediction=target.astype("float64"), decision=target)
+    elif task.kind == "multiclass":
+        perfect = fields(prediction=target, probability=np.eye(len(classes))[target])
+    best = {}
+    for name, metric in judges(task, classes).items():
+        try:
+            best[name] = _score(name, metric, y_true[rows], perfect)
+        except DataError:
+            continue  # of a metric that has no value for these rows
+    return ScoringInfo(signs=signs, best=best, mute=[*task.mute])
 
 
 def answer(
@@ -305,7 +274,7 @@ def _decided(
 
 def wants_decisions(task: Task) -> bool:
     """Tell whether a metric of a binary task reads classes."""
-    return any(each.answer == "decision" for each in judges(task).values())
+    return any("predict" in methods_of(scorer) for scorer in task.metrics.values())
 
 
 def fit_answer(model: Estimator, X: Table) -> np.ndarray:
@@ -326,11 +295,10 @@ def judge(
         A metric has no finite value, which a record could hold, or none can be taken.
     """
     every = judges(task, classes).items()
-    values = {
-        n: _score(n, each, y_true, answer) for n, each in every if each.applies(y_true, answer)
-    }
+    values = {n: _score(n, each, y_true, answer) for n, each in every if each.applies(answer)}
     if not values:
-        raise DataError(f"{task.name}: no metric reads {answer.dtype.names}; declare one that does")
+        kept = " or ".join(_stored(answer, task.kind))
+        raise DataError(f"{task.name}: no metric reads {kept}; declare one that does")
     return values
 
 
@@ -339,8 +307,7 @@ def _score(name: str, each: Metric, y_true: np.ndarray, answer: np.ndarray) -> f
     try:
         value = each(y_true, answer)
     except ValueError as error:
-        way = "; decision_metric(...) gives it classes" if "and continuous" in str(error) else ""
-        raise DataError(f"{what}: {error}{way}") from error
+        raise DataError(f"{what}: {error}") from error
     except Exception as error:
         raise ConfigError(f"{what}: {describe_fault(error)}") from error
     if not math.isfinite(value):

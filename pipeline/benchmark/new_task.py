@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline import notebook
-from pipeline.benchmark import cautions
+from pipeline.benchmark.beforehand import of_table
 from pipeline.benchmark.own_program import Call, Name, write_program
 from pipeline.benchmark.own_table import FOLDS, SPLITS, OwnTable, cut_of, to_store
 from pipeline.benchmark.own_target import FEWEST, Class, Target, choose_positive, read_target
@@ -238,9 +238,7 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
     if columns.texts:
         own = replace(own, read=_with_texts(own.read, columns.texts))
         rows, _ = own.stored(_without_gaps(table, columns.texts))
-    doubts = _cautions(table, rows, own, columns)
-    if not any("--kind" in doubt for doubt in doubts):
-        notes = (*notes, *asked.notes)
+    doubts, notes = _cautions(table, rows, own, columns), (*notes, *asked.notes)
     new = NewTask(
         name, str(file), label, len(rows), len(table), columns, target,
         _about_split(own, rows, table), notes, doubts, own.path(home), FOLDER / f"{name}.py",
@@ -442,7 +440,7 @@ def _check(file: Path, rows: int, columns: Roles, notes: Sequence[str]) -> None:
 def _cautions(table: pa.Table, rows: pa.Table, own: OwnTable, columns: Roles) -> tuple[str, ...]:
     test = np.zeros(len(table), dtype=bool)
     test[rows[own.row].filter(pc.equal(rows[own.fold], FOLDS - 1)).to_numpy()] = True
-    return tuple(cautions.of_table(table, own.target, own.kind, columns.used, test=test))
+    return tuple(of_table(table, own.target, own.kind, columns.used, test))
 
 
 def _about_split(own: OwnTable, rows: pa.Table, table: pa.Table) -> str:

@@ -55,6 +55,17 @@ class TaskInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Which rows of the table are judged on."""
 
 
+class ScoringInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What there is to know of the metrics of a task beside their values."""
+
+    signs: dict[str, int] = {}
+    """Metric -> 1 where more is better, -1 of a loss; without those of which it is not known."""
+    best: dict[str, float] = {}
+    """Metric -> its value of perfect predictions, where it was taken."""
+    mute: list[str] = []
+    """Ids of the cautions that the task does not want to read."""
+
+
 class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the runs were made."""
 
@@ -314,6 +325,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     baseline: dict[str, float] = {}
     """Metric -> the value of scikit-learn's dummy, which looks at no column: the shares of the
     classes, or the mean of the number. Empty for rankings and clusters."""
+    scoring: ScoringInfo = ScoringInfo()
     fingerprint: str = ""
     """Of code, data, versions, machine and protocol: what is the same need not be measured anew."""
 

@@ -37,7 +37,7 @@ def cautions_of(record: Results) -> list[str]:
     """Return what is to be known before a score is believed: of the table, and of the scores."""
     rows = record.task.rows_test
     runs = [(cell.pipeline, cell.metrics, record.baseline, rows) for cell in record.cells]
-    return scores.with_doubts(record.cautions, runs)
+    return scores.with_doubts(record.cautions, runs, record.scoring)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class PredictedBatch:
         """
         measure.check(self.task, self.job, self.pipelines)
         load = environment.load_average()
-        noted, baseline = before_runs(self.task, self.job)
+        noted, baseline, scoring = before_runs(self.task, self.job)
         entries: dict[str, Variant] = {}
         cells = [self._one(name, folder, say, baseline, entries) for name in self.pipelines]
         plan = Protocol(
@@ -93,6 +93,7 @@ class PredictedBatch:
             variants=[*entries.values()],
             cautions=noted,
             baseline=baseline,
+            scoring=scoring,
         )
         (folder / "results.json").write_bytes(dumps(record))
         return record

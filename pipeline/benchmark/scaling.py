@@ -1,36 +1,29 @@
 """How time grows with the rows: a cost model for each variant, and where one overtakes another.
 
-The model is t = a + b·n: a start that does not depend on the rows, and a price for each. Where it
-misses a median by more than 5 %, and there are four sizes or more, t = a + b·n^c is tried, and
-taken if its largest miss is less than half of that. Both are fitted to the medians of the sizes by
-least squares of relative errors, with a and b not below 0, for c the best of a grid.
+The model is t = a + b·n: a start that does not depend on the rows, and a price for each. It is
+fitted to the medians of the sizes by least squares of relative errors, with a and b not below 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import bootstrap
+from scipy.optimize import nnls
 
 from pipeline.benchmark.report.format import seconds, three_digits
 from pipeline.benchmark.results import Results
 from pipeline.benchmark.statistics import REFERENCE, measured
 from pipeline.typing import Table
 
-EXPONENTS = np.round(np.arange(0.5, 2.51, 0.02), 2)
-GOOD = 0.05
-"""Largest miss of a median, as a share of it, with which the straight line will do."""
 POOR = 0.25
-"""Largest miss beyond which no break-even is read off the models."""
-FEWEST, FOR_POWER = 3, 4
-"""Sizes that the line and the power need."""
+"""Largest miss of a median, as a share of it, beyond which no break-even is read off the models."""
+FEWEST = 3
+"""Sizes that the line needs."""
 RESAMPLES = 500
 SHOWN = 0.95
 """Share of the resamples that must have a break-even for it to be shown."""
-_GRID = 256
 Floats = npt.NDArray[np.float64]
 
 
@@ -54,38 +47,38 @@ class Curve:
         """Median seconds at each size."""
         return np.array([np.median(times) for times in self.runs])
 
+    def drawn(self, random: np.random.Generator) -> Floats:
+        """Return medians of runs that are drawn anew at each size, shape (RESAMPLES, n_sizes)."""
+        runs = (random.choice(times, (RESAMPLES, len(times))) for times in self.runs)
+        return np.stack([np.median(drawn, axis=1) for drawn in runs], axis=1)
+
 
 @dataclass(frozen=True)
 class TimeModel:
-    """Seconds as a + b·n^c of n training rows.
+    """Seconds as a + b·n of n training rows.
 
     Parameters
     ----------
-    a, b, c : float
+    a, b : float
     miss : float
         Largest distance of a median from it, as a share of the median.
     """
 
     a: float
     b: float
-    c: float
     miss: float
 
     def __call__(self, rows: Table) -> Floats:
         """Return the seconds for numbers of rows."""
-        return np.asarray(self.a + self.b * np.asarray(rows, float) ** self.c)
+        return np.asarray(self.a + self.b * np.asarray(rows, float))
 
     def __str__(self) -> str:
         """Write the formula.
 
-        >>> print(TimeModel(0.5, 2e-6, 1.0, 0.0))
+        >>> print(TimeModel(0.5, 2e-6, 0.0))
         0.500 s + 2 s per million
-        >>> print(TimeModel(0.0, 1e-6, 1.5, 0.0))
-        0.000 s + 1e-06 s · rows^1.5
         """
-        if self.c == 1:
-            return f"{seconds(self.a)} s + {1e6 * self.b:.3g} s per million"
-        return f"{seconds(self.a)} s + {self.b:.3g} s · rows^{self.c:g}"
+        return f"{seconds(self.a)} s + {1e6 * self.b:.3g} s per million"
 
 
 @dataclass(frozen=True)
@@ -138,45 +131,42 @@ def curve(results: Results, pipeline: str, variant: str) -> Curve | None:
 
 def model(found: Curve) -> TimeModel | None:
     """Return the cost model; None with fewer than three sizes."""
-    if len(found.rows) < FEWEST:
-        return None
-    rows, medians = np.array(found.rows, float), found.medians[None]
-    line = _model(rows, medians, np.array([1.0]))
-    if len(rows) < FOR_POWER or line.miss <= GOOD:
-        return line
-    power = _model(rows, medians, EXPONENTS)
-    return power if power.miss < line.miss / 2 else line
+    return None if len(found.rows) < FEWEST else _fit(found.rows, found.medians)
+
+
+def _fit(sizes: tuple[int, ...], medians: Floats) -> TimeModel:
+    rows = np.array(sizes, float)
+    columns = np.column_stack([np.ones(len(rows)), rows / rows[-1]])
+    (a, b), _ = nnls(columns / medians[:, None], np.ones(len(rows)))
+    miss = np.abs(columns @ (a, b) / medians - 1).max()
+    return TimeModel(float(a), float(b / rows[-1]), float(miss))
 
 
 def break_even(ours: Curve, reference: Curve) -> BreakEven:
     """Return where a variant overtakes the reference between the least and the largest size.
 
     Runs are drawn anew at each size, the models fitted anew, 500 times.
-
-    Parameters
-    ----------
-    ours, reference : Curve
     """
-    pair = (ours, reference)
-    models = [model(each) for each in pair]
-    if None in models:
+    one, other = model(ours), model(reference)
+    if one is None or other is None:
         return BreakEven(None, None, False, f"fewer than {FEWEST} sizes")
-    fitted = [each for each in models if each is not None]
-    if max(each.miss for each in fitted) > POOR:
+    if max(one.miss, other.miss) > POOR:
         return BreakEven(None, None, False, "the models do not fit the times")
-    low, high = max(c.rows[0] for c in pair), min(c.rows[-1] for c in pair)
-    grid = np.geomspace(low, high, _GRID)
-    apart = np.log(fitted[0](grid)) - np.log(fitted[1](grid))
-    (rows,), (above,) = _crossings(grid, apart[None])
-    if np.isnan(rows):
-        word = "faster" if apart[-1] < 0 else "slower"
+    ends = max(ours.rows[0], reference.rows[0]), min(ours.rows[-1], reference.rows[-1])
+    rows, above = _crossing(one, other, ends)
+    if rows is None:
+        word = "faster" if one(ends[1]) < other(ends[1]) else "slower"
         return BreakEven(None, None, False, f"none in the range measured: {word} throughout")
-    drawn, sides = _resampled(pair, fitted, grid)
-    same = drawn[(drawn > 0) & (sides == above)]
+    random = np.random.default_rng(0)
+    drawn = [
+        _crossing(_fit(ours.rows, mine), _fit(reference.rows, theirs), ends)
+        for mine, theirs in zip(ours.drawn(random), reference.drawn(random), strict=True)
+    ]
+    same = [found for found, side in drawn if found is not None and side == above]
     if len(same) < SHOWN * RESAMPLES:
         return BreakEven(None, None, False, "none that the noise lets see in the range measured")
-    ends = np.quantile(same, [0.025, 0.975])
-    return BreakEven(float(rows), (float(ends[0]), float(ends[1])), bool(above))
+    low, high = np.quantile(same, [0.025, 0.975])
+    return BreakEven(rows, (float(low), float(high)), above)
 
 
 def overtaking(results: Results, pipeline: str, variant: str) -> BreakEven | None:
@@ -187,71 +177,9 @@ def overtaking(results: Results, pipeline: str, variant: str) -> BreakEven | Non
     return break_even(ours, reference)
 
 
-def _model(rows: Floats, medians: Floats, exponents: Floats) -> TimeModel:
-    a, b, c = (float(found[0]) for found in _fit(rows, medians, exponents))
-    miss = np.abs((a + b * rows**c) / medians[0] - 1).max()
-    return TimeModel(a, b, c, float(miss))
-
-
-def _fit(rows: Floats, medians: Floats, exponents: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return a, b and c for each row of medians, those with the least squared relative error."""
-    powers = rows ** exponents[:, None]  # (exponents, sizes)
-    u, v = 1 / medians[:, None, :], powers / medians[:, None, :]  # (tables, exponents, sizes)
-    uu, uv, vv = (u * u).sum(-1), (u * v).sum(-1), (v * v).sum(-1)
-    us, vs = u.sum(-1), v.sum(-1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        b = (uu * vs - uv * us) / (uu * vv - uv * uv)
-        a = (us - b * uv) / uu
-    a, b = np.where(a < 0, 0.0, a), np.where(a < 0, vs / vv, b)
-    a, b = np.where(b < 0, us / uu, a), np.where(b < 0, 0.0, b)
-    errors = ((a[..., None] * u + b[..., None] * v - 1) ** 2).sum(-1)
-    best = errors.argmin(axis=1)
-    every = np.arange(len(medians))
-    return a[every, best], b[every, best], exponents[best]
-
-
-def _crossings(grid: Floats, apart: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Return where each row of differences changes its sign last, and whether it falls there."""
-    changes = np.signbit(apart[:, 1:]) != np.signbit(apart[:, :-1])
-    last = changes.shape[1] - 1 - changes[:, ::-1].argmax(axis=1)
-    every = np.arange(len(apart))
-    left, right = apart[every, last], apart[every, last + 1]
-    there = changes.any(axis=1)
-    share = np.where(there, left, 0.0) / np.where(there, left - right, 1.0)
-    rows = np.exp(np.log(grid[last]) + share * (np.log(grid[last + 1]) - np.log(grid[last])))
-    return np.where(there, rows, np.nan), left > 0
-
-
-def _resampled(
-    pair: Sequence[Curve], fitted: Sequence[TimeModel], grid: Floats
-) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Return the crossings of models that are fitted to runs drawn anew at each size."""
-    ours = len(pair[0].runs)
-
-    def crossings(*runs: Floats, axis: int) -> Floats:
-        medians = np.stack([np.median(times, axis=axis) for times in runs], axis=-1)
-        logs = [
-            _log_times(each, shape, np.atleast_2d(part), grid)
-            for each, shape, part in zip(
-                pair, fitted, (medians[..., :ours], medians[..., ours:]), strict=True
-            )
-        ]
-        # Bootstrapping warns of NaN; no number of rows is 0.
-        return np.nan_to_num(_crossings(grid, logs[0] - logs[1]), nan=0.0)
-
-    drawn = bootstrap(
-        [np.array(times) for each in pair for times in each.runs],
-        crossings,
-        n_resamples=RESAMPLES,
-        vectorized=True,
-        method="percentile",
-        rng=np.random.default_rng(0),
-    ).bootstrap_distribution
-    return drawn[0], drawn[1] > 0
-
-
-def _log_times(found: Curve, shape: TimeModel, medians: Floats, grid: Floats) -> Floats:
-    """Return the logarithms of the modelled times on a grid, one row for each row of medians."""
-    exponents = np.array([1.0]) if shape.c == 1 else EXPONENTS
-    a, b, c = _fit(np.array(found.rows, float), medians, exponents)
-    return np.log(a[:, None] + b[:, None] * grid ** c[:, None])
+def _crossing(one: TimeModel, other: TimeModel, ends: tuple[int, int]) -> tuple[float | None, bool]:
+    """Return where two lines cross within a range, and whether the first is below from there."""
+    if one.b == other.b:
+        return None, False
+    rows = (other.a - one.a) / (one.b - other.b)
+    return (rows if ends[0] <= rows <= ends[1] else None), one.b < other.b

@@ -286,14 +286,10 @@ def differences(
     """
     group = _groups(y_true)
     kept = [group != number for number in range(GROUPS)]
-    found = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a metric that has no value; it has no interval then
-        for name, metric in metrics.items():
-            interval = _interval(metric, y_true, ours, reference, kept)
-            if interval is not None:
-                found[name] = interval
-    return found
+        found = {n: _interval(each, y_true, ours, reference, kept) for n, each in metrics.items()}
+    return {name: interval for name, interval in found.items() if interval is not None}
 
 
 def _groups(y_true: np.ndarray) -> np.ndarray:

@@ -12,9 +12,9 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+from pipeline.benchmark.cautions import RANKS
 from pipeline.benchmark.faults import FOLDER as FOLDER
 from pipeline.benchmark.faults import blamed_on
-from pipeline.benchmark.responses import check_metric
 from pipeline.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -94,11 +94,11 @@ class Task:
         ``make(seed)`` returns the unfitted scikit-learn program.
     splits : mapping of str to Split
         The first one is the default.
-    metrics : mapping of str to callable
-        ``metric(y_true, predicted)``, from :mod:`sklearn.metrics`, whose functions get the
-        classes or the probabilities that they read; of a ranking, of matrices with a query in
-        each row. One of your own that reads something else is wrapped by a function of
-        :mod:`pipeline.benchmark.metrics`.
+    metrics : sequence of str, or mapping of str to str or scorer
+        Names of scikit-learn's scorers, as ``["roc_auc", "neg_log_loss"]``, shown without
+        ``neg_``; or the name to be shown -> a scorer, its name, or a function of
+        :mod:`sklearn.metrics`. `make_scorer` makes one of a function of your own; of a ranking
+        it gets matrices with a query in each row.
     margins : mapping of str to float
         Largest absolute difference from the reference that counts as equal.
     licence, source : str
@@ -122,6 +122,8 @@ class Task:
         Pipeline -> what `make tune` draws its parameters from: each parameter with a list of values
         or a distribution of :mod:`scipy.stats`; several of these mappings, of which each trial is
         drawn from one; or ``"default"``, as for those that are not named.
+    mute : sequence of str
+        Ids of cautions that are not to be shown, as ``"groups"``.
     """
 
     name: str
@@ -131,7 +133,7 @@ class Task:
     target: str
     pipelines: Mapping[str, Callable[[int], Any]]
     splits: Mapping[str, Split]
-    metrics: Mapping[str, Callable[[Any, Any], float]]
+    metrics: Any
     margins: Mapping[str, float]
     licence: str
     source: str
@@ -143,10 +145,13 @@ class Task:
     format: TableFormat | None = None
     row_id: str = ""
     spaces: Mapping[str, Any] = field(default_factory=dict)
+    mute: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         pick(self.kind, get_args(Kind), f"kind of {self.name}")
         self._check_parts()
+        for caution in self.mute:
+            pick(caution, RANKS, f"caution that {self.name} mutes,")
         if (self.kind == "ranking") != bool(self.query):
             raise ConfigError(f"{self.name}: a task of kind 'ranking', and no other, names a query")
         if self.positive is not None and self.kind != "binary":
@@ -156,17 +161,19 @@ class Task:
         for name in filter(None, (self.target, self.weight, self.row_id)):
             if name in self.columns:
                 raise ConfigError(f"{self.name}: {name!r} is no feature; leave it out")
+        # Scorers import scikit-learn, which the list of the tasks does without.
+        from pipeline.benchmark.scoring import scorers_of
+
+        object.__setattr__(self, "metrics", scorers_of(self.name, self.kind, self.metrics))
 
     def _check_parts(self) -> None:
         """Refuse a task without pipelines, splits or metrics."""
         for part in ("pipelines", "splits", "metrics"):
             if not getattr(self, part):
                 raise ConfigError(f"{self.name}: {part} is empty; there must be one")
-        for name, function in {**self.pipelines, **self.metrics}.items():
+        for name, function in self.pipelines.items():
             if not callable(function):
                 raise ConfigError(f"{self.name}: {name!r} is {function!r}, which is no function")
-        for name, metric in self.metrics.items():
-            check_metric(self.name, self.kind, name, metric)
         for name, space in self.spaces.items():
             pick(name, self.pipelines, f"pipeline among the spaces of {self.name}")
             parts = space if isinstance(space, list) and space else [space]

@@ -56,20 +56,17 @@ def learnt(task: Task, columns: dict[str, Any], part: str) -> tuple[np.ndarray, 
 
 def _checked(task: Task, y: np.ndarray, part: str) -> np.ndarray:
     """Return a target of numbers or of classes of one type, none missing."""
-    missing = np.asarray(pd.isna(y))
-    if missing.any():
-        told = f"is missing in {missing.sum():,} of the {len(y):,} {part} rows, first in"
-        raise _refused(task, told, missing, part, "leave these rows out")
+    where, missing = _of(task), np.asarray(pd.isna(y))
+    told = f"is missing in {missing.sum():,} of the {len(y):,} {part} rows, first in"
+    _refuse(where, told, missing, part, "leave these rows out")
     if task.kind in ("binary", "multiclass"):
-        return _checked_classes(task, y, part)
+        return _checked_classes(where, y, part)
     numbers = _numbers(y)
     if numbers is None:
         told = f"holds {_kind(y)}, as {_shown(y[0])}"
-        raise DataError(f"{_of(task)} {told}; kind {task.kind!r} takes numbers")
+        raise DataError(f"{where} {told}; kind {task.kind!r} takes numbers")
     bad = ~np.isfinite(numbers)
-    if bad.any():
-        value = numbers[bad.argmax()]
-        raise _refused(task, f"is {value} in", bad, part, "replace it, or leave the row out")
+    _refuse(where, f"is {numbers[bad.argmax()]} in", bad, part, "replace it, or leave the row out")
     return numbers
 
 
@@ -77,20 +74,17 @@ def _numbers(y: np.ndarray) -> np.ndarray | None:
     """Return numbers, decimals among them, as they are learnt; None where they are none."""
     if y.dtype.kind in "biuf":
         return y.astype("float64") if y.dtype == np.uint64 else y
-    return y.astype("float64") if infer_dtype(y, skipna=False) == "decimal" else None
+    return y.astype("float64") if _kind(y) == "decimal" else None
 
 
-def _checked_classes(task: Task, y: np.ndarray, part: str) -> np.ndarray:
+def _checked_classes(where: str, y: np.ndarray, part: str) -> np.ndarray:
     if y.dtype.kind in "biuU" or (y.dtype == object and _kind(y) in ("string", "boolean")):
         return y.astype(bool) if y.dtype == object and _kind(y) == "boolean" else y
     if y.dtype.kind != "f":
-        told = f"holds {_kind(y)}, as {_shown(y[0])}"
-        raise DataError(f"{_of(task)} {told}; {_CLASSES}")
+        raise DataError(f"{where} holds {_kind(y)}, as {_shown(y[0])}; {_CLASSES}")
     bad = ~np.isfinite(y) | (y != np.round(y))
-    if bad.any():
-        value = y[bad.argmax()]
-        way = f"{_CLASSES}; numbers are predicted by kind='regression'"
-        raise _refused(task, f"is {value} in", bad, part, way)
+    way = f"{_CLASSES}; numbers are predicted by kind='regression'"
+    _refuse(where, f"is {y[bad.argmax()]} in", bad, part, way)
     return y
 
 
@@ -106,9 +100,11 @@ def _of(task: Task) -> str:
     return f"{task.name}: the target {task.target!r}"
 
 
-def _refused(task: Task, told: str, bad: np.ndarray, part: str, way: str) -> DataError:
-    row = int(bad.argmax())
-    return DataError(f"{_of(task)} {told} row {row:,} of the {part} rows; {way}")
+def _refuse(where: str, told: str, bad: np.ndarray, part: str, way: str) -> None:
+    """Name the first of the bad rows, if there is one."""
+    if bad.any():
+        row = int(bad.argmax())
+        raise DataError(f"{where} {told} row {row:,} of the {part} rows; {way}")
 
 
 def _weights(task: Task, values: np.ndarray, part: str) -> np.ndarray:
@@ -118,10 +114,8 @@ def _weights(task: Task, values: np.ndarray, part: str) -> np.ndarray:
     if numbers is None:
         raise DataError(f"{where} holds {_kind(values)}, as {_shown(values[0])}; give numbers")
     bad = ~(np.isfinite(numbers) & (numbers >= 0))
-    if bad.any():
-        row = int(bad.argmax())
-        told = f"is {numbers[row]} in row {row:,} of the {part} rows"
-        raise DataError(f"{where} {told}; give it a finite number from 0")
+    told = f"is {numbers[bad.argmax()]} in"
+    _refuse(where, told, bad, part, "give it a finite number from 0")
     if not numbers.any():
         raise DataError(f"{where} is 0 in all {part} rows; give some of them more")
     return numbers

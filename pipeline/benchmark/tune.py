@@ -142,7 +142,7 @@ class TunedBatch:
         """
         spaces, entries = self.check(), tuned_variants(self.device)
         load = environment.load_average()
-        noted, baseline = before_runs(self.task, self.job)
+        noted, baseline, scoring = before_runs(self.task, self.job)
         found = self._search_all([e.name for e in entries if e.status == "ok"], studies, say)
         if all(each.params is None for each in found):
             if found[-1].record.ended == INTERRUPTED:
@@ -163,6 +163,7 @@ class TunedBatch:
             searches=records,
             cautions=[*self._plan().cautions, *noted],
             baseline=baseline,
+            scoring=scoring,
         )
 
     def check(self) -> dict[str, Space]:

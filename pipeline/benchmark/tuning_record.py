@@ -12,7 +12,14 @@ from typing import Any, Final, Literal
 import msgspec
 
 from pipeline import records
-from pipeline.benchmark.results import Interval, PipelineInfo, Status, TaskInfo, Variant
+from pipeline.benchmark.results import (
+    Interval,
+    PipelineInfo,
+    ScoringInfo,
+    Status,
+    TaskInfo,
+    Variant,
+)
 from pipeline.benchmark.run import FilePart
 from pipeline.records import DataInfo, Machine, Source
 
@@ -158,6 +165,7 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """What is to be known of the table, its split and the searches before a score is believed."""
     baseline: dict[str, float]
     """Metric -> the value of scikit-learn's dummy, which looks at no column."""
+    scoring: ScoringInfo = ScoringInfo()
 
     def search(self, pipeline: str, variant: str) -> SearchRecord | None:
         """Return the search over a pipeline by a variant, or None."""

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from statistics import median
 from typing import Literal
 
 from pipeline.benchmark import scores
 from pipeline.benchmark.report.format import MISSING, on_gpu, times
-from pipeline.benchmark.results import Results, Variant
+from pipeline.benchmark.results import Cell, Results, Variant
 from pipeline.benchmark.statistics import (
     FEW,
-    OTHER,
     REFERENCE,
     Outcome,
     Parity,
@@ -27,9 +27,9 @@ from pipeline.benchmark.statistics import (
     measured,
     parity,
     speed,
-    stages,
 )
 
+NO_REASON = "no reason recorded"
 Kind = Literal["comparable", "CPU only", "not comparable"]
 
 
@@ -58,7 +58,7 @@ class Headline:
         ratio = self.speed.ratio
         said = {
             "faster": f"{times(ratio.speed_up)} faster",
-            "slower": f"{times(ratio.value)} as long",
+            "slower": f"{times(ratio.value)} slower",
         }
         return said.get(ratio.outcome, ratio.outcome)
 
@@ -132,44 +132,25 @@ def verdict(results: Results) -> Verdict:
 
 
 def _badge(results: Results) -> tuple[Kind, str]:
-    why = _why_not_comparable(results)
-    if why:
+    """Return what may be concluded, and why no more."""
+    names = [pipeline.name for pipeline in results.pipelines]
+    lost = [name for name in names if not measured(results, name, REFERENCE)]
+    ran = [v for v in rivals(results) if any(measured(results, name, v.name) for name in names)]
+    reasons = {
+        f"the reference has no times on {', '.join(lost)}": bool(lost),
+        "the task declares no margin of quality": not results.task.margins,
+        "nothing but the reference ran": not ran,
+    }
+    if why := next((why for why, holds in reasons.items() if holds), ""):
         return "not comparable", f"not comparable: {why}"
-    if _gpu_variants(results):
+    if any(on_gpu(variant.device) for variant in ran):
         return "comparable", "comparable"
     return "CPU only", "CPU only: no GPU claim is made"
-
-
-def _why_not_comparable(results: Results) -> str:
-    """Return the first thing that forbids a comparison, or nothing."""
-    lost = [
-        pipeline.name
-        for pipeline in results.pipelines
-        if not measured(results, pipeline.name, REFERENCE)
-    ]
-    if lost:
-        return f"the reference has no times on {', '.join(lost)}"
-    if not results.task.margins:
-        return "the task declares no margin of quality"
-    if not any(
-        measured(results, s.name, v.name) for s in results.pipelines for v in rivals(results)
-    ):
-        return "nothing but the reference ran"
-    return ""
 
 
 def rivals(results: Results) -> list[Variant]:
     """Return the variants that are compared with the reference."""
     return [variant for variant in results.variants if variant.name != REFERENCE]
-
-
-def _gpu_variants(results: Results) -> list[Variant]:
-    return [
-        variant
-        for variant in rivals(results)
-        if on_gpu(variant.device)
-        and any(measured(results, pipeline.name, variant.name) for pipeline in results.pipelines)
-    ]
 
 
 def _headlines(results: Results) -> Iterator[Headline]:
@@ -184,14 +165,16 @@ def _skipped(results: Results) -> str:
     reasons: dict[str, list[str]] = {}
     for variant in rivals(results):
         if variant.status != "ok":
-            reasons.setdefault(_reason(variant.why), []).append(variant.name)
+            reasons.setdefault(variant.why or NO_REASON, []).append(variant.name)
     said = (f"{', '.join(names)} ({why})" for why, names in reasons.items())
     return f"Not run: {'; '.join(said)}." if reasons else ""
 
 
 def _headline(results: Results, pipeline: str, variant: str) -> Headline:
     timed, found = speed(results, pipeline, variant), cell_parity(results, pipeline, variant)
-    judged = found + _failing(results, pipeline, variant)
+    rows = parity(results, pipeline, variant)
+    names = [row.metric for row in rows if row.judged in ("FAIL", "INCONCLUSIVE")]
+    judged = found + (f" ({', '.join(names)})" if names else "")
     if timed is None:
         text = _not_timed(results, pipeline, variant)
     else:
@@ -207,7 +190,7 @@ def _not_timed(results: Results, pipeline: str, variant: str) -> str:
         return f"no record on {pipeline}"
     if cell.status == "ok":
         return f"no timed run on {pipeline}"
-    return f"{cell.status} on {pipeline}, {_reason(cell.why)}"
+    return f"{cell.status} on {pipeline}, {cell.why or NO_REASON}"
 
 
 def _timed(results: Results, timed: Speed, pipeline: str) -> str:
@@ -222,9 +205,10 @@ def _comparison(ratio: Ratio, title: str, pipeline: str) -> str:
     if ratio.outcome == "faster":
         low_high = _interval(ratio, inverse=True)
         return f"{times(ratio.speed_up)} faster than {title} {where} ({low_high})"
-    slower = ratio.outcome == "slower"
-    said = f"slower than {title}" if slower else f"no difference from {title} shown"
-    return f"{said} {where}: takes {times(ratio.value)} as long ({_interval(ratio)})"
+    if ratio.outcome == "slower":
+        return f"{times(ratio.value)} slower than {title} {where} ({_interval(ratio)})"
+    took = f"takes {times(ratio.value)} as long ({_interval(ratio)})"
+    return f"no difference from {title} shown {where}: {took}"
 
 
 def _interval(ratio: Ratio, *, inverse: bool = False) -> str:
@@ -239,19 +223,6 @@ def _span(interval: tuple[float, float], *, inverse: bool) -> str:
     if inverse:
         low, high = 1 / high, 1 / low
     return f"{times(low)[:-1]}–{times(high)[:-1]}"
-
-
-def _failing(results: Results, pipeline: str, variant: str) -> str:
-    names = [
-        row.metric
-        for row in parity(results, pipeline, variant)
-        if row.judged in ("FAIL", "INCONCLUSIVE")
-    ]
-    return f" ({', '.join(names)})" if names else ""
-
-
-def _reason(why: str) -> str:
-    return why or "no reason recorded"
 
 
 def _parity(headlines: tuple[Headline, ...]) -> str:
@@ -277,10 +248,15 @@ def _places(results: Results) -> Iterator[str]:
 
 
 def _gpu(results: Results) -> str:
-    ran = _gpu_variants(results)
+    ran = [
+        variant.name
+        for variant in rivals(results)
+        if on_gpu(variant.device)
+        and any(measured(results, pipeline.name, variant.name) for pipeline in results.pipelines)
+    ]
     if ran:
         names = ", ".join(gpu.name for gpu in results.machine.gpus) or "a GPU that is not named"
-        return f"{', '.join(variant.name for variant in ran)} ran on {names}."
+        return f"{', '.join(ran)} ran on {names}."
     skipped = [v.why for v in rivals(results) if on_gpu(v.device) and v.why]
     why = results.machine.no_gpu_why or next(iter(skipped), "no variant for a GPU ran")
     return f"No GPU was used: {why.rstrip('.')}."
@@ -290,10 +266,6 @@ IDLE = 1.5
 """Factor of busy processors beyond which a variant had more of the machine than the reference."""
 BUSY = 0.5
 """Load average per processor above which the machine was not quiet."""
-UNATTRIBUTED = 0.2
-"""Share of the time outside all stages that deserves a word."""
-SPREAD = 1.5
-"""Slowest run over median that deserves a word."""
 
 
 def caveats(results: Results) -> Iterator[str]:
@@ -321,36 +293,23 @@ def caveats(results: Results) -> Iterator[str]:
 
 
 def _cell_caveats(results: Results, pipeline: str, variant: Variant) -> Iterator[str]:
-    where, timed = f"{variant.name} on {pipeline}", speed(results, pipeline, variant.name)
-    cell = measured(results, pipeline, variant.name)
-    if timed is None or cell is None:
+    where, cell = f"{variant.name} on {pipeline}", measured(results, pipeline, variant.name)
+    if cell is None:
         return
-    if timed.n < results.protocol.repeats:
-        yield f"{where}: {timed.n} timed runs of {results.protocol.repeats} planned."
-    if timed.maximum > SPREAD * timed.median:
-        yield f"{where}: the slowest run took {times(timed.maximum / timed.median)} the median."
-    if stages(results, pipeline, variant.name)[OTHER] > UNATTRIBUTED * timed.median:
-        yield f"{where}: more than {UNATTRIBUTED:.0%} of the time belongs to no stage."
-    if variant.name != REFERENCE and cell.agreement is None:
-        yield f"{where}: predictions were not compared with the reference's."
-    if busy := _fewer_processors(results, pipeline, variant.name):
-        yield f"{where}: {busy}"
+    if len(cell.runs) < results.protocol.repeats:
+        yield f"{where}: {len(cell.runs)} timed runs of {results.protocol.repeats} planned."
     if on_gpu(variant.device) and not any(on_gpu(step.device) for step in cell.placement):
         yield f"{where}: no step is recorded as having run on the GPU."
+    theirs, ours = (_processors(measured(results, pipeline, n)) for n in (REFERENCE, variant.name))
+    if variant.name != REFERENCE and theirs and ours > IDLE * theirs:
+        yield (
+            f"{where}: {ours:.1f} of {results.machine.cores} processors were busy, the reference's "
+            f"{theirs:.1f}: part of the speed is that of more processors (set n_jobs, see the "
+            "threads)."
+        )
 
 
-def _fewer_processors(results: Results, pipeline: str, variant: str) -> str:
-    """Return how many processors were busy, where the reference had far fewer of them."""
-    theirs, ours = (_processors(results, pipeline, name) for name in (REFERENCE, variant))
-    if variant == REFERENCE or not theirs or ours <= IDLE * theirs:
-        return ""
-    return (
-        f"{ours:.1f} of {results.machine.cores} processors were busy, the reference's "
-        f"{theirs:.1f}: part of the speed is that of more processors (set n_jobs, see the threads)."
-    )
-
-
-def _processors(results: Results, pipeline: str, variant: str) -> float:
-    cell = measured(results, pipeline, variant)
+def _processors(cell: Cell | None) -> float:
+    """Return the median of the processors that the runs kept busy."""
     shares = [run.cpu_seconds / run.total for run in cell.runs if run.cpu_seconds] if cell else []
-    return sorted(shares)[len(shares) // 2] if shares else 0.0
+    return median(shares) if shares else 0.0

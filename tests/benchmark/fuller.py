@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from pipeline.benchmark.results import FilePart, Past, Point, Price, Profile, Results
+from pipeline.benchmark.results import FilePart, Past, Point, Price, Profile, Results, ScoringInfo
 from tests.benchmark import fixtures
 
 STARTS = {"logistic": 0.0, "forest": 1.6, "boosting": 0.6}
@@ -36,7 +36,8 @@ def everything() -> Results:
         Profile(pipeline="forest", variant="cpu", file="profile-1.html", why=""),
         Profile(pipeline="forest", variant="reference", file="", why="not installed"),
     ]
-    return replace(base, price=PRICE, history=past, profiles=profiles)
+    scoring = ScoringInfo(signs={"roc_auc": 1}, best={"roc_auc": 1.0}, mute=["drift"])
+    return replace(base, price=PRICE, history=past, profiles=profiles, scoring=scoring)
 
 
 def hostile() -> Results:

@@ -83,10 +83,6 @@ def test_probabilities_decide_at_a_half() -> None:
     assert found.same_decision == 0.5
 
 
-def test_a_record_from_before_there_were_kinds_keeps_its_share() -> None:
-    assert "class 1 is 23.7 % of the test rows" in markdown.render_markdown(fixtures.with_gpu())
-
-
 def test_classes_with_probabilities_are_compared_by_both() -> None:
     one = fields(prediction=[0, 1], probability=[[0.9, 0.1], [0.4, 0.6]])
     other = fields(prediction=[0, 0], probability=[[0.8, 0.2], [0.5, 0.5]])

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import make_scorer, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from pipeline.benchmark.task import Split, Task
@@ -60,9 +60,13 @@ CASES = {
     "a margin": ("margins={\"auc\"", "margins={\"acc\"", 2, "did you mean 'auc'?"),
     "no pipelines": ("{\"linear\": linear}", "{}", 2, "mine: pipelines is empty"),
     "no functions": ("{\"linear\": linear}", "{\"linear\": linear(0)}", 2, "no function"),
-    "a metric by name": ("roc_auc_score},", "\"roc_auc\"},", 2, "'roc_auc', which is no function"),
-    "a metric that fails": ("roc_auc_score},", "lambda t, p: t[\"x\"]},", 2, "auc of the 100"),
-    "a metric of no number": ("roc_auc_score},", "lambda t, p: None},", 2, "not 'NoneType'"),
+    "a metric of no sign": ("roc_auc_score},", "lambda t, p: 0},", 2, "make_scorer(<lambda>, gr"),
+    "a metric that fails": (
+        "roc_auc_score},", "make_scorer(lambda t, p: t[\"x\"])},", 2, "auc of the 100",
+    ),
+    "a metric of no number": (
+        "roc_auc_score},", "make_scorer(lambda t, p: None)},", 2, "auc of the 100",
+    ),
     "a program that fails": ("    return make", "    seed[0]\n    return make", 2, "`seed[0]`: T"),
     "a program that is lost": ("    return make", "    make", 2, "'linear' is no estimator: None"),
     "a class": (STEP, "LogisticRegression\n    (StandardScaler()", 2, "is no estimator: <class"),

@@ -21,6 +21,7 @@ from sklearn.svm import SVC
 
 from pipeline.benchmark import integrity, worker
 from pipeline.benchmark.integrity import objection
+from pipeline.benchmark.metrics import judges
 from pipeline.benchmark.statistics import cell_parity, differences
 from pipeline.benchmark.task import Job
 from pipeline.benchmark.verdict import verdict
@@ -103,8 +104,9 @@ def test_a_variant_that_predicts_constants_makes_no_claim(
     honest: RunReport, reference: RunReport
 ) -> None:
     constant = np.full_like(honest.predicted, np.mean(honest.y_true))
-    found = differences(TASK.metrics, honest.y_true, constant, reference.predicted)
-    metrics = {name: metric(honest.y_true, constant) for name, metric in TASK.metrics.items()}
+    every = judges(TASK)
+    found = differences(every, honest.y_true, constant, reference.predicted)
+    metrics = {name: metric(honest.y_true, constant) for name, metric in every.items()}
     results = fixtures.with_cell(
         fixtures.normal(), "forest", "cpu", metrics=metrics, differences=found
     )

@@ -11,6 +11,7 @@ from pipeline.benchmark import results, task
 from pipeline.data.files import parquet_files
 from tests.commands import ROOT, assert_one_message, call
 
+# Task -> a program, a metric, and what the report sets beside the reference's answers.
 KINDS = {
     "segments_synthetic": ("kmeans", "adjusted_rand", "Adjusted Rand index"),
     "digits": ("logistic", "log_loss", "Largest |Δp|"),
@@ -20,8 +21,6 @@ KINDS = {
 }
 ROWS = {"ranking": 3_000, "synthetic": 3_000, "segments_synthetic": 1_000}
 """Of those that are generated."""
-
-"""Task -> a program, a metric, and what the report sets beside the reference's answers."""
 
 
 def rows(name: str) -> list[object]:
@@ -40,14 +39,8 @@ def ran(small_homes: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     folder = tmp_path_factory.mktemp("runs")
     for name, (estimator, *_) in KINDS.items():
         options = [
-            "--device",
-            "cpu",
-            "--pipelines",
-            estimator,
-            "--data-home",
-            small_homes,
-            *rows(name),
-        ]
+            "--device", "cpu", "--pipelines", estimator, "--data-home", small_homes, *rows(name),
+        ]  # fmt: skip
         done = call("run", name, *options, "--out", folder / name)
         assert done.code == 0, done.err
     return {name: folder / name for name in KINDS}
@@ -78,16 +71,8 @@ def test_a_score_of_anomaly_is_not_called_a_probability(ran) -> None:
 @pytest.mark.parametrize("name", KINDS)
 def test_a_report_compares_the_answers(name: str, small_homes: Path, tmp_path: Path) -> None:
     estimator, metric, words = KINDS[name]
-    options = [
-        "--device",
-        "cpu",
-        "--pipelines",
-        estimator,
-        "--repeats",
-        "3",
-        "--data-home",
-        small_homes,
-    ]
+    options = ["--device", "cpu", "--pipelines", estimator, "--repeats", "3"]
+    options += ["--data-home", small_homes]
     done = call("report", name, *options, *rows(name), "--out", tmp_path / "report")
     assert done.code == 0, done.err
     found = results.load(tmp_path / "report" / "results.json")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from functools import cache
@@ -9,11 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
+from sklearn.metrics import make_scorer
 
 from pipeline.backends.base import Placement
 from pipeline.benchmark import measure
 from pipeline.benchmark.measure import Outcome
+from pipeline.benchmark.metrics import fields
 from pipeline.benchmark.results import STAGES
 from pipeline.benchmark.task import Job, Split
 from pipeline.errors import DataError
@@ -112,10 +114,15 @@ def test_a_stage_adds_up() -> None:
     assert measured.stages["fit"] >= 0.02
 
 
-@pytest.mark.parametrize("metric", [lambda *_: float("nan"), lambda *_: float("inf"), log_loss])
+@pytest.mark.parametrize(
+    "metric",
+    [make_scorer(lambda *_: math.nan), make_scorer(lambda *_: math.inf), "neg_log_loss"],
+)
 def test_a_metric_without_a_value_is_an_error_that_names_it(metric) -> None:
     task = replace(TASK, metrics={"a loss": metric})
-    one_class = Outcome(y_true=np.zeros(3), predicted=np.full(3, 0.5))
+    one_class = Outcome(
+        y_true=np.zeros(3), predicted=fields(prediction=[0.5] * 3, decision=[0] * 3)
+    )
     with pytest.raises(DataError, match="a loss of the 3 test rows"):
         measure.judge_outcome(task, one_class)
 

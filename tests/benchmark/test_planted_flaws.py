@@ -6,9 +6,8 @@ Each case has a twin without the flaw, of which nothing is said.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,6 @@ from sklearn.compose import make_column_transformer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import (
-    accuracy_score,
-    average_precision_score,
-    f1_score,
-    r2_score,
-    roc_auc_score,
-)
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
@@ -43,8 +35,6 @@ from tests.benchmark.tuned import batch_of
 
 N = 600
 EVERY_FOURTH = Split([("fold", "<", 3)], [("fold", "==", 3)], "every fourth row")
-AUC: dict[str, Any] = {"roc_auc": roc_auc_score}
-F1: dict[str, Any] = {"macro_f1": partial(f1_score, average="macro")}
 
 
 def draw(seed: int) -> np.random.Generator:
@@ -94,7 +84,7 @@ class Planted:
     frame: pd.DataFrame
     kind: Kind = "regression"
     estimator: Any = field(default_factory=Ridge)
-    metrics: Mapping[str, Callable[..., float]] = field(default_factory=lambda: {"r2": r2_score})
+    metrics: Any = ("r2",)
     split: Split = EVERY_FOURTH
 
     def task(self, folder: Path) -> tuple[Task, Job]:
@@ -126,12 +116,16 @@ class Planted:
 
 
 def of_classes(frame: pd.DataFrame, **more: Any) -> Planted:
-    given: dict[str, Any] = {"kind": "binary", "metrics": AUC, "estimator": LogisticRegression()}
+    given: dict[str, Any] = {
+        "kind": "binary",
+        "metrics": ["roc_auc"],
+        "estimator": LogisticRegression(),
+    }
     return Planted(frame, **given | more)
 
 
 def of_three(split: Split) -> Planted:
-    return of_classes(three(), kind="multiclass", metrics=F1, split=split)
+    return of_classes(three(), kind="multiclass", metrics=["f1_macro"], split=split)
 
 
 def by_day() -> Split:
@@ -139,7 +133,7 @@ def by_day() -> Split:
     return Split([("day", "<", when)], [("day", ">=", when)], "", time="day")
 
 
-def rare(**metrics: Any) -> Planted:
+def rare(*metrics: str) -> Planted:
     ill = (np.arange(5 * N) % 21 == 0).astype(int)
     found = pd.DataFrame({"x": 3 * ill + draw(8).normal(size=5 * N), "z": draw(9).random(5 * N)})
     return of_classes(found.assign(y=ill, fold=np.arange(5 * N) % 4), metrics=metrics)
@@ -171,7 +165,7 @@ FLAWS: dict[str, Case] = {
     "target under another name": (
         lambda: of_classes(classes(state=np.where(classes()["y"] == 1, "paid", "due"))),
         lambda: of_classes(classes(state=np.where(balanced() == 1, "paid", "due"))),
-        ["'state' is the target under another name", "--ignore state"],
+        ["'state' (AUC 1.000) alone tells 'y'", "--ignore state"],
     ),
     "target with noise": (
         lambda: Planted(table(bill=table()["y"] + NOISE / 20)),
@@ -182,11 +176,6 @@ FLAWS: dict[str, Case] = {
         lambda: of_classes(classes(closed=np.where(classes()["y"] == 1, NOISE, np.nan))),
         lambda: of_classes(classes(closed=np.where(draw(7).random(N) < 0.7, NOISE, np.nan))),
         ["'closed' (AUC 1", "alone tells 'y'", "--ignore closed"],
-    ),
-    "sum of columns": (
-        lambda: Planted(table(y=table()["x"] + table()["z"]), estimator=Ridge(alpha=300)),
-        lambda: Planted(table(y=table()["x"] + table()["z"] + NOISE), estimator=Ridge(alpha=300)),
-        ["'y' is the sum of 'x', 'z'", "--ignore x"],
     ),
     "same rows in both parts": (
         lambda: Planted(copied(table())),
@@ -246,8 +235,8 @@ FLAWS: dict[str, Case] = {
         ["No training row is of the class b of 'y'", "give both parts rows of it"],
     ),
     "accuracy of a rare class": (
-        lambda: rare(accuracy=accuracy_score),
-        lambda: rare(average_precision=average_precision_score, accuracy=accuracy_score),
+        lambda: rare("accuracy"),
+        lambda: rare("average_precision", "accuracy"),
         ["'y' is 1 in ", "accuracy says little", "judge by average precision"],
     ),
     "column twice": (

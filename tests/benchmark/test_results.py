@@ -22,7 +22,7 @@ EXAMPLES = {
     "with everything": fuller.everything,
 }
 FREE = {"margins", "baseline", "packages", "threads", "stages", "metrics", "noise", "quantiles"}
-FREE |= {"not_measured", "medians"}
+FREE |= {"not_measured", "medians", "signs", "best"}
 """Objects whose keys are names, not fields."""
 
 

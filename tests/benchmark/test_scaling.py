@@ -9,30 +9,32 @@ from tests.benchmark import fixtures, fuller
 ROWS = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
 
 
-def drawn(a: float, b: float, c: float = 1.0, *, noise: float = 0.0, seed: int = 0) -> Curve:
+def drawn(a: float, b: float, *, noise: float = 0.0, seed: int = 0) -> Curve:
     random = np.random.default_rng(seed)
     runs = tuple(
-        tuple((a + b * n**c) * np.exp(random.normal(0, noise, 5)) if noise else [a + b * n**c] * 5)
+        tuple((a + b * n) * np.exp(random.normal(0, noise, 5)) if noise else [a + b * n] * 5)
         for n in ROWS
     )
     return Curve(ROWS, runs)
 
 
-def test_a_line_is_found_again_and_preferred() -> None:
+def test_a_line_is_found_again() -> None:
     found = model(drawn(0.5, 2e-5))
-    assert (found.a, found.b, found.c) == pytest.approx((0.5, 2e-5, 1.0))
+    assert (found.a, found.b) == pytest.approx((0.5, 2e-5))
     assert found.miss < 1e-9
+    assert found(1_000_000) == pytest.approx(20.5)
 
 
-def test_a_power_is_found_where_the_line_misses() -> None:
-    found = model(drawn(0.1, 1e-6, 1.5))
-    assert (found.a, found.b, found.c) == pytest.approx((0.1, 1e-6, 1.5), rel=1e-6)
+def test_a_small_size_counts_as_much_as_a_large_one() -> None:
+    bent = Curve((1_000, 10_000, 1_000_000), ((0.1,) * 5, (0.3,) * 5, (10.0,) * 5))
+    assert model(bent).a == pytest.approx(0.1, abs=0.03)
 
 
-def test_with_three_sizes_there_is_a_line_and_with_two_nothing() -> None:
-    whole = drawn(0.1, 1e-6, 1.5)
-    assert model(Curve(whole.rows[:3], whole.runs[:3])).c == 1.0
+def test_with_two_sizes_there_is_no_line() -> None:
+    whole = drawn(0.1, 1e-6)
+    assert model(Curve(whole.rows[:3], whole.runs[:3])).b == pytest.approx(1e-6)
     assert model(Curve(whole.rows[:2], whole.runs[:2])) is None
+    assert break_even(whole, Curve(ROWS[:2], whole.runs[:2])).why == "fewer than 3 sizes"
 
 
 def test_times_that_do_not_grow_have_no_negative_price() -> None:

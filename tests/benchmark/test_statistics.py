@@ -92,10 +92,6 @@ def test_a_time_of_zero_gives_no_ratio() -> None:
     assert ratio(np.array([0.0, 1.0, 1.0]), np.array([1.0, 1.0, 1.0])) is None
 
 
-def test_the_bootstrap_is_deterministic() -> None:
-    assert speed(fixtures.normal(), "forest", "cpu") == speed(fixtures.normal(), "forest", "cpu")
-
-
 @pytest.mark.quick(2)
 @pytest.mark.parametrize(("n", "spikes"), [(5, 0.5), (7, 0.0), (10, 0.5)])
 def test_at_equal_speed_a_duel_is_rarely_called_faster(n: int, spikes: float) -> None:

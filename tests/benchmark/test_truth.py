@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import (
     LinearRegression,
     LogisticRegression,
@@ -29,8 +28,8 @@ from sklearn.metrics import (
     cohen_kappa_score,
     f1_score,
     log_loss,
+    make_scorer,
     mean_squared_error,
-    roc_auc_score,
 )
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.neighbors import KNeighborsClassifier
@@ -38,15 +37,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import LabelEncoder, StandardScaler
 from xgboost import XGBClassifier, XGBRegressor
 
-from pipeline.benchmark import measure, rounds, variants, worker
-from pipeline.benchmark import task as task_module
+from pipeline.benchmark import measure, rounds
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.integrity import objection
 from pipeline.benchmark.live import Watch
-from pipeline.benchmark.metrics import probability_metric
-from pipeline.benchmark.results import Results, dumps
-from pipeline.benchmark.results import load as load_results
-from pipeline.benchmark.resume import FinishedRuns
 from pipeline.benchmark.run import PredictedBatch
 from pipeline.benchmark.task import Job, Split, Task
 from pipeline.data import partitioned
@@ -63,18 +57,14 @@ BINARY = [
     (np.array(["good", "bad"], object)[TWO], "bad"),
     (np.array(["good", "bad"], object)[TWO], "good"),
     (TWO.astype(bool), None),
-    (TWO.astype(bool), False),
     (TWO + 1, 1),
-    (TWO + 1, 2),
     (TWO, None),
-    (TWO, 0),
     (pd.Categorical(np.array(["yes", "no"])[TWO]), "no"),
     (TWO + 1.0, 2),
 ]
 SEVERAL = [
     np.array(["setosa", "virginica", "versicolor"], object)[THREE],
     np.array([3, 5, 9])[THREE],
-    np.array([9, 5, 3], "int8")[THREE],
     pd.Categorical(np.array(["c", "a", "b"])[THREE]),
 ]
 NAMES = ["a", "b"]
@@ -105,7 +95,7 @@ TASK = Task(
     row_id="(row)",
     pipelines={"linear": linear, "boosting": boosting, "nested": nested},
     splits={"random": Split([("fold", "<", 3)], [("fold", ">=", 3)], "three quarters")},
-    metrics={"roc_auc": roc_auc_score, "log_loss": log_loss},
+    metrics=["roc_auc", "neg_log_loss"],
     margins={"roc_auc": 0.01},
     licence="own",
     source="own",
@@ -114,18 +104,14 @@ MULTICLASS = replace(
     TASK,
     kind="multiclass",
     pipelines={**TASK.pipelines, "bare": bare},
-    metrics={
-        "accuracy": accuracy_score,
-        "macro_f1": partial(f1_score, average="macro"),
-        "log_loss": probability_metric(log_loss),
-    },
+    metrics={"accuracy": "accuracy", "macro_f1": "f1_macro", "log_loss": "neg_log_loss"},
     margins={"accuracy": 0.01},
 )
 REGRESSION = replace(
     TASK,
     kind="regression",
     pipelines={"linear": lambda seed: LinearRegression()},
-    metrics={"mse": mean_squared_error},
+    metrics={"mse": "neg_mean_squared_error"},
     margins={},
 )
 
@@ -139,6 +125,11 @@ def write(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+def functions(task: Task) -> dict[str, Callable[..., float]]:
+    """Return the plain metrics of a task."""
+    return {n: partial(each._score_func, **each._kwargs) for n, each in task.metrics.items()}
 
 
 def by_hand(task: Task, name: str, y: Any) -> tuple[dict[str, float], Any, Any]:
@@ -156,11 +147,12 @@ def by_hand(task: Task, name: str, y: Any) -> tuple[dict[str, float], Any, Any]:
         classes = encoder.classes_.tolist()
         place = classes.index(1 if task.positive is None else task.positive)
         wanted, said = y[test] == classes[place], chances[:, place]
-        found = {n: float(m(wanted, said, **judged)) for n, m in task.metrics.items()}
+        found = {n: float(m(wanted, said, **judged)) for n, m in functions(task).items()}
         return found, y[test], chances
     said = model.predict(X[test])
     said = said if name in ("linear", "bare") else encoder.inverse_transform(said)
-    found = {n: float(task.metrics[n](y[test], said, **judged)) for n in ("accuracy", "macro_f1")}
+    plain = functions(task)
+    found = {n: float(plain[n](y[test], said, **judged)) for n in ("accuracy", "macro_f1")}
     if chances is not None:
         found["log_loss"] = float(log_loss(y[test], chances, **judged))
     return found, y[test], chances
@@ -204,7 +196,7 @@ def test_metrics_and_predictions_are_those_of_a_program_by_hand(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [0, 1, 5, 21, 23, 26])
+@pytest.mark.parametrize("number", [0, 1, 5, 15, 17])
 def test_rows_that_memory_does_not_hold_are_judged_alike(
     number: int, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,7 +211,7 @@ def test_rows_that_memory_does_not_hold_are_judged_alike(
 
 
 @pytest.mark.quick(3)
-@pytest.mark.parametrize("number", [0, 4, 6, 10, 20, 22, 26])
+@pytest.mark.parametrize("number", [0, 4, 8, 14, 16])
 @pytest.mark.parametrize("pipeline", ["linear", "boosting", "nested"])
 def test_the_saved_model_knows_the_names_of_its_classes(
     number: int, pipeline: str, write: Callable[..., Path], tmp_path: Path
@@ -233,69 +225,6 @@ def test_the_saved_model_knows_the_names_of_its_classes(
     assert model.predict(X).tolist() == model.classes_[chances.argmax(axis=1)].tolist()
     assert model.score(X, np.asarray(y)) > 0.7
     model.certify(X).require()
-
-
-class Here:
-    """Runs a job in this process, and lets its report pass through a file as a resumed one does."""
-
-    def __init__(self, job: Job) -> None:
-        self.job = job
-
-    def __enter__(self) -> Here:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        pass
-
-    def run(
-        self, seed: int | None = None, profile: Path | None = None, *, explain: bool = False
-    ) -> Any:
-        return worker.report_run(self.job, (seed, profile, explain))
-
-
-@pytest.fixture
-def compare(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, write: Callable[..., Path]
-) -> Callable[..., Results]:
-    def compare(task: Task, y: Any, pipelines: list[str]) -> Results:
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-        monkeypatch.setattr(variants, "available", lambda package: False)
-        monkeypatch.setattr(rounds, "WorkerProcess", Here)
-        monkeypatch.setattr(task_module, "load", lambda name: task)
-        asked = Comparison(task, Job("own", "", "", write(y)), pipelines, repeats=1, seeds=0)
-        for _ in range(2):  # the second time, of what the first has kept
-            made = asked.measure(Watch(str), FinishedRuns(tmp_path / "kept", {"": ""}))
-        assert made.protocol.resumed == 4 * len(pipelines)
-        (tmp_path / "results.json").write_bytes(dumps(made))
-        return load_results(tmp_path / "results.json")
-
-    return compare
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [0, 3, 5, 21, 22])
-def test_a_comparison_names_the_classes_and_judges_all_variants(number: int, compare) -> None:
-    task, y = CASES[number]
-    made = compare(task, y, ["linear", "boosting"])
-    assert {(cell.status, cell.why) for cell in made.cells} == {("ok", "")}
-    for cell in made.cells:
-        assert cell.metrics == pytest.approx(by_hand(task, cell.pipeline, y)[0], rel=1e-5)
-        assert cell.agreement is None or cell.agreement.same_decision == 1
-    ours = made.cell("boosting", "cpu")
-    assert ours is not None
-    assert set(ours.differences) == set(task.metrics)
-    classes = np.unique(np.asarray(y))
-    said = made.task
-    assert said.classes == [str(each) for each in classes]
-    assert (said.weight, said.train, said.test) == (task.weight, "fold < 3", "fold >= 3")
-    if task.kind == "binary":
-        positive = classes[1].item() if task.positive is None else task.positive
-        assert said.positive == str(positive)
-        assert said.positive_rate == np.mean(np.asarray(y)[FOLD >= 3] == positive)
-        assert said.about_target.startswith(f"positive class {positive!r} is ")
-    else:
-        counts = pd.Series(np.asarray(y)[FOLD >= 3]).value_counts()
-        assert f"the largest is {counts.index.tolist()[0]!r} with" in said.about_target
 
 
 WRONG: list[tuple[str, Task, Any, str]] = [
@@ -439,13 +368,6 @@ def test_weights_stay_with_their_rows_whatever_the_order_of_files(
     np.testing.assert_array_equal(found.y_true["weight"], found.y_true["target"] + 1)
 
 
-def test_large_codes_are_classes(write: Callable[..., Path]) -> None:
-    y = np.uint64(2**63) + THREE.astype("uint64")
-    job = Job("own", "boosting", "cpu", write(y))
-    found = measure.measure_once(MULTICLASS, MULTICLASS.pipeline("boosting", 0), job)
-    assert found.classes.tolist() == np.unique(y).tolist()
-
-
 @pytest.mark.parametrize("variant", ["reference", "cpu"])
 def test_a_class_that_no_training_row_has_is_answered_wrongly_and_named(
     variant: str, write: Callable[..., Path]
@@ -458,69 +380,35 @@ def test_a_class_that_no_training_row_has_is_answered_wrongly_and_named(
     assert found.classes.tolist() == ["a", "b", "d", "c"]
     X = np.column_stack([A, B])
     said = linear(0).fit(X[FOLD < 3], y[FOLD < 3]).predict(X[FOLD >= 3])
-    wanted = {name: metric(y[FOLD >= 3], said) for name, metric in without.items()}
+    plain = functions(replace(MULTICLASS, metrics=without))
+    wanted = {name: metric(y[FOLD >= 3], said) for name, metric in plain.items()}
     assert measure.judge_outcome(replace(MULTICLASS, metrics=without), found) == wanted
-    with pytest.raises(DataError, match="log_loss of the 60 test rows: .*'c'"):
+    with pytest.raises(
+        DataError, match="log_loss of the 60 test rows: no training row is of the class 'c'"
+    ):
         measure.judge_outcome(replace(MULTICLASS, metrics=chances), found)
 
 
-def test_a_class_that_no_test_row_has_is_no_obstacle(write: Callable[..., Path]) -> None:
-    y = np.array(["a", "b", "c"], object)[THREE]
-    y[FOLD >= 3] = np.where(y[FOLD >= 3] == "c", "a", y[FOLD >= 3])
-    found = measure.measure_once(
-        MULTICLASS, MULTICLASS.pipeline("linear", 0), Job("own", "linear", "cpu", write(y))
-    )
-    judged = measure.judge_outcome(MULTICLASS, found)["log_loss"]
-    chances = found.predicted["probability"]
-    assert judged == pytest.approx(log_loss(y[FOLD >= 3], chances, labels=["a", "b", "c"]))
-
-
-def ordinal(y_true: np.ndarray, said: np.ndarray) -> float:
-    return float(np.abs(y_true - said).mean())
-
-
-def missed(y_true: np.ndarray, said: np.ndarray) -> float:
-    return float(np.mean((y_true == "setosa") & (said != "setosa")))
-
-
 @pytest.mark.parametrize(
-    ("y", "metric"),
+    ("y", "function"),
     [
-        (SEVERAL[1], ordinal),
+        (SEVERAL[1], lambda y_true, said: float(np.abs(y_true - said).mean())),
         (SEVERAL[0], partial(f1_score, labels=["setosa"], average="macro")),
-        (
-            SEVERAL[0],
-            lambda y_true, said: float(np.mean((y_true == "setosa") & (said != "setosa"))),
-        ),
+        (SEVERAL[0], lambda y_true, said: float(np.mean((y_true == "setosa") & (said != "b")))),
         (SEVERAL[0], partial(cohen_kappa_score, weights="quadratic")),
     ],
     ids=["numbers", "labels", "own", "weights"],
 )
-def test_metrics_are_told_the_names(y: Any, metric: Any, write: Callable[..., Path]) -> None:
-    task = replace(MULTICLASS, metrics={"own": metric})
+def test_metrics_get_the_names_of_classes(
+    y: Any, function: Any, write: Callable[..., Path]
+) -> None:
+    scorer = make_scorer(getattr(function, "func", function), **getattr(function, "keywords", {}))
+    task = replace(MULTICLASS, metrics={"own": scorer})
     job = Job("own", "linear", "cpu", write(y))
     found = measure.measure_once(task, task.pipeline("linear", 0), job)
     model = linear(0).fit(np.column_stack([A, B])[FOLD < 3], y[FOLD < 3])
-    said = model.predict(np.column_stack([A, B])[FOLD >= 3])
-    assert measure.judge_outcome(task, found) == pytest.approx({"own": metric(y[FOLD >= 3], said)})
-
-
-def test_anomalies_are_judged_by_the_name_of_the_class(
-    write: Callable[..., Path], tmp_path: Path
-) -> None:
-    y = np.where(A > 1.5, "fraud", "fine").astype(object)
-    task = replace(
-        TASK,
-        positive="fraud",
-        pipelines={"isolation": lambda seed: IsolationForest(random_state=0)},
-        metrics={"roc_auc": roc_auc_score},
-    )
-    (tmp_path / "run").mkdir()
-    ran = PredictedBatch(task, Job("own", "", "cpu", write(y)), ["isolation"])
-    (run,) = ran.run(tmp_path / "run", print).cells
-    table = pq.read_table(tmp_path / "run" / run.predictions.file).to_pandas()
-    assert list(table.columns) == ["row", "truth", "anomaly"]
-    assert run.metrics["roc_auc"] == roc_auc_score(table["truth"] == "fraud", table["anomaly"])
+    wanted = function(y[FOLD >= 3], model.predict(np.column_stack([A, B])[FOLD >= 3]))
+    assert measure.judge_outcome(task, found) == pytest.approx({"own": wanted})
 
 
 @pytest.mark.parametrize("variant", ["reference", "cpu"])
@@ -572,18 +460,17 @@ COLUMNS = {
 CUTS = [datetime(2020, 2, 1), date(2020, 2, 1), "2020-02-01", pd.Timestamp(2020, 2, 1)]
 
 
-@pytest.mark.quick(21)
-@pytest.mark.parametrize("variant", ["reference", "cpu"])
-@pytest.mark.parametrize("cut", CUTS, ids=[type(each).__name__ for each in CUTS])
-@pytest.mark.parametrize("column", COLUMNS)
-def test_rows_are_split_by_dates(column: str, cut: Any, variant: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("column", "cut"), [*zip(COLUMNS, CUTS, strict=True), *zip(COLUMNS, CUTS[::-1], strict=True)]
+)
+def test_rows_are_split_by_dates(column: str, cut: Any, tmp_path: Path) -> None:
     dates = COLUMNS[column]
     table = pa.table({"a": A, "b": B, "y": TWO, "sold": dates})
     pq.write_table(table, tmp_path / "own.parquet", row_group_size=50)
     split = Split([("sold", "<", cut)], [("sold", ">=", cut)], "before February")
     task, job = (
         replace(TASK, splits={"time": split}),
-        Job("own", "linear", variant, tmp_path / "own.parquet"),
+        Job("own", "linear", "cpu", tmp_path / "own.parquet"),
     )
     found = measure.measure_once(task, task.pipeline("linear", 0), job)
     clock = pd.Series(dates.to_pandas() if column == "day" else dates)

@@ -218,8 +218,9 @@ def test_a_pipeline_without_a_space_is_told_how_to_get_one(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("kind", ["ranking", "clusters"])
 def test_what_cannot_be_cut_into_folds_is_refused(tmp_path: Path, kind: str) -> None:
-    more = {"query": "fold"} if kind == "ranking" else {}
-    what = task_of(tmp_path / "small.parquet", kind=kind, positive=None, metrics={"m": max}, **more)
+    more: dict[str, Any] = {"query": "fold"} if kind == "ranking" else {}
+    more["metrics"] = ["adjusted_rand_score"]
+    what = task_of(tmp_path / "small.parquet", kind=kind, positive=None, **more)
     with pytest.raises(ConfigError, match=f"kind '{kind}'"):
         published(tmp_path / "out", what)
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []

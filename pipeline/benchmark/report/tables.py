@@ -32,7 +32,7 @@ from pipeline.benchmark.report.table import (
     span,
 )
 from pipeline.benchmark.results import STAGES, Cell, Past, Results
-from pipeline.benchmark.scaling import FEWEST, FOR_POWER, GOOD, curve, model, overtaking
+from pipeline.benchmark.scaling import FEWEST, curve, model, overtaking
 from pipeline.benchmark.statistics import (
     OTHER,
     REFERENCE,
@@ -152,10 +152,8 @@ def size_table(results: Results) -> ReportTable:
     "What a row costs, and where one overtakes the other",
     ("Model of the seconds", "Largest miss", "Break-even with the reference"),
     "rrl",
-    "A start plus a price for each training row, fitted to the medians; a power of the rows "
-    f"is taken where there are {FOR_POWER} sizes or more, the line misses a median by more "
-    f"than {100 * GOOD:g} %, and the power by less than half of that. Break-even: where they "
-    "cross, with the central 95 % of resampled runs. Nothing is said beyond these sizes.",
+    "A start plus a price for each training row, fitted to the medians. Break-even: where the "
+    "lines cross, with the central 95 % of resampled runs. Nothing is said beyond these sizes.",
 )
 def model_table(results: Results, pipeline: str, variant: str) -> Values | None:
     """Return the cost models and the break-even sizes."""

@@ -44,7 +44,8 @@ def tuning_lines(record: TuningRecord, folder: Path) -> Iterator[str]:
         if each.tuned and each.model
     ]
     edges = [f"{each.pipeline} {each.variant}: {edge}" for each in judged for edge in each.edges]
-    yield from in_terminal([*edges, *with_doubts(record.cautions, models)], folder / TUNING_FILE)
+    cautions = with_doubts(record.cautions, models, record.scoring)
+    yield from in_terminal([*edges, *cautions], folder / TUNING_FILE)
     page = folder / "index.html"
     yield f"tuning: {page.resolve().as_uri() if page.exists() else folder / TUNING_FILE}"
 

@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from pipeline.benchmark.caution_scores import sign_of
 from pipeline.benchmark.report.cards import Card, machine_line, machine_rows
 from pipeline.benchmark.report.figures import Bar, Bars, Curves, Line, Scale
 from pipeline.benchmark.report.format import (
@@ -26,8 +27,7 @@ from pipeline.benchmark.report.markdown import page_markdown
 from pipeline.benchmark.report.panels import Page, Panel, Piece, numbered, pointed, shown
 from pipeline.benchmark.report.table import ReportTable, Row, TableCell, row
 from pipeline.benchmark.report.tuning_lines import STATES, set_options, trial
-from pipeline.benchmark.responses import smaller_is_better
-from pipeline.benchmark.results import Interval
+from pipeline.benchmark.results import Interval, ScoringInfo
 from pipeline.benchmark.scores import with_doubts
 from pipeline.benchmark.tuning_record import (
     ParameterRecord,
@@ -94,17 +94,20 @@ def headlines(record: TuningRecord) -> Iterator[str]:
         else:
             words = [score(value) for value in values]
             words = words if words[0] != words[1] else [metric(value) for value in values]
-            verdict = improved(name, each.differences.get(name)).text
+            verdict = improved(name, each.differences.get(name), record.scoring).text
             yield found + f"{name} {' → '.join(words)} on the test rows, {verdict}"
 
 
-def improved(name: str, interval: Interval | None) -> TableCell:
+def improved(name: str, interval: Interval | None, scoring: ScoringInfo) -> TableCell:
     """Return what the interval of a difference of a metric says."""
     if interval is None:
         return TableCell("no interval", "quiet")
     if interval.low <= 0 <= interval.high:
         return TableCell("no difference shown")
-    worse = (interval.low > 0) == smaller_is_better(name)
+    sign = sign_of(name, scoring)
+    if sign is None:
+        return TableCell("differs")
+    worse = (interval.low > 0) == (sign < 0)
     return TableCell("worse", "bad") if worse else TableCell("better", "good")
 
 
@@ -120,7 +123,7 @@ def _found(record: TuningRecord) -> Iterator[Piece]:
         for each in record.searches
         if each.tuned
     ]
-    doubts = with_doubts(record.cautions, tested)
+    doubts = with_doubts(record.cautions, tested, record.scoring)
     yield from pointed("cautions", "Before a score is believed", doubts)
     yield Piece("table", held_out_table(record), "held-out-table", "tested")
     yield Piece("table", searches_table(record), "searches-table")
@@ -141,12 +144,12 @@ def held_out_table(record: TuningRecord) -> ReportTable:
             "Verdict",
         ),
         "lllrrrrl",
-        tuple(chain.from_iterable(_test_rows(each) for each in record.searches)),
+        tuple(chain.from_iterable(_test_rows(s, record.scoring) for s in record.searches)),
         "Both are fitted on all training rows. Interval: over the test rows, paired.",
     )
 
 
-def _test_rows(search: SearchRecord) -> Iterator[Row]:
+def _test_rows(search: SearchRecord, scoring: ScoringInfo) -> Iterator[Row]:
     if search.untuned is None or search.tuned is None:
         return
     for name, value in search.tuned.metrics.items():
@@ -159,7 +162,7 @@ def _test_rows(search: SearchRecord) -> Iterator[Row]:
             metric(value),
             difference(None if before is None else value - before),
             " to ".join(map(difference, (interval.low, interval.high))) if interval else MISSING,
-            improved(name, interval),
+            improved(name, interval, scoring),
         )
 
 
