@@ -38,7 +38,7 @@ from pipeline.benchmark.roles import (
 )
 from pipeline.benchmark.task import FOLDER, pick
 from pipeline.data.arrow_types import is_text
-from pipeline.data.cells import read_cells
+from pipeline.data.notations import read_cells
 from pipeline.data.guess_numbers import Decimal
 from pipeline.data.plain_texts import formats_of_texts
 from pipeline.data.read import read_arrow

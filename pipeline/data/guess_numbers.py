@@ -8,15 +8,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import structs
 
-from pipeline.data.cells import (
+from pipeline.data.notations import (
+    NUMBERS,
     SCALES,
     bare,
     number_pattern,
     scaled,
     unscale,
     without_cents,
-    without_marks,
 )
 from pipeline.data.shapes import shapes
 from pipeline.data.table_format import Number
@@ -33,22 +34,13 @@ _UNIT = (
     rf" ?(?P<after>{_AFTER})?[ )-]*$"
 )
 _DIGITS = r"^\(?[+-]? ?[+-]?(?:\d[\d., ']*|[.,]\d+)(?:[eE][+-]?\d+)?[ )-]*$"
-_STYLES: tuple[tuple[Decimal, str], ...] = (
-    (".", ""),
-    (",", ""),
-    (".", ","),
-    (",", "."),
-    (".", " "),
-    (",", " "),
-    (".", "'"),
-    (",", "'"),
-)
-"""Marks of decimals and thousands; of those that fit as well, the first counts."""
 _NO_NUMBERS = {".": r"^[12]?\d?\d(\.[012]\d\d){3}$", " ": r"^(\d{3} \d{3} \d{3}|\+.*)$"}
 """Addresses of machines, phone numbers: what parts their groups -> what all cells look like."""
 _LETTERS = {"K", "M", "B"}
-_UNITS = {"mm", "tn", "cr", "cr."}
+_UNITS = {"mm", "tn"}
 """What is a multiplier where nothing speaks against it, and what only beside one."""
+_CLOCKS = {"uhr", "am", "pm"}
+"""What follows times of day, of which 7.30 is no number."""
 _STAND_INS = re.compile(
     r"0|-[1789]|-?(?:7{2,6}|8{2,6}|9{2,6}|9{1,4}[78])|-32768|65535|-?2147483647|-2147483648|"
     r"-?\d(?:\.\d+)?e\+\d\d"
@@ -103,25 +95,24 @@ def guess_numbers(
     words, counts = codes.dictionary, np.bincount(codes.indices, weights=counts)
     if pc.all(pc.match_substring_regex(words, r"^\(\d+\)$")).as_py():
         return NumberGuess(Number(), 0.0)
-    unmarked = without_marks(words)
-    marked, is_scaled = not unmarked.equals(words), _are_scaled(unmarked)
-    words = unscale(unmarked) if is_scaled else unmarked
+    is_scaled = _are_scaled(words)
+    words = unscale(words) if is_scaled else words
     unit = _unit(words, counts)
+    if unit.lower() in _CLOCKS:
+        return NumberGuess(Number(), 0.0)
     digits = bare(words, unit)
     seen = {mark for mark in ",. '" if pc.any(pc.match_substring(digits, mark)).as_py()}
-    fitting = [_fitting(digits, *style, seen) for style in _STYLES]
+    fitting = [_fitting(digits, row.format, seen) for row in NUMBERS]
     fits = [float(counts[each].sum() / counts.sum()) for each in fitting]
     best = int(np.argmax(fits))
     digits = digits.filter(pa.array(fitting[best]))
-    style, mark = _STYLES[best], _open_mark(digits, fits)
+    style, mark = NUMBERS[best].format, _open_mark(digits, fits)
     if mark:
         style = _resolve(mark, digits, decimal)
-    if not _is_grouped_number(digits, style[1]):
+    if not _is_grouped_number(digits, style.thousands):
         return NumberGuess(Number(), 0.0)
     is_open = bool(mark) and not _tells(mark, digits, alike[fitting[best]])
-    format = Number(
-        decimal=style[0], thousands=style[1], unit=unit, marked=marked, scaled=is_scaled
-    )
+    format = structs.replace(style, unit=unit, scaled=is_scaled)
     return NumberGuess(format, fits[best], is_open)
 
 
@@ -169,11 +160,12 @@ def _unit(words: pa.Array, counts: np.ndarray) -> str:
     return str(encoded.dictionary[best]) if weights[best] >= counts.sum() / 2 else ""
 
 
-def _fitting(digits: pa.Array, decimal: str, thousands: str, seen: set[str]) -> np.ndarray:
+def _fitting(digits: pa.Array, format: Number, seen: set[str]) -> np.ndarray:
     """Return which cells are numbers by some marks; none, if others have not been seen at all."""
-    if (thousands or decimal) not in seen | {"."}:
+    if (format.thousands or format.decimal) not in seen | {"."}:
         return np.zeros(len(digits), dtype=bool)
-    pattern = rf"^[+-]?(?:{number_pattern(decimal, thousands)}|(?i:inf|infinity|∞))$"
+    pattern = number_pattern(format.decimal, format.thousands)
+    pattern = rf"^[+-]?(?:{pattern}|(?i:inf|infinity|∞))$"
     return np.asarray(pc.match_substring_regex(digits, pattern).to_numpy(False), dtype=bool)
 
 
@@ -186,12 +178,12 @@ def _open_mark(digits: pa.Array, fits: list[float]) -> str:
     return ""
 
 
-def _resolve(mark: str, digits: pa.Array, decimal: Decimal | None) -> tuple[Decimal, str]:
+def _resolve(mark: str, digits: pa.Array, decimal: Decimal | None) -> Number:
     """Return the marks where one of them, followed by three digits each time, may be either."""
     if mark == ".":
-        return (",", ".") if decimal == "," else (".", "")
+        return Number(decimal=",", thousands=".") if decimal == "," else Number()
     is_decimal = decimal == "," or (decimal is None and _has_ungrouped(digits))
-    return (",", "") if is_decimal else (".", ",")
+    return Number(decimal=",") if is_decimal else Number(thousands=",")
 
 
 def _has_ungrouped(digits: pa.Array) -> bool:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.data.arrow_types import is_text
-from pipeline.data.cells import read_cells
+from pipeline.data.notations import read_cells
 from pipeline.data.containers import Container, container_of
 from pipeline.data.csv import without
 from pipeline.data.csv_file import CsvFile, mark_counts

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.data.arrow_types import is_text
-from pipeline.data.cells import as_text
+from pipeline.data.arrow_types import as_text
 from pipeline.data.csv import infer
 from pipeline.data.table_format import Boolean, ColumnFormat, Date, Number
 
