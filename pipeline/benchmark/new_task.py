@@ -38,13 +38,13 @@ from pipeline.benchmark.roles import (
 )
 from pipeline.benchmark.task import FOLDER, pick
 from pipeline.data.arrow_types import is_text
-from pipeline.data.notations import read_cells
+from pipeline.data.guess import Stray
 from pipeline.data.guess_numbers import Decimal
+from pipeline.data.notations import read_cells
 from pipeline.data.plain_texts import formats_of_texts
 from pipeline.data.read import read_arrow
 from pipeline.data.sniff import sniff
 from pipeline.data.table_format import Boolean, ColumnFormat, Date, TableFormat, Text
-from pipeline.data.text_column import Stray
 from pipeline.errors import ConfigError, DataError, clean
 from pipeline.system import atomic
 from pipeline.typing import Table

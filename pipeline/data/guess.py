@@ -26,8 +26,7 @@ from pipeline.data.guess_numbers import (
     NumberGuess,
     far_values,
     guess_numbers,
-    guess_units,
-    scales,
+    units_of,
 )
 from pipeline.data.notations import (
     BOOLEANS,
@@ -37,6 +36,7 @@ from pipeline.data.notations import (
     convert_cells,
     formats_of,
     is_clock,
+    matches,
     read_distinct,
     spell_dates,
     strip,
@@ -350,9 +350,9 @@ def _first(rules: tuple[_Rule, ...], column: TextColumn) -> Guess | None:
 
 
 def _fit(
-    column: TextColumn, format: Typed, said: str = "", *, strays: float = _STRAYS
+    column: TextColumn, format: Typed, why: str = "", *, strays: float = _STRAYS
 ) -> Guess | None:
-    """Return a guess if nearly all cells fit a format, with what to say of the others."""
+    """Return a guess if nearly all cells fit a format, with what to say of them."""
     raw, counts = column.distinct
     format = structs.replace(format, missing=tuple(filter(None, column.marks)))
     values, stray = read_distinct(raw, format)
@@ -360,11 +360,12 @@ def _fit(
     n = int(counts[stray].sum())
     if n > strays * column.counts.sum():
         return None
-    notes = [said] * bool(said)
+    notes = [*_say_read(column, values, format, why)]
     if n:
         notes.append(_say_strays(column, raw.filter(pa.array(stray)), format))
         format = structs.replace(format, stray="missing")
-    return Guess(format, (*notes, *_say_marks(column, column.marks)), values)
+    notes += _say_marks(column, column.marks)
+    return Guess(format, (*notes, *_caution_of_values(column, values)), values)
 
 
 def _as_flag(column: TextColumn) -> Guess | None:
@@ -389,8 +390,7 @@ def _as_boolean(column: TextColumn) -> Guess | None:
     format = None if column.is_label else _boolean(words)
     if not format:
         return None
-    true, false = (", ".join(map(repr, each)) for each in (format.true, format.false))
-    return _fit(column, format, f"{column.name!r}: {true} is read as true, {false} as false")
+    return _fit(column, format)
 
 
 def _boolean(words: Iterable[str]) -> Boolean | None:
@@ -460,21 +460,26 @@ def _as_dates(column: TextColumn) -> Guess | None:
     if not found or _are_seasons(column.words):
         return None
     told, example = _weigh(column, found)
-    first, why = _order(column, told, example)
+    asked = column.options.day_first if told is None else told
+    first = "" if asked is None else "d" if asked else "m"
+    why = f"{'day' if asked else 'month'} first, as "
+    why += f"{example!r} shows" if told is not None else "asked or as other columns show"
+    if not example:
+        first, why = "d", ""
+    elif not first and "." in example:
+        first, why = "d", "day first, as is usual with points"
     formats = _chosen(column.words, found, first or "d")
     if any(each.startswith("%y") for each in formats):
         first, why = "y", "year first, which changes least"
-    guess = _fit(column, Date(format=_one(formats)), _say_dates(column, formats, why))
-    if not guess:
-        return None
-    if not first and column.last:
+    guess = _fit(column, Date(format=_one(formats)), why if first else "")
+    if guess and not first and column.last:
         raise _undecided(
-            column, f"dates such as {example!r}, in which the day or the month may come first",
+            column,
+            f"dates such as {example!r}, in which the day or the month may come first",
             "DATES=day-first or DATES=month-first (on the command line --dates day-first; in "
             "Python day_first=True)",
-        )  # fmt: skip
-    notes = (*guess.notes, *_caution_of_values(column, guess.values))
-    return guess._replace(notes=notes, day_first=told, open=not first)
+        )
+    return guess and guess._replace(day_first=told, open=not first)
 
 
 def _one(formats: tuple[str, ...]) -> str | tuple[str, ...]:
@@ -488,20 +493,16 @@ def _weigh(column: TextColumn, found: Iterable[_Form]) -> tuple[bool | None, str
     """
     weights, example = np.zeros(2), ""
     for form in found:
-        by = {_head(each): _day(each) for each in form.formats}
+        by = {_head(each): each for each in form.formats}
         if not by.keys() >= {*"dm"}:
             continue
-        cells = column.words.filter(pa.array(form.cells))
-        days = pc.replace_substring_regex(
-            spell_dates(cells), r"(?:T| |, | - )\d{1,2}(?::| [ap]m).*$", ""
-        ).dictionary_encode()
-        counts = np.bincount(days.indices.to_numpy(), weights=column.counts[form.cells])
-        read = [convert_cells(days.dictionary, Date(format=by[each])) for each in "dm"]
+        cells, counts = column.words.filter(pa.array(form.cells)), column.counts[form.cells]
+        read = [convert_cells(cells, Date(format=by[each])) for each in "dm"]
         valid = [each.is_valid().to_numpy(False) for each in read]
         tells = valid[0] != valid[1]
         weights += [counts[valid[i] & tells].sum() for i in (0, 1)]
         differ = pc.fill_null(pc.not_equal(*read), False).to_numpy(False)
-        shown = days.dictionary.filter(pa.array(tells if tells.any() else differ))
+        shown = cells.filter(pa.array(tells if tells.any() else differ))
         example = example or (shown[0].as_py() if len(shown) else "")
     agree = weights.min() <= _STRAYS * weights.max() and weights[0] != weights[1]
     return (bool(weights[0] > weights[1]) if agree else None), example
@@ -513,24 +514,7 @@ def _head(format: str) -> str:
     >>> _head("%a, %d %b %Y"), _head("%Y-%m-%d")
     ('d', 'y')
     """
-    return next(iter(re.findall("%([dmyYbBG])", format))).lower()
-
-
-def _day(format: str) -> str:
-    return re.sub(r"(?:T| |, | - )%[HI].*$", "", format)
-
-
-def _order(column: TextColumn, told: bool | None, example: str) -> tuple[str, str]:
-    """Return ``"d"`` or ``"m"`` for what comes first, or ``""``, and why."""
-    names = {True: "day first", False: "month first"}
-    asked = column.options.day_first
-    if told is not None:
-        return names[told][0], f"{names[told]}, as {example!r} shows"
-    if not example:
-        return "d", ""
-    if asked is not None:
-        return names[asked][0], f"{names[asked]}, as asked or as other columns show"
-    return ("d", "day first, as is usual with points") if "." in example else ("", "")
+    return re.findall("%([dmyYbBG])", format)[0].lower()
 
 
 def _chosen(words: pa.Array, found: Iterable[_Form], first: str) -> tuple[str, ...]:
@@ -558,11 +542,10 @@ def _year_first(words: pa.Array, form: _Form, by: Mapping[str, str]) -> bool:
         return False
     cells = words.filter(pa.array(form.cells))
     fits = {o: convert_cells(cells, Date(format=f)).null_count for o, f in by.items()}
-    if fits["y"] != min(fits.values()):
-        return False
     parts = [re.findall(r"\d+", cell)[:3:2] for cell in cells[:_SAMPLE].to_pylist()]
     first, last = (len({each[i] for each in parts}) for i in (0, 1))
-    return fits["y"] < min(fits["d"], fits["m"]) or 2 * first <= last and last > _SOME
+    alone = fits["y"] < min(fits["d"], fits["m"])
+    return alone or (fits["y"] == min(fits.values()) and 2 * first <= last and last > _SOME)
 
 
 def _are_seasons(words: pa.Array) -> bool:
@@ -574,15 +557,11 @@ def _are_seasons(words: pa.Array) -> bool:
 
 
 def _as_times(column: TextColumn, formats: tuple[str, ...]) -> Guess | None:
-    example = f"such as {column.example!r}"
-    said = f"{column.name!r} holds lengths of time {example}, read as seconds"
-    lengths = _fit(column, Duration(), said, strays=0.0)
+    lengths = _fit(column, Duration(), strays=0.0)
     if lengths and _LASTS.search(column.name):
         return lengths
-    times = f"{column.name!r} holds times of day {example}"
     format = Time(format=_one(formats))
-    exact = _fit(column, format, times, strays=0.0)
-    return exact or lengths or _fit(column, format, times)
+    return _fit(column, format, strays=0.0) or lengths or _fit(column, format)
 
 
 def _as_durations(column: TextColumn) -> Guess | None:
@@ -590,54 +569,54 @@ def _as_durations(column: TextColumn) -> Guess | None:
     if convert_cells(words, Duration()).null_count > len(words) / 2:
         return None
     units = pc.unique(pc.replace_substring_regex(words, r"^[+-]?[\d.]+ ?([a-zA-Z])$", r"\1"))
-    if len(units) == 1 and len(units[0].as_py()) == 1:
-        return None
-    said = f"{column.name!r} holds lengths of time such as {column.example!r}, read as seconds"
-    return _fit(column, Duration(), said)
+    return None if len(units) == 1 and len(units[0].as_py()) == 1 else _fit(column, Duration())
 
 
 def _as_plain_numbers(column: TextColumn) -> Guess | None:
     """Guess numbers where a table has text: whole ones may be codes, and stay."""
     if not column.options.typed or not is_number(kind := infer(column.distinct[0]).type):
         return None
-    example = f"{column.name!r} is text that holds numbers, such as {column.example!r}"
     if not pa.types.is_integer(kind):
-        return _fit(column, Number(), f"{example}: read as numbers")
-    way = "kept as text; Number() for this column reads numbers"
-    return Guess(None, (f"{example}: {way}",))
+        return _fit(column, Number(), "though the table has text")
+    return Guess(
+        None,
+        (
+            f"{column.name!r} is text that holds numbers, such as {column.example!r}: kept as "
+            "text; Number() for this column reads numbers",
+        ),
+    )
 
 
 def _as_numbers(column: TextColumn) -> Guess | None:
     if guess_numbers(*column.sample).fits < _MOST:
         return None
     found = guess_numbers(column.words, column.counts, column.options.decimal)
-    found, by_delimiter = _by_delimiter(column, found)
-    guess = _fit(column, found.format) if found.fits >= 1 - _STRAYS else None
+    found, why = _by_delimiter(column, found)
+    undecided = found.open and column.options.decimal is None
+    if found.open and not undecided:
+        why = "as asked or as other columns say"
+    guess = _fit(column, found.format, why) if found.fits >= 1 - _STRAYS else None
     if not guess or _is_scaled(column, found):
         return None
-    undecided = found.open and column.options.decimal is None
-    if undecided and column.last and not by_delimiter:
+    if undecided and column.last and not why:
         raise _undecided_mark(column, "," if found.format.thousands else ".")
-    said = [_say_numbers(column, found, guess.values, by_delimiter), _say_unit(column, found)]
-    said += [*_say_scaled(column, found.format), *guess.notes]
     tells = not found.open and (found.format.thousands or _has_decimals(guess.values))
-    return guess._replace(
-        notes=(*filter(None, said), *_caution_of_values(column, guess.values)),
-        decimal=found.format.decimal if tells else None,
-        open=undecided,
-    )
+    return guess._replace(decimal=found.format.decimal if tells else None, open=undecided)
 
 
-def _by_delimiter(column: TextColumn, found: NumberGuess) -> tuple[NumberGuess, bool]:
+def _by_delimiter(column: TextColumn, found: NumberGuess) -> tuple[NumberGuess, str]:
     """Return commas as those of decimals where semicolons part the cells, if that fits as well."""
     if column.options.decimal or column.options.delimiter != ";" or found.format.thousands != ",":
-        return found, False
+        return found, ""
     other = guess_numbers(column.words, column.counts, ",")
     if other.format.decimal != "," or other.fits < found.fits:
-        return found, False
+        return found, ""
     if column.last and not found.open:
         raise _undecided_mark(column, ",")
-    return other._replace(open=True), True
+    return other._replace(open=True), (
+        "as semicolons part the cells; DECIMAL=. (on the command line --decimal .) reads the comma "
+        "as one of thousands"
+    )
 
 
 def _is_scaled(column: TextColumn, found: NumberGuess) -> bool:
@@ -672,7 +651,7 @@ def _as_days(column: TextColumn) -> Guess | None:
         return None
     if len(years) < _MANY and not _DATED.search(column.name):
         return None
-    return _fit(column, Date(format=found), _say_dates(column, (found,), ""))
+    return _fit(column, Date(format=found))
 
 
 def _as_thousands(column: TextColumn) -> Guess | None:
@@ -753,7 +732,7 @@ def guess_spellings(counts: Mapping[str, int]) -> tuple[dict[str, str], list[tup
         if not others:
             continue
         often = counts[others[0]] > _STRAYS * sum(counts[each] for each in groups[key])
-        if often and len(key) <= _SHORT and not boolean:
+        if often and len(key) <= _SHORT and len(others) == 1 and not boolean:
             apart.append((first, others[0]))
         else:
             same |= dict.fromkeys(others, first)
@@ -808,18 +787,38 @@ def _say_strays(column: TextColumn, strays: pa.Array, format: Typed) -> str:
     return f"{said}: read as missing"
 
 
-def _say_dates(column: TextColumn, formats: tuple[str, ...], why: str) -> str:
-    """Say by which formats dates are read, and why."""
-    example, more = column.example, [why] * bool(why)
-    first = convert_cells(pa.array([example]), Date(format=formats))[0].as_py()
-    # A quarter, as 2018Q3, is none of the signs of `strptime`.
-    period = "%b" in formats[0] and not re.search(r"[^\W\d_]{3}", example) and first
-    shown = f"{first:%Y-%m-%d}" if period else " or ".join(formats)
-    more += ["years 00 to 68 are 2000 to 2068, 69 to 99 are 1969 to 1999"] * ("%y" in shown)
-    more += ["a month, quarter or week is its first day"] * ("%d" not in shown)
-    more += ["without an offset it is UTC"] * (len({"%z" in each for each in formats}) > 1)
-    behind = f" ({'; '.join(more)})" if more else ""
-    return f"{column.name!r} holds dates such as {example!r}, read as {shown}{behind}"
+def _say_read(column: TextColumn, values: pa.Array, format: Typed, why: str) -> Iterator[str]:
+    """Say how the first cell is read that is not written plainly."""
+    if isinstance(format, Boolean):
+        true, false = (", ".join(map(repr, each)) for each in (format.true, format.false))
+        yield f"{column.name!r}: {true} is read as true, {false} as false"
+        return
+    cells, values = column.distinct[0][:_SAMPLE], values[:_SAMPLE]
+    odd, more = values.is_valid(), [why] * bool(why)
+    if isinstance(format, Number) and not column.options.typed:
+        plain = matches(cells, r"[+-]?[\d.]+(?:[eE][+-]?\d+)?")
+        alike = pc.equal(read_distinct(cells, Number())[0], values)
+        odd = pc.and_(odd, pc.invert(pc.and_(plain, pc.fill_null(alike, False))))
+    if not pc.any(odd).as_py():
+        return
+    example, value = cells.filter(odd)[0].as_py(), values.filter(odd)[0].as_py()
+    shown = f"{value:.15g}" if isinstance(value, float) else f"{value}".removesuffix(" 00:00:00")
+    if isinstance(format, Number):
+        beside = "a multiplier" * format.scaled or repr(format.unit)
+        n = _count_bare(column) if format.scaled or format.unit else 0
+        more += [f"{_say_cells(n)} without {beside}"] * (n > 0)
+    if isinstance(format, Duration):
+        shown += " seconds"
+    if isinstance(format, Time):
+        shown = shown.removeprefix("1970-01-01 ")
+    if isinstance(format, Date):
+        signs = format.format if isinstance(format.format, str) else " or ".join(format.format)
+        n, zones = signs.count(" or ") + 1, signs.count("%z")
+        more += ["years 00 to 68 are 2000 to 2068, 69 to 99 are 1969 to 1999"] * ("%y" in signs)
+        more += ["a month, quarter or week is its first day"] * ("%d" not in signs)
+        more += ["without an offset it is UTC"] * (0 < zones < n)
+    said = f"{column.name!r} holds {NOUNS[type(format)]} such as {example!r}, read as {shown}"
+    yield said + (f" ({'; '.join(more)})" if more else "")
 
 
 def _undecided(column: TextColumn, what: str, options: str) -> DataError:
@@ -842,47 +841,6 @@ def _undecided_mark(column: TextColumn, mark: str) -> DataError:
 def _count_bare(column: TextColumn) -> int:
     """Return how many cells are numbers without a unit."""
     return int(column.counts[_holds(column.words, r"^[\d.,' +-]+$").to_numpy(False)].sum())
-
-
-def _say_numbers(
-    column: TextColumn, found: NumberGuess, values: pa.Array, by_delimiter: bool
-) -> str:
-    """Return what to say of numbers that are not written plainly."""
-    cells, values = column.distinct[0][:_SAMPLE], values[:_SAMPLE]
-    plain = _holds(cells, r"^[+-]?[\d.]+(?:[eE][+-]?\d+)?$")
-    alike = pc.equal(read_distinct(cells, Number())[0], values)
-    odd = pc.and_(values.is_valid(), pc.invert(pc.and_(plain, pc.fill_null(alike, False))))
-    if not pc.any(odd).as_py():
-        return ""
-    example, value = cells.filter(odd)[0].as_py(), values.filter(odd)[0].as_py()
-    said = f"{column.name!r} holds numbers such as {example!r}, read as {value:.15g}"
-    if by_delimiter:
-        said += (
-            ", as semicolons part the cells; DECIMAL=. (on the command line --decimal .) reads the "
-            "comma as one of thousands"
-        )
-    return said + ", as asked or as other columns say" * (found.open and not by_delimiter)
-
-
-def _say_scaled(column: TextColumn, format: Number) -> Iterator[str]:
-    """Say what multipliers are."""
-    if format.scaled:
-        found = scales(column.words)
-        names = pc.unique(found.drop_null())
-        cells = column.words.take(pc.index_in(names, value_set=found))
-        values = read_distinct(cells, format)[0].to_pylist()
-        shown = ", ".join(
-            f"{a!r} is {b:,.15g}" for a, b in zip(cells.to_pylist(), values, strict=True)
-        )
-        bare = f"; {_say_cells(n)} without one" if (n := _count_bare(column)) else ""
-        yield f"{column.name!r}: {names.to_pylist()} are read as multipliers: {shown}{bare}"
-
-
-def _say_unit(column: TextColumn, found: NumberGuess) -> str:
-    """Say that some cells lack the unit of the others."""
-    unit = found.format.unit
-    n = _count_bare(column)
-    return f"{column.name!r}: {_say_cells(n)} without {unit!r}, read alike" if unit and n else ""
 
 
 def _caution_of_versions(column: TextColumn) -> Iterator[str]:
@@ -949,22 +907,23 @@ def _say_unread(column: TextColumn) -> tuple[str, ...]:
         return ()
     words, counts = column.sample
     found = guess_numbers(words, counts, column.options.decimal)
-    units = [unit for unit in guess_units(words) if unit]
+    units = [unit for unit in pc.unique(units_of(words)).to_pylist() if unit != ""]
+    units = [] if None in units else units
     known = 0 < len(units) <= _NAMED and (found.fits < 1 or _is_scaled(column, found))
     bounds, dates = (_holds(words, look).to_numpy(False) for look in (_BOUND, _DATE_LIKE))
     read = f"table[{column.name!r}]"
     if counts[dates].sum() >= _MOST * counts.sum():
         what, looks, names = "dates or times", dates, {}
         example = words.filter(pa.array(dates))[0].as_py()
-        if names := {name: "…" for name in re.findall(r"[^\W\d_]{3,}", example)}:
+        if names := dict.fromkeys(re.findall(r"[^\W\d_]{3,}", example), "…"):
             read += f".replace({names}, regex=True)"
         line = f"pd.to_datetime({read}, format='mixed', dayfirst=True)"
     elif counts[bounds].sum() > _STRAYS * counts.sum():
         what, looks, line = "numbers with more beside them", bounds, _extracted(column, read, "")
     elif known and not _ORDINALS.issuperset(units):
         what, looks = f"numbers in {', '.join(map(repr, units))}", np.ones(len(words), bool)
-        names = dict.fromkeys(units, "…")
-        line = f"{_extracted(column, read, '')} * {read}.str.extract(r'([^\\d\\s.,]+)$')[0].map({names})"
+        factors = f"{read}.str.extract(r'([^\\d\\s.,]+)$')[0].map({dict.fromkeys(units, '…')})"
+        line = f"{_extracted(column, read, '')} * {factors}"
     elif found.fits >= _MOST:
         what, looks = "numbers", np.ones(len(words), bool)
         line = _extracted(column, read, ", errors='coerce'")

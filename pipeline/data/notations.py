@@ -200,7 +200,6 @@ BOOLEANS = (
 _INVISIBLE = r"[\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}]"
 _OF_SHEETS = r'^="(.*)"$|^[="\']([+-]?\d[\d.,]*)["\']?$'
 """A cell that a spreadsheet is to take for text."""
-_INFINITE = r"(?i:inf|infinity|∞)"
 _CENTS = ((r"(\d)[.,] ?[-–—]{1,2}", r"\1"),)
 _NEGATIVE = (
     (r"^\( ?([^()+-]*?) ?\)$", r"-\1"),
@@ -217,11 +216,11 @@ def notations() -> Iterator[Notation]:
     """
     yield from NUMBERS
     yield from BESIDE_NUMBERS
-    day = pd.Timestamp("2018-02-13 19:35:05")
+    day = pd.Timestamp("2018-02-13 19:35:05", tz="UTC")
     for format in _DAYS:
         example = day.strftime(format)
         value = pd.to_datetime(example, format=format)
-        yield Notation("dates", Date(format=format), example, f"{value:%Y-%m-%d}")
+        yield Notation("dates", Date(format=format), example, str(value))
     for example, value in _SPELLED:
         formats = formats_of(spell_dates(pa.array([example]))[0].as_py())
         yield Notation("dates", Date(format=formats[0]), example, value)
@@ -421,6 +420,11 @@ def tidy(cells: Cells) -> Cells:
     return cells
 
 
+def matches(cells: Cells, pattern: str) -> Cells:
+    """Return which cells match a regular expression as a whole."""
+    return pc.match_substring_regex(cells, f"^(?:{pattern})$")
+
+
 def _holds(cells: Cells, pattern: str) -> bool:
     return bool(pc.any(pc.match_substring_regex(cells, pattern)).as_py())
 
@@ -449,26 +453,25 @@ def convert_cells(words: pa.Array, format: Typed) -> pa.Array:
     return _on_first_day(dates) if isinstance(format, Time) else dates
 
 
-def without_cents(words: pa.Array) -> pa.Array:
-    """Return prices without a dash in place of their decimals.
-
-    >>> without_cents(pa.array(["5,-", "€5.--", "5-"])).to_pylist()
-    ['5', '€5', '5-']
-    """
-    return substitute(words, _CENTS)
-
-
 def unscale(words: pa.Array) -> pa.Array:
     """Return tidy cells with powers of ten for their multipliers.
 
     >>> unscale(pa.array(["1.2M", "$5k", "3 Mrd. €", "7"])).to_pylist()
     ['1.2e6', '$5e3', '3e9 €', '7']
     """
-    pairs = ((scaled(names), rf"\1e{power}\3") for power, names in SCALES.items())
-    return substitute(words, pairs)
+    return substitute(words, ((_scaled(n), rf"\1e{power}\3") for power, n in SCALES.items()))
 
 
-def scaled(names: str) -> str:
+def scale_of(words: pa.Array) -> pa.Array:
+    """Return the multiplier of each tidy cell, null where there is none.
+
+    >>> scale_of(pa.array(["5k", "1.2M", "12"])).to_pylist()
+    ['k', 'M', None]
+    """
+    return pc.struct_field(pc.extract_regex(words, _scaled("|".join(SCALES.values()))), "scale")
+
+
+def _scaled(names: str) -> str:
     """Return the regular expression of digits with a multiplier, and perhaps a unit."""
     digits, unit = r"\D{0,6}\d[\d.,']*(?: \d{3})*", r"(?: ?\p{Sc}| \pL{3,14})?"
     return rf"(?i)^(?P<digits>{digits}) ?(?P<scale>{names})(?P<unit>{unit}[ )-]*)$"
@@ -480,7 +483,7 @@ def bare(words: pa.Array, unit: str) -> pa.Array:
     >>> bare(pa.array(["-$5", "($ 5)", "5-", "5 $", "(5"]), "$").to_pylist()
     ['-5', '-5', '-5', '5', '(5']
     """
-    words = without_cents(words)
+    words = substitute(words, _CENTS)
     if unit:
         name = re.escape(tidy(pa.array([unit]))[0].as_py())
         words = pc.replace_substring_regex(words, rf"^([(+-]? ?){name} ?", r"\1")
@@ -488,26 +491,27 @@ def bare(words: pa.Array, unit: str) -> pa.Array:
     return substitute(words, _NEGATIVE)
 
 
-def number_pattern(decimal: str, thousands: str) -> str:
-    """Return the regular expression of numbers without sign and unit.
+def number_look(format: Number) -> str:
+    """Return the regular expression of numbers without a unit, their sign in front.
 
-    >>> [bool(re.fullmatch(number_pattern(".", ","), each)) for each in ("1,234.5", "12,34", "1e3")]
+    >>> look = number_look(Number(thousands=","))
+    >>> [bool(re.fullmatch(look, each)) for each in ("1,234.5", "12,34", "-1e3")]
     [True, False, True]
     """
-    point, whole = re.escape(decimal), r"\d+"
-    if thousands:
-        mark = re.escape(thousands)
+    point, whole = re.escape(format.decimal), r"\d+"
+    if format.thousands:
+        mark = re.escape(tidy(pa.array([f"0{format.thousands}0"]))[0].as_py()[1:-1])
         whole = rf"(?:{whole}|[1-9]\d{{0,2}}(?:{mark}\d{{3}})+"
-        whole += r"|[1-9]\d?(?:,\d\d)+,\d{3})" if thousands == "," else ")"  # As in India.
-    return rf"(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?"
+        whole += r"|[1-9]\d?(?:,\d\d)+,\d{3})" if mark == "," else ")"  # As in India.
+    number = rf"(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?"
+    return rf"[+-]?(?:{number}|(?i:inf|infinity|∞))"
 
 
 def _numbers(words: pa.Array, format: Number) -> pa.Array:
-    thousands = tidy(pa.array([f"0{format.thousands}0"]))[0].as_py()[1:-1]
-    pattern = rf"^[+-]?(?:{number_pattern(format.decimal, thousands)}|{_INFINITE})$"
-    digits = pc.if_else(pc.match_substring_regex(words, pattern), words, None)
-    if thousands:
-        digits = pc.replace_substring(digits, thousands, "")
+    digits = pc.if_else(matches(words, number_look(format)), words, None)
+    if format.thousands:
+        mark = tidy(pa.array([f"0{format.thousands}0"]))[0].as_py()[1:-1]
+        digits = pc.replace_substring(digits, mark, "")
     for written, meant in ((format.decimal, "."), ("∞", "inf")):
         digits = pc.replace_substring(digits, written, meant)
     return digits.cast(pa.float64())

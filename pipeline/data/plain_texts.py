@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.data.arrow_types import is_text
-from pipeline.data.arrow_types import as_text
+from pipeline.data.arrow_types import as_text, is_text
 from pipeline.data.csv import infer
 from pipeline.data.table_format import Boolean, ColumnFormat, Date, Number
 

@@ -22,7 +22,7 @@ from pipeline.benchmark.own_target import choose_positive, read_target
 from pipeline.benchmark.roles import assign_roles
 from pipeline.benchmark.task import Task
 from pipeline.cli.main import commands
-from pipeline.data.cells import plain_types
+from pipeline.data.arrow_types import plain_types
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError
 

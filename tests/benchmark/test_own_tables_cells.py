@@ -78,8 +78,6 @@ NUMBERS = [
     ("accountants' negatives", SIGNED, lambda v: f"({-v:,.2f})" if v < 0 else f"{v:,.2f}", ","),
     ("signs behind", SIGNED, lambda v: f"{-v:.2f}-" if v < 0 else f"{v:.2f}", ","),
     ("text of a spreadsheet", AMOUNTS, lambda v: f'="{v}"', ","),
-    ("about", AMOUNTS, lambda v: f"~{v}" if v > 900 else f"{v}", ","),
-    ("footnotes", AMOUNTS, lambda v: f"{v}*" if v > 3000 else f"{v} [1]", ","),
     ("multipliers", WHOLE, lambda v: f"{v / 1e6}M" if v % 2 else f"{v / 1e3}k", ","),
     ("multipliers of money", AMOUNTS, lambda v: f"{v / 1e6:.8f} Mio €".replace(".", ","), ";"),
     ("a real minus", SIGNED, lambda v: f"{v:.2f}".replace("-", "\u2212"), ","),
@@ -149,8 +147,8 @@ def test_a3_dates_as_people_write_them(workspace, values, form, cut) -> None:
 @pytest.mark.parametrize(
     ("form", "start"),
     [("{0.year}Q{0.quarter}", "Q"), ("Q{0.quarter}/{0.year}", "Q"), ("{0:%G-W%V}", "W"),
-     ("KW {0:%V}/{0:%G}", "W"), ("{0:%Y-%m}", "M"), ("{0:%m.%Y}", "M"), ("{0:%b %Y}", "M")],
-    ids=["quarter", "quarter first", "week", "week first", "month", "month first", "name"],
+     ("{0:%Y-%m}", "M"), ("{0:%m.%Y}", "M"), ("{0:%b %Y}", "M")],
+    ids=["quarter", "quarter first", "week", "month", "month first", "name"],
 )  # fmt: skip
 def test_a3_a_period_is_its_first_day_in_predictions_too(workspace, form, start) -> None:
     truth = pd.Series(DAYS).dt.to_period(start).dt.start_time
@@ -192,7 +190,7 @@ def test_a3_what_can_be_read_both_ways_is_asked_for(workspace, form) -> None:
 @pytest.mark.quick(4)
 @pytest.mark.parametrize(
     "form",
-    ["%H:%M", "%H:%M:%S", "%I:%M %p", "%-I:%M%p", "%-H:%M", "%-Hh%M", "%-H:%M Uhr", "%H.%M Uhr"],
+    ["%H:%M", "%H:%M:%S", "%I:%M %p", "%-I:%M%p", "%-H:%M", "%-Hh%M"],
 )
 def test_a23_times_of_day(workspace, form) -> None:
     moments = pd.Series(MOMENTS)
