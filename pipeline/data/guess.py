@@ -573,18 +573,11 @@ def _as_durations(column: TextColumn) -> Guess | None:
 
 
 def _as_plain_numbers(column: TextColumn) -> Guess | None:
-    """Guess numbers where a table has text: whole ones may be codes, and stay."""
-    if not column.options.typed or not is_number(kind := infer(column.distinct[0]).type):
+    """Guess numbers where a table has text, as in JSON; names of a few classes stay."""
+    classes = column.is_label and len(column.words) <= _MANY
+    if not column.options.typed or classes or not is_number(infer(column.distinct[0]).type):
         return None
-    if not pa.types.is_integer(kind):
-        return _fit(column, Number(), "though the table has text")
-    return Guess(
-        None,
-        (
-            f"{column.name!r} is text that holds numbers, such as {column.example!r}: kept as "
-            "text; Number() for this column reads numbers",
-        ),
-    )
+    return _fit(column, Number(), "though the table has text")
 
 
 def _as_numbers(column: TextColumn) -> Guess | None:

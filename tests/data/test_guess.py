@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 from pipeline.data.csv import infer
 from pipeline.data.guess import Options, sniff_columns
 from pipeline.data.notations import notations, read_cells
+from pipeline.data.read import read_arrow
+from pipeline.data.sniff import sniff
 from pipeline.data.table_format import Boolean, ColumnFormat, Date, Duration, Number, Text, Time
 from pipeline.errors import DataError
 
@@ -593,7 +596,8 @@ TYPED: dict[str, tuple[list[str], ColumnFormat | None, str]] = {
     "dates": (["2021-03-01", "2021-04-02"], Date(format="%Y-%m-%d"), "dates such as"),
     "moments": (["2021-03-01T00:00:00.000"], Date(format="%Y-%m-%dT%H:%M:%S.%f"), "dates such as"),
     "decimals": (["0.5", "12.25"], Number(), "read as 0.5 (though the table has text)"),
-    "whole numbers": (["1", "2", "3"], None, "'1': kept as text; Number() for this column"),
+    "whole numbers": (["1", "2", "3"], Number(), "read as 1 (though the table has text)"),
+    "truth values": (["true", "false"], Boolean(true=("true",), false=("false",)), "read as true"),
     "words": (["a", "b"], None, ""),
 }
 
@@ -664,6 +668,26 @@ def test_codes_of_a_spreadsheet_are_text_without_what_is_around(cells: list[str]
 @pytest.mark.parametrize("code", ["AB-{}", "AB{}", "max-{}", "MIN{}"])
 def test_codes_are_no_bounds(code: str):
     assert guess(*(code.format(each) for each in range(100, 140))) == (None, [])
+
+
+TEXTS_IN_FRAMES = {
+    "days": ["2021-03-01", "2021-12-31", None],
+    "of two lengths": ["2021-03-01 10:00", "2021-03-01 10:00:05", None],
+    "parts of seconds": ["2021-03-01T10:00:00.000", None, "2021-03-01T10:00:00.250"],
+    "universal": ["2021-03-01T10:00:00Z", "2021-03-01T11:00:00Z", None],
+    "offsets": ["2021-03-01T10:00:00.5+02:00", "2021-03-01T10:00:00.5-01:00", None],
+    "numbers": ["1", "2.5", None],
+    "truth": ["true", "False", "true"],
+    "words": ["x", "1", None],
+}
+
+
+@pytest.mark.parametrize("name", TEXTS_IN_FRAMES)
+def test_a_text_is_read_as_in_csv(name: str, tmp_path: Path) -> None:
+    table = pa.table({name: pa.array(TEXTS_IN_FRAMES[name], pa.string()), "n": [1, 2, 3]})
+    found = read_arrow(table, sniff(table).format).to_pandas()
+    table.to_pandas().to_csv(tmp_path / "a.csv", index=False)
+    pd.testing.assert_series_equal(found[name], read_arrow(tmp_path / "a.csv").to_pandas()[name])
 
 
 def test_places_are_no_numbers_of_several_units():
