@@ -42,39 +42,16 @@ READ: dict[str, tuple[list[str | None], ColumnFormat, list[object]]] = {
     "thousands": (["1,234.5", "999"], Number(thousands=","), [1234.5, 999]),
     "millions": (["1,234,567", "1,234"], Number(thousands=","), [1234567, 1234]),
     "points and comma": (["1.234,5", "7"], Number(decimal=",", thousands="."), [1234.5, 7]),
-    "points for millions": (
-        ["1.234.567", "2.000"],
-        Number(decimal=",", thousands="."),
-        [1234567, 2000],
-    ),
     "blanks": (["1 234", "12"], Number(thousands=" "), [1234, 12]),
-    "narrow blanks": (
-        ["1\u202f234,5", "1\u00a0000"],
-        Number(decimal=",", thousands=" "),
-        [1234.5, 1000],
-    ),
     "apostrophes": (["1'234.5", "1\u2019000"], Number(thousands="'"), [1234.5, 1000]),
     "dollars": (["$1,234.50", "($7)"], Number(thousands=",", unit="$"), [1234.5, -7]),
-    "euros": (
-        ["1.234,50 €", "7,00 €"],
-        Number(decimal=",", thousands=".", unit="€"),
-        [1234.5, 7],
-    ),
-    "francs": (["CHF 1'000", "CHF 12"], Number(thousands="'", unit="CHF"), [1000, 12]),
     "prices without cents": (["5,- €", "7,50 €"], Number(decimal=",", unit="€"), [5, 7.5]),
-    "krona": (["12 kr", "13 kr"], Number(unit="kr"), [12, 13]),
     "accounts": (["(1,234.50)", "5.00"], Number(thousands=","), [-1234.5, 5]),
-    "minus behind": (["5-", "7"], Number(), [-5, 7]),
-    "another minus": (["\u22125", "7"], Number(), [-5, 7]),
     "percent": (["12%", "12.5 %"], Number(unit="%"), [12, 12.5]),
-    "kilograms": (["12 kg", "5.3 kg"], Number(unit="kg"), [12, 5.3]),
     "square metres": (["12 m2", "5 m2"], Number(unit="m2"), [12, 5]),
-    "degrees": (["12.5°C", "-3°C"], Number(unit="°C"), [12.5, -3]),
     "a question mark": (["5", "?", "6"], Number(missing=("?",)), [5, None, 6]),
     "dashes": (["5.5", "-", "--"], Number(missing=("-", "--")), [5.5, None, None]),
-    "colons": (["5.5", ":"], Number(missing=(":",)), [5.5, None]),
     "stars": (["5.5", "***"], Number(missing=("***",)), [5.5, None]),
-    "errors of a sheet": (["5", "#DIV/0!"], Number(missing=("#DIV/0!",)), [5, None]),
     "blank cells": (["5", "  "], Number(), [5, None]),
     "yes and no": (["yes", "no"], Boolean(true=("yes",), false=("no",)), [True, False]),
     "untidy yes and no": (
@@ -82,50 +59,32 @@ READ: dict[str, tuple[list[str | None], ColumnFormat, list[object]]] = {
         Boolean(true=("Yes",), false=("no",), missing=("?",)),
         [True, False, True, None],
     ),
-    "letters": (["Y", "N", "n"], Boolean(true=("Y",), false=("N",)), [True, False, False]),
-    "on and off": (["on", "off"], Boolean(true=("on",), false=("off",)), [True, False]),
     "a mark": (["X", None], Boolean(true=("X",), false=("",)), [True, False]),
     "no or nothing": (["No", None], Text(empty=True), ["No", ""]),
     "a mark or a dash": (["x", "-"], Boolean(true=("x",), false=("", "-")), [True, False]),
-    "true or nothing": (["true", None], Boolean(true=("true",), false=("",)), [True, False]),
-    "100 or nothing": (["100", None], Boolean(true=("100",), false=("",)), [True, False]),
     "one or nothing": (["1", None], Boolean(true=("1",), false=("",)), [True, False]),
     "points between": (["01.02.2018", "13.02.2018"], Date(format="%d.%m.%Y"), ["0201", "0213"]),
     "only points": (["01.02.2018", "03.04.2018"], Date(format="%d.%m.%Y"), ["0201", "0403"]),
     "day first": (["01/02/2018", "13/02/2018"], Date(format="%d/%m/%Y"), ["0201", "0213"]),
     "month first": (["01/02/2018", "01/13/2018"], Date(format="%m/%d/%Y"), ["0102", "0113"]),
     "year first": (["2018/02/01", "2018/02/13"], Date(format="%Y/%m/%d"), ["0201", "0213"]),
-    "month by name": (["01 Feb 2018", "2 Mar 2018"], Date(format="%d %b %Y"), ["0201", "0302"]),
-    "month and comma": (["Feb 1, 2018", "May 2, 2018"], Date(format="%b %d, %Y"), ["0201", "0502"]),
     "short year": (["1-Feb-18", "13-Mar-18"], Date(format="%d-%b-%y"), ["0201", "0313"]),
-    "of SAS": (["01FEB2018", "13MAR2018"], Date(format="%d%b%Y"), ["0201", "0313"]),
     "AM and PM": (
         ["2/13/2018 12:05 AM", "2/1/2018 12:00 am"],
         Date(format="%m/%d/%Y %I:%M %p"),
         ["0213 00:05", "0201"],
     ),
-    "fractions": (
-        ["13.02.2018 00:00:01.5", "01.02.2018 00:00:00.0"],
-        Date(format="%d.%m.%Y %H:%M:%S.%f"),
-        ["0213 00:00:01.5", "0201"],
-    ),
-    "gaps": (["2018-02-01", "?"], Date(format="%Y-%m-%d", missing=("?",)), ["0201", None]),
     "two digits of the year first": (
         ["18-02-01", "18-02-13", "18-11-25", "18-12-31", "18-01-30"],
         Date(format="%y-%m-%d"),
         ["0201", "0213", "1125", "1231", "0130"],
     ),
-    "months": (["2018-02", "2018-11"], Date(format="%Y-%m"), ["0201", "1101"]),
-    "times": (["12:30", "9:05"], Time(format="%H:%M"), ["1970-01-01 12:30", "1970-01-01 9:05"]),
     "times in two forms": (
         ["9:05 AM", "9 AM"],
         Time(format=("%I:%M %p", "%I %p")),
         ["1970-01-01 9:05", "1970-01-01 9:00"],
     ),
     "beyond a day": (["1:23:45", "26:00:00"], Duration(), [5025, 93600]),
-    "ISO lengths": (["PT3H", "PT90M"], Duration(), [10800, 5400]),
-    "lengths with days": (["2 days 03:00:00", "1 days 00:00:00"], Duration(), [183600, 86400]),
-    "lengths in words": (["5 min", "2 hours"], Duration(), [300, 7200]),
     "codes": (["00123", "90210"], Text(), ["00123", "90210"]),
     "long codes": (["9007199254740993", "1"], Text(), ["9007199254740993", "1"]),
     "beyond 64 bits": (["18446744073709551617", "1"], Text(), ["18446744073709551617", "1"]),
@@ -157,39 +116,26 @@ def test_a_column_is_read_as_a_person_would(case: str):
 
 
 PERIODS: dict[tuple[str, ...], list[str]] = {
-    ("2018Q1", "2018Q3"): ["0101", "0701"],
     ("2018-Q2", "2018-Q4"): ["0401", "1001"],
-    ("Q3 2018", "q1 2018"): ["0701", "0101"],
     ("2018-W05", "2018-W10"): ["0129", "0305"],
-    ("2018W05", "2018W1"): ["0129", "0101"],
-    ("2018-W05-3", "2018-W01-1"): ["0131", "0101"],
-    ("2018-03", "2018-12"): ["0301", "1201"],
     ("2018M03", "2018M12"): ["0301", "1201"],
-    ("03/2018", "12/2018"): ["0301", "1201"],
     ("Mar 2018", "Dec 2018"): ["0301", "1201"],
-    ("Mar2018", "Dec2018"): ["0301", "1201"],
-    ("2018-Mar", "2018-Dec"): ["0301", "1201"],
-    ("Mar '18", "Dec '18"): ["0301", "1201"],
     ("2018年3月", "2018年12月"): ["0301", "1201"],
-    ("2018年3月14日", "2018年12月1日"): ["0314", "1201"],
-    ("Mon Mar 12 10:00:00 2018", "Tue Mar 13 10:00:05 2018"): ["0312 10:00", "0313 10:00:05"],
     ("03/13/2018 at 7:05 PM", "03/01/2018 at 7:05 AM"): ["0313 19:05", "0301 07:05"],
     ("13/03/2018 19h35", "01/03/2018 7h05"): ["0313 19:35", "0301 07:05"],
     ("20180313 193500", "20180301 070500"): ["0313 19:35", "0301 07:05"],
     ("13/Mar/2018:19:35:00 +0000", "01/Mar/2018:07:05:00 +0000"): ["0313 19:35Z", "0301 07:05Z"],
-    ("19h35", "7h05"): ["1970-01-01 19:35", "1970-01-01 07:05"],
     ("7:05 pm", "7:05 am"): ["1970-01-01 19:05", "1970-01-01 07:05"],
 }
 
 
-@pytest.mark.quick(12)
 @pytest.mark.parametrize("cells", PERIODS, ids=" and ".join)
 def test_a_period_is_its_first_day_and_a_time_of_day_a_time(cells: tuple[str, ...]):
     format, notes = guess(*cells)
     assert isinstance(format, Date | Time)
     assert read_cells(column(*cells), format, "x")[:2].to_pylist() == as_values([*PERIODS[cells]])
-    is_day = isinstance(format, Time) or "%d" in format.format or "-3" in cells[0]
-    assert is_day or "a month, quarter or week is its first day" in notes[0]
+    period = isinstance(format, Date) and "%d" not in format.format
+    assert ("a month, quarter or week is its first day" in notes[0]) == (period or "W" in cells[0])
 
 
 def test_hours_and_minutes_may_be_a_length():
