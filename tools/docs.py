@@ -19,6 +19,7 @@ from pipeline.backends.cuml.tables import APART, CUML, XGBOOST, Rule
 from pipeline.backends.cuml.text import CUML as VECTORIZERS
 from pipeline.benchmark import results, task
 from pipeline.benchmark.statistics import cell_parity, speed
+from pipeline.data.notations import notations
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.transformers import TWINS
 from tools.bench import generated, record
@@ -138,6 +139,14 @@ def tasks() -> str:
     return table(["task", "kind", "rows", "data", ""], rows, right=[2])
 
 
+def notation_examples() -> str:
+    """Return the table of notations, by what they are called."""
+    rows: dict[str, list[str]] = {}
+    for each in notations():
+        rows.setdefault(each.name, []).append(f"`{each.example}`")
+    return table(["notation", "as in"], [(name, ", ".join(cells)) for name, cells in rows.items()])
+
+
 def claimed(name: str) -> Callable[[], str]:
     """Return what makes text of the record of a claim, or says that there is none."""
     claim = CLAIMS[name]
@@ -169,6 +178,7 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
         "workers": claimed("cluster"),
         "scaling": claimed("scaling"),
     },
+    "data.md": {"notations": notation_examples},
     "datasets.md": {
         "best": generated.best_scores,
         "auc": claimed("synthetic-auc"),

@@ -720,7 +720,8 @@ def guess_spellings(counts: Mapping[str, int]) -> tuple[dict[str, str], list[tup
     for word in sorted(counts, key=lambda word: (-counts[word], word.isupper(), word)):
         folded = unicodedata.normalize("NFKC", " ".join(word.split())).casefold()
         groups[folded].append(word)
-    boolean, same, apart = _boolean(counts) is not None, {}, []
+    boolean, apart = _boolean(counts) is not None, []
+    same: dict[str, str] = {}
     for key, (first, *others) in groups.items():
         if not others:
             continue

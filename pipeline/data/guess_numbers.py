@@ -91,14 +91,15 @@ def guess_numbers(
         return NumberGuess()
     digits = bare(words, unit)
     seen = {mark for mark in ",. '" if pc.any(pc.match_substring(digits, mark)).as_py()}
-    rows = [n.format for n in NUMBERS if (n.format.thousands or n.format.decimal) in seen | {"."}]
+    all_rows = [row.format for row in NUMBERS if isinstance(row.format, Number)]
+    rows = [each for each in all_rows if (each.thousands or each.decimal) in seen | {"."}]
     fitting = [matches(digits, number_look(each)).to_numpy(False) for each in rows]
     fits = [float(counts[each].sum() / counts.sum()) for each in fitting]
     best = int(np.argmax(fits))
     format, digits = rows[best], digits.filter(pa.array(fitting[best]))
     either = {rows[i].decimal: rows[i] for i in reversed(range(len(rows))) if fits[i] == fits[best]}
     marked = [pc.match_substring(digits, mark).to_numpy(False) for mark in ",."]
-    is_open, told = len(either) > 1 and any(each.any() for each in marked), ""
+    is_open, told = len(either) > 1 and any(each.any() for each in marked), None
     if is_open and marked[0].any():
         told = _told_by_integers(digits, int(alike[fitting[best]][marked[0]].sum()))
     if is_open:
@@ -110,7 +111,7 @@ def guess_numbers(
     return NumberGuess(format, fits[best], is_open and not told)
 
 
-def _told_by_integers(digits: pa.Array, marked: int) -> str:
+def _told_by_integers(digits: pa.Array, marked: int) -> Decimal | None:
     """Return the mark of decimals that integers tell, where each comma has three digits behind it.
 
     Four digits without one speak for decimals. Up to three speak for thousands, where there are
@@ -118,7 +119,7 @@ def _told_by_integers(digits: pa.Array, marked: int) -> str:
     """
     if pc.any(matches(digits, r"[+-]?\d{4,}")).as_py():
         return ","
-    return "." if marked >= _MANY and pc.any(matches(digits, r"[+-]?\d{1,3}")).as_py() else ""
+    return "." if marked >= _MANY and pc.any(matches(digits, r"[+-]?\d{1,3}")).as_py() else None
 
 
 def _are_scaled(words: pa.Array) -> bool:

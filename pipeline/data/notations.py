@@ -79,6 +79,8 @@ BESIDE_NUMBERS = (
     Notation("prices without cents", Number(unit="€"), "5,- €", "5"),
     Notation("text of a spreadsheet", Number(), '="12"', "12"),
     Notation("multipliers", Number(scaled=True), "1.2M", "1200000"),
+    Notation("multipliers", Number(scaled=True), "5k", "5000"),
+    Notation("multipliers", Number(scaled=True, unit="€"), "3 Mrd. €", "3000000000"),
 )
 SCALES = {
     3: "k|thousand",
@@ -218,20 +220,19 @@ def notations() -> Iterator[Notation]:
     yield from BESIDE_NUMBERS
     day = pd.Timestamp("2018-02-13 19:35:05", tz="UTC")
     for format in _DAYS:
-        example = day.strftime(format)
-        value = pd.to_datetime(example, format=format)
-        yield Notation("dates", Date(format=format), example, str(value))
+        read = pd.to_datetime(day.strftime(format), format=format)
+        yield Notation("dates", Date(format=format), day.strftime(format), str(read))
     for example, value in _SPELLED:
         formats = formats_of(spell_dates(pa.array([example]))[0].as_py())
         yield Notation("dates", Date(format=formats[0]), example, value)
     for clock in _CLOCKS:
-        value = pd.to_datetime(day.strftime(clock), format=clock)
-        yield Notation("times of day", Time(format=clock), day.strftime(clock), f"{value:%H:%M:%S}")
+        read = pd.to_datetime(day.strftime(clock), format=clock)
+        yield Notation("times of day", Time(format=clock), day.strftime(clock), f"{read:%H:%M:%S}")
     for example, value in _LENGTHS.items():
         yield Notation("lengths of time, in seconds", Duration(), example, value)
     for true, false in BOOLEANS:
-        format = Boolean(true=tuple(sorted(true)), false=tuple(sorted(false)))
-        yield Notation("truth values", format, format.true[-1], "True")
+        words = Boolean(true=tuple(sorted(true)), false=tuple(sorted(false)))
+        yield Notation("truth values", words, words.true[-1], "True")
 
 
 def _look(format: str) -> re.Pattern[str]:
