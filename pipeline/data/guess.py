@@ -907,7 +907,7 @@ def _say_unread(column: TextColumn) -> tuple[str, ...]:
     bounds, dates = (_holds(words, look).to_numpy(False) for look in (_BOUND, _DATE_LIKE))
     read = f"table[{column.name!r}]"
     if counts[dates].sum() >= _MOST * counts.sum():
-        what, looks, names = "dates or times", dates, {}
+        what, looks = "dates or times", dates
         example = words.filter(pa.array(dates))[0].as_py()
         if names := dict.fromkeys(re.findall(r"[^\W\d_]{3,}", example), "…"):
             read += f".replace({names}, regex=True)"
@@ -923,8 +923,8 @@ def _say_unread(column: TextColumn) -> tuple[str, ...]:
         line = _extracted(column, read, ", errors='coerce'")
     else:
         return ()
-    digits = words.filter(pa.array(looks))
-    example = digits.filter(_holds(digits, r"\d"))[0].as_py()
+    shown = words.filter(pa.array(looks))
+    example = shown.filter(_holds(shown, r"\d"))[0].as_py()
     return (
         f"{column.name!r} is text, though its cells look like {what}, such as {example!r}; to read "
         f"them, fit this line to them and write the file anew: table[{column.name!r}] = {line}",

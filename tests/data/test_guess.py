@@ -297,6 +297,7 @@ def test_another_column_tells_what_a_comma_is(cells: list[str], other: list[str]
 
 ASKED = {
     "a comma": (["1,234", "2,345"], Number(thousands=","), Number(decimal=",")),
+    "a comma beside short integers": (["1,234", "12"], Number(thousands=","), Number(decimal=",")),
     "a point": (["1.234", "23.456"], None, Number(decimal=",", thousands=".")),
     "a point beside a mark": (
         ["1.234", "23.456", "?"],
@@ -634,6 +635,11 @@ def test_a_text_is_read_as_in_csv(name: str, tmp_path: Path) -> None:
     found = read_arrow(table, sniff(table).format).to_pandas()
     table.to_pandas().to_csv(tmp_path / "a.csv", index=False)
     pd.testing.assert_series_equal(found[name], read_arrow(tmp_path / "a.csv").to_pandas()[name])
+
+
+def test_three_spellings_of_a_short_word_are_one_and_two_may_be_codes():
+    assert guess("ja", "ja", "Ja", "JA", "b")[0] == Text(same={"Ja": "ja", "JA": "ja"})
+    assert guess("ja", "ja", "Ja", "b")[0] is None
 
 
 def test_places_are_no_numbers_of_several_units():
