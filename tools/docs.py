@@ -20,6 +20,7 @@ from pipeline.backends.cuml.tables import APART, CUML, XGBOOST, Rule
 from pipeline.backends.cuml.text import CUML as VECTORIZERS
 from pipeline.benchmark import results, task
 from pipeline.benchmark.statistics import cell_parity, speed
+from pipeline.data.notations import notations
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.transformers import TWINS
 from tools.bench import record
@@ -145,6 +146,14 @@ METRICS = {
 }
 
 
+def notation_examples() -> str:
+    """Return the table of notations, by what they are called."""
+    rows: dict[str, list[str]] = {}
+    for each in notations():
+        rows.setdefault(each.name, []).append(f"`{each.example}`")
+    return table(["notation", "as in"], [(name, ", ".join(cells)) for name, cells in rows.items()])
+
+
 def best_scores() -> str:
     """Return the kinds of generated tables with their best scores, for the seed 0."""
     rows = []
@@ -171,6 +180,7 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
         "measured": measured,
         **{name: partial(claimed, name) for name in CLAIMS},
     },
+    "data.md": {"notations": notation_examples},
     "datasets.md": {"best": best_scores},
     "results-schema.md": {"fields": fields},
     "supported.md": {"transformers": transformers, "estimators": estimators},

@@ -27,7 +27,6 @@ from pipeline.benchmark.own_program import Call, Name, write_program
 from pipeline.benchmark.own_table import FOLDS, SPLITS, OwnTable, cut_of, to_store
 from pipeline.benchmark.own_target import FEWEST, Class, Target, choose_positive, read_target
 from pipeline.benchmark.roles import (
-    FEW,
     NOT_ASKED,
     Roles,
     assign_roles,
@@ -37,14 +36,12 @@ from pipeline.benchmark.roles import (
     told,
 )
 from pipeline.benchmark.task import FOLDER, pick
-from pipeline.data.arrow_types import is_text
-from pipeline.data.cells import read_cells
+from pipeline.data.guess import Stray
 from pipeline.data.guess_numbers import Decimal
-from pipeline.data.plain_texts import formats_of_texts
+from pipeline.data.notations import read_cells
 from pipeline.data.read import read_arrow
 from pipeline.data.sniff import sniff
 from pipeline.data.table_format import Boolean, ColumnFormat, Date, TableFormat, Text
-from pipeline.data.text_column import Stray
 from pipeline.errors import ConfigError, DataError, clean
 from pipeline.optional import PYTHON
 from pipeline.system import atomic
@@ -238,11 +235,11 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
     if columns.texts:
         own = replace(own, read=_with_texts(own.read, columns.texts))
         rows, _ = own.stored(_without_gaps(table, columns.texts))
-    doubts, notes = _cautions(table, rows, own, columns), (*notes, *asked.notes)
+    doubts = _cautions(table, rows, own, columns)
     new = NewTask(
         name, str(file), label, len(rows), len(table), columns, target,
-        _about_split(own, rows, table), notes, doubts, own.path(home), FOLDER / f"{name}.py",
-        not choices.dry_run,
+        _about_split(own, rows, table), (*notes, *asked.notes), doubts, own.path(home),
+        FOLDER / f"{name}.py", not choices.dry_run,
     )  # fmt: skip
     if new.written:
         _write_data(source, own, rows, home)
@@ -289,22 +286,16 @@ def _read(
         columns = {n: format for n, format in read.columns.items() if n != choices.weight}
         read = msgspec.structs.replace(read, columns=columns)
     table = read_arrow(source, read)
-    answers = table[_pick_target(label, table.column_names, source, found.notes)]
-    classes = {label} if is_text(answers.type) and len(answers.unique()) <= FEW else {}
-    more = list(formats_of_texts(table, {*read.columns, *classes}))
-    if more:
-        columns = {**read.columns, **{name: format for name, format, _ in more}}
-        read = msgspec.structs.replace(read, columns=columns)
-        table = read_arrow(source, read)
-    return read, (*found.notes, *(note for _, _, note in more)), table
+    _pick_target(label, table.column_names, source, found.notes)
+    return read, found.notes, table
 
 
 def _pick_target(
     label: str, names: Sequence[str], source: Path | Table, notes: Sequence[str]
-) -> str:
-    """Return the target; where there is no such column, say what was odd of the file."""
+) -> None:
+    """Refuse a target that is no column, and say what was odd of the file."""
     try:
-        return pick(label, names, "column")
+        pick(label, names, "column")
     except ConfigError as error:
         if not isinstance(source, Path):
             raise

@@ -23,8 +23,7 @@ from pipeline.benchmark.own_target import FEWEST, Target, read_target
 from pipeline.benchmark.roles import is_numeric, role_of_type
 from pipeline.benchmark.task import Split, pick
 from pipeline.data import files
-from pipeline.data.arrow_types import is_date, is_text
-from pipeline.data.cells import usable
+from pipeline.data.arrow_types import is_date, is_text, usable
 from pipeline.data.read import read_arrow
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError

@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 
 from pipeline.benchmark.task import Kind, pick
 from pipeline.data.arrow_types import decoded, is_date, is_number, is_text
-from pipeline.data.guess_words import YES
 from pipeline.errors import ConfigError, DataError
 
 Class: TypeAlias = bool | int | str
@@ -20,7 +19,8 @@ FEWEST = 20
 """Rows of a class below which it cannot be learnt and judged."""
 GRADES = 10
 """Whole numbers up to which, each in many rows, they are guessed to be classes."""
-AFFIRMATIVE = YES | {"y", "t", "1", "+", "positive", "pos", "da"}
+AFFIRMATIVE = {"yes", "y", "true", "t", "1", "on", "+", "x", "✓", "positive", "pos"}
+AFFIRMATIVE |= {"ja", "oui", "sí", "si", "sim"}
 
 
 @dataclass(frozen=True)

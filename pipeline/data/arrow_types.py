@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
+import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
+
+Cells: TypeAlias = "pa.ChunkedArray | pa.Array"
+MOMENT = pa.timestamp("ns")
+REACH = (pd.Timestamp("1677-09-22"), pd.Timestamp("2262-04-11"))
+"""The first and the last day that nanoseconds reach."""
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -36,3 +43,62 @@ def decoded(values: Any) -> Any:
     ['a', 'b', 'a']
     """
     return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
+
+
+def plain_types(table: pa.Table) -> pa.Table:
+    """Return a table in which models find values that they know.
+
+    Times of day become that time on 1970-01-01, durations seconds, decimals floats; categories of
+    anything but text what they stand for.
+
+    >>> import datetime
+    >>> plain_types(pa.table({"at": [datetime.time(12, 30)]}))["at"][0].as_py().hour
+    12
+    """
+    for i, (name, values) in enumerate(zip(table.column_names, table.columns, strict=True)):
+        if (plain := plain_values(values)) is not values:
+            table = table.set_column(i, name, plain)
+    return table
+
+
+def plain_values(values: Cells) -> Cells:
+    """Return a column as in `plain_types`."""
+    values = values if is_text(values.type) else decoded(values)
+    kind = values.type
+    if pa.types.is_time(kind):
+        return values.cast(pa.time64("ns")).cast(pa.int64()).cast(MOMENT)
+    if pa.types.is_duration(kind):
+        return pc.divide(values.cast(pa.duration("ns")).cast(pa.int64()).cast(pa.float64()), 1e9)
+    if pa.types.is_string_view(kind):  # Arrow has few functions for it.
+        return values.cast(pa.string())
+    return values.cast(pa.float64()) if pa.types.is_decimal(kind) else values
+
+
+def usable(values: Cells) -> Cells:
+    """Return values that models take.
+
+    Infinite numbers, and dates that nanoseconds do not reach, are missing.
+
+    >>> usable(pa.array([1.5, float("inf")])).to_pylist()
+    [1.5, None]
+    """
+    kind = values.type
+    if pa.types.is_floating(kind):
+        fine = pc.is_finite(values)
+    elif is_date(kind) and getattr(kind, "unit", "") != "ns":
+        seconds = values.cast(pa.timestamp("s", getattr(kind, "tz", None)), safe=False)
+        first, last = (int(each.timestamp()) for each in REACH)
+        ticks = seconds.cast(pa.int64())
+        fine = pc.and_(pc.greater_equal(ticks, first), pc.less_equal(ticks, last))
+    else:
+        return values
+    return values if pc.all(fine).as_py() in (True, None) else pc.if_else(fine, values, None)
+
+
+def as_text(values: Cells) -> Cells:
+    """Return values as cells of text, categories as what they stand for."""
+    values = decoded(values)
+    if pa.types.is_floating(values.type):
+        whole = pc.all(pc.equal(values, pc.trunc(values))).as_py()
+        values = values.cast(pa.int64(), safe=False) if whole else values
+    return values.cast(pa.string())

@@ -8,16 +8,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import structs
 
-from pipeline.data.cells import (
-    SCALES,
-    bare,
-    number_pattern,
-    scaled,
-    unscale,
-    without_cents,
-    without_marks,
-)
+from pipeline.data.notations import NUMBERS, bare, matches, number_look, scale_of, unscale
 from pipeline.data.shapes import shapes
 from pipeline.data.table_format import Number
 
@@ -32,22 +25,12 @@ _UNIT = (
     rf"^\(?[+-]? ?(?P<before>{_BEFORE})? ?[+-]?(?:\d[\d., ']*|[.,]\d+)(?:[eE][+-]?\d+)?"
     rf" ?(?P<after>{_AFTER})?[ )-]*$"
 )
-_DIGITS = r"^\(?[+-]? ?[+-]?(?:\d[\d., ']*|[.,]\d+)(?:[eE][+-]?\d+)?[ )-]*$"
-_STYLES: tuple[tuple[Decimal, str], ...] = (
-    (".", ""),
-    (",", ""),
-    (".", ","),
-    (",", "."),
-    (".", " "),
-    (",", " "),
-    (".", "'"),
-    (",", "'"),
-)
-"""Marks of decimals and thousands; of those that fit as well, the first counts."""
-_NO_NUMBERS = {".": r"^[12]?\d?\d(\.[012]\d\d){3}$", " ": r"^(\d{3} \d{3} \d{3}|\+.*)$"}
+_CLOCKS = {"uhr", "am", "pm"}
+"""What follows times of day, of which 7.30 is no number."""
+_NO_NUMBERS = {".": r"[12]?\d?\d(\.[012]\d\d){3}", " ": r"\d{3} \d{3} \d{3}|\+.*"}
 """Addresses of machines, phone numbers: what parts their groups -> what all cells look like."""
 _LETTERS = {"K", "M", "B"}
-_UNITS = {"mm", "tn", "cr", "cr."}
+_UNITS = {"mm", "tn"}
 """What is a multiplier where nothing speaks against it, and what only beside one."""
 _STAND_INS = re.compile(
     r"0|-[1789]|-?(?:7{2,6}|8{2,6}|9{2,6}|9{1,4}[78])|-32768|65535|-?2147483647|-2147483648|"
@@ -75,8 +58,8 @@ class NumberGuess(NamedTuple):
         Whether no cell tells if the comma or the point is one of decimals or of thousands.
     """
 
-    format: Number
-    fits: float
+    format: Number = Number()
+    fits: float = 0.0
     open: bool = False
 
 
@@ -101,38 +84,42 @@ def guess_numbers(
     codes = shapes(words)
     alike = np.bincount(codes.indices)
     words, counts = codes.dictionary, np.bincount(codes.indices, weights=counts)
-    if pc.all(pc.match_substring_regex(words, r"^\(\d+\)$")).as_py():
-        return NumberGuess(Number(), 0.0)
-    unmarked = without_marks(words)
-    marked, is_scaled = not unmarked.equals(words), _are_scaled(unmarked)
-    words = unscale(unmarked) if is_scaled else unmarked
+    is_scaled = _are_scaled(words)
+    words = unscale(words) if is_scaled else words
     unit = _unit(words, counts)
+    if pc.all(matches(words, r"\(\d+\)")).as_py() or unit.lower() in _CLOCKS:
+        return NumberGuess()
     digits = bare(words, unit)
     seen = {mark for mark in ",. '" if pc.any(pc.match_substring(digits, mark)).as_py()}
-    fitting = [_fitting(digits, *style, seen) for style in _STYLES]
+    all_rows = [row.format for row in NUMBERS if isinstance(row.format, Number)]
+    rows = [each for each in all_rows if (each.thousands or each.decimal) in seen | {"."}]
+    fitting = [matches(digits, number_look(each)).to_numpy(False) for each in rows]
     fits = [float(counts[each].sum() / counts.sum()) for each in fitting]
     best = int(np.argmax(fits))
-    digits = digits.filter(pa.array(fitting[best]))
-    style, mark = _STYLES[best], _open_mark(digits, fits)
-    if mark:
-        style = _resolve(mark, digits, decimal)
-    if not _is_grouped_number(digits, style[1]):
-        return NumberGuess(Number(), 0.0)
-    is_open = bool(mark) and not _tells(mark, digits, alike[fitting[best]])
-    format = Number(
-        decimal=style[0], thousands=style[1], unit=unit, marked=marked, scaled=is_scaled
-    )
-    return NumberGuess(format, fits[best], is_open)
+    format, digits = rows[best], digits.filter(pa.array(fitting[best]))
+    either = {rows[i].decimal: rows[i] for i in reversed(range(len(rows))) if fits[i] == fits[best]}
+    marked = [pc.match_substring(digits, mark).to_numpy(False) for mark in ",."]
+    is_open, told = len(either) > 1 and any(each.any() for each in marked), None
+    if is_open and marked[0].any():
+        told = _told_by_integers(digits, int(alike[fitting[best]][marked[0]].sum()))
+    if is_open:
+        format = either[decimal or told or "."]
+    grouped = _NO_NUMBERS.get(format.thousands)
+    if grouped and pc.all(matches(digits, grouped)).as_py():
+        return NumberGuess()
+    format = structs.replace(format, unit=unit, scaled=is_scaled)
+    return NumberGuess(format, fits[best], is_open and not told)
 
 
-def scales(words: pa.Array) -> pa.Array:
-    """Return the multiplier of each tidy cell, null where there is none.
+def _told_by_integers(digits: pa.Array, marked: int) -> Decimal | None:
+    """Return the mark of decimals that integers tell, where each comma has three digits behind it.
 
-    >>> scales(pa.array(["5k", "1.2M", "12"])).to_pylist()
-    ['k', 'M', None]
+    Four digits without one speak for decimals. Up to three speak for thousands, where there are
+    many others: decimals would have one or two digits somewhere, or three in all cells.
     """
-    found = pc.extract_regex(words, scaled("|".join(SCALES.values())))
-    return pc.struct_field(found, "scale")
+    if pc.any(matches(digits, r"[+-]?\d{4,}")).as_py():
+        return ","
+    return "." if marked >= _MANY and pc.any(matches(digits, r"[+-]?\d{1,3}")).as_py() else None
 
 
 def _are_scaled(words: pa.Array) -> bool:
@@ -143,88 +130,35 @@ def _are_scaled(words: pa.Array) -> bool:
     """
     if not pc.any(pc.match_substring_regex(words, r"\d ?\pL")).as_py():
         return False  # Most columns; the names of all multipliers take long to look for.
-    found = scales(words)
+    found = scale_of(words)
     kelvin = pc.match_substring_regex(words, r"\d K( |$)")
     names = set(pc.unique(found.filter(pc.invert(kelvin)).drop_null()).to_pylist())
-    if (
-        "k" in names
-        or len(names & _LETTERS) > 1
-        or any(len(each) > 1 and each not in _UNITS for each in names)
-    ):
+    sure = "k" in names or len(names & _LETTERS) > 1
+    if sure or any(len(each) > 1 and each not in _UNITS for each in names):
         return True
     others = words.filter(found.is_null())
     large = pc.match_substring_regex(others, r"\d{4}|\d[,. ']\d{3}")
     return bool(names & _LETTERS) and (not len(others) or bool(pc.any(large).as_py()))
 
 
+def units_of(words: pa.Array) -> pa.Array:
+    """Return what stands beside the digits of cells, null where they are no number with a unit.
+
+    >>> units_of(pa.array(["12 kg", "$5", "some"])).to_pylist()
+    ['kg', '$', None]
+    """
+    found = pc.extract_regex(bare(words, ""), _UNIT)
+    sides = (pc.struct_field(found, each) for each in ("before", "after"))
+    return pc.utf8_trim_whitespace(pc.binary_join_element_wise(*sides, " "))
+
+
 def _unit(words: pa.Array, counts: np.ndarray) -> str:
     """Return what stands beside the digits of most cells."""
-    found = pc.extract_regex(without_cents(words), _UNIT)
-    before, after = (pc.fill_null(pc.struct_field(found, each), "") for each in ("before", "after"))
-    units = pc.utf8_trim_whitespace(pc.if_else(pc.equal(before, ""), after, before))
-    encoded = units.dictionary_encode()
-    weights = np.bincount(encoded.indices.to_numpy(), weights=counts)
-    weights[[name == "" for name in encoded.dictionary.to_pylist()]] = -1
+    units = pc.fill_null(units_of(words), "").dictionary_encode()
+    weights = np.bincount(units.indices.to_numpy(), weights=counts)
+    weights[[each == "" for each in units.dictionary.to_pylist()]] = -1
     best = int(np.argmax(weights))
-    return str(encoded.dictionary[best]) if weights[best] >= counts.sum() / 2 else ""
-
-
-def _fitting(digits: pa.Array, decimal: str, thousands: str, seen: set[str]) -> np.ndarray:
-    """Return which cells are numbers by some marks; none, if others have not been seen at all."""
-    if (thousands or decimal) not in seen | {"."}:
-        return np.zeros(len(digits), dtype=bool)
-    pattern = rf"^[+-]?(?:{number_pattern(decimal, thousands)}|(?i:inf|infinity|∞))$"
-    return np.asarray(pc.match_substring_regex(digits, pattern).to_numpy(False), dtype=bool)
-
-
-def _open_mark(digits: pa.Array, fits: list[float]) -> str:
-    """Return the mark that may be one of decimals or of thousands, where the cells do not say."""
-    for mark, (decimal, thousands) in {",": (1, 2), ".": (0, 3)}.items():
-        alike = fits[decimal] == fits[thousands] == max(fits)
-        if alike and pc.any(pc.match_substring(digits, mark)).as_py():
-            return mark
-    return ""
-
-
-def _resolve(mark: str, digits: pa.Array, decimal: Decimal | None) -> tuple[Decimal, str]:
-    """Return the marks where one of them, followed by three digits each time, may be either."""
-    if mark == ".":
-        return (",", ".") if decimal == "," else (".", "")
-    is_decimal = decimal == "," or (decimal is None and _has_ungrouped(digits))
-    return (",", "") if is_decimal else (".", ",")
-
-
-def _has_ungrouped(digits: pa.Array) -> bool:
-    return bool(pc.any(pc.match_substring_regex(digits, r"^[+-]?\d{4,}$")).as_py())
-
-
-def _tells(mark: str, digits: pa.Array, alike: np.ndarray) -> bool:
-    """Whether integers without a comma tell what it is in the other cells.
-
-    Four digits without one speak for decimals. Up to three speak for thousands, where there are
-    many others: decimals would have one or two digits somewhere, or three in all cells.
-    """
-    marked = alike[pc.match_substring(digits, mark).to_numpy(False)].sum()
-    small = pc.any(pc.match_substring_regex(digits, r"^[+-]?\d{1,3}$")).as_py()
-    return mark == "," and (_has_ungrouped(digits) or (marked >= _MANY and small))
-
-
-def _is_grouped_number(digits: pa.Array, thousands: str) -> bool:
-    """Whether groups of digits are thousands, and not all addresses or all phone numbers."""
-    pattern = _NO_NUMBERS.get(thousands)
-    return not pattern or not pc.all(pc.match_substring_regex(digits, pattern)).as_py()
-
-
-def guess_units(words: pa.Array) -> list[str]:
-    """Return what stands beside the digits of cells, where all are numbers with a unit.
-
-    >>> guess_units(pa.array(["12 kg", "500 g"])), guess_units(pa.array(["12 kg", "some"]))
-    (['kg', 'g'], [])
-    """
-    found = pc.extract_regex(without_cents(words), _UNIT)
-    sides = (pc.struct_field(found, each) for each in ("before", "after"))
-    units = pc.unique(pc.utf8_trim_whitespace(pc.binary_join_element_wise(*sides, " ")))
-    return [] if units.null_count else units.to_pylist()
+    return str(units.dictionary[best]) if weights[best] >= counts.sum() / 2 else ""
 
 
 def far_values(values: pa.Array, counts: np.ndarray) -> pa.Array:
@@ -245,13 +179,14 @@ def far_values(values: pa.Array, counts: np.ndarray) -> pa.Array:
     >>> far_values(pa.array([1.0, 2.5, -999.0]), np.array([1, 1, 2])).to_pylist()
     [False, False, True]
     """
-    numbers, stand_in = _numbers(values), _is_stand_in_day
-    if not pa.types.is_temporal(values.type):
-        stand_in = _is_stand_in
-    ordered = np.unique(numbers[~np.isnan(numbers)])
-    others, far = ordered, []
+    is_day = pa.types.is_temporal(values.type)
+    if is_day:
+        values = values.cast(pa.timestamp("s", values.type.tz), safe=False).cast(pa.int64())
+    numbers = np.asarray(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+    numbers = numbers / 86_400 if is_day else numbers
+    others, far = np.unique(numbers[~np.isnan(numbers)]), []
     for end in (0, -1):
-        while len(others) > 2 and stand_in(others[end]):
+        while len(others) > 2 and _is_stand_in(others[end], is_day):
             far.append(others[end])
             others = np.delete(others, end)
     if not np.isfinite(others).all():
@@ -260,20 +195,8 @@ def far_values(values: pa.Array, counts: np.ndarray) -> pa.Array:
     return pa.array(np.isin(numbers, apart))
 
 
-def _numbers(values: pa.Array) -> np.ndarray:
-    """Return float64, of points in time the days since 1970."""
-    if not pa.types.is_temporal(values.type):
-        return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
-    seconds = values.cast(pa.timestamp("s", values.type.tz), safe=False).cast(pa.int64())
-    return np.asarray(pc.divide(seconds.cast(pa.float64()), 86_400.0).to_numpy(False))
-
-
-def _is_stand_in(value: float) -> bool:
-    return bool(_STAND_INS.fullmatch(f"{value:.15g}"))
-
-
-def _is_stand_in_day(value: float) -> bool:
-    return value in _DAYS
+def _is_stand_in(value: float, is_day: bool) -> bool:
+    return value in _DAYS if is_day else bool(_STAND_INS.fullmatch(f"{value:.15g}"))
 
 
 def _is_apart(value: float, others: np.ndarray) -> bool:

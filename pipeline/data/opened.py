@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.data.arrow_types import is_text
-from pipeline.data.cells import read_cells
 from pipeline.data.containers import Container, container_of
 from pipeline.data.csv import without
 from pipeline.data.csv_file import CsvFile, mark_counts
 from pipeline.data.dialect import Given, given_by
 from pipeline.data.files import check_different, reading, table_files
 from pipeline.data.jsonlines import JsonFile
+from pipeline.data.notations import read_cells
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import DataError
 

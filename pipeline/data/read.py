@@ -19,8 +19,7 @@ import pyarrow.parquet as pq
 
 from pipeline.data import frames, parquet, partitioned, parts
 from pipeline.data.arrow_tables import arrow_table
-from pipeline.data.arrow_types import decoded_type
-from pipeline.data.cells import plain_types
+from pipeline.data.arrow_types import decoded_type, plain_types
 from pipeline.data.containers import container_of
 from pipeline.data.files import Filter, check_columns, parquet_files, reading, table_files
 from pipeline.data.partitioned import compute

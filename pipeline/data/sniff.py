@@ -17,12 +17,11 @@ from pipeline.data.arrow_tables import arrow_table
 from pipeline.data.csv import MISSING, infer, without
 from pipeline.data.csv_file import CsvFile
 from pipeline.data.dialect import Given, looks_like_data
+from pipeline.data.guess import Options, Stray, decimals_of, sniff_columns
 from pipeline.data.guess_numbers import Decimal
 from pipeline.data.jsonlines import JsonFile
 from pipeline.data.opened import OpenedFile, open_files, read_cells_of
-from pipeline.data.sniff_columns import decimals_of, sniff_columns
 from pipeline.data.table_format import ColumnFormat, TableFormat, Text
-from pipeline.data.text_column import Stray
 from pipeline.errors import DataError
 
 
@@ -65,7 +64,7 @@ def sniff(
     keep : collection of str, optional
         Words of CSV that are values where texts are, though `pandas.read_csv` drops them.
     missing, day_first, decimal, stray, labels : optional
-        See `pipeline.data.sniff_columns.sniff_columns`.
+        See `pipeline.data.guess.Options`.
 
     Raises
     ------
@@ -89,11 +88,9 @@ def sniff(
         cells = read_cells_of([_as_written(file) for file in files], files[0].names)
     else:
         cells = arrow_table(source)
-    columns, more = sniff_columns(
-        cells, missing=missing, day_first=day_first, decimal=decimal, stray=stray, labels=labels,
-        source=what, typed=not isinstance(files[0] if files else None, CsvFile),
-        delimiter=format.delimiter,
-    )  # fmt: skip
+    typed = not isinstance(files[0] if files else None, CsvFile)
+    options = Options(day_first, decimal, stray, labels, what, typed, format.delimiter)
+    columns, more = sniff_columns(cells, options, missing)
     whole = structs.replace(format, missing=tuple(missing), columns=columns)
     if files and isinstance(files[0], CsvFile):
         more += _judge_marks(cells, columns, {*keep}, {*missing}, labels)

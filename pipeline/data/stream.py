@@ -10,8 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from pipeline.data import csv
-from pipeline.data.arrow_types import is_text
-from pipeline.data.cells import plain_types, usable
+from pipeline.data.arrow_types import is_text, plain_types, usable
 from pipeline.data.containers import container_of
 from pipeline.data.csv_file import CsvFile
 from pipeline.data.files import reading, table_files

@@ -30,9 +30,6 @@ class Number(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="number")
     unit : str
         What stands before or behind the digits, as ``"$"``, ``"%"`` or ``"kg"``; the values are in
         this unit, so 12 % is 12, and so is 12 alone.
-    marked : bool
-        Whether ``~`` or ``ca.`` before the digits, and marks of footnotes such as ``*`` or ``[1]``
-        behind them, are left out.
     scaled : bool
         Whether k, M, bn and the like behind the digits are multipliers, so 5k is 5000.
     missing : tuple of str
@@ -44,7 +41,6 @@ class Number(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="number")
     decimal: Literal[".", ","] = "."
     thousands: str = ""
     unit: str = ""
-    marked: bool = False
     scaled: bool = False
     missing: tuple[str, ...] = ()
     stray: Literal["error", "missing"] = "error"
@@ -74,8 +70,7 @@ class Date(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="date"):
     ----------
     format : str
         As for `datetime.strptime`, ``"%d.%m.%Y"``; of several the first that fits a cell counts.
-        Months may have English names, or German, French, Spanish, Italian, Dutch or Portuguese. A
-        quarter such as 2018Q3 is read as ``Jul-2018``, a week such as 2018W05 as ``2018-W05-1``.
+        A quarter such as 2018Q3 is read as ``Jul-2018``, a week such as 2018W05 as ``2018-W05-1``.
     missing : tuple of str
     stray : {"error", "missing"}
     """
@@ -91,7 +86,7 @@ class Time(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="time"):
     Parameters
     ----------
     format : str
-        As for `datetime.strptime`, ``"%H:%M"``, which also reads 7h30 and 7:30 Uhr.
+        As for `datetime.strptime`, ``"%H:%M"``, which also reads 7h30.
     missing : tuple of str
     stray : {"error", "missing"}
     """

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pipeline.data import read
-from pipeline.data.cells import usable
+from pipeline.data.arrow_types import usable
 from pipeline.data.parts import to_frame
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError

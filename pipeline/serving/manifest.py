@@ -177,16 +177,30 @@ def _checked(path: Path, recorded: str) -> bytes:
 def _manifest(data: bytes, folder: Path) -> Manifest:
     path = folder / MANIFEST
     try:
-        kind = msgspec.json.decode(data, type=_Kind).format
+        known = msgspec.json.decode(data, type=_Kind)
+        kind = known.format
         if kind != FORMAT:
             raise DataError(
                 f"{path}: format {kind!r}, and this version reads {FORMAT!r}; fit the model again "
                 "and save it, or load it with the version that saved it"
             )
+        _check_notations(known.table_format or {}, path)
         return msgspec.json.decode(data, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"{path}: not a manifest: {error}") from error
 
 
+def _check_notations(format: dict[str, Any], path: Path) -> None:
+    """Refuse a table format with numbers that have footnotes, which are no notation."""
+    columns: dict[str, dict[str, Any]] = format.get("columns", {})
+    if gone := [name for name, each in columns.items() if each.get("marked")]:
+        raise DataError(
+            f"{path}: the model reads {gone} with marked=True, numbers with footnotes or '~', "
+            "which this version does not; take them out of the table and make the task and the "
+            "model again, or load it with the version that saved it"
+        )
+
+
 class _Kind(msgspec.Struct):
     format: str
+    table_format: dict[str, Any] | None = None

@@ -50,39 +50,19 @@ def parted(by: str, decimal: str = ".") -> object:
 
 NUMBERS = [
     ("decimal commas", AMOUNTS, lambda v: f"{v:.2f}".replace(".", ","), ";"),
-    ("decimal commas in quotes", AMOUNTS, lambda v: f"{v:.2f}".replace(".", ","), ","),
-    ("decimal commas between tabs", SIGNED.round(1), lambda v: f"{v:.1f}".replace(".", ","), "\t"),
     ("points and a comma", AMOUNTS, german, ";"),
     ("commas and a point", AMOUNTS, english, ","),
     ("whole, with commas", WHOLE, lambda v: f"{v:,}", ","),
-    ("whole, with points", WHOLE, lambda v: f"{v:,}".replace(",", "."), ";"),
     ("blanks and a comma", AMOUNTS, parted(" ", ","), ";"),
-    ("hard blanks and a comma", SIGNED, parted("\u00a0", ","), ";"),
-    ("narrow blanks and a comma", SIGNED, parted("\u202f", ","), ";"),
     ("apostrophes", AMOUNTS, parted("'"), ","),
-    ("curly apostrophes", AMOUNTS, parted("\u2019"), ";"),
     ("dollars before", AMOUNTS, lambda v: f"${v:,.2f}", ","),
-    ("dollars after the sign", SIGNED, lambda v: f"{'-' if v < 0 else ''}${abs(v):,.2f}", ","),
     ("euros behind", AMOUNTS, lambda v: f"{german(v)} €", ";"),
-    ("euros before", AMOUNTS, lambda v: f"€ {german(v)}", ";"),
-    ("francs", AMOUNTS, lambda v: "CHF " + f"{v:,.2f}".replace(",", "'"), ","),
-    ("pounds", AMOUNTS, lambda v: f"£{v:,.2f}", ","),
-    ("yen", WHOLE, lambda v: f"¥{v:,}", ","),
     ("percent", SHARES, lambda v: f"{v:g}%", ","),
-    ("percent, apart", SHARES, lambda v: f"{v:.1f} %".replace(".", ","), ";"),
-    ("kilograms", AMOUNTS.round(1), lambda v: f"{v:.1f} kg", ","),
     ("square metres", AMOUNTS.round(1), lambda v: f"{v:.1f}m²", ","),
-    ("plus signs", SIGNED, lambda v: f"{v:+.2f}", ","),
-    ("powers of ten", WHOLE, lambda v: f"{v:.6e}", ","),
     ("blanks around", SIGNED, lambda v: f"  {v:.2f} ", ","),
     ("accountants' negatives", SIGNED, lambda v: f"({-v:,.2f})" if v < 0 else f"{v:,.2f}", ","),
-    ("signs behind", SIGNED, lambda v: f"{-v:.2f}-" if v < 0 else f"{v:.2f}", ","),
     ("text of a spreadsheet", AMOUNTS, lambda v: f'="{v}"', ","),
-    ("about", AMOUNTS, lambda v: f"~{v}" if v > 900 else f"{v}", ","),
-    ("footnotes", AMOUNTS, lambda v: f"{v}*" if v > 3000 else f"{v} [1]", ","),
     ("multipliers", WHOLE, lambda v: f"{v / 1e6}M" if v % 2 else f"{v / 1e3}k", ","),
-    ("multipliers of money", AMOUNTS, lambda v: f"{v / 1e6:.8f} Mio €".replace(".", ","), ";"),
-    ("a real minus", SIGNED, lambda v: f"{v:.2f}".replace("-", "\u2212"), ","),
 ]  # fmt: skip
 
 
@@ -105,21 +85,13 @@ def test_a4_numbers_as_people_write_them(workspace, values, cell, delimiter) -> 
 DATES = [
     ("ISO", DAYS, "%Y-%m-%d"),
     ("German", DAYS, "%d.%m.%Y"),
-    ("German, short year", DAYS, "%d.%m.%y"),
     ("British", DAYS, "%d/%m/%Y"),
     ("American", DAYS, "%m/%d/%Y"),
-    ("day, month as text", DAYS, "%d %b %Y"),
-    ("dashes and letters", DAYS, "%d-%b-%Y"),
     ("month as text first", DAYS, "%b %d, %Y"),
-    ("whole month", DAYS, "%B %d, %Y"),
     ("weekday before", DAYS, "%a, %d %b %Y"),
-    ("slashes, year first", DAYS, "%Y/%m/%d"),
     ("digits only", DAYS, "%Y%m%d"),
     ("German, with a time", MOMENTS, "%d.%m.%Y %H:%M"),
     ("American, with AM and PM", MOMENTS, "%m/%d/%Y %I:%M %p"),
-    ("British, with a time", MOMENTS, "%d/%m/%Y %H:%M:%S"),
-    ("ISO with T", MOMENTS, "%Y-%m-%dT%H:%M:%S"),
-    ("year first, with AM and PM", MOMENTS, "%Y-%m-%d %I:%M:%S %p"),
 ]
 
 
@@ -149,8 +121,8 @@ def test_a3_dates_as_people_write_them(workspace, values, form, cut) -> None:
 @pytest.mark.parametrize(
     ("form", "start"),
     [("{0.year}Q{0.quarter}", "Q"), ("Q{0.quarter}/{0.year}", "Q"), ("{0:%G-W%V}", "W"),
-     ("KW {0:%V}/{0:%G}", "W"), ("{0:%Y-%m}", "M"), ("{0:%m.%Y}", "M"), ("{0:%b %Y}", "M")],
-    ids=["quarter", "quarter first", "week", "week first", "month", "month first", "name"],
+     ("{0:%Y-%m}", "M"), ("{0:%m.%Y}", "M"), ("{0:%b %Y}", "M")],
+    ids=["quarter", "quarter first", "week", "month", "month first", "name"],
 )  # fmt: skip
 def test_a3_a_period_is_its_first_day_in_predictions_too(workspace, form, start) -> None:
     truth = pd.Series(DAYS).dt.to_period(start).dt.start_time
@@ -168,16 +140,7 @@ def test_a3_two_forms_in_one_column(workspace) -> None:
     same(own.stored["when"], DAYS)
 
 
-@pytest.mark.parametrize("mark", ["", "n/a", "-", "?", "unknown", "0000-00-00"])
-def test_a3_gaps_among_dates(workspace, mark) -> None:
-    truth = pd.Series(DAYS).mask(GAPS)
-    cells = [mark if pd.isna(v) else v.strftime("%d.%m.%Y") for v in truth]
-    own = take(written({"when": cells, "x": OTHER, "y": OTHER}))
-    same(own.stored["when"], truth)
-    assert not mark or mark == "n/a" or mark in own.said
-
-
-@pytest.mark.parametrize("form", ["%d/%m/%Y", "%d.%m.%y", "%d-%m-%Y %H:%M"])
+@pytest.mark.parametrize("form", ["%d/%m/%Y", "%d.%m.%y"])
 def test_a3_what_can_be_read_both_ways_is_asked_for(workspace, form) -> None:
     days = pd.to_datetime([f"2018-{1 + i % 12:02d}-{1 + i % 7:02d}" for i in range(ROWS)])
     file = written({"sold": [d.strftime(form) for d in days], "x": OTHER, "y": OTHER})
@@ -192,7 +155,7 @@ def test_a3_what_can_be_read_both_ways_is_asked_for(workspace, form) -> None:
 @pytest.mark.quick(4)
 @pytest.mark.parametrize(
     "form",
-    ["%H:%M", "%H:%M:%S", "%I:%M %p", "%-I:%M%p", "%-H:%M", "%-Hh%M", "%-H:%M Uhr", "%H.%M Uhr"],
+    ["%H:%M:%S", "%-I:%M%p", "%-Hh%M"],
 )
 def test_a23_times_of_day(workspace, form) -> None:
     moments = pd.Series(MOMENTS)
@@ -203,25 +166,7 @@ def test_a23_times_of_day(workspace, form) -> None:
     assert own.score() > 0.9
 
 
-DURATIONS = draw.integers(60, 400_000, ROWS)
-
-
-@pytest.mark.parametrize(
-    "cell",
-    [
-        lambda s: str(pd.Timedelta(seconds=int(s))),
-        lambda s: f"PT{s // 3600}H{s // 60 % 60}M{s % 60}S",
-        lambda s: f"{s // 3600}h {s // 60 % 60}m {s % 60}s",
-        lambda s: f"{s // 3600}:{s // 60 % 60:02d}:{s % 60:02d}",
-    ],
-    ids=["days", "ISO", "letters", "hours beyond 24"],
-)
-def test_a23_durations(workspace, cell) -> None:
-    own = take(written({"took": [cell(s) for s in DURATIONS], "y": DURATIONS / 60, "x": OTHER}))
-    same(own.stored["took"], DURATIONS.astype(float))
-
-
-STRAYS = ["oops", "n.v.", "see note 3", "1O5.2", "<5", "12.5.2018"]
+STRAYS = ["oops", "1O5.2", "<5"]
 
 
 @pytest.mark.quick(2)
@@ -244,9 +189,7 @@ def test_a5_a_few_stray_cells_are_missing_and_named(workspace, word) -> None:
 
 
 @pytest.mark.quick(6)
-@pytest.mark.parametrize(
-    "mark", ["?", "-", "--", "k.A.", "missing", "#N/A", "#DIV/0!", "-999", "."]
-)
+@pytest.mark.parametrize("mark", ["?", "k.A.", "#N/A", "-999"])
 def test_a5_marks_of_what_is_missing(workspace, mark) -> None:
     truth = pd.Series(AMOUNTS).mask(draw.random(ROWS) < 0.3)
     cells = [mark if pd.isna(v) else f"{v:.2f}" for v in truth]
@@ -340,7 +283,7 @@ def test_a10_what_only_windows_has(workspace, euro) -> None:
     assert "cp1252" in own.said.lower() or "windows-1252" in own.said.lower()
 
 
-FLAGS = [("X", ""), ("x", ""), ("ja", ""), ("1", ""), ("✓", ""), ("true", ""), ("Y", "")]
+FLAGS = [("X", ""), ("ja", ""), ("1", ""), ("true", "")]
 
 
 @pytest.mark.quick(5)

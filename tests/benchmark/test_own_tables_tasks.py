@@ -17,7 +17,6 @@ import pyarrow.feather
 import pytest
 from sklearn.metrics import r2_score
 
-import pipeline
 from pipeline.benchmark import measure
 from pipeline.benchmark.own_program import format_code
 from pipeline.benchmark.task import Job
@@ -103,12 +102,6 @@ def test_a1_two_classes_keep_their_names_and_one_is_positive(workspace, names) -
         assert score[is_it].mean() > score[~is_it].mean() + 0.5
 
 
-def test_a1_a_positive_class_that_is_none_is_refused_with_those_there_are(workspace) -> None:
-    file = written({"x": X, "state": np.where(X > 0, "good", "bad")})
-    with pytest.raises((ConfigError, DataError), match=r"(?s)goood.*'good'"):
-        take(file, "state", positive="goood")
-
-
 def test_a7_a_column_that_tells_the_answer_is_named(workspace) -> None:
     answer = np.where(X + NOISE / 2 > 0, "late", "early")
     for number, leak in enumerate([answer == "late", np.where(answer == "late", "L", "E")]):
@@ -179,14 +172,6 @@ def test_weights_that_are_none_are_refused(workspace, weight, told) -> None:
         take(written(simple(w=weight * (ROWS // 4))), weight="w")
 
 
-@pytest.mark.parametrize("values", [
-    [[1, 2]] * ROWS, [b"a", b"b"] * (ROWS // 2), pd.period_range("2020", periods=ROWS, freq="M"),
-], ids=["lists", "bytes", "periods"])  # fmt: skip
-def test_a_target_of_another_type_is_refused_in_words(workspace, values) -> None:
-    with pytest.raises(DataError, match="target 'y'.*name another TARGET"):
-        take(pd.DataFrame({"x": X, "y": values}), name="mine")
-
-
 @pytest.mark.parametrize("start", [2**53, 2**60, 2**63])
 def test_large_codes_are_classes_and_columns(workspace, start) -> None:
     codes = [start + int(each) for each in KIND]
@@ -239,25 +224,6 @@ def test_a9_codes_are_classes_if_asked(workspace) -> None:
     assert list(own.fitted().classes_) == sorted(set(codes))
     guessed = take(file, "code", name="guessed")
     assert guessed.task.kind == "multiclass" or "kind" in guessed.said.lower()
-
-
-def test_a9_features_are_chosen_or_left_out(workspace) -> None:
-    file = written(simple(z=NOISE, **{"a, b": NOISE}))
-    assert set(take(file, name="a", features=["x", "a, b"]).task.columns) == {"x", "a, b"}
-    assert not {"town", "z"} & set(take(file, name="b", ignore=["town", "z"]).task.columns)
-    with pytest.raises(ConfigError, match="did you mean 'town'"):
-        take(file, name="c", ignore=["twon"])
-
-
-def test_a9_rows_of_rare_classes_stay_if_asked(workspace) -> None:
-    kinds = np.where(np.arange(ROWS) < 9, "rare", np.where(X > 0, "up", "down"))
-    file = written({"x": X, "z": NOISE, "kind": kinds})
-    own = take(file, "kind")
-    assert "'rare'" in own.said
-    assert len(own.stored) == ROWS - 9
-    kept = take(file, "kind", name="kept", min_rows=5)
-    assert len(kept.stored) == ROWS
-    assert "rare" in kept.fitted().classes_
 
 
 def frame() -> pd.DataFrame:
@@ -350,25 +316,6 @@ def test_a11_what_is_no_table_is_refused_in_one_readable_sentence(workspace, nam
     assert str(error.value).isprintable()
     assert name in str(error.value)
     assert re.search("CSV|gzip|pandas", str(error.value))  # a way out
-
-
-@pytest.mark.parametrize("rows", [178, 401, 1000])
-@pytest.mark.parametrize("share", [0.5, 0.15], ids=["even", "uneven"])
-def test_a12_a_quarter_is_a_quarter_of_every_class(workspace, rows, share) -> None:
-    kinds = np.where(draw.random(rows) < share, "b", "a")
-    file = written({"x": draw.normal(size=rows), "z": np.arange(rows) % 7, "kind": kinds})
-    own = take(file, "kind")
-    (_, train), (_, test) = own.part(train=True), own.part(train=False)
-    assert abs(len(test) - rows / 4) <= 1
-    assert len(train) + len(test) == rows
-    assert abs(np.sum(np.asarray(test) == "b") - np.sum(kinds == "b") / 4) <= 1
-
-
-def test_a12_a_quarter_of_numbers_is_a_quarter(workspace) -> None:
-    for rows in (103, 178, 599):
-        table = {"x": draw.normal(size=rows), "y": draw.normal(size=rows)}
-        own = take(written(table, name=f"n{rows}.csv"))
-        assert abs(len(own.part(train=False)[1]) - rows / 4) <= 1
 
 
 @pytest.mark.quick(4)
@@ -465,33 +412,6 @@ def test_a19_any_name_of_a_target_by_make(workspace) -> None:
     assert Own(file, SimpleNamespace(name="own")).task.target == name
 
 
-ODD = {
-    "quotes": {"it's": X, 'the "best"': NOISE, "y": X},
-    "long": {f"a column with a rather long name, number {i}": X + i * NOISE for i in range(12)}
-    | {"y": X},
-    "unicode": {"größe": X, "цена": NOISE, "價格": X * NOISE, "y": X},
-    "back\\slash {braces}": {"a\\nb": X, "{{ c }}": NOISE, "%s": NOISE * X, "y": X},
-}
-
-
-@pytest.mark.parametrize("case", one_in(2, ODD))
-@pytest.mark.parametrize("kind", one_in(3, ["multiclass", "regression", "binary"]))
-def test_a20_the_file_that_is_written_passes_the_checks(workspace, case, kind) -> None:
-    answer = {"regression": X, "binary": np.where(X > 0, "it's", 'no "way"'),
-              "multiclass": np.array(["a", "b'", 'c"'])[KIND]}[kind]  # fmt: skip
-    table = ODD[case] | {"when": ["03.04.2021", "25.12.2020"] * (ROWS // 2), "y": answer}
-    own = take(written(table))
-    program = Path("tasks", f"{own.made.name}.py")
-    config = ["--config", str(ROOT / "pyproject.toml")]
-    for command in (["check"], ["format", "--check", "--diff"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "ruff", *command, *config, program],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stdout + done.stderr
-    assert own.score() > 0.9
-
-
 def test_a24_predict_says_what_is_missing_and_which_models_there_are(workspace) -> None:
     own = take(written(simple()))
     assert call("run", own.made.name, "--device", "cpu").code == 0
@@ -509,24 +429,6 @@ def test_a_task_of_ones_own_is_listed_with_its_rows(workspace) -> None:
     assert re.search(rf"own +regression +{ROWS} rows", call("list").out)
     Path("data/own/own.parquet").unlink()
     assert re.search(r"own +regression +\? rows", call("list").out)
-
-
-@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
-def test_a_table_of_a_script_is_a_task_too(workspace, kind) -> None:
-    import polars
-    import pyarrow as pa
-
-    table = frame()
-    given = {
-        "pandas": table,
-        "polars": polars.from_pandas(table),
-        "arrow": pa.Table.from_pandas(table),
-    }
-    own = take(given[kind], name="mine")
-    same(own.stored["day"], table["day"])
-    assert own.score() > 0.9
-    with pytest.raises((ConfigError, TypeError), match="name"):
-        pipeline.new_task(given[kind], target="y")
 
 
 def typed(kind: str) -> object:
@@ -684,7 +586,7 @@ def test_the_run_of_few_rows_keeps_a_prediction_of_each(workspace) -> None:
     assert r2_score(kept["truth"], kept["prediction"]) > 0.9
 
 
-def test_of_many_columns_a_few_are_listed_and_a_rule_names_the_others(workspace) -> None:
+def test_of_many_columns_a_few_are_listed(workspace) -> None:
     rows, names = 120, [f"x{i}" for i in range(60)]
     columns: dict[str, object] = {
         name: [f"{v:.2f}".replace(".", ",") for v in draw.normal(size=rows)] for name in names
@@ -697,25 +599,14 @@ def test_of_many_columns_a_few_are_listed_and_a_rule_names_the_others(workspace)
     assert "'x19' and 40 more" in own.said
     assert "note: 40 more" in own.said
     assert "not used: 10 more" in own.said
-    assert len(own.made.task.read_text().splitlines()) < 160
     assert own.task.columns == names
     assert {*own.task.format.columns} == {*names}
     assert len(own.stored) == rows  # not made anew, as by another format
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        [f"x{i}" for i in range(40)],
-        ["a", *(f"x{i:04}" for i in range(1, 130)), "b", "y8", "y9", "y10"],
-        [f"z{i}" for i in range(5, 40)] + [f"a{i:02}" for i in range(95, 130)],
-        [f'{{"q"}} {i} \n\'nm\'' for i in range(1000, 1050)],
-        [f"{i}" for i in range(30)] + [f"x{i * i}" for i in range(30)],
-    ],
-)  # fmt: skip
-def test_a_rule_of_names_is_the_names(names: list[str]) -> None:
+@pytest.mark.parametrize("names", [[f"{{\"q\"}} {i} \n'nm' \\" for i in range(50)], ["é\t"]])
+def test_names_are_written_so_that_they_are_read_back(names: list[str]) -> None:
     assert eval(format_code(names)) == names
-    assert len(format_code(names)) < 1_000
 
 
 def test_a_task_file_shows_where_the_format_of_a_column_goes(workspace) -> None:

@@ -95,3 +95,10 @@ def test_a_state_that_does_not_fit_is_refused(change: str) -> None:
     apply(state)
     with pytest.raises(DataError, match=says):
         unpack({**files, "state.json": json.dumps(state).encode()}, "cpu")
+
+
+def test_a_file_with_a_notation_that_is_gone_is_refused_by_its_column() -> None:
+    written = json.loads((LINEAR / manifest.MANIFEST).read_bytes())
+    written["table_format"] = {"columns": {"size": {"kind": "number", "marked": True}}}
+    with pytest.raises(DataError, match=r"reads \['size'\] with marked=True, .* footnotes"):
+        manifest._manifest(json.dumps(written).encode(), LINEAR)

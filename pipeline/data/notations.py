@@ -1,4 +1,4 @@
-"""Cells of text as the values that they stand for by the format of their column.
+"""The notations of values in cells of text, in one table, and how cells in them are read.
 
 What can be told of each distinct cell is told once, by pandas and Arrow, however often it occurs.
 """
@@ -8,19 +8,28 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
-from typing import TypeAlias
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.data.arrow_types import decoded, is_date, is_number, is_text
+from pipeline.data.arrow_types import (
+    MOMENT,
+    REACH,
+    Cells,
+    as_text,
+    is_date,
+    is_number,
+    is_text,
+    plain_values,
+)
 from pipeline.data.csv import MISSING
 from pipeline.data.shapes import shapes, substitute
 from pipeline.data.table_format import Boolean, ColumnFormat, Date, Duration, Number, Text, Time
 from pipeline.errors import DataError
 
-Cells: TypeAlias = "pa.ChunkedArray | pa.Array"
 Typed: TypeAlias = "Number | Boolean | Date | Time | Duration"
 """Formats of which a cell may not fit one."""
 NOUNS: dict[type[Typed], str] = {
@@ -30,158 +39,255 @@ NOUNS: dict[type[Typed], str] = {
     Time: "times of day",
     Duration: "durations",
 }
-_DATE = pa.timestamp("ns")
-_REACH = (pd.Timestamp("1677-09-22"), pd.Timestamp("2262-04-11"))
-_INVISIBLE = r"[\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}]"
-_OF_SHEETS = r'^="(.*)"$|^[="\']([+-]?\d[\d.,]*)["\']?$'
-"""A cell that a spreadsheet is to take for text."""
-_ABOUT = (
-    r"^(?:[~～∼≈≃]|[Cc]a\.?|c\.|(?i:circa|approx\.?|approximately|about|around|roughly|etwa|"
-    r"ungefähr|rund|env\.?|environ|aprox\.?|unos)) ?(\D{0,4}\d)"
+
+
+class Notation(NamedTuple):
+    """A way to write a value.
+
+    Parameters
+    ----------
+    name : str
+        What it is called.
+    format : ColumnFormat
+        How it is read.
+    example, value : str
+        A cell, and what it stands for.
+    """
+
+    name: str
+    format: Typed
+    example: str
+    value: str
+
+
+NUMBERS = (
+    Notation("a point before the decimals", Number(), "1234.5", "1234.5"),
+    Notation("a comma before the decimals", Number(decimal=","), "1234,5", "1234.5"),
+    Notation("commas between thousands", Number(thousands=","), "1,234.5", "1234.5"),
+    Notation("points between thousands", Number(decimal=",", thousands="."), "1.234,5", "1234.5"),
+    Notation("blanks between thousands", Number(thousands=" "), "1 234.5", "1234.5"),
+    Notation("blanks and a comma", Number(decimal=",", thousands=" "), "1 234,5", "1234.5"),
+    Notation("apostrophes between thousands", Number(thousands="'"), "1'234.5", "1234.5"),
+    Notation("apostrophes and a comma", Number(decimal=",", thousands="'"), "1'234,5", "1234.5"),
 )
-_FOOTNOTE = (
-    r"([\d\pL\p{Sc}%°²³).]) ?(?:\*+|[†‡§]+|\[(?:\w{1,3}|[Nn]ote \d+)\]| ?"
-    r"\((?:[a-epr]|est\.?|estimated|[Nn]ote \d+)\))+$"
+"""Marks of decimals and thousands; of those that fit as well, the first counts."""
+BESIDE_NUMBERS = (
+    Notation("a unit or a currency", Number(unit="kg"), "12.5 kg", "12.5"),
+    Notation("a unit before", Number(unit="$"), "-$5", "-5"),
+    Notation("negative numbers in brackets", Number(), "(5.5)", "-5.5"),
+    Notation("a minus behind", Number(), "5.5-", "-5.5"),
+    Notation("prices without cents", Number(unit="€"), "5,- €", "5"),
+    Notation("text of a spreadsheet", Number(), '="12"', "12"),
+    Notation("multipliers", Number(scaled=True), "1.2M", "1200000"),
+    Notation("multipliers", Number(scaled=True), "5k", "5000"),
+    Notation("multipliers", Number(scaled=True, unit="€"), "3 Mrd. €", "3000000000"),
 )
 SCALES = {
-    3: r"k|tsd\.?|thousand|tausend|mille|tys\.?",
-    5: r"lakhs?|lacs?",
-    6: r"mm?|mn|mio\.?|mln\.?|millions?|millionen|millones",
-    7: r"crores?|cr\.?",
-    9: r"b|bn|bln|mrd\.?|mld\.?|mds?|billions?|milliarden?|milliards?",
-    12: r"t|tn|trillions?",
+    3: "k|thousand",
+    6: r"mm?|mn|mio\.?|mln\.?|millions?",
+    9: r"b|bn|bln|mrd\.?|billions?",
+    12: "t|tn|trillions?",
 }
 """Powers of ten -> what stands for them behind digits."""
-_INFINITE = r"(?i:inf|infinity|∞)"
-_UNITS = {
-    "W": "weeks?|wks?|w|wochen?|semaines?|semanas?",
-    "D": "days?|d|tage?|jours?|días?",
-    "h": r"hours?|hrs?|h|stunden?|std\.?|heures?|horas?",
-    "min": r"min\.|minutes?|mins?|m|minuten?|minutos?",
-    "s": r"seconds?|secs?|s|sekunden?|sek\.?|secondes?|segundos?",
+_DAYS = {
+    "%d.%m.%Y": "-/. ",
+    "%m/%d/%Y": "-/. ",
+    "%Y-%m-%d": "-/. ",
+    "%d.%m.%y": "-/.",
+    "%m/%d/%y": "-/.",
+    "%y-%m-%d": "-/.",
+    "%d-%b-%Y": "-/. ",
+    "%d%b%Y": "",
+    "%d. %b %Y": "",
+    "%d-%b-%y": "-/ ",
+    "%d%b%y": "",
+    "%b %d, %Y": "",
+    "%b %d,%Y": "",
+    "%b-%d-%Y": "-/. ",
+    "%Y-%b-%d": "-/. ",
+    "%b %Y": "-/. ",
+    "%b, %Y": "",
+    "%b%Y": "",
+    "%Y-%b": "-/. ",
+    "%Y%b": "",
+    "%b-%y": "-",
+    "%b '%y": "",
+    "%b'%y": "",
+    "%Y-%m": "-/",
+    "%m/%Y": "-/",
+    "%Y%m%d": "",
+    "%Y%m%d%H%M%S": "",
+    "%Y%m%d %H%M%S": "",
+    "%Y%m%dT%H%M%S": "",
+    "%Y%m%dT%H%M%S%z": "",
+    "%G-W%V-%u": "",
 }
-_DIGITS = r"\d+(?:\.\d+)?"
-_ISO = rf"^[+-]?P(?:{_DIGITS}W)?(?:{_DIGITS}D)?(?:T(?:{_DIGITS}H)?(?:{_DIGITS}M)?(?:{_DIGITS}S)?)?$"
-_MONTHS = {
-    "Jan": "januar|jänner|janvier|janv|enero|ene|gennaio|gen|januari|janeiro",
-    "Feb": "februar|février|fevrier|févr|fevr|febrero|febbraio|februari|fevereiro|fev",
-    "Mar": "märz|maerz|mär|mrz|mars|marzo|maart|mrt|março|marco",
-    "Apr": "avril|avr|abril|abr|aprile",
-    "May": "mai|mayo|maggio|mag|mei|maio",
-    "Jun": "juni|juin|junio|giugno|giu|junho",
-    "Jul": "juli|juillet|juil|julio|luglio|lug|julho",
-    "Aug": "août|aout|agosto|ago|augustus",
-    "Sep": "sept|septembre|septiembre|setiembre|settembre|set|setembro",
-    "Oct": "oktober|okt|octobre|octubre|ottobre|ott|outubro|out",
-    "Nov": "novembre|noviembre|novembro",
-    "Dec": "dezember|dez|décembre|decembre|déc|diciembre|dic|dicembre|dezembro",
+"""How days are written, for `strptime` -> what else may stand between their parts."""
+_CLOCKS = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%H:%M:%S,%f", "%I:%M %p", "%I:%M:%S %p", "%I %p")
+"""How times of day are written, alone or behind a day."""
+_ZONES = ("", "%z", " %z")
+_JOINS = r"T| - |, | "
+NUMBERS_OR_DATES = {
+    r"\d{8}": "%Y%m%d",
+    r"\d{14}": "%Y%m%d%H%M%S",
+    r"\d{6}": "%Y%m",
+    r"\d{4}\.\d\d": "%Y.%m",
+    r"\d\d?\.\d{4}": "%m.%Y",
 }
-"""German, French, Spanish, Italian, Dutch and Portuguese; `strptime` knows English alone."""
+"""What dates look like that are numbers, too."""
+_MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_LONG_MONTHS = (
+    "january|february|march|april|may|june|july|august|september|october|november|december"
+)
+_SIGNS = {
+    "Y": r"\d{4}", "y": r"\d\d", "m": r"\d\d?", "d": r"\d\d?", "b": f"(?:{_MONTHS})",
+    "B": f"(?:{_LONG_MONTHS})", "H": r"\d\d?", "I": r"\d\d?", "M": r"\d\d", "S": r"\d\d",
+    "f": r"\d{1,9}", "p": "[ap]m", "z": r"(?:Z|[+-]\d\d:?\d\d)", "G": r"\d{4}", "V": r"\d\d?",
+    "u": r"\d",
+}  # fmt: skip
+"""What the signs of `strptime` look like."""
+_WEEKDAY = re.compile("(?i)(?:mon|tue|wed|thu|fri|sat|sun)([a-z]*day)?(,? )")
 _YEAR = r"((?:19|20)\d\d)"
-_QUARTERS = {"1": "Jan", "2": "Apr", "3": "Jul", "4": "Oct"}
-_PERIODS = (
-    ("Q|T|Quartal|quarter", _YEAR, _QUARTERS),
-    ("Q", r"'?(\d\d)", _QUARTERS),
-    ("H|S|Halbjahr", _YEAR, {"1": "Jan", "2": "Jul"}),
-)
-"""What quarters and halves are called, how their years look, and their first months."""
-_FOREIGN = tuple(
-    (rf"(?i)(^|\PL)(?:{names})(\PL|$)", rf"\1{month}\2") for month, names in _MONTHS.items()
-)
 _SPELLINGS = (
+    *((rf"(?i)^{_YEAR}[-/ ]?Q ?{n}$", rf"{month}-\1") for n, month in
+      enumerate(("Jan", "Apr", "Jul", "Oct"), 1)),
+    *((rf"(?i)^(?:Q ?{n}|{n}Q)[-/ ]?{_YEAR}$", rf"{month}-\1") for n, month in
+      enumerate(("Jan", "Apr", "Jul", "Oct"), 1)),
     (rf"(?i)^{_YEAR}[-/ ]?M(\d\d)$", r"\1-\2"),
-    (rf"(?i)^{_YEAR}[-/ ]?(?:W|KW|CW) ?(\d\d?)$", r"\1-W\2-1"),
-    (rf"(?i)^(?:W|KW|CW|week) ?(\d\d?)(?:, ?|[-/ ]){_YEAR}$", r"\2-W\1-1"),
+    (rf"(?i)^{_YEAR}[-/ ]?W ?(\d\d?)$", r"\1-W\2-1"),
     (rf"(?i)^{_YEAR}W(\d\d)-?([1-7])$", r"\1-W\2-\3"),
     (rf"^{_YEAR}年(\d\d?)月(?:1日)?$", r"\1-\2-1"),
     (rf"^{_YEAR}年(\d\d?)月(\d\d?)日", r"\1-\2-\3"),
-    (
-        r"(?i)^(?:mo|di|mi|do|fr|sa|so|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch)[.,]* (\d)",
-        r"\1",
-    ),
-    (r"(?i)^(?:lun|mar|mercre|jeu|vendre|same)di,? (\d)|^dimanche,? (\d)", r"\1\2"),
     (r"^(?:\pL{3} )?(\pL{3} \d\d?) ([\d:]{8})( [+-]\d{4})? (\d{4})$", r"\1 \4 \2\3"),
     (r"^(\d\d?/\pL{3}/\d{4}):(\d\d:)", r"\1 \2"),
-    (r"(?i)(\d),? (?:at|um|à|alle|a las) (\d)", r"\1 \2"),
-    (r"(?i)(^|\d[ T])(\d\d?) ?h ?(\d\d)$", r"\1\2:\3"),
-    (r"(?i)^(\d\d?)[:.](\d\d) ?Uhr$", r"\1:\2"),
-    (r"(?i)^(\d\d?) ?Uhr$", r"\1:00"),
-    (r"(?i)^(\d\d?:\d\d) ?(?:h|hrs?)\.?$", r"\1"),
-    (r"(?i)(:\d\d) ?([ap])$", r"\1 \2m"),
-    (r"(?i)(^| )(\d\d?)\.(\d\d ?[ap]\.? ?m\b)", r"\1\2:\3"),
-    (r"(?i)\b(\d{1,2})(?:st|nd|rd|th|er)\b", r"\1"),
-    (r"(?i)(\d) de (\pL+) de (\d)", r"\1 \2 \3"),
-    (r"(?i)\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\.", r"\1"),
+    (r"(?i)(\d),? at (\d)", r"\1 \2"),
+    (r"(?i)(^|\d[ T])(\d\d?)h(\d\d)$", r"\1\2:\3"),
+    (r"(?i)\b(\d{1,2})(?:st|nd|rd|th)\b", r"\1"),
+    (r"(?i)\bsept\b", "Sep"),
+    (rf"(?i)\b({_MONTHS})\.", r"\1"),
     (r"(?i)\b(\d{1,2}) ?([ap])\.? ?m\b\.?", r"\1 \2m"),
     (r"(?i)(\d) ?(?:utc|gmt|z)$", r"\1Z"),
+)  # fmt: skip
+"""What `strptime` does not know -> how it is spelled for it."""
+_SPELLED = (
+    ("2018Q3", "2018-07-01"), ("Q3 2018", "2018-07-01"), ("2018-W05", "2018-01-29"),
+    ("2018W053", "2018-01-31"), ("2018M03", "2018-03-01"), ("2018年3月14日", "2018-03-14"),
+    ("1st Sept. 2018", "2018-09-01"), ("13/Mar/2018:19:35:00 +0000", "2018-03-13 19:35Z"),
+    ("Tue Mar 13 19:35:00 2018", "2018-03-13 19:35"),
+    ("2018-03-13 at 7:35 p.m.", "2018-03-13 19:35"),
+)  # fmt: skip
+_UNITS = {
+    "W": "weeks?|wks?|w",
+    "D": "days?|d",
+    "h": "hours?|hrs?|h",
+    "min": r"min\.|minutes?|mins?|m",
+    "s": "seconds?|secs?|s",
+}
+"""Units of `pandas.to_timedelta` -> how they are written."""
+_DIGITS = r"\d+(?:\.\d+)?"
+_ISO = rf"^[+-]?P(?:{_DIGITS}W)?(?:{_DIGITS}D)?(?:T(?:{_DIGITS}H)?(?:{_DIGITS}M)?(?:{_DIGITS}S)?)?$"
+_PART = r"\d+(?:\.\d*)? ?(?:W|D|h|min|s|ms|us|ns)"
+_CLOCK = r"[+-]?\d+:\d\d:\d\d(?:\.\d+)?"
+_LENGTH = rf"^[+-]?(?:{_CLOCK}|{_PART}(?:,? ?{_PART})*(?:,? {_CLOCK})?)$"
+_LENGTHS = {
+    "26:10:05": "94205", "PT1H30M": "5400", "2 days 03:00:00": "183600", "1h30m": "5400",
+    "1.5 hours": "5400", "2d 3h": "183600", "5 min": "300",
+}  # fmt: skip
+BOOLEANS = (
+    ({"yes", "y", "true", "t", "1"}, {"no", "n", "false", "f", "0"}),
+    ({"on"}, {"off"}),
+    ({"✓", "✔", "☑", "x"}, {"✗", "✘", "☐", "-"}),
 )
+"""Words for true and for false."""
+_INVISIBLE = r"[\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}]"
+_OF_SHEETS = r'^="(.*)"$|^[="\']([+-]?\d[\d.,]*)["\']?$'
+"""A cell that a spreadsheet is to take for text."""
 _CENTS = ((r"(\d)[.,] ?[-–—]{1,2}", r"\1"),)
-_SIGNS = (
+_NEGATIVE = (
     (r"^\( ?([^()+-]*?) ?\)$", r"-\1"),
     (r"^([^()+-]*?) ?-$", r"-\1"),
     (r"^([+-]) ", r"\1"),
 )
-_PART = r"\d+(?:\.\d*)? ?(?:W|D|h|min|s|ms|us|ns)"
-_CLOCK = r"[+-]?\d+:\d\d:\d\d(?:\.\d+)?"
-_LENGTH = rf"^[+-]?(?:{_CLOCK}|{_PART}(?:,? ?{_PART})*(?:,? {_CLOCK})?)$"
 
 
-def plain_types(table: pa.Table) -> pa.Table:
-    """Return a table in which models find values that they know.
+def notations() -> Iterator[Notation]:
+    """Yield all notations that are guessed, for tests and the documentation.
 
-    Times of day become that time on 1970-01-01, durations seconds, decimals floats; categories of
-    anything but text what they stand for.
-
-    >>> import datetime
-    >>> plain_types(pa.table({"at": [datetime.time(12, 30)]}))["at"][0].as_py().hour
-    12
+    >>> next(each for each in notations() if each.name == "multipliers").example
+    '1.2M'
     """
-    for i, (name, values) in enumerate(zip(table.column_names, table.columns, strict=True)):
-        if (plain := _plain(values)) is not values:
-            table = table.set_column(i, name, plain)
-    return table
+    yield from NUMBERS
+    yield from BESIDE_NUMBERS
+    day = pd.Timestamp("2018-02-13 19:35:05", tz="UTC")
+    for format in _DAYS:
+        read = pd.to_datetime(day.strftime(format), format=format)
+        yield Notation("dates", Date(format=format), day.strftime(format), str(read))
+    for example, value in _SPELLED:
+        formats = formats_of(spell_dates(pa.array([example]))[0].as_py())
+        yield Notation("dates", Date(format=formats[0]), example, value)
+    for clock in _CLOCKS:
+        read = pd.to_datetime(day.strftime(clock), format=clock)
+        yield Notation("times of day", Time(format=clock), day.strftime(clock), f"{read:%H:%M:%S}")
+    for example, value in _LENGTHS.items():
+        yield Notation("lengths of time, in seconds", Duration(), example, value)
+    for true, false in BOOLEANS:
+        words = Boolean(true=tuple(sorted(true)), false=tuple(sorted(false)))
+        yield Notation("truth values", words, words.true[-1], "True")
 
 
-def _plain(values: Cells) -> Cells:
-    values = values if is_text(values.type) else decoded(values)
-    kind = values.type
-    if pa.types.is_time(kind):
-        return values.cast(pa.time64("ns")).cast(pa.int64()).cast(_DATE)
-    if pa.types.is_duration(kind):
-        return pc.divide(values.cast(pa.duration("ns")).cast(pa.int64()).cast(pa.float64()), 1e9)
-    if pa.types.is_string_view(kind):  # Arrow has few functions for it.
-        return values.cast(pa.string())
-    return values.cast(pa.float64()) if pa.types.is_decimal(kind) else values
+def _look(format: str) -> re.Pattern[str]:
+    r"""Return what is written in a format of `strptime` looks like.
 
-
-def usable(values: Cells) -> Cells:
-    """Return values that models take.
-
-    Infinite numbers, and dates that nanoseconds do not reach, are missing.
-
-    >>> usable(pa.array([1.5, float("inf")])).to_pylist()
-    [1.5, None]
+    >>> _look("%d.%m").pattern
+    '(?i)\\d\\d?\\.\\d\\d?'
     """
-    kind = values.type
-    if pa.types.is_floating(kind):
-        fine = pc.is_finite(values)
-    elif is_date(kind) and getattr(kind, "unit", "") != "ns":
-        seconds = values.cast(pa.timestamp("s", getattr(kind, "tz", None)), safe=False)
-        first, last = (int(each.timestamp()) for each in _REACH)
-        ticks = seconds.cast(pa.int64())
-        fine = pc.and_(pc.greater_equal(ticks, first), pc.less_equal(ticks, last))
-    else:
-        return values
-    return values if pc.all(fine).as_py() in (True, None) else pc.if_else(fine, values, None)
+    signs = _SIGNS | dict.fromkeys("mdH" if re.search("%m%d|%H%M", format) else "", r"\d\d")
+    look = re.sub("%(.)|([^%])", lambda m: signs[m[1]] if m[1] else re.escape(m[2]), format)
+    return re.compile(f"(?i){look}")
 
 
-def as_text(values: Cells) -> Cells:
-    """Return values as cells of text, categories as what they stand for."""
-    values = decoded(values)
-    if pa.types.is_floating(values.type):
-        whole = pc.all(pc.equal(values, pc.trunc(values))).as_py()
-        values = values.cast(pa.int64(), safe=False) if whole else values
-    return values.cast(pa.string())
+def _day_formats() -> Iterator[str]:
+    for format, marks in _DAYS.items():
+        for each in (format, *(format.replace(format[2], mark) for mark in marks)):
+            yield from (each, each.replace("%b", "%B"))
+
+
+_DAY_LOOKS = {format: _look(format) for format in _day_formats()}
+_CLOCK_LOOKS = {clock + zone: _look(clock + zone) for zone in _ZONES for clock in _CLOCKS}
+
+
+@lru_cache(maxsize=4096)
+def formats_of(shape: str) -> tuple[str, ...]:
+    """Return the formats of a date, or of a time of day, that is spelled for `strptime`.
+
+    >>> formats_of("13/02/2018 10:30")
+    ('%d/%m/%Y %H:%M', '%m/%d/%Y %H:%M')
+    >>> formats_of("2018"), formats_of("10:30 pm")
+    ((), ('%I:%M %p',))
+    """
+    if clocks := _fitting(shape, _CLOCK_LOOKS):
+        return clocks
+    weekday = _WEEKDAY.match(shape)
+    before = ("%A" if weekday[1] else "%a") + weekday[2] if weekday else ""
+    rest = shape[weekday.end() :] if weekday else shape
+    if days := _fitting(rest, _DAY_LOOKS):
+        short = [day for day in days if "%B" not in day]
+        return tuple(before + day for day in short or days)
+    for join in re.finditer(_JOINS, rest):
+        clocks = _fitting(rest[join.end() :], _CLOCK_LOOKS)
+        days = formats_of(rest[: join.start()]) if clocks else ()
+        if days and not is_clock(days[0]):
+            return tuple(before + day + join[0] + clocks[0] for day in days)
+    return ()
+
+
+def _fitting(text: str, looks: dict[str, re.Pattern[str]]) -> tuple[str, ...]:
+    return tuple(format for format, look in looks.items() if look.fullmatch(text))
+
+
+def is_clock(format: str) -> bool:
+    """Whether a format is of times of day alone."""
+    return format.startswith(("%H", "%I"))
 
 
 def read_cells(
@@ -216,7 +322,7 @@ def read_cells(
     ]
     """
     if not is_text(cells.type) and _is_read(cells.type, format):
-        return _plain(cells)
+        return plain_values(cells)
     cells = as_text(cells)
     distinct = pc.unique(cells)
     values, stray = read_distinct(distinct, format)
@@ -315,6 +421,11 @@ def tidy(cells: Cells) -> Cells:
     return cells
 
 
+def matches(cells: Cells, pattern: str) -> Cells:
+    """Return which cells match a regular expression as a whole."""
+    return pc.match_substring_regex(cells, f"^(?:{pattern})$")
+
+
 def _holds(cells: Cells, pattern: str) -> bool:
     return bool(pc.any(pc.match_substring_regex(cells, pattern)).as_py())
 
@@ -332,7 +443,6 @@ def _texts(distinct: pa.Array, words: pa.Array, missing: pa.Array, format: Text)
 def convert_cells(words: pa.Array, format: Typed) -> pa.Array:
     """Return the values of tidy cells, null where one does not fit."""
     if isinstance(format, Number):
-        words = without_marks(words) if format.marked else words
         words = unscale(words) if format.scaled else words
         return _numbers(bare(words, format.unit), format)
     if isinstance(format, Boolean):
@@ -344,35 +454,25 @@ def convert_cells(words: pa.Array, format: Typed) -> pa.Array:
     return _on_first_day(dates) if isinstance(format, Time) else dates
 
 
-def without_cents(words: pa.Array) -> pa.Array:
-    """Return prices without a dash in place of their decimals.
-
-    >>> without_cents(pa.array(["5,-", "€5.--", "5-"])).to_pylist()
-    ['5', '€5', '5-']
-    """
-    return substitute(words, _CENTS)
-
-
-def without_marks(words: pa.Array) -> pa.Array:
-    """Return tidy cells without what says "about", and without marks of footnotes.
-
-    >>> without_marks(pa.array(["~12", "ca. 5 kg", "12*", "12[1]", "12 (a)"])).to_pylist()
-    ['12', '5 kg', '12', '12', '12']
-    """
-    return substitute(words, ((_ABOUT, r"\1"), (_FOOTNOTE, r"\1")))
-
-
 def unscale(words: pa.Array) -> pa.Array:
     """Return tidy cells with powers of ten for their multipliers.
 
     >>> unscale(pa.array(["1.2M", "$5k", "3 Mrd. €", "7"])).to_pylist()
     ['1.2e6', '$5e3', '3e9 €', '7']
     """
-    pairs = ((scaled(names), rf"\1e{power}\3") for power, names in SCALES.items())
-    return substitute(words, pairs)
+    return substitute(words, ((_scaled(n), rf"\1e{power}\3") for power, n in SCALES.items()))
 
 
-def scaled(names: str) -> str:
+def scale_of(words: pa.Array) -> pa.Array:
+    """Return the multiplier of each tidy cell, null where there is none.
+
+    >>> scale_of(pa.array(["5k", "1.2M", "12"])).to_pylist()
+    ['k', 'M', None]
+    """
+    return pc.struct_field(pc.extract_regex(words, _scaled("|".join(SCALES.values()))), "scale")
+
+
+def _scaled(names: str) -> str:
     """Return the regular expression of digits with a multiplier, and perhaps a unit."""
     digits, unit = r"\D{0,6}\d[\d.,']*(?: \d{3})*", r"(?: ?\p{Sc}| \pL{3,14})?"
     return rf"(?i)^(?P<digits>{digits}) ?(?P<scale>{names})(?P<unit>{unit}[ )-]*)$"
@@ -384,34 +484,35 @@ def bare(words: pa.Array, unit: str) -> pa.Array:
     >>> bare(pa.array(["-$5", "($ 5)", "5-", "5 $", "(5"]), "$").to_pylist()
     ['-5', '-5', '-5', '5', '(5']
     """
-    words = without_cents(words)
+    words = substitute(words, _CENTS)
     if unit:
         name = re.escape(tidy(pa.array([unit]))[0].as_py())
         words = pc.replace_substring_regex(words, rf"^([(+-]? ?){name} ?", r"\1")
         words = pc.replace_substring_regex(words, rf" ?{name}( ?[)-]?)$", r"\1")
-    return substitute(words, _SIGNS)
+    return substitute(words, _NEGATIVE)
 
 
-def number_pattern(decimal: str, thousands: str) -> str:
-    """Return the regular expression of numbers without sign and unit.
+def number_look(format: Number) -> str:
+    """Return the regular expression of numbers without a unit, their sign in front.
 
-    >>> [bool(re.fullmatch(number_pattern(".", ","), each)) for each in ("1,234.5", "12,34", "1e3")]
+    >>> look = number_look(Number(thousands=","))
+    >>> [bool(re.fullmatch(look, each)) for each in ("1,234.5", "12,34", "-1e3")]
     [True, False, True]
     """
-    point, whole = re.escape(decimal), r"\d+"
-    if thousands:
-        mark = re.escape(thousands)
+    point, whole = re.escape(format.decimal), r"\d+"
+    if format.thousands:
+        mark = re.escape(tidy(pa.array([f"0{format.thousands}0"]))[0].as_py()[1:-1])
         whole = rf"(?:{whole}|[1-9]\d{{0,2}}(?:{mark}\d{{3}})+"
-        whole += r"|[1-9]\d?(?:,\d\d)+,\d{3})" if thousands == "," else ")"  # As in India.
-    return rf"(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?"
+        whole += r"|[1-9]\d?(?:,\d\d)+,\d{3})" if mark == "," else ")"  # As in India.
+    number = rf"(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?"
+    return rf"[+-]?(?:{number}|(?i:inf|infinity|∞))"
 
 
 def _numbers(words: pa.Array, format: Number) -> pa.Array:
-    thousands = tidy(pa.array([f"0{format.thousands}0"]))[0].as_py()[1:-1]
-    pattern = rf"^[+-]?(?:{number_pattern(format.decimal, thousands)}|{_INFINITE})$"
-    digits = pc.if_else(pc.match_substring_regex(words, pattern), words, None)
-    if thousands:
-        digits = pc.replace_substring(digits, thousands, "")
+    digits = pc.if_else(matches(words, number_look(format)), words, None)
+    if format.thousands:
+        mark = tidy(pa.array([f"0{format.thousands}0"]))[0].as_py()[1:-1]
+        digits = pc.replace_substring(digits, mark, "")
     for written, meant in ((format.decimal, "."), ("∞", "inf")):
         digits = pc.replace_substring(digits, written, meant)
     return digits.cast(pa.float64())
@@ -434,22 +535,10 @@ def spell_dates(words: pa.Array) -> pa.Array:
 
     >>> spell_dates(pa.array(["1st Sept. 2018, 9:05 a.m.", "2018-02-01 10:00 UTC"])).to_pylist()
     ['1 Sep 2018, 9:05 am', '2018-02-01 10:00Z']
-    >>> spell_dates(pa.array(["3 de febrero de 2018", "2018-Q3", "2018-W05", "7h30"])).to_pylist()
-    ['3 Feb 2018', 'Jul-2018', '2018-W05-1', '7:30']
+    >>> spell_dates(pa.array(["2018-Q3", "2018-W05", "7h30"])).to_pylist()
+    ['Jul-2018', '2018-W05-1', '7:30']
     """
-    kinds = shapes(words).dictionary
-    if not _holds(kinds, r"\pL"):
-        return words
-    foreign = _FOREIGN if _holds(kinds, rf"(?i)(^|\PL)(?:{'|'.join(_MONTHS.values())})") else ()
-    return substitute(words, (*foreign, *_spell_periods(), *_SPELLINGS))
-
-
-def _spell_periods() -> Iterator[tuple[str, str]]:
-    """Yield how quarters and halves of a year are written, and their first months."""
-    for name, year, months in _PERIODS:
-        for n, month in months.items():
-            yield rf"(?i)^{year}[-/ ]?(?:{name}) ?{n}$", rf"{month}-\1"
-            yield rf"(?i)^(?:(?:{name}) ?{n}|{n}\.? ?(?:{name}))[-/ ]?{year}$", rf"{month}-\1"
+    return substitute(words, _SPELLINGS) if _holds(shapes(words).dictionary, r"\pL") else words
 
 
 def _dates(words: pa.Array, format: str) -> pa.Array:
@@ -460,15 +549,15 @@ def _dates(words: pa.Array, format: str) -> pa.Array:
     if re.fullmatch("(%[YymdHMS])+", format):
         # Without anything in between, `strptime` would also find fewer digits.
         dates = dates.where(dates.dt.strftime(format) == series)
-    reached = dates.between(*(each.tz_localize("UTC" if utc else None) for each in _REACH))
-    kind = pa.timestamp("ns", "UTC") if utc else _DATE
+    reached = dates.between(*(each.tz_localize("UTC" if utc else None) for each in REACH))
+    kind = pa.timestamp("ns", "UTC") if utc else MOMENT
     return pa.Array.from_pandas(dates.where(reached).dt.as_unit("ns"), type=kind)
 
 
 def _on_first_day(times: pa.Array) -> pa.Array:
     """Return times of day, which `strptime` puts on a day of 1900, on the first of 1970."""
     series = times.to_pandas()
-    return pa.Array.from_pandas(series - series.dt.normalize() + pd.Timestamp(0), type=_DATE)
+    return pa.Array.from_pandas(series - series.dt.normalize() + pd.Timestamp(0), type=MOMENT)
 
 
 def _spelled(iso: pa.Array) -> pa.Array:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
+from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pipeline.data.cells import read_cells
 from pipeline.data.csv import infer
-from pipeline.data.sniff_columns import sniff_columns
+from pipeline.data.guess import Options, sniff_columns
+from pipeline.data.notations import notations, read_cells
+from pipeline.data.read import read_arrow
+from pipeline.data.sniff import sniff
 from pipeline.data.table_format import Boolean, ColumnFormat, Date, Duration, Number, Text, Time
 from pipeline.errors import DataError
 
@@ -26,7 +31,7 @@ def column(*cells: str | None) -> pa.ChunkedArray:
 def guess(
     *cells: str | None, name: str = "x", **options: object
 ) -> tuple[ColumnFormat | None, list[str]]:
-    formats, notes = sniff_columns(pa.table({name: column(*cells)}), **options)  # type: ignore[arg-type]
+    formats, notes = sniff_columns(pa.table({name: column(*cells)}), Options(**options))  # type: ignore[arg-type]
     return formats.get(name), notes
 
 
@@ -37,39 +42,16 @@ READ: dict[str, tuple[list[str | None], ColumnFormat, list[object]]] = {
     "thousands": (["1,234.5", "999"], Number(thousands=","), [1234.5, 999]),
     "millions": (["1,234,567", "1,234"], Number(thousands=","), [1234567, 1234]),
     "points and comma": (["1.234,5", "7"], Number(decimal=",", thousands="."), [1234.5, 7]),
-    "points for millions": (
-        ["1.234.567", "2.000"],
-        Number(decimal=",", thousands="."),
-        [1234567, 2000],
-    ),
     "blanks": (["1 234", "12"], Number(thousands=" "), [1234, 12]),
-    "narrow blanks": (
-        ["1\u202f234,5", "1\u00a0000"],
-        Number(decimal=",", thousands=" "),
-        [1234.5, 1000],
-    ),
     "apostrophes": (["1'234.5", "1\u2019000"], Number(thousands="'"), [1234.5, 1000]),
     "dollars": (["$1,234.50", "($7)"], Number(thousands=",", unit="$"), [1234.5, -7]),
-    "euros": (
-        ["1.234,50 €", "7,00 €"],
-        Number(decimal=",", thousands=".", unit="€"),
-        [1234.5, 7],
-    ),
-    "francs": (["CHF 1'000", "CHF 12"], Number(thousands="'", unit="CHF"), [1000, 12]),
     "prices without cents": (["5,- €", "7,50 €"], Number(decimal=",", unit="€"), [5, 7.5]),
-    "krona": (["12 kr", "13 kr"], Number(unit="kr"), [12, 13]),
     "accounts": (["(1,234.50)", "5.00"], Number(thousands=","), [-1234.5, 5]),
-    "minus behind": (["5-", "7"], Number(), [-5, 7]),
-    "another minus": (["\u22125", "7"], Number(), [-5, 7]),
     "percent": (["12%", "12.5 %"], Number(unit="%"), [12, 12.5]),
-    "kilograms": (["12 kg", "5.3 kg"], Number(unit="kg"), [12, 5.3]),
     "square metres": (["12 m2", "5 m2"], Number(unit="m2"), [12, 5]),
-    "degrees": (["12.5°C", "-3°C"], Number(unit="°C"), [12.5, -3]),
     "a question mark": (["5", "?", "6"], Number(missing=("?",)), [5, None, 6]),
     "dashes": (["5.5", "-", "--"], Number(missing=("-", "--")), [5.5, None, None]),
-    "colons": (["5.5", ":"], Number(missing=(":",)), [5.5, None]),
     "stars": (["5.5", "***"], Number(missing=("***",)), [5.5, None]),
-    "errors of a sheet": (["5", "#DIV/0!"], Number(missing=("#DIV/0!",)), [5, None]),
     "blank cells": (["5", "  "], Number(), [5, None]),
     "yes and no": (["yes", "no"], Boolean(true=("yes",), false=("no",)), [True, False]),
     "untidy yes and no": (
@@ -77,55 +59,32 @@ READ: dict[str, tuple[list[str | None], ColumnFormat, list[object]]] = {
         Boolean(true=("Yes",), false=("no",), missing=("?",)),
         [True, False, True, None],
     ),
-    "letters": (["Y", "N", "n"], Boolean(true=("Y",), false=("N",)), [True, False, False]),
-    "on and off": (["on", "off"], Boolean(true=("on",), false=("off",)), [True, False]),
-    "ja and nein": (["ja", "nein"], Boolean(true=("ja",), false=("nein",)), [True, False]),
     "a mark": (["X", None], Boolean(true=("X",), false=("",)), [True, False]),
     "no or nothing": (["No", None], Text(empty=True), ["No", ""]),
     "a mark or a dash": (["x", "-"], Boolean(true=("x",), false=("", "-")), [True, False]),
-    "true or nothing": (["true", None], Boolean(true=("true",), false=("",)), [True, False]),
-    "100 or nothing": (["100", None], Boolean(true=("100",), false=("",)), [True, False]),
     "one or nothing": (["1", None], Boolean(true=("1",), false=("",)), [True, False]),
     "points between": (["01.02.2018", "13.02.2018"], Date(format="%d.%m.%Y"), ["0201", "0213"]),
     "only points": (["01.02.2018", "03.04.2018"], Date(format="%d.%m.%Y"), ["0201", "0403"]),
     "day first": (["01/02/2018", "13/02/2018"], Date(format="%d/%m/%Y"), ["0201", "0213"]),
     "month first": (["01/02/2018", "01/13/2018"], Date(format="%m/%d/%Y"), ["0102", "0113"]),
     "year first": (["2018/02/01", "2018/02/13"], Date(format="%Y/%m/%d"), ["0201", "0213"]),
-    "month by name": (["01 Feb 2018", "2 Mar 2018"], Date(format="%d %b %Y"), ["0201", "0302"]),
-    "month and comma": (["Feb 1, 2018", "May 2, 2018"], Date(format="%b %d, %Y"), ["0201", "0502"]),
-    "in German": (["1. Februar 2018", "2. März 2018"], Date(format="%d. %b %Y"), ["0201", "0302"]),
-    "in French": (["1er févr. 2018", "2 août 2018"], Date(format="%d %b %Y"), ["0201", "0802"]),
-    "in Spanish": (
-        ["1 de febrero de 2018", "2 de mayo de 2018"],
-        Date(format="%d %b %Y"),
-        ["0201", "0502"],
-    ),
     "short year": (["1-Feb-18", "13-Mar-18"], Date(format="%d-%b-%y"), ["0201", "0313"]),
-    "of SAS": (["01FEB2018", "13MAR2018"], Date(format="%d%b%Y"), ["0201", "0313"]),
     "AM and PM": (
         ["2/13/2018 12:05 AM", "2/1/2018 12:00 am"],
         Date(format="%m/%d/%Y %I:%M %p"),
         ["0213 00:05", "0201"],
     ),
-    "fractions": (
-        ["13.02.2018 00:00:01.5", "01.02.2018 00:00:00.0"],
-        Date(format="%d.%m.%Y %H:%M:%S.%f"),
-        ["0213 00:00:01.5", "0201"],
+    "two digits of the year first": (
+        ["18-02-01", "18-02-13", "18-11-25", "18-12-31", "18-01-30"],
+        Date(format="%y-%m-%d"),
+        ["0201", "0213", "1125", "1231", "0130"],
     ),
-    "gaps": (["2018-02-01", "?"], Date(format="%Y-%m-%d", missing=("?",)), ["0201", None]),
-    "months": (["2018-02", "2018-11"], Date(format="%Y-%m"), ["0201", "1101"]),
-    "times": (["12:30", "9:05"], Time(format="%H:%M"), ["1970-01-01 12:30", "1970-01-01 9:05"]),
     "times in two forms": (
         ["9:05 AM", "9 AM"],
         Time(format=("%I:%M %p", "%I %p")),
         ["1970-01-01 9:05", "1970-01-01 9:00"],
     ),
     "beyond a day": (["1:23:45", "26:00:00"], Duration(), [5025, 93600]),
-    "ISO lengths": (["PT3H", "PT90M"], Duration(), [10800, 5400]),
-    "lengths with days": (["2 days 03:00:00", "1 days 00:00:00"], Duration(), [183600, 86400]),
-    "lengths in German": (["1 Std. 5 Min.", "2 Tage"], Duration(), [3900, 172800]),
-    "lengths in French": (["2 heures", "1 jour 30 secondes"], Duration(), [7200, 86430]),
-    "lengths in words": (["5 min", "2 hours"], Duration(), [300, 7200]),
     "codes": (["00123", "90210"], Text(), ["00123", "90210"]),
     "long codes": (["9007199254740993", "1"], Text(), ["9007199254740993", "1"]),
     "beyond 64 bits": (["18446744073709551617", "1"], Text(), ["18446744073709551617", "1"]),
@@ -138,8 +97,6 @@ READ: dict[str, tuple[list[str | None], ColumnFormat, list[object]]] = {
 
 
 def as_values(values: list[object]) -> list[object]:
-    import pandas as pd
-
     return [
         pd.Timestamp(f"2018{each}" if each[4:5] != "-" else each) if isinstance(each, str) else each
         for each in values
@@ -159,56 +116,26 @@ def test_a_column_is_read_as_a_person_would(case: str):
 
 
 PERIODS: dict[tuple[str, ...], list[str]] = {
-    ("2018Q1", "2018Q3"): ["0101", "0701"],
     ("2018-Q2", "2018-Q4"): ["0401", "1001"],
-    ("Q3 2018", "q1 2018"): ["0701", "0101"],
-    ("Q3/18", "Q1/18"): ["0701", "0101"],
-    ("3Q18", "1Q18"): ["0701", "0101"],
-    ("Q3'18", "Q1'18"): ["0701", "0101"],
-    ("1. Quartal 2018", "4. Quartal 2018"): ["0101", "1001"],
-    ("1T2018", "4T2018"): ["0101", "1001"],
-    ("2018H2", "2018-H1"): ["0701", "0101"],
     ("2018-W05", "2018-W10"): ["0129", "0305"],
-    ("2018W05", "2018W1"): ["0129", "0101"],
-    ("2018-W05-3", "2018-W01-1"): ["0131", "0101"],
-    ("KW 5/2018", "KW 10/2018"): ["0129", "0305"],
-    ("Week 5, 2018", "Week 10, 2018"): ["0129", "0305"],
-    ("2018-03", "2018-12"): ["0301", "1201"],
     ("2018M03", "2018M12"): ["0301", "1201"],
-    ("03/2018", "12/2018"): ["0301", "1201"],
     ("Mar 2018", "Dec 2018"): ["0301", "1201"],
-    ("Mar2018", "Dec2018"): ["0301", "1201"],
-    ("2018-Mar", "2018-Dec"): ["0301", "1201"],
-    ("März 2018", "Dezember 2018"): ["0301", "1201"],
-    ("Mar '18", "Dec '18"): ["0301", "1201"],
     ("2018年3月", "2018年12月"): ["0301", "1201"],
-    ("2018年3月14日", "2018年12月1日"): ["0314", "1201"],
-    ("Montag, 12. März 2018", "Di, 13. März 2018"): ["0312", "0313"],
-    ("lundi 12 mars 2018", "mardi 13 mars 2018"): ["0312", "0313"],
-    ("Mon Mar 12 10:00:00 2018", "Tue Mar 13 10:00:05 2018"): ["0312 10:00", "0313 10:00:05"],
-    ("13.03.2018 um 19:35", "1.03.2018 um 7:05"): ["0313 19:35", "0301 07:05"],
     ("03/13/2018 at 7:05 PM", "03/01/2018 at 7:05 AM"): ["0313 19:05", "0301 07:05"],
     ("13/03/2018 19h35", "01/03/2018 7h05"): ["0313 19:35", "0301 07:05"],
     ("20180313 193500", "20180301 070500"): ["0313 19:35", "0301 07:05"],
     ("13/Mar/2018:19:35:00 +0000", "01/Mar/2018:07:05:00 +0000"): ["0313 19:35Z", "0301 07:05Z"],
-    ("19h35", "7h05"): ["1970-01-01 19:35", "1970-01-01 07:05"],
     ("7:05 pm", "7:05 am"): ["1970-01-01 19:05", "1970-01-01 07:05"],
-    ("7.05 p.m.", "7.05 a.m."): ["1970-01-01 19:05", "1970-01-01 07:05"],
-    ("7:05p", "7:05a"): ["1970-01-01 19:05", "1970-01-01 07:05"],
-    ("12:30 Uhr", "7 Uhr"): ["1970-01-01 12:30", "1970-01-01 07:00"],
-    ("12.30 Uhr", "7.05 Uhr"): ["1970-01-01 12:30", "1970-01-01 07:05"],
-    ("12:30 h", "7:05 h"): ["1970-01-01 12:30", "1970-01-01 07:05"],
 }
 
 
-@pytest.mark.quick(12)
 @pytest.mark.parametrize("cells", PERIODS, ids=" and ".join)
 def test_a_period_is_its_first_day_and_a_time_of_day_a_time(cells: tuple[str, ...]):
     format, notes = guess(*cells)
     assert isinstance(format, Date | Time)
     assert read_cells(column(*cells), format, "x")[:2].to_pylist() == as_values([*PERIODS[cells]])
-    is_day = isinstance(format, Time) or "%d" in format.format or "-3" in cells[0]
-    assert is_day or "a month, quarter or week is its first day" in notes[0]
+    period = isinstance(format, Date) and "%d" not in format.format
+    assert ("a month, quarter or week is its first day" in notes[0]) == (period or "W" in cells[0])
 
 
 def test_hours_and_minutes_may_be_a_length():
@@ -313,14 +240,14 @@ def test_a_few_other_cells_are_missing_and_named_or_refused(case: str):
     values = read_cells(table["x"], formats["x"], "x")
     assert values.null_count == len(strays)
     with pytest.raises(DataError, match=r"a\.csv: 'x': .* row.* 7.*--stray missing"):
-        sniff_columns(table, stray="error", source="a.csv")
+        sniff_columns(table, Options(stray="error", source="a.csv"))
 
 
 def test_more_than_a_few_other_cells_make_text_and_that_is_said():
     table = pa.table({"x": ["1.5"] * 90 + ["2.5"] * 3 + ["a", "b"] * 5})
     formats, notes = sniff_columns(table)
     assert formats == {}
-    assert "'x': most cells look like numbers" in notes[0]
+    assert "'x' is text, though its cells look like numbers" in notes[0]
 
 
 UNDECIDED = {
@@ -368,14 +295,29 @@ def test_another_column_tells_what_a_comma_is(cells: list[str], other: list[str]
     assert read_cells(table["x"], formats["x"], "x")[0].as_py() == expected
 
 
-def test_a_comma_that_nothing_explains_is_said_and_an_option_decides():
-    format, notes = guess("1,234", "2,345")
-    assert format == Number(thousands=",")
-    assert "one of thousands is a guess" in notes[-1]
-    format, notes = guess("1,234", "2,345", decimal=",")
-    assert format == Number(decimal=",")
-    assert "a guess" not in str(notes)
-    assert "a guess" not in str(guess(*(f"{i},234" for i in range(1, 30)), "999")[1])
+ASKED = {
+    "a comma": (["1,234", "2,345"], Number(thousands=","), Number(decimal=",")),
+    "a comma beside short integers": (["1,234", "12"], Number(thousands=","), Number(decimal=",")),
+    "a point": (["1.234", "23.456"], None, Number(decimal=",", thousands=".")),
+    "a point beside a mark": (
+        ["1.234", "23.456", "?"],
+        Number(missing=("?",)),
+        Number(decimal=",", thousands=".", missing=("?",)),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ASKED)
+def test_a_mark_of_decimals_or_of_thousands_is_asked_for(case: str):
+    cells, point, comma = ASKED[case]
+    with pytest.raises(DataError, match=r"a\.csv: column 'x' .*'1.234', whose .*--decimal ,"):
+        guess(*cells, source="a.csv")
+    assert guess(*cells, decimal=".")[0] == point
+    assert guess(*cells, decimal=",")[0] == comma
+
+
+def test_many_cells_and_integers_tell_that_a_comma_is_one_of_thousands():
+    assert guess(*(f"{i},234" for i in range(1, 30)), "999")[0] == Number(thousands=",")
 
 
 @pytest.mark.parametrize("name", ["id", "customer_id", "userId", "ID", "zip", "Phone Number"])
@@ -419,7 +361,6 @@ CAUTIONS = {
     "one below zero": ([*map(str, range(0, 2700, 135)), *["-999"] * 10], "-999 in 10 rows"),
     "numbers without a sum": (["1e308", "1e309", "5"], "infinite numbers"),
     "ages": ([*map(str, range(18, 70, 2)), "-1", "-1"], "holds -1 in 2 rows"),
-    "counts": ([*map(str, range(12)), "-1", "-1"], "Number(missing=('-1',))"),
     "prices": (["-1 €", *(f"{i},50 €" for i in range(9))], "Number(missing=('-1 €',))"),
     "codes of a survey": (["-8", "-9", *map(str, range(9))], "holds -8, -9 in 8 rows, apart"),
     "no years": (["0", *map(str, range(2010, 2020))], "holds 0 in 4 rows, apart from all other"),
@@ -430,36 +371,11 @@ CAUTIONS = {
         ["01.01.1970", *(f"{i}.03.2018" for i in range(10, 20))],
         "Date(…, missing=('01.01.1970',))",
     ),
-    "far numbers as written": (["1.5", "2.5", "3.5", "-999.0"], "Number(missing=('-999.0',))"),
-    "points of either kind": (["1.234", "23.456"], "one of decimals is a guess, and --decimal ,"),
-    "points beside a mark": (["1.234", "23.456", "?"], "one of decimals is a guess"),
     "infinite numbers": (["1.5", "inf", "2"], "8 more are infinite and read as missing"),
     "quarters": (["2015Q2", "2016Q1"], "as '2015Q2', read as 2015-04-01 (a month, quarter or week"),
-    "units": (["12 kg", "500 g"], "numbers with 'kg', 'g' beside them"),
     "versions": (["3.9", "3.10", "3.11"], "'3.10' is read as 3.1; if its cells are versions"),
-    "days of a month": (["13-Mar", "1-Apr"], "look like dates or times, such as '13-Mar'"),
-    "standard errors": (["0.12 (0.03)", "-0.05 (0.02)"], "errors or shares such as '0.12 (0.03)'"),
-    "intervals": (["12 [8-15]", "13 [9-16]"], "errors or shares such as '12 [8-15]'"),
-    "shares": (["138 (12%)", "139 (13%)"], "errors or shares such as '138 (12%)'"),
-    "multipliers not known": (["5 mil", "1,2 millones"], "numbers with 'mil', 'millones' beside"),
-    "multipliers and none": (["5k", "50"], "'5k' is 5,000; 20 cells without one"),
-    "words among millions": (["1.2M", "Hidden", "5K", "900"], "most cells look like numbers"),
-    "kelvin": (["293 K", "1200"], "numbers with 'K' beside them"),
-    "few millions": (["38M", "39"], "numbers with 'M' beside them"),
-    "millions": (["$1.2M", "$3.5M"], "read as multipliers: '$1.2M' is 1,200,000"),
-    "marks": (["12*", "13", "14"], "14 cells such as '12*' with a mark of a footnote"),
-    "below": (
-        ["<5", "7", "8"],
-        "bounds, errors or shares such as '<5', which are no one number: read as",
-    ),
-    "at least": (["7", "8", "at least 9"], "bounds, errors or shares such as 'at least 9'"),
-    "and more": (["65+", "70+"], "bounds, errors or shares such as '65+'"),
-    "errors of numbers": (["138 ± 3", "139 ± 4"], "bounds, errors or shares such as '138 ± 3'"),
-    "other months": (["1 лютого 2018", "2 лютого 2018"], "write them as 2018-02-01 10:30"),
-    "weeks or months": (["12/2018", "40/2018"], "look like dates or times, such as '12/2018'"),
-    "minutes": (["75:30", "80:10", "3:20"], "look like dates or times, such as '75:30'"),
-    "two decimal marks": (["1,5", "2.5"], "look like numbers, such as '1,5'"),
-    "both orders": (["13/02/2018", "02/13/2018"], "look like dates or times"),
+    "multipliers and none": (["5k", "50"], "'5k', read as 5000 (20 cells without a multiplier)"),
+    "millions": (["$1.2M", "$3.5M"], "'$1.2M', read as 1200000"),
     "some without an offset": (["2018-02-01 10:00+01:00", "2018-02-01 10:00"], "it is UTC"),
     "some without a unit": (["12%", "5 %", "0.5"], "13 cells without '%'"),
     "codes": (["a", "A", "b"], "'a' and 'A' are kept apart"),
@@ -475,67 +391,132 @@ def test_what_may_mean_something_else_is_said(case: str):
     assert words in "\n".join(guess(*cells)[1])
 
 
+NUMBER = r"pd.to_numeric(table['x'].str.extract(r'([+-]?\d[\d.,]*)')[0]"
+FACTORS = r"* table['x'].str.extract(r'([^\d\s.,]+)$')[0].map({"
+UNREAD = {
+    "units": (["12 kg", "500 g"], f"{NUMBER}) {FACTORS}'kg': '…', 'g': '…'}})"),
+    "multipliers": (["5 mil", "1,2 millones"], f"{NUMBER}.str.replace(',', '.')) {FACTORS}"),
+    "lakhs": (["12 lakh", "1 crore"], f"{NUMBER}) {FACTORS}'lakh'"),
+    "kelvin": (["293 K", "1200"], f"{NUMBER}) {FACTORS}'K'"),
+    "few millions": (["38M", "39"], f"{NUMBER}) {FACTORS}'M'"),
+    "words among millions": (["1.2M", "Hidden", "5K", "900"], f"{NUMBER}, errors='coerce')"),
+    "two decimal marks": (["1,5", "2.5"], f"{NUMBER}, errors='coerce')"),
+    "footnotes": (["1,234[1]", "2,500,000 [2]"], f"{NUMBER}.str.replace(',', ''))"),
+    "a star": (["12*", "13"], f"{NUMBER})"),
+    "about": (["ca. 12", "~13,5"], f"{NUMBER}.str.replace(',', '.'))"),
+    "standard errors": (["0.12 (0.03)", "-0.05 (0.02)"], f"{NUMBER})"),
+    "intervals": (["12 [8-15]", "13 [9-16]"], f"{NUMBER})"),
+    "shares": (["138 (12%)", "139 (13%)"], f"{NUMBER})"),
+    "errors": (["138 ± 3", "139 ± 4"], f"{NUMBER})"),
+    "bounds": (["<5", "7", "8"], f"{NUMBER})"),
+    "words before": (["7", "8", "at least 9"], f"{NUMBER})"),
+    "and more": (["65+", "70+"], f"{NUMBER})"),
+    "other months": (["1. Februar 2018", "2. März 2018"], "{'Februar': '…'}, regex=True)"),
+    "another script": (["1 лютого 2018", "2 лютого 2018"], "pd.to_datetime(table['x'].replace({"),
+    "weekdays": (["Mo, 12. März 2018", "Di, 13. März 2018"], "{'März': '…'}, regex=True)"),
+    "clocks": (["12:30 Uhr", "7 Uhr"], "{'Uhr': '…'}, regex=True), format='mixed'"),
+    "points in clocks": (["12.30 Uhr", "7.05 Uhr"], "{'Uhr': '…'}"),
+    "short quarters": (["Q3/18", "Q1/18"], "pd.to_datetime(table['x'], format='mixed'"),
+    "weeks": (["KW 5/2018", "KW 10/2018"], "pd.to_datetime(table['x'], format='mixed'"),
+    "days of a month": (["13-Mar", "1-Apr"], "pd.to_datetime(table['x'].replace({'Mar': '…'}"),
+    "weeks or months": (["12/2018", "40/2018"], "pd.to_datetime(table['x'], format='mixed'"),
+    "minutes": (["75:30", "80:10", "3:20"], "pd.to_datetime(table['x'], format='mixed'"),
+    "both orders": (["13/02/2018", "02/13/2018"], "pd.to_datetime(table['x'], format='mixed'"),
+}
+
+
+@pytest.mark.quick(9)
+@pytest.mark.parametrize("case", UNREAD)
+def test_what_is_not_understood_stays_text_with_one_note_and_the_line_of_pandas(case: str):
+    cells, line = UNREAD[case]
+    format, notes = guess(*cells)
+    assert format is None
+    assert len(notes) == 1
+    assert line in notes[0]
+
+
+def test_the_line_of_pandas_reads_the_cells():
+    table = pd.DataFrame({"x": ["1,234[1]", "2,500,000 [2]"]})
+    code = guess(*table["x"])[1][0].rpartition("anew: ")[2]
+    exec(code, {"table": table, "pd": pd})
+    assert table["x"].tolist() == [1234, 2_500_000]
+
+
 def test_a_column_with_gaps_and_powers_of_ten_may_end_the_table():
     assert sniff_columns(pa.table({"n": ["1e3", None, "2.5e6", "1e4", "2e4"] * 3})) == ({}, [])
 
 
-STYLES = [
-    (".", ""),
-    (",", ""),
-    (".", ","),
-    (",", "."),
-    (".", " "),
-    (",", "\u202f"),
-    (".", "\u2019"),
-]
+NOTATIONS = {f"{each.name}: {each.example}": each for each in notations()}
+NUMBERS = [each.format for each in NOTATIONS.values() if isinstance(each.format, Number)]
+FORMATS = [each.format.format for each in NOTATIONS.values() if isinstance(each.format, Date)]
+CLOCKS = ["", *(f" {n.format.format}" for n in NOTATIONS.values() if isinstance(n.format, Time))]
 UNITS = ["{}", "${}", "{} €", "{}%", "CHF {}", "{} kg", "{} km/h"]
 
 
-def written(value: float, decimals: int, decimal: str, thousands: str, unit: str) -> str:
-    digits = f"{abs(value):,.{decimals}f}".translate({44: "_", 46: decimal})
-    return "-" * (value < 0) + unit.format(digits.replace("_", thousands))
+@pytest.mark.quick(5)
+@pytest.mark.parametrize("case", NOTATIONS)
+def test_a_row_of_the_table_of_notations_is_read_and_guessed(case: str):
+    notation = NOTATIONS[case]
+    cells = column(notation.example)
+    values = read_cells(cells, notation.format, "x")
+    value = values[0].as_py()
+    if isinstance(value, datetime):
+        wanted = f"1970-01-01 {notation.value}" if ":" in notation.value[:3] else notation.value
+        assert pd.Timestamp(value) == pd.Timestamp(wanted)
+    else:
+        assert value == (float(notation.value) if notation.value != "True" else True)
+    if isinstance(notation.format, Number | Boolean) or notation.example == "18-02-13":
+        return  # One cell does not tell them from others; the cases above and below do.
+    name = "took" if isinstance(notation.format, Duration) else "date"
+    day_first = not isinstance(notation.format, Date) or notation.format.format[:2] == "%d"
+    found, _ = guess(notation.example, name=name, day_first=day_first)
+    assert (
+        read_cells(cells, found, "x").equals(values) if found else notation.example == "2018-02-13"
+    )
 
 
 @given(
     st.lists(st.integers(-(10**9), 10**9), min_size=2, max_size=30),
     st.integers(0, 3),
-    st.sampled_from(STYLES),
+    st.sampled_from(NUMBERS),
     st.sampled_from(UNITS),
 )
-def test_numbers_written_in_any_style_come_back(
-    values: list[int], decimals: int, style: tuple[str, str], unit: str
+def test_numbers_written_in_any_notation_come_back(
+    values: list[int], decimals: int, format: Number, unit: str
 ):
     exact = [each / 10**decimals for each in values]
-    cells = pa.array([written(each, decimals, *style, unit) for each in exact])
-    formats, notes = sniff_columns(pa.table({"x": cells}))
+    marks = {44: format.thousands, 46: format.decimal}
+    cells = pa.array(
+        "-" * (v < 0) + unit.format(f"{abs(v):,.{decimals}f}".translate(marks)) for v in exact
+    )
+    try:
+        formats, _ = sniff_columns(pa.table({"x": cells}))
+    except DataError:
+        assert decimals in (0, 3)
+        formats, _ = sniff_columns(pa.table({"x": cells}), Options(decimal=format.decimal))
     found = read_cells(cells, formats["x"], "x") if "x" in formats else infer(cells)
-    rounded = [float(f"{each:.{decimals}f}") for each in exact]
-    # Three digits behind each mark may be thousands or decimals.
-    told = not any("a guess" in note for note in notes)
-    one_mark = (style[1] or style[0]) in ",." and decimals in (0, 3)
-    assert found.to_pylist() == rounded or not told or one_mark
-
-
-DAYS = ["%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d %b %Y", "%B %d, %Y", "%d-%b-%y"]
-CLOCKS = ["", " %H:%M", " %H:%M:%S", "T%H:%M:%S", " %I:%M %p", " %H:%M:%S.%f"]
+    assert found.to_pylist() == [float(f"{each:.{decimals}f}") for each in exact]
 
 
 @given(
     st.lists(st.datetimes(datetime(1970, 1, 1), datetime(2068, 12, 31)), min_size=2, max_size=30),
-    st.sampled_from(DAYS),
+    st.sampled_from([each for each in FORMATS if "%H" not in each]),
     st.sampled_from(CLOCKS),
 )
-def test_dates_written_in_any_form_come_back(times: list[datetime], day: str, clock: str):
-    cells = pa.array([each.strftime(day + clock) for each in times])
+def test_dates_written_in_any_notation_come_back(times: list[datetime], day: str, clock: str):
+    format = day + clock if "%d" in day else day
+    cells = pa.array([each.strftime(format) for each in times])
     table = pa.table({"x": cells})
+    assume(infer(cells).type == pa.string())
     try:
         formats, notes = sniff_columns(table)
     except DataError:
-        assert "/" in day
-        formats, notes = sniff_columns(table, day_first=day.startswith("%d"))
+        assert {"%d", "%m"} <= {*re.findall("%.", format)}
+        formats, notes = sniff_columns(table, Options(day_first=format.startswith("%d")))
     found = read_cells(cells, formats["x"], "x").to_pandas().tolist()
-    meant = [datetime.strptime(each, day + clock) for each in cells.to_pylist()]
-    assert found == meant or "no cell tells" in notes[0]
+    meant = [datetime.strptime(each, format) for each in cells.to_pylist()]
+    told = "as is usual with points" in notes[0] or "as " not in notes[0].partition("(")[2]
+    assert found == meant or (told and "%y" in format) or "usual with points" in notes[0]
 
 
 @pytest.mark.slow
@@ -549,7 +530,7 @@ def test_whatever_is_guessed_of_any_text_reads_it(values: list[str | None]):
 @given(st.lists(st.text("0123456789.,-/: $%AMP'()+e?", max_size=10), min_size=1, max_size=12))
 def test_whatever_is_guessed_of_what_looks_like_numbers_reads_it(values: list[str]):
     table = pa.table({"x": pa.array(values)})
-    for format in sniff_columns(table, day_first=True)[0].values():
+    for format in sniff_columns(table, Options(day_first=True, decimal="."))[0].values():
         assert len(read_cells(table["x"], format, "x")) == len(values)
 
 
@@ -561,8 +542,9 @@ def test_columns_that_have_a_type_pass():
 TYPED: dict[str, tuple[list[str], ColumnFormat | None, str]] = {
     "dates": (["2021-03-01", "2021-04-02"], Date(format="%Y-%m-%d"), "dates such as"),
     "moments": (["2021-03-01T00:00:00.000"], Date(format="%Y-%m-%dT%H:%M:%S.%f"), "dates such as"),
-    "decimals": (["0.5", "12.25"], Number(), "read as numbers"),
-    "whole numbers": (["1", "2", "3"], None, "'1': kept as text; Number() for this column"),
+    "decimals": (["0.5", "12.25"], Number(), "read as 0.5 (though the table has text)"),
+    "whole numbers": (["1", "2", "3"], Number(), "read as 1 (though the table has text)"),
+    "truth values": (["true", "false"], Boolean(true=("true",), false=("false",)), "read as true"),
     "words": (["a", "b"], None, ""),
 }
 
@@ -580,28 +562,16 @@ LOOSE: dict[tuple[str, ...], tuple[Number, list[float]]] = {
     ('="12"', "13"): (Number(), [12, 13]),
     ("=12", "'13", "'14'"): (Number(), [12, 13, 14]),
     ('="1.234,5"', '="7"'): (Number(decimal=",", thousands="."), [1234.5, 7]),
-    ("~12", "13"): (Number(marked=True), [12, 13]),
-    ("ca. 12", "circa 13", "about -5"): (Number(marked=True), [12, 13, -5]),
-    ("≈ 12,5 kg", "13 kg"): (Number(decimal=",", unit="kg", marked=True), [12.5, 13]),
-    ("12*", "13**", "14"): (Number(marked=True), [12, 13, 14]),
-    ("1,234[1]", "13 [note 2]", "999"): (Number(thousands=",", marked=True), [1234, 13, 999]),
-    ("12 (a)", "13 †"): (Number(marked=True), [12, 13]),
-    ("12%(b)", "13%*[1]"): (Number(unit="%", marked=True), [12, 13]),
     ("1.2M", "5k", "5K", "3bn", "12"): (Number(scaled=True), [1.2e6, 5e3, 5e3, 3e9, 12]),
     ("1.2k", "900"): (Number(scaled=True), [1200, 900]),
     ("1.2M", "900000"): (Number(scaled=True), [1.2e6, 9e5]),
     ("1.2k", "0.9k"): (Number(scaled=True), [1200, 900]),
     ("$1.2m", "-$5k"): (Number(unit="$", scaled=True), [1.2e6, -5e3]),
     ("1,2 Mio. €", "3 Mrd. €"): (Number(decimal=",", unit="€", scaled=True), [1.2e6, 3e9]),
-    ("1.1 million", "~500 thousand"): (Number(marked=True, scaled=True), [1.1e6, 5e5]),
-    ("12 lakh", "1 crore"): (Number(scaled=True), [12e5, 1e7]),
     ("1.2M views", "5K views", "900 views"): (
         Number(unit="views", scaled=True),
         [1.2e6, 5e3, 900],
     ),
-    ("5 Tausend", "1,2 Millionen"): (Number(decimal=",", scaled=True), [5e3, 1.2e6]),
-    ("1,2 M€", "3 Md€"): (Number(decimal=",", unit="€", scaled=True), [1.2e6, 3e9]),
-    ("12 (estimated)", "13(note 1)"): (Number(marked=True), [12, 13]),
     ("5 m", "12 m"): (Number(unit="m"), [5, 12]),
     ("5 mm", "12 mm"): (Number(unit="mm"), [5, 12]),
     ("293 K", "301.5 K"): (Number(unit="K"), [293, 301.5]),
@@ -647,6 +617,31 @@ def test_codes_are_no_bounds(code: str):
     assert guess(*(code.format(each) for each in range(100, 140))) == (None, [])
 
 
+TEXTS_IN_FRAMES = {
+    "days": ["2021-03-01", "2021-12-31", None],
+    "of two lengths": ["2021-03-01 10:00", "2021-03-01 10:00:05", None],
+    "parts of seconds": ["2021-03-01T10:00:00.000", None, "2021-03-01T10:00:00.250"],
+    "universal": ["2021-03-01T10:00:00Z", "2021-03-01T11:00:00Z", None],
+    "offsets": ["2021-03-01T10:00:00.5+02:00", "2021-03-01T10:00:00.5-01:00", None],
+    "numbers": ["1", "2.5", None],
+    "truth": ["true", "False", "true"],
+    "words": ["x", "1", None],
+}
+
+
+@pytest.mark.parametrize("name", TEXTS_IN_FRAMES)
+def test_a_text_is_read_as_in_csv(name: str, tmp_path: Path) -> None:
+    table = pa.table({name: pa.array(TEXTS_IN_FRAMES[name], pa.string()), "n": [1, 2, 3]})
+    found = read_arrow(table, sniff(table).format).to_pandas()
+    table.to_pandas().to_csv(tmp_path / "a.csv", index=False)
+    pd.testing.assert_series_equal(found[name], read_arrow(tmp_path / "a.csv").to_pandas()[name])
+
+
+def test_three_spellings_of_a_short_word_are_one_and_two_may_be_codes():
+    assert guess("ja", "ja", "Ja", "JA", "b")[0] == Text(same={"Ja": "ja", "JA": "ja"})
+    assert guess("ja", "ja", "Ja", "b")[0] is None
+
+
 def test_places_are_no_numbers_of_several_units():
     assert guess("1st", "2nd", "3rd") == (None, [])
 
@@ -690,13 +685,13 @@ def test_semicolons_between_cells_speak_for_commas_of_decimals(case: str):
     columns, wanted = BESIDE_SEMICOLONS[case]
     table = pa.table({name: column(*cells) for name, cells in columns.items()})
     if wanted is None:
-        with pytest.raises(DataError, match=r"'x' holds numbers such as '7,643'; .* --decimal ,"):
-            sniff_columns(table, delimiter=";")
+        with pytest.raises(DataError, match=r"'x' holds numbers such as '7,643', .* --decimal ,"):
+            sniff_columns(table, Options(delimiter=";"))
     else:
-        assert sniff_columns(table, delimiter=";")[0]["x"] == wanted
-    asked, _ = sniff_columns(table, delimiter=";", decimal=".")
+        assert sniff_columns(table, Options(delimiter=";"))[0]["x"] == wanted
+    asked, _ = sniff_columns(table, Options(delimiter=";", decimal="."))
     assert asked["x"] == Number(thousands=",")
 
 
 def test_points_beside_semicolons_stay_points():
-    assert sniff_columns(pa.table({"x": column("7.643", "8.120")}), delimiter=";")[0] == {}
+    assert sniff_columns(pa.table({"x": column("7.643", "8.120")}), Options(decimal="."))[0] == {}

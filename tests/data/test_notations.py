@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 from msgspec import structs
 
-from pipeline.data.cells import convert_cells, plain_types, read_cells
+from pipeline.data.arrow_types import plain_types
+from pipeline.data.notations import convert_cells, read_cells
 from pipeline.data.table_format import (
     Boolean,
     ColumnFormat,
