@@ -263,13 +263,6 @@ bench-tables: setup-tables ## Hold tasks made of 20 real tables against programs
 gpu-proof: setup ## Show on a GPU what only a GPU can show, within MINUTES; go on from before
 	$(python) -m tools.gpu_proof $(if $(MINUTES),--minutes '$(MINUTES)')$(call given,--out,OUT) $(OPTIONS)
 
-.PHONY: bench-synthetic
-bench-synthetic: setup-bench ## Measure XGBoost against the best score, and what generating takes
-	$(call BENCH,synthetic-auc)
-	$(python) -m tools.bench.plot
-	$(call BENCH,synthetic-memory)
-	$(python) -m tools.docs
-
 .PHONY: test
 test: lint types ## Check style and types, then run the tests that are quick
 	$(PYTEST) -m '$(QUICK)' $(TESTS)

@@ -21,7 +21,7 @@ from pipeline.benchmark import results, task
 from pipeline.benchmark.statistics import cell_parity, speed
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.transformers import TWINS
-from tools.bench import generated, record
+from tools.bench import record
 from tools.bench.__main__ import CLAIMS
 from tools.bench.report import table
 
@@ -168,11 +168,6 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
         "streaming": claimed("streaming"),
         "workers": claimed("cluster"),
         "scaling": claimed("scaling"),
-    },
-    "datasets.md": {
-        "best": generated.best_scores,
-        "auc": claimed("synthetic-auc"),
-        "written": claimed("synthetic-memory"),
     },
     "results-schema.md": {"fields": fields},
     "supported.md": {"transformers": transformers, "estimators": estimators},

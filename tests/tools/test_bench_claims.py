@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from tests.tools.bench_records import cell, results
-from tools import docs
-from tools.bench import claim, generated, plot, prediction, record, report, tuning, wrapper
+from tools.bench import claim, prediction, report, tuning, wrapper
 from tools.bench.claim import Ask
 
 
@@ -91,46 +90,3 @@ def test_a_target_of_predictions_is_met_or_not(loaded: float, peak: int, met: st
     )
     lines = report.verdicts(made, prediction.CLAIM.targets).splitlines()[2:]
     assert [line.split(" | ")[-1] for line in lines] == [f"{met} |"] * 2
-
-
-# Generated tables.
-
-
-def test_the_record_shows_a_model_that_approaches_the_best() -> None:
-    found = record.load(plot.RECORD)
-    scores, truth = [c.values["auc"] for c in found.cells], found.cases[0].facts["truth"]
-    assert scores == sorted(scores)
-    assert truth - scores[-1] < (truth - scores[0]) / 4
-    assert scores[-1] < truth
-
-
-def test_the_record_of_writing_holds_to_a_gibibyte() -> None:
-    found = record.load(docs.ROOT / "docs/results/synthetic-memory/results.json")
-    assert found.cases[0].facts == {"rows": 10_000_000, "columns": 30}
-    assert found.cells[0].most("peak") < 2**30
-
-
-def test_a_model_of_more_rows_comes_nearer_to_the_best() -> None:
-    settings = {"rows": (500, 4_000), "columns": (12,), "rows_test": (2_000,)}
-    found = claim.measure("synthetic-auc", generated.AUC, Ask(settings, 1, seed=3))
-    few, more = (each.values["auc"] for each in found.cells)
-    assert 0.5 < few < more < found.cases[0].facts["truth"] < 1
-
-
-@pytest.mark.slow
-def test_writing_is_measured(tmp_path: Path) -> None:
-    settings = {"rows": (1_000,), "columns": (30,), "partitions": (2,)}
-    found = claim.measure("synthetic-memory", generated.MEMORY, Ask(settings, 1, home=tmp_path))
-    (made,) = found.cells
-    assert (made.values["files"], made.values["bytes"] > 10_000) == (2, True)
-    assert made.most("peak") > 2**20
-    assert "1,000 rows of 30 columns in 2 files" in generated.MEMORY.part(found)
-
-
-def test_the_plot_is_that_of_the_record(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    found = record.load(plot.RECORD)
-    plot.draw(found, tmp_path / "plot.svg")
-    drawn = [path.read_text() for path in (tmp_path / "plot.svg", plot.PLOT)]
-    for each in found.cells:
-        assert all(f"{each.values['auc']:.4f}" in text for text in drawn)

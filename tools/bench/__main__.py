@@ -11,7 +11,6 @@ from pipeline.benchmark.task import pick
 from pipeline.errors import ConfigError, PipelineError
 from tools.bench import (
     fits,
-    generated,
     growth,
     importance,
     prediction,
@@ -37,8 +36,6 @@ CLAIMS: dict[str, Claim] = {
     "streaming": fits.STREAMING,
     "cluster": fits.CLUSTER,
     "scaling": growth.SCALING,
-    "synthetic-auc": generated.AUC,
-    "synthetic-memory": generated.MEMORY,
 }
 
 

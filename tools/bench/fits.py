@@ -29,6 +29,7 @@ from xgboost import XGBClassifier
 import pipeline
 from datasets import synthetic
 from datasets.synthetic.recipe import Recipe
+from datasets.synthetic.rows import table
 from pipeline.benchmark.worker import WorkerGone, status_bytes
 from pipeline.data import parquet
 from pipeline.data.files import parquet_files
@@ -198,7 +199,7 @@ def auc(model: Path, recipe: Recipe, rows: int) -> float:
     rows : int
     """
     longer = dataclasses.replace(recipe, rows=recipe.rows + rows)
-    (held_out,) = synthetic.frames(longer, recipe.rows, size=rows)
+    held_out = table(longer, recipe.rows, recipe.rows + rows).to_pandas()
     numbers, categories = columns(recipe)
     fitted = pipeline.load(model, "cpu")
     scores = fitted.predict_proba(held_out[[*numbers, *categories]])[:, 1]

@@ -1,4 +1,4 @@
-"""Draw the records of scores, programs and searches: ``.venv/bin/python -m tools.bench.plot``."""
+"""Draw the records of programs and searches: ``.venv/bin/python -m tools.bench.plot``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from pipeline.benchmark.statistics import Ratio
 from tools.bench import programs_report, record, search_report
 
 ROOT = Path(__file__).resolve().parents[2]
-RECORD = ROOT / "docs" / "results" / "synthetic-auc" / "results.json"
-PLOT = ROOT / "docs" / "synthetic-auc.svg"
-PROGRAMS = RECORD.parents[1] / "programs-cpu" / "results.json"
-PROGRAMS_PLOT = PLOT.with_name("programs.svg")
-SEARCH = RECORD.parents[1] / "search-cpu" / "results.json"
-SEARCH_PLOT = PLOT.with_name("search.svg")
+DOCS = ROOT / "docs"
+PROGRAMS = DOCS / "results" / "programs-cpu" / "results.json"
+PROGRAMS_PLOT = DOCS / "programs.svg"
+SEARCH = DOCS / "results" / "search-cpu" / "results.json"
+SEARCH_PLOT = DOCS / "search.svg"
 BLUE, GREY = "#1f5fa8", "#555555"
 MARKS = [("#9bbfe0", "o"), ("#4a8ac4", "s"), ("#123f73", "D")]
 """Colour and shape of the sizes, the smallest first."""
@@ -29,37 +28,6 @@ LINES = {
 """Colour and style of each search."""
 # Without dates and random names, the same record gives the same file.
 REPEATABLE = {"svg.hashsalt": "synthetic", "svg.fonttype": "none", "font.size": 11}
-
-
-def draw(found: record.Results, path: Path) -> None:
-    """Write the plot of a record as SVG.
-
-    Parameters
-    ----------
-    found : Results
-        Of the claim `synthetic-auc`.
-    path : Path
-        The SVG file.
-    """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(REPEATABLE):
-        figure = Figure(figsize=(7, 4), layout="constrained")
-        axes = figure.subplots()
-        rows = [case.facts["rows"] for case in found.cases]
-        scores = np.array([cell.values["auc"] for cell in found.cells], dtype=float)
-        truth = found.cases[0].facts["truth"]
-        axes.axhline(truth, color=GREY, linestyle="--")
-        note = f"best attainable on the test rows: {truth:.4f}"
-        axes.annotate(note, (rows[0], truth), (0, 5), textcoords="offset points", color=GREY)
-        axes.plot(rows, scores, color=BLUE, marker="o")
-        for x, y in zip(rows, scores, strict=True):
-            axes.annotate(f"{y:.4f}", (x, y), (0, -16), textcoords="offset points", color=BLUE)
-        axes.set(xscale="log", xlabel="training rows", ylabel="AUC on test rows")
-        axes.margins(x=0.08, y=0.15)
-        axes.spines[["top", "right"]].set_visible(False)
-        figure.savefig(path, format="svg", metadata={"Date": None})
 
 
 def draw_programs(found: record.Results, path: Path) -> None:
@@ -138,7 +106,6 @@ def draw_searches(found: record.Results, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    draw(record.load(RECORD), PLOT)
     if PROGRAMS.exists():
         draw_programs(record.load(PROGRAMS), PROGRAMS_PLOT)
     if SEARCH.exists():
