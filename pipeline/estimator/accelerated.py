@@ -27,7 +27,6 @@ from pipeline.data.output import CONTAINERS, contained, container, framed, hand_
 from pipeline.data.schema import Schema
 from pipeline.data.shared import SharedRows, table_of
 from pipeline.data.table_format import TableFormat
-from pipeline.distributed.retry import retry
 from pipeline.errors import ConfigError, DataError
 from pipeline.estimator import as_given, inputs
 from pipeline.estimator.as_given import was_training
@@ -372,14 +371,13 @@ class Accelerated(CallbackSupportMixin, Answers):
         """Call a method of a plan, where folds are drawn and trees are kept for it."""
         told = tell_callbacks(self, self._callback_fit_ctx, X, y)
         work = partial(plan.fit, X, y, method, watch=told, **params)
-        partitioned = frames.is_partitioned(X)
         leaves = (leaf for node in plan.nodes for _, leaf in node.leaves)
         encoders = [leaf for leaf in leaves if type(leaf) is TargetEncoder]
         with ahead(encoders, y) if encoders else nullcontext():
-            if not partitioned and self.checkpoint is None:
+            if self.checkpoint is None:
                 return work()
             with keeping(checkpoints_of(self)) as trees:
-                made = retry(work) if partitioned else work()
+                made = work()
         plan.steps[-1].note(trees.remark)
         return made
 
@@ -517,10 +515,7 @@ class Accelerated(CallbackSupportMixin, Answers):
 
 
 def checkpoints_of(model: Estimator) -> Checkpoints:
-    """Return what keeps the trees of a model's training, before there are any."""
-    folder = model.checkpoint
-    if folder is None:
-        return Checkpoints(None)
+    """Return what keeps the trees of a model's training in its folder."""
     seeds = {
         name: value
         for name, value in model.estimator.get_params(deep=True).items()
@@ -529,8 +524,10 @@ def checkpoints_of(model: Estimator) -> Checkpoints:
     seed = [f"{name}={code(value)}" for name, value in sorted(seeds.items())]
     settings = f"dtype={model.dtype}, rank_error={model.rank_error}"
     return Checkpoints(
-        Path(folder),
-        seed=", ".join(seed),
-        estimator=f"{code(model.estimator)}, {settings}",
-        versions=f"XGBoost {load('xgboost.__version__')}",
+        Path(model.checkpoint),
+        {
+            "seed": ", ".join(seed),
+            "estimator": f"{code(model.estimator)}, {settings}",
+            "versions": f"XGBoost {load('xgboost.__version__')}",
+        },
     )
