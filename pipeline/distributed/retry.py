@@ -6,9 +6,12 @@ Dask itself does the tasks of a lost worker again, `ClusterOptions.retries` time
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from contextlib import suppress
 from functools import partial
+from traceback import clear_frames
 from typing import Any, TypeVar
 
 from pipeline.distributed.cluster import Cluster
@@ -78,7 +81,11 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) 
         raise
     except Exception as error:
         said = explain_killed(error)
-        if not said and (lost := _find_lost(cluster, {n: before[n] for n in needed}, error)):
+        if not said and (lost := _find_lost(cluster, needed, error)):
+            # What the work holds on workers would be made again, and wait for those that are gone.
+            clear_frames(error.__traceback__)
+            gc.collect()
+            _free(cluster, needed - lost, len(before))
             said = explain_loss(lost, before, 1)
         if not said:
             raise
@@ -95,7 +102,33 @@ def explain_killed(error: Exception) -> str:
     )
 
 
-def _find_lost(cluster: Cluster, before: Mapping[str, Any], error: Exception) -> set[str]:
+def _free(cluster: Cluster, workers: Set[str], n_workers: int) -> None:
+    """Restart workers whose threads wait for one that was lost, which they may do for ever.
+
+    Not before it is replaced: tasks that find no worker at all are never begun.
+    """
+    await_workers(cluster, n_workers)
+    end = time.monotonic() + SETTLE
+    while (held := _find_busy(cluster, workers)) and time.monotonic() < end:
+        time.sleep(POLL)
+    with suppress(ValueError, OSError, RuntimeError):  # It has no nanny, or has gone as well.
+        if held:
+            cluster.client.restart_workers(
+                held, timeout=cluster.options.timeout, raise_for_error=False
+            )
+
+
+def _find_busy(cluster: Cluster, workers: Set[str]) -> list[str]:
+    there = [worker for worker in cluster.workers() if worker in workers]
+    found = cluster.client.run(_count_threads, workers=there, on_error="ignore") if there else {}
+    return [worker for worker, busy in found.items() if busy]
+
+
+def _count_threads(dask_worker: Any) -> int:
+    return len(dask_worker.active_threads)
+
+
+def _find_lost(cluster: Cluster, before: Set[str], error: Exception) -> set[str]:
     """Return the workers that went away; the scheduler may hear of it later than others."""
     foreign = type(error).__module__.partition(".")[0] in OF_CLUSTERS
     end = time.monotonic() + (SETTLE if foreign or isinstance(error, OSError | _Lost) else 0)

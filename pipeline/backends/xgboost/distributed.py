@@ -83,11 +83,12 @@ async def _train(
     cluster: Cluster,
     estimator: XGBModel,
     params: Params,
-    rows: Sequence[Any],
+    rows: list[Any],
     settings: Params,
     more: Params,
 ) -> Booster:
     client, (X, y, weight) = cluster.client, rows
+    rows.clear()  # They are held as long as this trains.
     if estimator.device == "cuda":
         await client.run(pool.use_memory_pool, "cuda")
     options: dict[str, Any] = {
