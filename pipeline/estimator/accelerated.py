@@ -108,8 +108,8 @@ class Accelerated(CallbackSupportMixin, Answers):
         predictions says how far other rows are from the training rows. One more pass over
         the table, on the host.
     checkpoint : str or Path, optional
-        Folder in which the trees of XGBoost are kept while it trains. A `fit` of the same rows
-        with the same estimator goes on from what it finds there; after a `fit`, it is empty.
+        Folder in which the trees of XGBoost are saved while it trains. A `fit` of the same rows
+        with the same estimator goes on from what it finds there; after a `fit`, they are removed.
 
     Attributes
     ----------

@@ -192,19 +192,24 @@ def test_partitions_of_a_lost_worker_are_made_by_another(
 
 @pytest.mark.alone
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
-@pytest.mark.parametrize("seconds", [0.0, 0.5], ids=["meeting the others", "training"])
+# XGBoost's tracker ends with an error in a thread of the scheduler, which is in this process.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize(
+    ("number", "seconds"),
+    [(signal.SIGKILL, 0.0), (signal.SIGKILL, 0.5), (signal.SIGSTOP, 0.5)],
+    ids=["killed as it meets the others", "killed as it trains", "frozen as it trains"],
+)
 def test_a_worker_lost_while_xgboost_trains_is_an_error_in_time(
     number: int, seconds: float
 ) -> None:
-    with two_workers(6) as cluster:
+    with two_workers(15) as cluster:
         start = time.monotonic()
         with (
             hurt(cluster, number, running(cluster, "fn-", seconds)),
             pytest.raises(WorkerLost, match="was lost, after 1 attempt.*its log says why"),
         ):
             Accelerated(spec(5000), device="cpu").fit(partitions(0), target())
-        assert time.monotonic() - start < 90
+        assert time.monotonic() - start < 120
         cluster.client.wait_for_workers(2, timeout=60)
         again = Accelerated(spec(20), device="cpu").fit(partitions(0), target())
         assert (again.predict(partitions(0)) == target()).mean() > 0.97
