@@ -1,27 +1,25 @@
-"""Raw files by URL: announced, resumed where they stopped, verified before they are used.
-
-A file is received as ``<name>.part`` and takes its name once it is whole. Where the
-publisher gives no checksum, the first one seen is written to ``checksums.json`` and
-holds from then on.
-"""
+"""Raw files by URL, fetched by pooch: whole or not at all, and verified before they are read."""
 
 from __future__ import annotations
 
-import json
+import hashlib
 import logging
-import shutil
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from datasets import _http
-from datasets._digest import sha256
-from datasets.errors import DataError, OutputError
+from datasets.errors import DataError
+
+LARGEST = 4 << 30
+"""Bytes of a file beyond which it is not the one that was meant."""
+RETRIES = 2
+_TIMEOUT, _REPORT_EVERY = 60, 5
+# As it lies on the server: what is unpacked on the way has another checksum.
+_HEADERS = {"Accept-Encoding": "identity", "User-Agent": "gpu-tabular-pipeline (datasets)"}
 
 log = logging.getLogger("datasets")
-
-LOCK = "checksums.json"
-_PAGE = (b"<!doctype html", b"<html", b"<?xml", b"<head")
 
 
 @dataclass(frozen=True)
@@ -35,16 +33,21 @@ class Remote:
     url : str
         Where it comes from.
     sha256 : str
-        In hexadecimal; empty if the publisher gives none: then the first one seen holds.
+        In hexadecimal; empty if the publisher gives none.
     """
 
     file: str
     url: str
     sha256: str = ""
 
-    def expected(self) -> str:
-        """Return what a manifest says of the file before it is seen."""
-        return self.sha256 or f"as first received from {self.url}"
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal; `DataError` if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def collect(
@@ -64,107 +67,75 @@ def collect(
     Returns
     -------
     dict of str to Path
-        By the name of the `Remote`, verified.
+        By the name of the `Remote`; those with a published checksum have it.
 
     Raises
     ------
     DataError
         If a file cannot be had, or is not the one it should be; the message says which
         file to fetch by hand and where to put it.
+    OSError
+        If the disk is full.
     """
-    folder = home / "raw" / dataset
     if given is not None:
-        files = _given(given, remotes)
-    else:
-        files = {remote.file: _fetched(folder, dataset, remote) for remote in remotes}
+        return _take(given, remotes)
+    return {remote.file: _fetch(home / "raw" / dataset, dataset, remote) for remote in remotes}
+
+
+def _take(given: Path, remotes: Sequence[Remote]) -> dict[str, Path]:
+    alone = given.is_file() and len(remotes) == 1
+    files = {remote.file: given if alone else given / remote.file for remote in remotes}
+    if missing := [name for name, path in files.items() if not path.is_file()]:
+        raise DataError(f"{given}: does not hold {', '.join(missing)}")
     for remote in remotes:
-        _verify(folder / LOCK, dataset, remote, files[remote.file])
+        path = files[remote.file]
+        if remote.sha256 and (actual := sha256(path)) != remote.sha256:
+            raise DataError(
+                f"{path}: SHA-256 is {actual}, not {remote.sha256}; fetch {remote.url} again"
+            )
     return files
 
 
-def _given(given: Path, remotes: Sequence[Remote]) -> dict[str, Path]:
-    names = [remote.file for remote in remotes]
-    if given.is_file() and len(names) == 1:
-        return {names[0]: given}
-    missing = [name for name in names if not (given / name).is_file()]
-    if missing:
-        raise DataError(f"{given}: does not hold {', '.join(missing)}")
-    return {name: given / name for name in names}
+def _fetch(folder: Path, dataset: str, remote: Remote) -> Path:
+    import pooch  # type: ignore[import-untyped]
+    from requests import RequestException
 
-
-def _fetched(folder: Path, dataset: str, remote: Remote) -> Path:
     path = folder / remote.file
-    if path.exists():
-        return path
-    folder.mkdir(parents=True, exist_ok=True)
+    pooch.get_logger().setLevel(logging.WARNING)
+    fetcher = pooch.create(
+        folder,
+        base_url="",
+        registry={remote.file: remote.sha256 or None},
+        urls={remote.file: remote.url},
+        retry_if_failed=RETRIES,
+    )
     try:
-        _http.receive(remote.url, path.with_name(f"{path.name}.part"), _announce)
-    except _http.Failed as error:
-        raise DataError(f"{dataset}: {error}. {_by_hand(path, dataset, remote)}") from error
-    path.with_name(f"{path.name}.part").replace(path)
-    path.with_name(f"{path.name}.part.etag").unlink(missing_ok=True)
+        fetcher.fetch(remote.file, downloader=_receive)
+    except (RequestException, ValueError) as error:
+        raise DataError(
+            f"{dataset}: {remote.url} cannot be fetched: {error}. Run it again; or fetch it by "
+            f"hand and put it at {path}, or run `make data TASK={dataset} ARGS='--from <the file "
+            "or its folder>'`"
+        ) from error
     return path
 
 
-def _announce(url: str, part: Path, start: int, total: int | None) -> None:
-    """Say how much will come, and stop before the disk is full."""
-    size = "of unknown size" if total is None else f"{total / 1e6:,.1f} MB"
-    log.info("fetching %s, %s%s", url, size, f" from {start / 1e6:,.1f} MB on" if start else "")
-    free = shutil.disk_usage(part.parent).free
-    if total is not None and total - start > free:
-        raise OutputError(
-            f"{part}: needs {(total - start) / 1e6:,.1f} MB, {free / 1e6:,.1f} MB are free; "
-            "make room, or choose another folder with --data-home"
-        )
+def _receive(url: str, output_file: str, _: Any) -> None:
+    """Write a file as it comes, as pooch's own `HTTPDownloader` does, but not without end."""
+    import requests
 
-
-def _by_hand(path: Path, dataset: str, remote: Remote) -> str:
-    return (
-        f"Run it again to go on where it stopped; or fetch {remote.url} by hand and put it at "
-        f"{path}, or run `make data TASK={dataset} ARGS='--from <the file or its folder>'`"
-    )
-
-
-def _verify(lock: Path, dataset: str, remote: Remote, path: Path) -> None:
-    _refuse_page(path, dataset, remote)
-    actual = sha256(path)
-    known = _read(lock)
-    expected = remote.sha256 or known.get(remote.file, "")
-    if expected and actual != expected:
-        where = "" if remote.sha256 else f" that {lock} holds since it was first received"
-        raise DataError(
-            f"{path}: SHA-256 is {actual}, not {expected}{where}. {_remove(path, dataset, remote)}"
-        )
-    if not expected:
-        _write(lock, {**known, remote.file: actual})
-        log.info("%s: no published checksum; %s now holds %s", remote.file, lock, actual)
-
-
-def _refuse_page(path: Path, dataset: str, remote: Remote) -> None:
-    with path.open("rb") as file:
-        start = file.read(512).lstrip().lower()
-    if start.startswith(_PAGE):
-        raise DataError(
-            f"{path}: a web page, not data; a proxy or a login may stand in the way. "
-            f"{_remove(path, dataset, remote)}"
-        )
-
-
-def _remove(path: Path, dataset: str, remote: Remote) -> str:
-    return f"Remove the file, then: {_by_hand(path, dataset, remote)}"
-
-
-def _read(lock: Path) -> Mapping[str, str]:
-    try:
-        return dict(json.loads(lock.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise DataError(f"{lock}: cannot be read ({error}); remove it to trust anew") from error
-
-
-def _write(lock: Path, checksums: Mapping[str, str]) -> None:
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    draft = lock.with_suffix(".tmp")
-    draft.write_text(json.dumps(dict(sorted(checksums.items())), indent=2) + "\n", encoding="utf-8")
-    draft.replace(lock)
+    with (
+        requests.get(url, stream=True, timeout=_TIMEOUT, headers=_HEADERS) as answer,
+        Path(output_file).open("wb") as sink,
+    ):
+        answer.raise_for_status()
+        total = int(answer.headers.get("Content-Length", 0))
+        log.info("fetching %s, %s", url, f"{total / 1e6:,.1f} MB" if total else "of unknown size")
+        reported = time.monotonic()
+        for chunk in answer.iter_content(1 << 20):
+            sink.write(chunk)
+            if sink.tell() > LARGEST:
+                raise DataError(f"{url}: more than {LARGEST:,} bytes, which no dataset has")
+            if time.monotonic() - reported > _REPORT_EVERY:
+                reported = time.monotonic()
+                log.info("received %.1f MB", sink.tell() / 1e6)

@@ -1,7 +1,7 @@
-"""A dataset on disk: one Parquet file and its manifest, published whole or not at all.
+"""A dataset on disk: Parquet and its manifest, published whole or not at all.
 
-It is written beside its final place, forced to disk and renamed. Once published it
-is only ever verified: what is damaged is reported, never used and never replaced.
+It is written beside its final place and renamed. Once published it is only ever verified:
+what is damaged is reported, never used and never replaced.
 """
 
 from __future__ import annotations
@@ -9,28 +9,25 @@ from __future__ import annotations
 import fcntl
 import json
 import logging
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from datasets._digest import sha256 as sha256
 from datasets._download import Remote, collect
+from datasets._download import sha256 as sha256
 from datasets.errors import DataError, OutputError
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 FORMAT = 1
-COMPRESSION = "snappy"
 
 log = logging.getLogger("datasets")
+
+Build = Callable[..., Iterable[Any]]
+"""Yields Arrow tables of one schema, at least one; takes the downloaded files, if there are any."""
 
 
 @dataclass(frozen=True)
@@ -80,23 +77,22 @@ class Card:
     raw: str = ""
 
     def manifest(self) -> dict[str, Any]:
-        """Return the part of ``manifest.json`` that does not depend on the Parquet file."""
+        """Return the part of ``manifest.json`` that does not depend on the files."""
+        published = {r.file: r.sha256 or f"as first received from {r.url}" for r in self.remotes}
         return {
             "format": FORMAT,
             "dataset": self.dataset,
             "licence": self.licence,
             "source": self.source,
-            "sources": {**self.sources, **{r.file: r.expected() for r in self.remotes}},
+            "sources": {**self.sources, **published},
             "target": self.target,
-            "columns": {n: {"kind": c.kind, "about": c.about} for n, c in self.columns.items()},
+            "columns": about(self.columns),
         }
 
 
-Build = Callable[..., "Iterable[pa.Table]"]
-"""Yields tables of one schema, at least one; each becomes a row group.
-
-Takes the downloaded files by name, if the card has any.
-"""
+def about(columns: Mapping[str, Column]) -> dict[str, dict[str, str]]:
+    """Return what a manifest says of columns."""
+    return {name: {"kind": c.kind, "about": c.about} for name, c in columns.items()}
 
 
 def prepare(home: Path, card: Card, build: Build, given: Path | None = None) -> Path:
@@ -126,30 +122,70 @@ def prepare(home: Path, card: Card, build: Build, given: Path | None = None) -> 
         If the folder cannot be written.
     """
     folder = home / card.dataset
+    parquet = folder / f"{card.dataset}.parquet"
     if given is not None and not card.remotes:
         raise DataError(f"{card.dataset} needs no download; leave --from {given} out")
-    with writing(folder):
-        if not taken(folder):
-            with alone(home, card.dataset):
-                if not taken(folder):
-                    _publish(folder, card, _sourced(home, card, build, given))
-        elif not folder.is_dir():
-            raise FileExistsError(None, "a file is in the way", str(folder))
-    parquet = _verified(folder, card)
+
+    def fill(draft: Path) -> None:
+        raw = collect(home, card.raw or card.dataset, card.remotes, given)
+        path = draft / parquet.name
+        rows = write_parquet(path, build(raw) if raw else build(), compression="snappy")
+        size = path.stat().st_size
+        found = {"rows": rows, "sha256": sha256(path), "bytes": size}
+        received = {"received": {name: sha256(file) for name, file in raw.items()}}
+        write_manifest(draft / "manifest.json", card.manifest() | found | received)
+        log.info("%s: wrote %s rows, %.1f MB", card.dataset, f"{rows:,}", size / 1e6)
+
+    publish(folder, fill)
+    with damage(folder):
+        manifest = read_manifest(folder / "manifest.json", card.manifest())
+        if not isinstance(manifest["rows"], int):
+            raise TypeError("rows")
+        if parquet.stat().st_size != manifest["bytes"] or sha256(parquet) != manifest["sha256"]:
+            raise DataError(f"{parquet}: changed since it was made")
     log.info("%s: complete and intact", card.dataset)
     return parquet
 
 
-def taken(path: Path) -> bool:
-    """Return whether a name is in use, be it by a link that leads nowhere."""
-    return path.exists() or path.is_symlink()
+def publish(folder: Path, fill: Callable[[Path], None]) -> None:
+    """Make a folder whole or not at all unless it is there, by one process at a time.
 
+    Parameters
+    ----------
+    folder : Path
+    fill : callable
+        Writes into a draft, which then takes the name of the folder.
 
-@contextmanager
-def writing(folder: Path) -> Iterator[None]:
-    """Raise what the system refuses as `OutputError`."""
+    Raises
+    ------
+    OutputError
+        If the system refuses to write.
+    """
+    draft = folder.with_name(f".{folder.name}.tmp")
     try:
-        yield
+        if folder.exists():
+            return
+        # An interrupt amid the import of compiled code ends in another error: import it before.
+        for module in ("pyarrow.compute", "pyarrow.csv", "pyarrow.parquet"):
+            import_module(module)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        # The system lets the lock go however this process ends.
+        with folder.with_name(f".{folder.name}.lock").open("ab") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                log.info("%s: waiting for the run that is making it", folder.name)
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if folder.exists():
+                return
+            shutil.rmtree(draft, ignore_errors=True)
+            draft.mkdir()
+            try:
+                fill(draft)
+                draft.rename(folder)
+            except BaseException:
+                shutil.rmtree(draft, ignore_errors=True)
+                raise
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         raise OutputError(
@@ -158,62 +194,13 @@ def writing(folder: Path) -> Iterator[None]:
         ) from error
 
 
-@contextmanager
-def alone(home: Path, dataset: str) -> Iterator[None]:
-    """Hold the dataset's lock, which the system lets go however this process ends."""
-    home.mkdir(parents=True, exist_ok=True)
-    with (home / f".{dataset}.lock").open("ab") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            log.info("%s: waiting for the run that is making it", dataset)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _sourced(home: Path, card: Card, build: Build, given: Path | None) -> Build:
-    """Return the build with its downloaded files, if it takes any."""
-    if not card.remotes:
-        return build
-    return partial(build, collect(home, card.raw or card.dataset, card.remotes, given))
-
-
-def _publish(folder: Path, card: Card, build: Build) -> None:
-    # An interrupt amid the import of compiled code ends in another error: import it before.
-    for module in ("pyarrow.compute", "pyarrow.csv", "pyarrow.parquet"):
-        import_module(module)
-    draft = folder.with_name(f".{card.dataset}.{os.getpid()}.tmp")
-    for dead in folder.parent.glob(f".{card.dataset}.*.tmp"):
-        log.info("%s: removing what a dead run left, %s", card.dataset, dead)
-        shutil.rmtree(dead)
-    try:
-        draft.mkdir()
-        _write(draft, card, build())
-        draft.rename(folder)
-        sync(folder.parent)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
-
-
-def _write(draft: Path, card: Card, tables: Iterable[pa.Table]) -> None:
-    parquet, manifest = draft / f"{card.dataset}.parquet", draft / "manifest.json"
-    rows = _write_parquet(parquet, tables)
-    size = parquet.stat().st_size
-    about = card.manifest() | {"rows": rows, "sha256": sha256(parquet), "bytes": size}
-    manifest.write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    for path in (parquet, manifest, draft):
-        sync(path)
-    log.info("%s: wrote %s rows, %.1f MB", card.dataset, f"{rows:,}", size / 1e6)
-
-
-def _write_parquet(path: Path, tables: Iterable[pa.Table]) -> int:
-    """Write each table as a row group; no dates, no pandas metadata, so that bytes repeat."""
+def write_parquet(path: Path, tables: Iterable[Any], **options: Any) -> int:
+    """Write tables without dates and pandas' metadata, so that bytes repeat; return the rows."""
     from pyarrow import parquet
 
     rows, tables = 0, iter(tables)
     first = next(tables)
-    options = {"compression": COMPRESSION, "write_page_checksum": True}
+    options |= {"write_page_checksum": True}
     with path.open("xb") as sink, parquet.ParquetWriter(sink, first.schema, **options) as writer:
         for table in chain([first], tables):
             writer.write_table(table)
@@ -221,38 +208,31 @@ def _write_parquet(path: Path, tables: Iterable[pa.Table]) -> int:
     return rows
 
 
-def sync(path: Path) -> None:
-    """Force a file, or the names in a folder, to disk."""
-    handle = os.open(path, os.O_RDONLY)
+def write_manifest(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a manifest."""
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_manifest(path: Path, expected: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest; `DataError` if what is expected of it is other."""
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if differs := [key for key, value in expected.items() if found[key] != value]:
+        raise DataError(f"{path}: {', '.join(differs)} of another version of the dataset")
+    return found
+
+
+@contextmanager
+def damage(folder: Path) -> Iterator[None]:
+    """Raise what goes wrong while a dataset is verified as `DataError` that says what to do."""
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _verified(folder: Path, card: Card) -> Path:
-    parquet, manifest = folder / f"{card.dataset}.parquet", folder / "manifest.json"
-    try:
-        about = json.loads(manifest.read_text(encoding="utf-8"))
-        differs = [k for k, value in card.manifest().items() if about[k] != value]
-        if not isinstance(about["rows"], int):
-            raise TypeError("rows")
-        if differs:
-            raise DataError(f"{manifest}: {', '.join(differs)} of another version of the dataset")
-        if parquet.stat().st_size != about["bytes"]:
-            raise DataError(f"{parquet}: not the {about['bytes']} bytes that manifest.json names")
-        if sha256(parquet) != about["sha256"]:
-            raise DataError(f"{parquet}: changed since it was made (SHA-256 differs)")
-    except OSError as error:
-        raise _damaged(folder, f"{error.filename}: cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise _damaged(folder, f"{manifest}: not a manifest ({error!r})") from error
-    except DataError as error:
-        raise _damaged(folder, str(error)) from error
-    return parquet
-
-
-def _damaged(folder: Path, what: str) -> DataError:
-    return DataError(
-        f"{what}. Remove {folder} (`make clean-data` removes all datasets), then run `make data`"
-    )
+        yield
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, DataError) as error:
+        what = f"{folder}: its manifest cannot be read ({error!r})"
+        if isinstance(error, OSError):
+            what = f"{error.filename}: cannot be read: {error.strerror}"
+        elif isinstance(error, DataError):
+            what = str(error)
+        raise DataError(
+            f"{what}. Remove {folder} (`make clean-data` removes all datasets), then run "
+            "`make data`"
+        ) from error

@@ -1,20 +1,18 @@
-"""From raw CSV files to the table that a dataset publishes, with nothing guessed.
+"""From raw files to the table that a dataset publishes, with nothing guessed.
 
-Files are verified before they are parsed, columns have declared types, joins cannot
-change the number of rows, and the same input gives the same table everywhere.
+Columns have declared types, joins cannot change the number of rows, and the same input gives
+the same table everywhere.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import logging
-import zipfile
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from datasets._store import Column, sha256
 from datasets.errors import DataError
@@ -24,6 +22,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FOLDS = 100
+_BLOCK = 64 << 20
+"""Bytes of text that become one table: memory stays bounded."""
 
 log = logging.getLogger("datasets")
 
@@ -58,6 +58,8 @@ class Source:
 def read_package(package: str, sources: Mapping[str, Source]) -> dict[str, pa.Table]:
     """Read files of an installed data package, without running any code of it.
 
+    Only the text ``NA`` is a missing value.
+
     Parameters
     ----------
     package : str
@@ -75,66 +77,115 @@ def read_package(package: str, sources: Mapping[str, Source]) -> dict[str, pa.Ta
     DataError
         If the package is not installed, or a file is absent or not the pinned one.
     """
+    import pyarrow as pa
+
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise DataError(f"the data package {package} is not installed; run `make setup`")
     folder = Path(spec.submodule_search_locations[0]) / "data"
     for file, source in sources.items():
-        if sha256(folder / file) != source.sha256:
+        if (actual := sha256(folder / file)) != source.sha256:
             raise DataError(
-                f"{folder / file}: not the file this dataset is made from (SHA-256 differs); "
-                f"remove {package} and run `make setup`"
+                f"{folder / file}: SHA-256 is {actual}, not {source.sha256}; remove {package} "
+                "and run `make setup`"
             )
     log.info("reading %s of %s", ", ".join(sources), package)
-    return {file: read_csv(folder / file, source.types()) for file, source in sources.items()}
+    return {
+        file: pa.concat_tables(read_csv(folder / file, source.types(), header=True, null=["NA"]))
+        for file, source in sources.items()
+    }
 
 
-def read_csv(path: Path, types: Mapping[str, str]) -> pa.Table:
-    """Read a CSV file, or the one inside ``<name>.csv.zip``, exactly as declared.
-
-    Only the text ``NA`` is a missing value; an empty field is an empty text.
+def read_csv(
+    path: Path,
+    types: Mapping[str, str],
+    *,
+    header: bool = False,
+    null: Sequence[str] | None = None,
+    stream: Any = None,
+) -> Iterator[pa.Table]:
+    """Yield the declared columns of a CSV file, a block of it at a time.
 
     Parameters
     ----------
     path : Path
-        The file.
+        The file, compressed if its name says so, or a zip archive with one CSV file; named
+        in errors.
     types : mapping of str to str
-        Column -> Arrow's name of its type, for all columns.
+        Column -> Arrow's name of its type; without a header, all columns in order.
+    header : bool
+        Whether the first line names the columns; more may be there than declared.
+    null : sequence of str, optional
+        Texts that are missing values; the usual ones if not given.
+    stream : file, optional
+        What to read in place of `path`.
 
     Raises
     ------
     DataError
-        If a column is missing, unknown or repeated, a row is longer or shorter than
-        the header, or a value is not of its type.
+        If the file is cut off, a column is missing or a value is not of its type.
     """
     import pyarrow as pa
     from pyarrow import csv
 
-    options = csv.ConvertOptions(
+    read = csv.ReadOptions(column_names=None if header else list(types), block_size=_BLOCK)
+    convert = csv.ConvertOptions(
         column_types={name: pa.type_for_alias(kind) for name, kind in types.items()},
-        null_values=["NA"],
+        include_columns=list(types),
+        null_values=null,
         strings_can_be_null=True,
     )
-    try:
-        with _opened(path) as file:
-            table = csv.read_csv(file, convert_options=options)
-    except (pa.ArrowInvalid, zipfile.BadZipFile, zlib.error, OSError, KeyError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
-    if odd := sorted(set(table.column_names) ^ set(types)):
-        raise DataError(f"{path}: columns missing or not expected: {', '.join(odd)}")
-    if len(table.column_names) > len(types):
-        raise DataError(f"{path}: a column is there twice")
-    return table.combine_chunks()
+    with blame(path), _open(path, stream) as source:
+        for batch in csv.open_csv(source, read_options=read, convert_options=convert):
+            yield pa.Table.from_batches([batch])
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
-    if path.suffix != ".zip":
-        with path.open("rb") as file:
-            yield file
-        return
-    with zipfile.ZipFile(path) as archive, archive.open(path.stem) as member:
-        yield member
+def _open(path: Path, stream: Any) -> Iterator[Any]:
+    import zipfile
+
+    import pyarrow as pa
+
+    if stream is not None:
+        yield stream
+    elif path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            name = next((n for n in archive.namelist() if n.endswith(".csv")), "no CSV file in it")
+            with archive.open(name) as member:
+                yield member
+    else:
+        with pa.input_stream(str(path), compression="detect") as source:
+            yield source
+
+
+@contextmanager
+def blame(path: Path) -> Iterator[None]:
+    """Turn what goes wrong while a file is parsed into a `DataError` that names it."""
+    import tarfile
+    import zipfile
+    import zlib
+
+    import pyarrow as pa
+
+    broken = (pa.ArrowException, zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError)
+    try:
+        yield
+    except (*broken, KeyError, OSError, ValueError) as error:
+        cause = str(error).partition("\n")[0]
+        raise DataError(
+            f"{path}: cannot be read: {cause}; remove it and fetch it again (a proxy or a login "
+            "may have sent a web page)"
+        ) from error
+
+
+def numbered(tables: Iterable[pa.Table]) -> Iterator[tuple[np.ndarray, pa.Table]]:
+    """Yield each table with the numbers of its rows in the whole."""
+    import numpy as np
+
+    start = 0
+    for table in tables:
+        yield np.arange(start, start + len(table)), table
+        start += len(table)
 
 
 def lookup(table: pa.Table, on: Sequence[Any], keys: Sequence[Any]) -> pa.Table:
@@ -158,13 +209,13 @@ def lookup(table: pa.Table, on: Sequence[Any], keys: Sequence[Any]) -> pa.Table:
     """
     import pyarrow.compute as pc
 
-    held, wanted = _joined(on), _joined(keys)
+    held, wanted = _join(on), _join(keys)
     if pc.count_distinct(held).as_py() != len(held):
         raise DataError("two rows to join have the same key, so which one to take is unknown")
     return table.take(pc.index_in(wanted, value_set=held))
 
 
-def _joined(parts: Sequence[Any]) -> Any:
+def _join(parts: Sequence[Any]) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -172,7 +223,7 @@ def _joined(parts: Sequence[Any]) -> Any:
     return _array(pc.binary_join_element_wise(*texts, "\x1f"))
 
 
-def _array(values: Any) -> pa.Array:
+def _array(values: Any) -> Any:
     import pyarrow as pa
 
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else pa.array(values)
@@ -222,7 +273,7 @@ def conform(values: Mapping[str, Any], columns: Mapping[str, Column]) -> pa.Tabl
     values : mapping of str to array
         Arrow or NumPy arrays of one length, one per declared column.
     columns : mapping of str to Column
-        As declared by the dataset.
+        As declared by the dataset; a category is encoded with its levels sorted.
 
     Raises
     ------
@@ -233,59 +284,19 @@ def conform(values: Mapping[str, Any], columns: Mapping[str, Column]) -> pa.Tabl
 
     if odd := sorted(set(values) ^ set(columns)):
         raise DataError(f"columns made and columns declared differ: {', '.join(odd)}")
-    return pa.table({name: _typed(name, values[name], c) for name, c in columns.items()})
+    return pa.table({name: _cast(name, values[name], c) for name, c in columns.items()})
 
 
-def unified(tables: Sequence[pa.Table]) -> Iterator[pa.Table]:
-    """Yield tables with the same sorted levels of a category in all of them.
-
-    Parameters
-    ----------
-    tables : sequence of pyarrow.Table
-        Of one schema, as `conform` makes them of parts of a table.
-    """
-    import pyarrow as pa
-
-    names = [f.name for f in tables[0].schema if pa.types.is_dictionary(f.type)]
-    whole = {name: _levels([_array(t[name]).dictionary for t in tables]) for name in names}
-    for table in tables:
-        coded = {name: _recoded(_array(table[name]), levels) for name, levels in whole.items()}
-        yield pa.table({name: coded.get(name, table[name]) for name in table.column_names})
-
-
-def _levels(dictionaries: Sequence[Any]) -> Any:
+def _cast(name: str, values: Any, column: Column) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
-
-    levels = pc.unique(pa.concat_arrays(dictionaries))
-    return levels.take(pc.sort_indices(levels))
-
-
-def _recoded(values: Any, levels: Any) -> Any:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    places = pc.index_in(values.dictionary, value_set=levels)
-    return pa.DictionaryArray.from_arrays(places.take(values.indices), levels)
-
-
-def _typed(name: str, values: Any, column: Column) -> Any:
-    import pyarrow as pa
 
     try:
         array = _array(values)
-        if column.type == "category":
-            return _encoded(array)
-        return array.cast(pa.type_for_alias(column.type))
+        if column.type != "category":
+            return array.cast(pa.type_for_alias(column.type))
+        levels = pc.unique(array).drop_null()
+        levels = levels.take(pc.sort_indices(levels))
+        return pa.DictionaryArray.from_arrays(pc.index_in(array, value_set=levels), levels)
     except pa.ArrowInvalid as error:
         raise DataError(f"column {name}: {error}") from error
-
-
-def _encoded(values: Any) -> Any:
-    """Return `values` as codes into their sorted levels."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    levels = pc.unique(values).drop_null()
-    levels = levels.take(pc.sort_indices(levels))
-    return pa.DictionaryArray.from_arrays(pc.index_in(values, value_set=levels), levels)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from datasets import _raw, _store, _tables
+from datasets import _store, _tables
 from datasets._download import Remote
 from datasets._store import Card, Column
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 NAME = "airline"
 TITLE = "Flights within the United States in 2019: more than 15 minutes late on arrival?"
@@ -62,31 +60,36 @@ CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, remotes=RAW)
 
 def prepare(home: Path, given: Path | None = None, *, years: str = str(YEAR)) -> Path:
     """Make ``home/airline``, or ``home/airline_2006_2019``, verify it, return its Parquet file."""
-    first, last = _raw.years(years, FIRST)
+    first, last = _range(years)
     name = NAME if first == last == YEAR else f"{NAME}_{first}_{last}"
     card = replace(CARD, dataset=name, remotes=remotes(first, last), raw=NAME)
     return _store.prepare(home, card, partial(build, last=last), given)
 
 
-def build(files: Mapping[str, Path], last: int = YEAR) -> Iterator[pa.Table]:
+def _range(years: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d{4})(?:-(\d{4}))?", years)
+    first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+    if not FIRST <= first <= last:
+        raise ValueError(f"years: {years!r} is no year or range from {FIRST} on, as 2006-2019")
+    return first, last
+
+
+def build(files: Mapping[str, Path], last: int = YEAR) -> Iterator[Any]:
     """Yield the flights that arrived, in the order of the months."""
-    months = [_features(table, last) for path in files.values() for table in _month(path)]
-    yield from _tables.unified(months)
-
-
-def _features(raw: pa.Table, last: int) -> pa.Table:
+    import pyarrow as pa
     import pyarrow.compute as pc
 
+    raw = pa.concat_tables(table for path in files.values() for table in _arrived(path))
     known = {name: raw[column] for name, (column, _) in (NUMBERS | CATEGORIES).items()}
     clock = {name: _tables.minutes(known[name]) for name in ("sched_dep", "sched_arr")}
     later = pc.and_(pc.equal(raw["Year"], last), pc.greater(raw["Month"], 9))
     late = pc.greater(raw["ArrDelay"], LATE_AFTER)
     flags = {"later": pc.cast(later, "int8"), "late": pc.cast(late, "int8")}
     times = {"year": raw["Year"], "month": raw["Month"]}
-    return _tables.conform({**known, **clock, **times, **flags}, COLUMNS)
+    yield _tables.conform({**known, **clock, **times, **flags}, COLUMNS)
 
 
-def _month(path: Path) -> Iterator[pa.Table]:
+def _arrived(path: Path) -> Iterator[Any]:
     """Yield the flights of one zipped month whose arrival delay is known."""
     import pyarrow.compute as pc
 
@@ -94,5 +97,5 @@ def _month(path: Path) -> Iterator[pa.Table]:
     types = {column: clock.get(column, "float32") for column, _ in NUMBERS.values()}
     types |= {column: "string" for column, _ in CATEGORIES.values()}
     types |= {"ArrDelay": "float32", "Year": "int16", "Month": "int8"}
-    for table in _raw.zipped(path, types):
+    for table in _tables.read_csv(path, types, header=True):
         yield table.filter(pc.is_valid(table["ArrDelay"]))

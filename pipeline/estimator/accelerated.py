@@ -27,7 +27,6 @@ from pipeline.data.output import CONTAINERS, contained, container, framed, hand_
 from pipeline.data.schema import Schema
 from pipeline.data.shared import SharedRows, table_of
 from pipeline.data.table_format import TableFormat
-from pipeline.distributed.retry import retry
 from pipeline.errors import ConfigError, DataError
 from pipeline.estimator import as_given, inputs
 from pipeline.estimator.as_given import was_training
@@ -105,8 +104,8 @@ class Accelerated(CallbackSupportMixin, Answers):
         predictions says how far other rows are from the training rows. One more pass over
         the table, on the host.
     checkpoint : str or Path, optional
-        Folder in which the trees of XGBoost are kept while it trains. A `fit` of the same rows
-        with the same estimator goes on from what it finds there; after a `fit`, it is empty.
+        Folder in which the trees of XGBoost are saved while it trains. A `fit` of the same rows
+        with the same estimator goes on from what it finds there; after a `fit`, they are removed.
 
     Attributes
     ----------
@@ -366,14 +365,13 @@ class Accelerated(CallbackSupportMixin, Answers):
         """Call a method of a plan, where folds are drawn and trees are kept for it."""
         told = tell_callbacks(self, self._callback_fit_ctx, X, y)
         work = partial(plan.fit, X, y, method, watch=told, **params)
-        partitioned = frames.is_partitioned(X)
         leaves = (leaf for node in plan.nodes for _, leaf in node.leaves)
         encoders = [leaf for leaf in leaves if type(leaf) is TargetEncoder]
         with ahead(encoders, y) if encoders else nullcontext():
-            if not partitioned and self.checkpoint is None:
+            if self.checkpoint is None:
                 return work()
             with keeping(checkpoints_of(self)) as trees:
-                made = retry(work) if partitioned else work()
+                made = work()
         plan.steps[-1].note(trees.remark)
         return made
 
@@ -509,10 +507,7 @@ class Accelerated(CallbackSupportMixin, Answers):
 
 
 def checkpoints_of(model: Estimator) -> Checkpoints:
-    """Return what keeps the trees of a model's training, before there are any."""
-    folder = model.checkpoint
-    if folder is None:
-        return Checkpoints(None)
+    """Return what keeps the trees of a model's training in its folder."""
     seeds = {
         name: value
         for name, value in model.estimator.get_params(deep=True).items()
@@ -520,8 +515,10 @@ def checkpoints_of(model: Estimator) -> Checkpoints:
     }
     seed = [f"{name}={code(value)}" for name, value in sorted(seeds.items())]
     return Checkpoints(
-        Path(folder),
-        seed=", ".join(seed),
-        estimator=f"{code(model.estimator)}, dtype={model.dtype}",
-        versions=f"XGBoost {load('xgboost.__version__')}",
+        Path(model.checkpoint),
+        {
+            "seed": ", ".join(seed),
+            "estimator": f"{code(model.estimator)}, dtype={model.dtype}",
+            "versions": f"XGBoost {load('xgboost.__version__')}",
+        },
     )

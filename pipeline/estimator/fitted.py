@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from pipeline.data import frames
 from pipeline.data.output import container, framed
 from pipeline.data.schema import Schema
 from pipeline.data.shared import SharedRows, table_of
-from pipeline.distributed.retry import retry
 from pipeline.errors import DataError, Unsupported
 from pipeline.estimator import as_given, sharing
 from pipeline.estimator.certificate import Certificate, certify
@@ -136,8 +134,7 @@ class Answers(Lifts):
                     "a frame X.sparse.to_dense()"
                 )
             return as_given.ask(self, method, X, params, "X is sparse")
-        work = partial(self.plan_.call, method, X, **params)
-        return retry(work) if frames.is_partitioned(X) else work()
+        return self.plan_.call(method, X, **params)
 
     def _takes(self, X: Table) -> bool:
         """Return whether rows are such as the plan is for, or it is for sparse ones as well."""

@@ -13,7 +13,6 @@ import pytest
 from sklearn.base import BaseEstimator, clone, is_classifier, is_outlier_detector, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from datasets import synthetic
 from pipeline import CalendarFeatures
 from pipeline.benchmark import measure, metrics, task
 from pipeline.benchmark.task import Job
@@ -111,14 +110,6 @@ def test_no_split_of_a_ranking_goes_through_a_query(data: dict[str, Path]) -> No
         ]
         assert min(map(len, sides)) > 10
         assert not sides[0] & sides[1]
-
-
-@pytest.mark.quick(2)
-@pytest.mark.parametrize("name", ["synthetic", "ranking", "segments_synthetic"])
-def test_the_best_score_that_a_task_names_is_the_generators(name: str) -> None:
-    kind = {"binary": "binary", "ranking": "ranking", "clusters": "clusters"}[TASKS[name].kind]
-    best = synthetic.best(synthetic.Recipe(kind))["value"]
-    assert f"is {best:.4f}" in TASKS[name].title
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -38,12 +38,12 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> N
 
 
 def draft_has(home: Path, size: int) -> bool:
-    sizes = [path.stat().st_size for path in home.glob(".flights.*.tmp/flights.parquet")]
+    sizes = [path.stat().st_size for path in home.glob(".flights.tmp/flights.parquet")]
     return any(found >= size for found in sizes)
 
 
 MOMENTS = {
-    "reading": lambda home: any(home.glob(".flights.*.tmp")),
+    "reading": lambda home: any(home.glob(".flights.tmp")),
     "writing": lambda home: draft_has(home, 1_000_000),
 }
 

@@ -99,6 +99,7 @@ def test_nothing_outlives_the_process(number: int, tmp_path: Path) -> None:
         ("local", {"rmm_pool_size": 1}, "has no option 'rmm_pool_size'"),
         ("cuda", {"jit_unspill": True}, "has no option 'jit_unspill'"),
         ("tcp://127.0.0.1:1", {"memory_limit": 1}, "has no option 'memory_limit'"),
+        ("tcp://127.0.0.1:1", {"retries": 1}, "has no option 'retries'"),
         ("local", {"workers": 0}, "1 or more"),
         ("local", {"timeout": 0}, "timeout=0"),
         ("local", {"retries": -1}, "retries=-1"),
@@ -161,13 +162,13 @@ def test_a_scheduler_of_the_users_own_is_used_and_its_loss_is_an_error_in_time(a
         scheduler.kill()
         start = time.monotonic()
         with pytest.raises(ClusterUnavailable, match=error):
-            retry.retry(lambda: cluster.client.submit(os.getpid, pure=False).result())
+            retry.compute_on_cluster(cluster, [delayed(os.getpid)()])
         assert time.monotonic() - start < 40
 
 
 WORK = {
     "computes": lambda cluster: retry.compute_on_cluster(cluster, [delayed(time.sleep)(60)]),
-    "trains": lambda cluster: retry.watch(cluster, lambda: asyncio.sleep(60)),
+    "trains": lambda cluster: retry.watch(cluster, lambda: asyncio.sleep(60), set()),
 }
 
 

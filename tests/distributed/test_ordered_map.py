@@ -153,11 +153,8 @@ def test_a_replacement_is_waited_for_while_a_piece_is(threads: Cluster) -> None:
 
 @pytest.mark.slow
 def test_a_piece_that_kills_every_worker_is_an_error() -> None:
-    import dask
-
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         pipeline.cluster("local", workers=1, retries=0),
-        pytest.raises(WorkerLost, match=r"was lost, after 1 attempt\(s\)"),
+        pytest.raises(WorkerLost, match="a task lost its worker 1 times"),
     ):
         list(ordered_map.map_in_order(deadly, None, [(0,)]))

@@ -23,7 +23,7 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncod
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, load, save
-from pipeline.backends.xgboost import distributed, external_memory
+from pipeline.backends.xgboost import external_memory
 from pipeline.data import partitioned
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine import containers
@@ -178,13 +178,14 @@ def test_workers_learn_from_the_same_rows() -> None:
         fits(BAYES, "gathered to one process")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["hist", "approx"])
 def test_to_xgboost_absent_cells_are_missing(method: str) -> None:
-    estimator = clone(BOOSTING).set_params(tree_method=method, device="cpu")
-    cuts = [SPARSE[:9], SPARSE[9:]], [Y[:9], Y[9:]]
-    made = distributed._make_matrix(estimator, *cuts, [], threads=1)
-    assert (made.num_row(), made.num_col()) == SPARSE.shape
-    assert made.num_nonmissing() == SPARSE.nnz
+    estimator = clone(BOOSTING).set_params(tree_method=method)
+    alone = Accelerated(clone(estimator), device="cpu").fit(SPARSE, Y).predict_proba(SPARSE)
+    with in_process(1):
+        together = Accelerated(estimator, device="cpu").fit(chunks(SPARSE), Y)
+        np.testing.assert_allclose(together.predict_proba(SPARSE), alone, atol=0.02)
 
 
 def test_the_bytes_are_those_of_the_sparse_rows(monkeypatch: pytest.MonkeyPatch) -> None:

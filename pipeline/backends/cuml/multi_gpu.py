@@ -145,8 +145,7 @@ def train_on_gpus(
     classes, target = _target(row, dtype, y)
     weights = None if weights is None else np.asarray(weights, dtype)
     arrays = [target, weights]
-    shares = distributed.place_rows(cluster, X, arrays)
-    table, *columns = distributed.join_rows(shares, X, arrays)
+    workers, (table, *columns) = distributed.place_rows(cluster, X, arrays)
     if any(partitioned.compute_each(has_missing, table)):
         return None
     factor = 1.0
@@ -155,7 +154,7 @@ def train_on_gpus(
         table, factor = least_squares.scale_partitions(table, tol=estimator.tol, centred=centred)
     column, weights = (_upload(each, table) for each in columns)
     given = (table, column, weights, classes)
-    trained = watch(cluster, lambda: asyncio.to_thread(_fit, cluster, row, taken, given))
+    trained = watch(cluster, lambda: asyncio.to_thread(_fit, cluster, row, taken, given), workers)
     model = trained.get_combined_model()
     if cutoff:
         model.coef_ = model.coef_ * factor

@@ -1,59 +1,30 @@
-"""XGBoost on the partitions of a table: trained by all workers together.
-
-Not by `xgboost.dask`: it keeps the tracker in the scheduler, and a worker's last trees from us.
-"""
+"""XGBoost on the partitions of a table: trained by all workers together, with `xgboost.dask`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from pipeline.backends import pool
-from pipeline.backends.incremental import Batch
-from pipeline.backends.xgboost import checkpoints, handover, tracker, training
-from pipeline.data import encode, output, partitioned
+from pipeline.backends.xgboost import checkpoints, handover, training
+from pipeline.data import encode, frames, output, partitioned
 from pipeline.distributed.cluster import Cluster, active
 from pipeline.distributed.retry import watch
 from pipeline.optional import load
 from pipeline.typing import Array, Estimator, Names, Params, Table
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
-    from xgboost import Booster, DMatrix, XGBModel
+    from xgboost import Booster, XGBModel
 
 ESTIMATORS = {"XGBClassifier", "XGBRegressor", "XGBRFClassifier", "XGBRFRegressor"}
 """Classes of XGBoost that can learn from partitions."""
 
 SUPPORTED_PARAMS = {"sample_weight"}
 """Parameters of `fit` that are cut as the rows are."""
-
-
-@dataclass(frozen=True)
-class WorkerRows:
-    """What one worker trains on.
-
-    Parameters
-    ----------
-    worker : str
-        Its address.
-    parts : list of distributed.Future
-        Partitions that have rows, in order, in its memory.
-    rows : list of int
-        Of each.
-    columns : list of list of distributed.Future
-        Each array that goes with the table, cut as the partitions are; empty for None.
-    """
-
-    worker: str
-    parts: list[Future]
-    rows: list[int]
-    columns: list[list[Future]]
 
 
 def trains_distributed(estimator: Estimator, params: Params) -> bool:
@@ -87,109 +58,85 @@ def train_on_workers(
     ------
     DataError
         `y` has another length than X.
+    WorkerLost
+        A worker was lost: the others cannot go on without its rows.
     """
     cluster = active()
     assert cluster is not None
     X = share_categories(X) if hasattr(X, "columns") else X
-    shares = place_rows(cluster, X, [y, sample_weight])
     digest = partial(checkpoints.hash_rows, X, y, sample_weight)
     kept = checkpoints.begin(estimator, {"sample_weight": sample_weight}, digest)
+    ready = partial(_ready, device=estimator.device)
+    workers, rows = place_rows(cluster, X, [y, sample_weight], ready)
     params = training.find_params(estimator, y)
-    with checkpoints.continue_training(estimator, kept, checkpoints.hold) as more:
-        work = partial(_train, cluster, estimator, params, shares, kept, more)
-        return watch(cluster, work, {share.worker for share in shares})
+    settings = load("xgboost.get_config")()
+    with checkpoints.continue_training(estimator, kept) as more:
+        work = partial(_train, cluster, estimator, params, rows, settings, more)
+        return watch(cluster, work, workers)
+
+
+def _ready(part: Table, device: str) -> Any:
+    return handover.prepare(frames.to_device(output.own_rows(part), device))
 
 
 async def _train(
     cluster: Cluster,
     estimator: XGBModel,
     params: Params,
-    shares: Sequence[WorkerRows],
-    kept: checkpoints.Checkpoints | None,
+    rows: list[Any],
+    settings: Params,
     more: Params,
 ) -> Booster:
-    client = cluster.client
-    workers = [share.worker for share in shares]
-    # Longer than the scheduler takes to miss a worker, which is the better message.
-    patience = 2 * int(cluster.options.timeout) + 1
-    async with (
-        load("distributed.MultiLock")(workers, client),  # Two trainings would wait for each other.
-        checkpoints.collect(client, workers, kept),
-        tracker.run_tracker(client, workers[0], len(workers), patience) as address,
-    ):
-        meeting = {**address, "dmlc_timeout": patience, "dmlc_retry": 1}
-        futures = [
-            client.submit(
-                _train_share,
-                estimator,
-                params,
-                meeting | {"dmlc_task_id": f"{number:06}"},
-                each.parts,
-                *each.columns,
-                workers=[each.worker],
-                pure=False,
-                **more,
-            )
-            for number, each in enumerate(shares)
-        ]
-        boosters = await client.gather(futures, asynchronous=True)
-    return next(booster for booster in boosters if booster is not None)
-
-
-def _train_share(
-    estimator: XGBModel,
-    params: Params,
-    meeting: dict[str, Any],
-    parts: Sequence[Table],
-    labels: Sequence[np.ndarray],
-    weights: Sequence[np.ndarray],
-    xgb_model: Booster | None = None,
-) -> Booster | None:
-    """Train with the other workers; of all of them, the first returns the booster."""
-    pool.use_memory_pool(estimator.device)
-    threads = params.get("nthread") or params.get("n_jobs")
-    threads = threads or load("distributed.get_worker")().state.nthreads
-    collective = load("xgboost.collective")
-    with collective.CommunicatorContext(**meeting):
-        matrix = _make_matrix(estimator, parts, labels, weights, threads)
-        params = params | {"nthread": threads, "n_jobs": threads}
-        booster = training.train_booster(estimator, params, matrix, xgb_model)
-        return booster if collective.get_rank() == 0 else None
-
-
-def _make_matrix(
-    estimator: XGBModel,
-    parts: Sequence[Table],
-    labels: Sequence[np.ndarray],
-    weights: Sequence[np.ndarray],
-    threads: int,
-) -> DMatrix:
-    if estimator.tree_method in (None, "auto", "hist"):
-        batches = [*map(_batch, parts, labels, weights or repeat(None))]
-        matrix: DMatrix = load("xgboost.QuantileDMatrix")(
-            training.iterate(batches, estimator),
-            max_bin=estimator.max_bin,
-            missing=estimator.missing,
-            enable_categorical=estimator.enable_categorical,
-            nthread=threads,
-        )
-        return matrix
-    return handover.make_matrix(
-        estimator,
-        partitioned.concatenate(parts),
-        label=np.concatenate(labels),
-        weight=np.concatenate(weights) if weights else None,
-        feature_weights=estimator.feature_weights,
-        nthread=threads,
+    client, (X, y, weight) = cluster.client, rows
+    rows.clear()  # They are held as long as this trains.
+    if estimator.device == "cuda":
+        await client.run(pool.use_memory_pool, "cuda")
+    options: dict[str, Any] = {
+        "weight": weight,
+        "missing": estimator.missing,
+        "enable_categorical": estimator.enable_categorical,
+        "feature_types": estimator.feature_types,
+    }
+    if estimator.feature_weights is not None:
+        weights = np.asarray(estimator.feature_weights)
+        options["feature_weights"] = load("dask.array.from_array")(weights)
+    bins = estimator.tree_method in (None, "auto", "hist")
+    if bins:
+        options["max_bin"] = estimator.max_bin
+    make = load(f"xgboost.dask.Dask{'Quantile' if bins else ''}DMatrix")
+    matrix = await make(client, X, y, **options)
+    timeout = _timeout(cluster)
+    collective = load("xgboost.collective.Config")(
+        retry=1, timeout=timeout, tracker_timeout=timeout
     )
+    with load("xgboost.config_context")(**settings):  # Which the workers have as well.
+        training_ = load("xgboost.dask.train")(
+            client,
+            params,
+            matrix,
+            coll_cfg=collective,
+            **training.options(estimator),
+            **more,
+        )
+    booster: Booster = (await training_)["booster"]
+    return booster
 
 
-def _batch(part: Table, y: np.ndarray, weight: np.ndarray | None) -> Batch:
-    return Batch(lambda: part, y, weight)
+def _timeout(cluster: Cluster) -> int:
+    """Return the seconds that workers wait for each other.
+
+    They are more than the scheduler takes to miss a worker, which is the better message.
+    """
+    return 2 * int(cluster.options.timeout) + 1
 
 
-def place_rows(cluster: Cluster, X: Table, arrays: Sequence[Array]) -> list[WorkerRows]:
-    """Put each part of a table and of arrays on the worker that will train on it.
+def place_rows(
+    cluster: Cluster,
+    X: Table,
+    arrays: Sequence[Array],
+    own: Callable[[Any], Any] = output.own_rows,
+) -> tuple[set[str], list[Any]]:
+    """Put the parts of a table and of arrays on workers, in order and in equal shares.
 
     Parameters
     ----------
@@ -197,63 +144,51 @@ def place_rows(cluster: Cluster, X: Table, arrays: Sequence[Array]) -> list[Work
     X : Dask frame or array
     arrays : sequence of array of shape (n_rows,) or None
         On the host.
+    own : callable
+        What a worker makes of a part.
 
     Returns
     -------
-    list of WorkerRows
-        Of the workers that have rows.
+    set of str, list
+        Addresses of the workers that have rows; the table, and a Dask array for each array.
 
     Raises
     ------
     DataError
         An array has another length than X.
     """
-    rows = partitioned.lengths(X)
+    sizes = partitioned.lengths(X)
     for array in arrays:
-        partitioned.check_rows(array, sum(rows))
-    kept = [(part, n) for part, n in zip(partitioned.partitions_of(X), rows, strict=True) if n]
-    edges = np.cumsum([0, *(n for _, n in kept)])
-    workers = cluster.workers()
-    numbers = np.array_split(np.arange(len(kept)), len(workers))
-    # A task of our own for each: it can be cancelled without what the user keeps.
-    own = load("dask.delayed")(output.own_rows, pure=False)
-    shares = []
-    for worker, mine in zip(workers, numbers, strict=True):
-        if not len(mine):
-            continue
-        # A worker that has gone must not be waited for; then the result is thrown away.
-        parts = cluster.client.compute(
-            [own(kept[i][0]) for i in mine], workers=[worker], allow_other_workers=True
-        )
-        cuts = [[] if a is None else [a[edges[i] : edges[i + 1]] for i in mine] for a in arrays]
-        columns = [_send(cluster.client, worker, cut) for cut in cuts]
-        shares.append(WorkerRows(worker, parts, [kept[i][1] for i in mine], columns))
-    return shares
-
-
-def _send(client: Client, worker: str, arrays: Sequence[np.ndarray]) -> list[Future]:
-    futures: list[Future] = client.scatter(arrays, workers=[worker], hash=False) if arrays else []
-    return futures
-
-
-def join_rows(shares: Sequence[WorkerRows], X: Table, arrays: Sequence[Array]) -> list[Any]:
-    """Return what workers share as one Dask table, and as one Dask array for each array."""
-    sizes = [n for each in shares for n in each.rows]
-    parts = [part for each in shares for part in each.parts]
-    columns = [
-        None
-        if array is None
-        else _blocks([p for each in shares for p in each.columns[i]], [(n,) for n in sizes], array)
-        for i, array in enumerate(arrays)
+        partitioned.check_rows(array, sum(sizes))
+    parts = [part for part, n in zip(partitioned.partitions_of(X), sizes, strict=True) if n]
+    sizes = [n for n in sizes if n]
+    workers = list(cluster.workers())
+    shares = np.array_split(np.arange(len(parts)), len(workers))
+    where = [worker for worker, share in zip(workers, shares, strict=True) for _ in share]
+    # A worker that has gone must not be waited for.
+    make, elsewhere = load("dask.delayed")(own, pure=False), {"allow_other_workers": True}
+    held = [
+        cluster.client.compute(make(part), workers=[worker], **elsewhere)
+        for part, worker in zip(parts, where, strict=True)
     ]
     if hasattr(X, "columns"):
-        return [load("dask.dataframe.from_delayed")(parts, meta=X._meta), *columns]
-    return [_blocks(parts, [(n, X.shape[1]) for n in sizes], X), *columns]
+        table = load("dask.dataframe.from_delayed")(held, meta=X._meta, verify_meta=False)
+    else:
+        table = _join(held, [(n, X.shape[1]) for n in sizes], X)
+    columns: list[Any] = []
+    for array in arrays:
+        cuts = [] if array is None else np.split(array, np.cumsum(sizes)[:-1])
+        sent = [
+            cluster.client.scatter(cut, workers=[worker], hash=False)
+            for cut, worker in zip(cuts, where, strict=array is not None)
+        ]
+        columns.append(_join(sent, [(n,) for n in sizes], array) if sent else None)
+    return {*where}, [table, *columns]
 
 
-def _blocks(parts: Sequence[Future], shapes: Sequence[tuple[int, ...]], like: Array) -> Any:
-    make = load("dask.array.from_delayed")
-    delayed = load("dask.delayed")
+def _join(parts: Sequence[Any], shapes: Sequence[tuple[int, ...]], like: Array) -> Any:
+    """Return a Dask array of blocks that workers hold."""
+    make, delayed = load("dask.array.from_delayed"), load("dask.delayed")
     meta: Array = getattr(like, "_meta", like)
     pairs = zip(parts, shapes, strict=True)
     return load("dask.array.concatenate")(

@@ -58,17 +58,21 @@ def train_booster(
 
     The parameters are those of `find_params`; `xgb_model` is a booster to go on from.
     """
-    objective = estimator.objective
     booster: Booster = load("xgboost.train")(
-        params,
-        matrix,
-        num_boost_round=estimator.get_num_boosting_rounds(),
-        obj=_adapt(objective) if callable(objective) else None,
-        early_stopping_rounds=estimator.early_stopping_rounds,
-        xgb_model=xgb_model,
-        callbacks=estimator.callbacks,
+        params, matrix, xgb_model=xgb_model, **options(estimator)
     )
     return booster
+
+
+def options(estimator: XGBModel) -> dict[str, Any]:
+    """Return the options of `xgboost.train`, and of `xgboost.dask.train`, beside the parameters."""
+    objective = estimator.objective
+    return {
+        "num_boost_round": estimator.get_num_boosting_rounds(),
+        "obj": _adapt(objective) if callable(objective) else None,
+        "early_stopping_rounds": estimator.early_stopping_rounds,
+        "callbacks": estimator.callbacks,
+    }
 
 
 def find_params(estimator: XGBModel, y: np.ndarray) -> dict[str, Any]:

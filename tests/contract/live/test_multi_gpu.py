@@ -101,8 +101,7 @@ def test_each_worker_learns_from_its_rows_with_their_targets_in_order() -> None:
     X = np.arange(80, dtype="float32").reshape(40, 2)
     parts = load("dask.array.from_array")(X, chunks=(10, 2))
     with pipeline.cluster("local", workers=2) as cluster:
-        shares = distributed.place_rows(cluster, parts, [X[:, 0]])
-        rows, y = distributed.join_rows(shares, parts, [X[:, 0]])
+        _, (rows, y) = distributed.place_rows(cluster, parts, [X[:, 0]])
         beside = multi_gpu._upload(y, rows)
         found = create((rows, beside), client=cluster.client)
         assert set(found.worker_to_parts) == set(cluster.workers())
