@@ -1,30 +1,29 @@
-"""What is known of a task before its runs: cautions, and what the dummy scores."""
+"""What is known of a task before its runs: cautions, and what the dummy scores.
+
+The dummy is a program that never looks at the columns.
+
+For classes `DummyClassifier(strategy="prior")`, which answers with their shares among the training
+rows; for a number `DummyRegressor()`, which answers with its mean there. Rankings and clusters
+have none.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
-import numpy as np
-import pyarrow as pa
-from pyarrow import dataset
-from pyarrow.parquet import filters_to_expression
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.exceptions import UndefinedMetricWarning
 
-from pipeline.benchmark import dummy, measure, metrics
-from pipeline.benchmark.caution_columns import TableSample, of_columns
-from pipeline.benchmark.caution_rows import of_rows
-from pipeline.benchmark.caution_split import of_split
-from pipeline.benchmark.cautions import Caution, in_rank
-from pipeline.benchmark.folds import times_of
-from pipeline.benchmark.results import ScoringInfo
+from pipeline.benchmark import measure, metrics
+from pipeline.benchmark.examine import of_task
+from pipeline.benchmark.scoring import ScoringInfo
 from pipeline.benchmark.task import Job, Task
-from pipeline.data.files import Filter, parquet_files
+from pipeline.errors import DataError
 
-MOST_READ = 1_000_000
-"""Rows of a task that are looked through; of more a share, at random."""
-_ROW = "\0row"
+WITHOUT = ("ranking", "clusters")
+"""Kinds of tasks that have no dummy."""
 
 
 class Known(NamedTuple):
@@ -48,80 +47,36 @@ def before_runs(task: Task, job: Job) -> Known:
     try:
         noted += of_task(task, job)
         lacking = "No dummy was scored"
-        baseline, scoring = dummy.baseline(task, job)
+        baseline, scoring = _score(task, job)
     except Exception as error:
         why = " ".join(str(error).split())
         noted.insert(0, f"{lacking}: {type(error).__name__}: {why}")
     return Known(noted, baseline, scoring)
 
 
-def of_task(task: Task, job: Job) -> list[str]:
-    """Return the cautions of a task's data and of its split.
+def _score(task: Task, job: Job) -> tuple[dict[str, float], ScoringInfo]:
+    """Return the dummy's value of each metric that has one, and what is known of the metrics.
 
     Parameters
     ----------
     task : Task
     job : Job
-        The data and the split.
+        It learns from the same training rows, and is judged on the same test rows.
     """
-    table, split = _read(job.path), measure.typed_split(task.split(job.split)[1], job.path)
-    train, test = (_chosen(table, rows) for rows in (split.train, split.test))
-    sample = TableSample(table, task.target, task.kind, task.columns, test & ~train)
-    found = of_sample(sample, task.metrics)
-    if not split.folds:
-        times = times_of(task.split(job.split)[0], split)
-        found += of_split(sample, train, split.groups, times)
-    return in_rank(found, task.mute)
-
-
-def of_table(
-    table: pa.Table, target: str, kind: str, features: Sequence[str],
-    test: np.ndarray | None = None,
-) -> list[str]:  # fmt: skip
-    """Return what to know of a table before a model learns from it, the worst first.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Columns of their own types, classes as their names.
-    target : str
-    kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
-        Of the last two only the columns are looked at.
-    features : sequence of str
-        Columns to learn from.
-    test : numpy.ndarray of bool, optional
-        The rows to be judged on, where they are chosen.
-
-    Examples
-    --------
-    >>> rows = pa.table({"x": [0.0, 1.0] * 200, "y": ["no", "yes"] * 200})
-    >>> print(of_table(rows, "y", "binary", ["x"])[0].partition(":")[0])
-    'x' (AUC 1.000) alone tells 'y' almost perfectly
-    """
-    return in_rank(of_sample(TableSample(table, target, kind, features, test)))
-
-
-def of_sample(sample: TableSample, scorers: Mapping[str, Any] = {}) -> list[Caution]:
-    """Return what to know of the columns and rows of a sample."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of classes with few rows, which the cautions name
-        return [*of_columns(sample), *of_rows(sample, scorers)]
-
-
-def _read(path: Path) -> pa.Table:
-    whole = dataset.dataset(parquet_files(path))
-    share, draw = MOST_READ / max(whole.count_rows(), 1), np.random.default_rng(0)
-    if share >= 1:
-        return whole.to_table()
-    batches = whole.to_batches()
-    kept = (batch.filter(pa.array(draw.random(len(batch)) < share)) for batch in batches)
-    return pa.Table.from_batches(kept, whole.schema)
-
-
-def _chosen(table: pa.Table, rows: Filter) -> np.ndarray:
-    """Return which rows fulfil conditions."""
-    chosen = np.full(len(table), not rows)
-    if rows:
-        numbered = table.append_column(_ROW, pa.array(np.arange(len(table))))
-        chosen[numbered.filter(filters_to_expression([*rows]))[_ROW].to_numpy()] = True
-    return chosen
+    if task.kind in WITHOUT:
+        return {}, metrics.scoring_of(task)
+    number = task.kind == "regression"
+    dummy = DummyRegressor() if number else DummyClassifier(strategy="prior")
+    # It looks at no column, so one will do.
+    narrow = replace(task, features=task.columns[:1])
+    job = replace(job, pipeline="dummy", variant="reference", changes={}, checkpoint=None)
+    outcome = measure.measure_once(narrow, dummy, job)
+    found: dict[str, float] = {}
+    for name, metric in task.metrics.items():
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UndefinedMetricWarning)
+                found |= measure.judge_outcome(replace(narrow, metrics={name: metric}), outcome)
+        except DataError:
+            continue  # A metric that has no value for it.
+    return found, metrics.scoring_of(task, outcome.y_true, outcome.classes)

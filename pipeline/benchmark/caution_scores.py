@@ -7,8 +7,7 @@ from math import isclose
 
 from pipeline.benchmark.cautions import Caution
 from pipeline.benchmark.report.format import beside_dummy, score
-from pipeline.benchmark.results import ScoringInfo
-from pipeline.benchmark.scoring import known_sign
+from pipeline.benchmark.scoring import ScoringInfo, known_sign
 
 PERFECT = 0.999
 """Of a metric whose best value is 1."""

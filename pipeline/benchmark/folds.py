@@ -19,8 +19,8 @@ from sklearn.model_selection import (
 )
 
 from pipeline.benchmark.learnt_rows import LearntRows
-from pipeline.benchmark.measure import typed_split
 from pipeline.benchmark.task import Job, Split, Task
+from pipeline.benchmark.truth import typed_split
 from pipeline.data import frames
 from pipeline.errors import DataError
 

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.preprocessing import LabelEncoder
 
-from pipeline.benchmark import measure, metrics, truth
+from pipeline.benchmark import metrics, truth
 from pipeline.benchmark.scoring import sign_of
 from pipeline.benchmark.task import Job, Task
+from pipeline.benchmark.truth import typed_split
 from pipeline.data import parquet
 from pipeline.system.devices import prepare_memory
 from pipeline.typing import Estimator, Table, Target
@@ -97,7 +98,7 @@ def read_learnt_rows(
         Columns that folds go by.
     """
     prepare_memory(device)
-    split = measure.typed_split(task.split(job.split)[1], job.path)
+    split = typed_split(task.split(job.split)[1], job.path)
     others = [*dict.fromkeys([task.target, *filter(None, [task.weight]), *by])]
     X, known = parquet.read_parquet(job.path, task.features, others, split.train, device)
     truth.require_weights(task, pipeline)

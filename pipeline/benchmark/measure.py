@@ -20,6 +20,7 @@ from pipeline.backends.base import Placement
 from pipeline.backends.cpu import HOST
 from pipeline.benchmark import metrics, truth
 from pipeline.benchmark.task import Job, Split, Task
+from pipeline.benchmark.truth import typed_split
 from pipeline.data import frames, parquet
 from pipeline.data.files import parquet_files
 from pipeline.data.partitioned import compute
@@ -157,12 +158,6 @@ def check(task: Task, job: Job, pipelines: Sequence[str]) -> None:
 
 def _read_others(task: Task, path: Path, rows: Any) -> Any:
     return parquet.read_parquet(path, [], _others(task), rows, "cpu")[1]
-
-
-def typed_split(split: Split, path: Path) -> Split:
-    """Return a split whose conditions are of the types of the columns."""
-    train, test = (parquet.typed(path, rows) for rows in (split.train, split.test))
-    return replace(split, train=train, test=test)
 
 
 def judge_outcome(task: Task, outcome: Outcome) -> dict[str, float]:

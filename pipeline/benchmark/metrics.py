@@ -18,8 +18,8 @@ import numpy as np
 from sklearn.base import is_outlier_detector
 
 from pipeline.benchmark.faults import describe_fault
-from pipeline.benchmark.results import ScoringInfo
 from pipeline.benchmark.scoring import (
+    ScoringInfo,
     StoredPredictions,
     changed,
     methods_of,

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline import notebook
-from pipeline.benchmark.beforehand import of_table
+from pipeline.benchmark.examine import of_table
 from pipeline.benchmark.own_program import Call, Name, write_program
 from pipeline.benchmark.own_table import FOLDS, SPLITS, OwnTable, cut_of, to_store
 from pipeline.benchmark.own_target import FEWEST, Class, Target, choose_positive, read_target

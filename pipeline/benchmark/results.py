@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from pipeline import records
+from pipeline.benchmark.scoring import ScoringInfo
 from pipeline.benchmark.task import Kind
 from pipeline.records import DataInfo, Machine, Movement, PlacementRecord, Source, Trace
 from pipeline.records import dumps as dumps
@@ -53,17 +54,6 @@ class TaskInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Which rows of the table are learnt from, as conditions on columns."""
     test: str = ""
     """Which rows of the table are judged on."""
-
-
-class ScoringInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What there is to know of the metrics of a task beside their values."""
-
-    signs: dict[str, int] = {}
-    """Metric -> 1 where more is better, -1 of a loss; without those of which it is not known."""
-    best: dict[str, float] = {}
-    """Metric -> its value of perfect predictions, where it was taken."""
-    mute: list[str] = []
-    """Ids of the cautions that the task does not want to read."""
 
 
 class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

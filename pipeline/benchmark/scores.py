@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pipeline.benchmark.caution_scores import of_scores, sign_of
 from pipeline.benchmark.cautions import in_rank
 from pipeline.benchmark.report.format import beside_dummy
-from pipeline.benchmark.results import Results, ScoringInfo
+from pipeline.benchmark.results import Results
+from pipeline.benchmark.scoring import ScoringInfo
 from pipeline.benchmark.statistics import REFERENCE, measured
 
 SHOWN = 8

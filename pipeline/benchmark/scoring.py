@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from inspect import signature
 from typing import Any
 
+import msgspec
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
@@ -36,6 +37,17 @@ _OTHERS = {
     "clusters": {"_classification": "classes", "_regression": "numbers"},
 }
 """Kind of task -> modules of `sklearn.metrics` whose functions are for other targets."""
+
+
+class ScoringInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What there is to know of the metrics of a task beside their values."""
+
+    signs: dict[str, int] = {}
+    """Metric -> 1 where more is better, -1 of a loss; without those of which it is not known."""
+    best: dict[str, float] = {}
+    """Metric -> its value of perfect predictions, where it was taken."""
+    mute: list[str] = []
+    """Ids of the cautions that the task does not want to read."""
 
 
 class RowScorer:

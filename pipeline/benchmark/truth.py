@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,8 @@ from pandas.api.types import infer_dtype
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from pipeline.benchmark.task import Task
-from pipeline.data import target
+from pipeline.benchmark.task import Split, Task
+from pipeline.data import parquet, target
 from pipeline.errors import ConfigError, DataError
 from pipeline.typing import Estimator
 
@@ -241,3 +243,9 @@ def require_weights(task: Task, program: Estimator) -> None:
             f"{task.name}: {type(last).__name__} takes no weights, and the task has "
             f"weight={task.weight!r}; leave it out, or this pipeline"
         )
+
+
+def typed_split(split: Split, path: Path) -> Split:
+    """Return a split whose conditions are of the types of the columns."""
+    train, test = (parquet.typed(path, rows) for rows in (split.train, split.test))
+    return replace(split, train=train, test=test)

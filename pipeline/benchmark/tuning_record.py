@@ -12,15 +12,9 @@ from typing import Any, Final, Literal
 import msgspec
 
 from pipeline import records
-from pipeline.benchmark.results import (
-    Interval,
-    PipelineInfo,
-    ScoringInfo,
-    Status,
-    TaskInfo,
-    Variant,
-)
+from pipeline.benchmark.results import Interval, PipelineInfo, Status, TaskInfo, Variant
 from pipeline.benchmark.run import FilePart
+from pipeline.benchmark.scoring import ScoringInfo
 from pipeline.records import DataInfo, Machine, Source
 
 TUNING_SCHEMA: Final = "pipeline.tuning/1"

@@ -15,8 +15,9 @@ from sklearn import datasets
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import accuracy_score, mean_absolute_error, r2_score
 
-from pipeline.benchmark import beforehand, caution_columns
-from pipeline.benchmark.beforehand import before_runs, of_table
+from pipeline.benchmark import caution_columns, examine
+from pipeline.benchmark.beforehand import before_runs
+from pipeline.benchmark.examine import of_table
 from pipeline.benchmark.task import Job, Split, Task
 from pipeline.errors import ConfigError
 
@@ -196,7 +197,7 @@ def test_any_column_of_any_length_can_be_looked_at(rows: int, target: str, tmp_p
         kinds.append("regression")
     for kind in kinds:
         task, job = task_of(frame, tmp_path, target=target, kind=kind, metrics=METRICS[kind])
-        beforehand.of_task(task, job)
+        examine.of_task(task, job)
 
 
 METRICS = {"binary": ["roc_auc"], "multiclass": ["accuracy"],
@@ -226,7 +227,7 @@ def of_parts(train: pd.DataFrame, test: pd.DataFrame, folder: Path, **changes: A
     split = Split([("part", "==", "train")], [("part", "==", "test")], "")
     names = ["size", "age", "town"]
     both = pd.concat([train, test], ignore_index=True)
-    return beforehand.of_task(*task_of(both, folder, split=split, features=names, **changes))
+    return examine.of_task(*task_of(both, folder, split=split, features=names, **changes))
 
 
 CLASSES = {"target": "good", "kind": "multiclass", "metrics": ["f1_macro"]}
@@ -286,18 +287,18 @@ def test_of_a_split_by_groups_each_group_counts_once(tmp_path: Path) -> None:
     split = Split([("patient", "<", "p30")], [("patient", ">=", "p30")], "")
     for seed in (0, 39):  # of the second, the rows of the parts differ, as groups are few
         frame = table(size=draw(seed).normal(size=40)[who], patient=[f"p{i:02d}" for i in who])
-        assert beforehand.of_task(*task_of(frame, tmp_path, split=split)) == []
+        assert examine.of_task(*task_of(frame, tmp_path, split=split)) == []
     moved = frame.assign(size=frame["size"] + 9.0 * (frame["patient"] >= "p30"))
-    [only] = beforehand.of_task(*task_of(moved, tmp_path, split=split))
+    [only] = examine.of_task(*task_of(moved, tmp_path, split=split))
     assert "differ in 'size' (1.00)" in only
     assert "time or groups part them" in only
 
 
 def test_cautions_are_muted_by_their_ids(tmp_path: Path) -> None:
     frame = table(x=1, number=np.arange(N))
-    found = beforehand.of_task(*task_of(frame, tmp_path))
+    found = examine.of_task(*task_of(frame, tmp_path))
     assert [each.rpartition(" ")[2] for each in found] == ["[row-id]", "[constant]"]
-    assert beforehand.of_task(*task_of(frame, tmp_path, mute=["row-id"])) == found[1:]
+    assert examine.of_task(*task_of(frame, tmp_path, mute=["row-id"])) == found[1:]
     task, job = task_of(frame, tmp_path, mute=["row-id", "constant"])
     assert before_runs(task, job).cautions == []
     with pytest.raises(ConfigError, match="'rowid'; did you mean 'row-id'"):
@@ -326,9 +327,9 @@ def test_the_dummy_predicts_the_mean_or_the_shares_of_the_training_rows(tmp_path
 
 
 def test_of_a_long_table_a_share_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beforehand, "MOST_READ", 300)
+    monkeypatch.setattr(examine, "MOST_READ", 300)
     task, job = task_of(table(gone=np.nan), tmp_path)
-    [only] = beforehand.of_task(task, job)
+    [only] = examine.of_task(task, job)
     assert only.startswith("'gone' has one value or none")
 
 

@@ -21,7 +21,7 @@ from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
-from pipeline.benchmark import dummy, measure
+from pipeline.benchmark import beforehand, measure
 from pipeline.benchmark.metrics import answer, fields, fit_answer, judge, scoring_of
 from pipeline.benchmark.scoring import SAMPLE, of_embedding, of_rows
 from pipeline.benchmark.task import Job, Split, Task
@@ -64,7 +64,7 @@ def judged(folder: Path, task: Task, y: Any, program: str, variant: str) -> dict
     table = {"a": X[:, 0], "b": X[:, 1], "y": y, "fold": np.arange(ROWS) % 4}
     pd.DataFrame(table).to_parquet(folder / "own.parquet")
     job = Job("own", program, variant, folder / "own.parquet")
-    assert dummy.baseline(task, job)[0].keys() == task.metrics.keys()
+    assert beforehand.before_runs(task, job).baseline.keys() == task.metrics.keys()
     return measure.judge_outcome(task, measure.measure_once(task, task.pipeline(program, 0), job))
 
 

@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from pipeline.benchmark import scores
-from pipeline.benchmark.results import Results, ScoringInfo
+from pipeline.benchmark.results import Results
+from pipeline.benchmark.scoring import ScoringInfo
 from pipeline.benchmark.statistics import speed
 from pipeline.benchmark.verdict import Headline, verdict
 from tests.benchmark import fixtures

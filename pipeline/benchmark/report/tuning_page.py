@@ -27,8 +27,9 @@ from pipeline.benchmark.report.markdown import page_markdown
 from pipeline.benchmark.report.panels import Page, Panel, Piece, numbered, pointed, shown
 from pipeline.benchmark.report.table import ReportTable, Row, TableCell, row
 from pipeline.benchmark.report.tuning_lines import STATES, set_options, trial
-from pipeline.benchmark.results import Interval, ScoringInfo
+from pipeline.benchmark.results import Interval
 from pipeline.benchmark.scores import with_doubts
+from pipeline.benchmark.scoring import ScoringInfo
 from pipeline.benchmark.tuning_record import (
     ParameterRecord,
     SearchRecord,
