@@ -101,7 +101,7 @@ bench-importance: setup ## Measure the importance of columns beside scikit-learn
 	$(BENCH)
 
 bench-tables: setup-tables ## Hold tasks made of 20 real tables against programs written by hand
-	$(python) -m pytest -m slow tests/benchmark/test_real_tables.py $(ARGS)
+	$(python) -m pytest -m slow tests/task/test_real_tables.py $(ARGS)
 
 gpu-proof: setup ## Show on a GPU what only a GPU can show; go on from before
 	$(python) -m tools.gpu_proof$(if $(OUT), --out '$(OUT)') $(ARGS)

@@ -10,7 +10,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
 from xgboost import XGBClassifier
 
 from datasets import airline
-from pipeline.benchmark.task import Split, Task
+from pipeline.task.task import Split, Task
 
 NUMBERS, AIRPORTS = list(airline.NUMBERS), ["origin", "dest"]
 

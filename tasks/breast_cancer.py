@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
 from datasets import breast_cancer
-from pipeline.benchmark.task import Split, Task
+from pipeline.task.task import Split, Task
 
 
 def logistic(seed: int) -> Pipeline:

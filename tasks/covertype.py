@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
 from datasets import covertype
-from pipeline.benchmark.task import Split, Task
+from pipeline.task.task import Split, Task
 
 MEASURES = list(covertype.MEASURES)
 

@@ -11,7 +11,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
 from datasets import digits
-from pipeline.benchmark.task import Split, Task
+from pipeline.task.task import Split, Task
 
 
 def neighbours(seed: int) -> Pipeline:

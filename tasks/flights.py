@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler,
 from xgboost import XGBClassifier
 
 from datasets import flights
-from pipeline.benchmark.task import Split, Task
+from pipeline.task.task import Split, Task
 
 NUMBERS, FEW, MANY = flights.NUMERIC, flights.LOW_CARDINALITY, flights.HIGH_CARDINALITY
 

@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler,
 from xgboost import XGBRegressor
 
 from datasets import flights, flights_delay
-from pipeline.benchmark.task import Split, Task
+from pipeline.task.task import Split, Task
 
 NUMBERS, FEW, MANY = flights.NUMERIC, flights.LOW_CARDINALITY, flights.HIGH_CARDINALITY
 

@@ -10,7 +10,7 @@ from sklearn.preprocessing import RobustScaler, StandardScaler
 from xgboost import XGBClassifier
 
 from datasets import fraud
-from pipeline.benchmark.task import Split, Task
+from pipeline.task.task import Split, Task
 
 RARITY = 578
 """Honest payments for each that is fraud."""

@@ -9,7 +9,7 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from datasets import newsgroups
-from pipeline.benchmark.task import Split, Task
+from pipeline.task.task import Split, Task
 
 
 def logistic(seed: int) -> Pipeline:

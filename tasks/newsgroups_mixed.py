@@ -10,7 +10,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
 
 from datasets import newsgroups
-from pipeline.benchmark.task import Task
+from pipeline.task.task import Task
 from tasks.newsgroups import TASK as TEXT
 
 NUMBERS = ["words", "lines", "quoted", "capitals"]

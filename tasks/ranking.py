@@ -14,7 +14,7 @@ from xgboost import XGBRanker
 from datasets import synthetic
 from datasets.synthetic import tables
 from pipeline import CalendarFeatures
-from pipeline.benchmark.task import Split, Task
+from pipeline.task.task import Split, Task
 
 NUMBERS = [name for name in synthetic.NUMERIC if int(name.partition("_")[2]) < 10]
 CATEGORIES, DATES = ["category_1", "category_5"], ["date_4"]

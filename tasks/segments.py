@@ -13,9 +13,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from datasets import digits
-from pipeline.benchmark.scoring import of_embedding, of_rows
-from pipeline.benchmark.task import Split, Task
 from pipeline.optional import load
+from pipeline.task.scoring import of_embedding, of_rows
+from pipeline.task.task import Split, Task
 
 
 def kmeans(seed: int) -> Pipeline:

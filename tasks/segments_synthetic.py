@@ -15,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from datasets import synthetic
 from datasets.synthetic import tables
-from pipeline.benchmark.scoring import of_embedding, of_rows
-from pipeline.benchmark.task import Split, Task
+from pipeline.task.scoring import of_embedding, of_rows
+from pipeline.task.task import Split, Task
 
 NUMBERS = ["number_0", "number_2", "number_3", "number_6", "number_9"]
 """The columns in which rows of a cluster are alike."""

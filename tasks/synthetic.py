@@ -17,7 +17,7 @@ from xgboost import XGBClassifier
 from datasets import synthetic
 from datasets.synthetic import tables
 from pipeline import CalendarFeatures
-from pipeline.benchmark.task import Split, Task
+from pipeline.task.task import Split, Task
 
 NUMBERS, FEW, MANY = synthetic.NUMERIC, synthetic.LOW_CARDINALITY, synthetic.HIGH_CARDINALITY
 BEST = 0.8626

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler, TargetEncoder
 from xgboost import XGBRegressor
 
 from datasets import taxi
-from pipeline.benchmark.task import Split, Task
+from pipeline.task.task import Split, Task
 
 NUMBERS, ZONES = ["pickup", "weekday", "miles", "passengers"], ["from_zone", "to_zone"]
 

@@ -17,11 +17,12 @@ from pipeline.backends.array_api import ESTIMATORS
 from pipeline.backends.cuml.single_tree import FORESTS
 from pipeline.backends.cuml.tables import APART, CUML, XGBOOST, Rule
 from pipeline.backends.cuml.text import CUML as VECTORIZERS
-from pipeline.benchmark import results, task
-from pipeline.benchmark.statistics import cell_parity, speed
+from pipeline.benchmark.judge.statistics import cell_parity, speed
+from pipeline.benchmark.record import results
 from pipeline.data.notations import notations
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.transformers import TWINS
+from pipeline.task import task
 from tools.bench import record
 from tools.bench.__main__ import CLAIMS
 from tools.bench.report import table

@@ -34,11 +34,11 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from datasets.synthetic import DATES
 from pipeline import Accelerated
-from pipeline.benchmark import task
 from pipeline.data import parquet
 from pipeline.errors import PipelineError
 from pipeline.optional import load
 from pipeline.system import atomic, devices, gpu, hardware
+from pipeline.task import task
 from tasks import synthetic
 
 LIBRARIES = {

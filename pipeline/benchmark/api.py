@@ -12,15 +12,15 @@ from urllib.parse import quote
 from msgspec import structs
 
 from pipeline import notebook
-from pipeline.benchmark import results
 from pipeline.benchmark.compare import Comparison
-from pipeline.benchmark.new_task import Choices, NewTask, create
-from pipeline.benchmark.prepare import prepare
+from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.publish import PublishOptions, publish
+from pipeline.benchmark.record import results
 from pipeline.benchmark.report.summary import summary_table
-from pipeline.benchmark.task import FOLDER, pick
-from pipeline.benchmark.verdict import verdict
 from pipeline.errors import ConfigError, clean
+from pipeline.task.own.new_task import Choices, NewTask, create
+from pipeline.task.prepare import prepare
+from pipeline.task.task import FOLDER, pick
 from pipeline.typing import Table
 
 
@@ -78,7 +78,7 @@ def new_task(
     home : str or Path
         Folder of the data.
     **choices
-        See `pipeline.benchmark.new_task.Choices`: ``kind``, ``features``, ``ignore``,
+        See `pipeline.task.own.new_task.Choices`: ``kind``, ``features``, ``ignore``,
         ``positive``, ``split``, ``by``, ``cut``, ``weight``, ``min_rows``, ``encoding``,
         ``delimiter``, ``decimal``, ``missing``, ``keep``, ``day_first``,
         ``stray``, ``force``, ``dry_run``.

@@ -17,28 +17,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.benchmark import (
-    agreement,
-    integrity,
-    measure,
-    metrics,
-    provenance,
-    results,
-    task,
-    truth,
-)
-from pipeline.benchmark.beforehand import before_runs
-from pipeline.benchmark.live import Watch
-from pipeline.benchmark.measure import Outcome
-from pipeline.benchmark.resume import FinishedRuns
-from pipeline.benchmark.rounds import CellRuns, Schedule, as_run
-from pipeline.benchmark.task import CLOCK, Job, Task
-from pipeline.benchmark.variants import variants
-from pipeline.benchmark.worker import RunReport
+from pipeline.benchmark.judge import agreement, integrity
+from pipeline.benchmark.record import provenance, results
+from pipeline.benchmark.run import measure
+from pipeline.benchmark.run.beforehand import before_runs
+from pipeline.benchmark.run.live import Watch
+from pipeline.benchmark.run.measure import Outcome
+from pipeline.benchmark.run.resume import FinishedRuns
+from pipeline.benchmark.run.rounds import CellRuns, Schedule, as_run
+from pipeline.benchmark.run.variants import variants
+from pipeline.benchmark.run.worker import RunReport
 from pipeline.data.files import digest, parquet_files
 from pipeline.errors import ConfigError, OutputError, PipelineError
 from pipeline.planning import source_code
 from pipeline.system import atomic, environment, gpu, hardware
+from pipeline.task import metrics, task, truth
+from pipeline.task.task import CLOCK, Job, Task
 
 ISOLATION = "one process per variant and pipeline, idle while another one runs"
 PACKAGE = Path(__file__).parents[1]

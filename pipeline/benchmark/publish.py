@@ -12,15 +12,15 @@ from typing import Any
 from msgspec import structs
 from rich.console import Console
 
-from pipeline.benchmark import results
 from pipeline.benchmark.compare import Comparison
-from pipeline.benchmark.history import earlier
-from pipeline.benchmark.live import watching
+from pipeline.benchmark.record import results
+from pipeline.benchmark.record.history import earlier
 from pipeline.benchmark.report import html, markdown
 from pipeline.benchmark.report.cells import cells_csv
 from pipeline.benchmark.report.terminal import terminal_report
-from pipeline.benchmark.resume import FinishedRuns
-from pipeline.benchmark.worker import RunReport
+from pipeline.benchmark.run.live import watching
+from pipeline.benchmark.run.resume import FinishedRuns
+from pipeline.benchmark.run.worker import RunReport
 from pipeline.errors import DataError, clean
 from pipeline.system.atomic import publishing, sha256, write_bytes, write_text
 

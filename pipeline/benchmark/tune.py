@@ -18,20 +18,12 @@ from typing import Any, NamedTuple
 from msgspec import structs
 from rich.console import Console
 
-from pipeline.benchmark import measure, metrics, provenance
-from pipeline.benchmark.beforehand import before_runs
 from pipeline.benchmark.compare import describe_pipeline, describe_task
-from pipeline.benchmark.faults import explained
-from pipeline.benchmark.folds import FoldPlan, plan_folds
-from pipeline.benchmark.learnt_rows import first_metric_of, read_learnt_rows
-from pipeline.benchmark.measure import Outcome
+from pipeline.benchmark.judge.statistics import differences
 from pipeline.benchmark.publish import kept
-from pipeline.benchmark.report.tuning_page import render_tuning
-from pipeline.benchmark.results import Variant, dumps
-from pipeline.benchmark.run import save_model
-from pipeline.benchmark.statistics import differences
-from pipeline.benchmark.task import Job, Task
-from pipeline.benchmark.trials import (
+from pipeline.benchmark.record import provenance
+from pipeline.benchmark.record.results import Variant, dumps
+from pipeline.benchmark.record.trials import (
     PREFIX,
     edges_of,
     importances_of,
@@ -39,7 +31,7 @@ from pipeline.benchmark.trials import (
     records_of_trials,
     trial_as_it_is,
 )
-from pipeline.benchmark.tuning_record import (
+from pipeline.benchmark.record.tuning_record import (
     TUNING_FILE,
     TUNING_SCHEMA,
     JudgedModel,
@@ -47,7 +39,12 @@ from pipeline.benchmark.tuning_record import (
     TuningProtocol,
     TuningRecord,
 )
-from pipeline.benchmark.variants import variants
+from pipeline.benchmark.report.tuning_page import render_tuning
+from pipeline.benchmark.run import measure
+from pipeline.benchmark.run.beforehand import before_runs
+from pipeline.benchmark.run.measure import Outcome
+from pipeline.benchmark.run.variants import variants
+from pipeline.benchmark.single import save_model
 from pipeline.distributed.cluster import optional_cluster
 from pipeline.errors import ConfigError, DataError
 from pipeline.estimator.accelerated import Accelerated
@@ -55,6 +52,11 @@ from pipeline.planning import source_code
 from pipeline.system import environment
 from pipeline.system.atomic import publishing
 from pipeline.system.progress import Say
+from pipeline.task import metrics
+from pipeline.task.faults import explained
+from pipeline.task.folds import FoldPlan, plan_folds
+from pipeline.task.learnt_rows import first_metric_of, read_learnt_rows
+from pipeline.task.task import Job, Task
 from pipeline.tuning import early_stopping
 from pipeline.tuning.search import Search
 from pipeline.tuning.space import Space
@@ -172,7 +174,7 @@ class TunedBatch:
         Raises
         ------
         ConfigError, DataError
-            See `run` and `pipeline.benchmark.truth`.
+            See `run` and `pipeline.task.truth`.
         """
         if why := _WHOLE.get(self.task.kind):
             raise ConfigError(f"{self.task.name}: a task of kind {self.task.kind!r}: {why}")

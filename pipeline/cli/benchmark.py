@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from pipeline.benchmark.prepare import prepare
 from pipeline.cli.options import common_options, echo
 from pipeline.errors import ConfigError
+from pipeline.task.prepare import prepare
 
 
 def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -46,8 +46,8 @@ def compare(
     task: str, out: Path | None, baseline: Path | None, from_results: bool, **options: Any
 ) -> None:
     """Measure TASK in plain scikit-learn, on the CPU and on the GPU; keep results.json."""
-    from pipeline.benchmark import results
-    from pipeline.benchmark.baseline import show
+    from pipeline.benchmark.record import results
+    from pipeline.benchmark.report.baseline import show
 
     then = results.load(baseline) if baseline else None
     if not from_results:

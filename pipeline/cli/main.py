@@ -22,7 +22,6 @@ from typing import Any, TextIO
 import click
 
 from pipeline import __version__
-from pipeline.benchmark.prepare import choose_pipelines, prepare
 from pipeline.cli.benchmark import compare, gallery, report_
 from pipeline.cli.options import (
     INTERRUPTED,
@@ -37,6 +36,7 @@ from pipeline.cli.tune import tune
 from pipeline.errors import ConfigError, OutputError, clean
 from pipeline.optional import PYTHON, why_not_here
 from pipeline.system.threads import keep_freed_memory
+from pipeline.task.prepare import choose_pipelines, prepare
 from pipeline.typing import Table
 
 TERMINATED = 143
@@ -76,8 +76,8 @@ def run_(
     checkpoint: Path | None, **options: Any,
 ) -> None:  # fmt: skip
     """Train and judge each pipeline of TASK once; keep models and predictions."""
-    from pipeline.benchmark.run import PredictedBatch, cautions_of
-    from pipeline.benchmark.scores import in_terminal
+    from pipeline.benchmark.judge.doubts import in_terminal
+    from pipeline.benchmark.single import PredictedBatch, cautions_of
     from pipeline.distributed.cluster import optional_cluster
     from pipeline.system import profiler
     from pipeline.system.atomic import publishing
@@ -190,7 +190,7 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
     """Fetch, convert and verify the data of TASK."""
     import logging
 
-    from pipeline.benchmark.task import load
+    from pipeline.task.task import load
 
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     echo(f"data: {load(task).data(home, given, **asked)}")
@@ -246,7 +246,7 @@ def new_task_(file: Path, target: str, home: Path, dates: str, **options: Any) -
 )
 def list_(home: Path) -> None:
     """List the tasks."""
-    from pipeline.benchmark import task
+    from pipeline.task import task
 
     for name in task.task_names():
         try:
@@ -270,10 +270,10 @@ def explain_(task: str, device: str, pipelines: str, json: bool, html: Path | No
     """Say where each step of TASK's pipelines would run, and why; run nothing."""
     from json import dumps
 
-    from pipeline.benchmark.task import load
     from pipeline.planning.explain import explain
     from pipeline.planning.places import render_page
     from pipeline.system import atomic
+    from pipeline.task.task import load
 
     what = load(task)
     explained = {

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from pipeline.benchmark.prepare import prepare
 from pipeline.cli.options import INTERRUPTED, common_options, echo, on_cluster
+from pipeline.task.prepare import prepare
 
 
 @click.command()
@@ -55,10 +55,10 @@ def tune(
     **options: Any,
 ) -> None:  # fmt: skip
     """Search for the parameters of TASK's pipelines; judge the best ones beside the untuned."""
+    from pipeline.benchmark.record.tuning_record import TUNING_FILE, load_tuning
     from pipeline.benchmark.report.tuning_lines import tuning_lines
     from pipeline.benchmark.report.tuning_page import render_tuning
     from pipeline.benchmark.tune import TunedBatch, publish_tuning
-    from pipeline.benchmark.tuning_record import TUNING_FILE, load_tuning
 
     folder = out or Path("reports") / f"{task}-tuning"
     if from_results:

@@ -6,7 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from pipeline import records
-from pipeline.benchmark.results import (
+from pipeline.benchmark.record.results import (
     Agreement,
     CalibrationBin,
     Cell,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from pipeline.benchmark.results import FilePart, Past, Point, Price, Profile, Results, ScoringInfo
+from pipeline.benchmark.record.results import FilePart, Past, Point, Price, Profile, Results
+from pipeline.task.scoring import ScoringInfo
 from tests.benchmark import fixtures
 
 STARTS = {"logistic": 0.0, "forest": 1.6, "boosting": 0.6}

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from pipeline.benchmark import agreement as answers
-from pipeline.benchmark.metrics import fields, part
+from pipeline.benchmark.judge import agreement as answers
+from pipeline.benchmark.record.results import Results, dumps
 from pipeline.benchmark.report import html, markdown
-from pipeline.benchmark.results import Results, dumps
+from pipeline.task.metrics import fields, part
 from tests.benchmark import fixtures
 
 WORDS = {
@@ -62,7 +62,7 @@ def test_the_report_says_what_was_compared(kind, page) -> None:
 
 @pytest.mark.parametrize("kind", WORDS)
 def test_what_has_no_meaning_for_a_kind_is_null_and_can_be_read(kind, tmp_path) -> None:
-    from pipeline.benchmark import results
+    from pipeline.benchmark.record import results
 
     (tmp_path / "results.json").write_bytes(dumps(of_kind(kind)))
     read = results.load(tmp_path / "results.json")

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 import tasks
-from pipeline.benchmark import api, results
+from pipeline.benchmark import api
+from pipeline.benchmark.record import results
 from pipeline.errors import ConfigError
 from tests.benchmark import fixtures
 from tests.commands import parse

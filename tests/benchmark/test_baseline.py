@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from pipeline.benchmark import baseline, results
-from pipeline.benchmark.results import Results
+from pipeline.benchmark.record import results
+from pipeline.benchmark.record.results import Results
+from pipeline.benchmark.report import baseline
 from pipeline.errors import DataError
 from tests.benchmark import fixtures
 from tests.commands import call

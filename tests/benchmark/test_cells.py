@@ -12,8 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from pipeline.benchmark.publish import render
+from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report.cells import cells_csv
-from pipeline.benchmark.results import Results
 from pipeline.records import Machine
 from tests.benchmark import fixtures, fuller
 

@@ -12,10 +12,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from datasets import breast_cancer
-from pipeline.benchmark import column_importance as module
-from pipeline.benchmark import measure, task, worker
-from pipeline.benchmark.column_importance import MOST_COLUMNS, column_importance
-from pipeline.benchmark.task import Job, Task
+from pipeline.benchmark.judge import column_importance as module
+from pipeline.benchmark.judge.column_importance import MOST_COLUMNS, column_importance
+from pipeline.benchmark.run import measure, worker
+from pipeline.task import task
+from pipeline.task.task import Job, Task
 
 TASK = task.load("breast_cancer")
 

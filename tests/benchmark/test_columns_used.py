@@ -7,10 +7,10 @@ import pytest
 from msgspec.structs import replace
 from scipy.stats import ttest_1samp
 
+from pipeline.benchmark.record.results import Importance, Results
 from pipeline.benchmark.report import columns_used
 from pipeline.benchmark.report.columns_used import importance_sentences, uses
 from pipeline.benchmark.report.panels import comparison_page
-from pipeline.benchmark.results import Importance, Results
 from tests.benchmark import fixtures
 
 

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from pipeline.benchmark import compare, measure, rounds, variants
+from pipeline.benchmark import compare
 from pipeline.benchmark.compare import Comparison
-from pipeline.benchmark.live import Watch
-from pipeline.benchmark.results import Results
-from pipeline.benchmark.task import Job
-from pipeline.benchmark.worker import RunReport, WorkerFailed
+from pipeline.benchmark.record.results import Results
+from pipeline.benchmark.run import measure, rounds, variants
+from pipeline.benchmark.run.live import Watch
+from pipeline.benchmark.run.worker import RunReport, WorkerFailed
 from pipeline.errors import DeviceUnavailable, PipelineError
 from pipeline.system import devices
+from pipeline.task.task import Job
 from tasks.flights import TASK
 from tests.benchmark import fixtures
 

@@ -9,11 +9,11 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from pipeline.benchmark import results
 from pipeline.benchmark.publish import render
+from pipeline.benchmark.record import results
+from pipeline.benchmark.record.results import Price, Results
 from pipeline.benchmark.report import costs, html, markdown
 from pipeline.benchmark.report.terminal import terminal_report
-from pipeline.benchmark.results import Price, Results
 from pipeline.errors import ConfigError
 from tests.benchmark import fixtures, fuller
 from tests.commands import assert_one_message, call

@@ -9,9 +9,10 @@ from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import confusion_matrix, f1_score, precision_score, recall_score
 
-from pipeline.benchmark import diagnostics, metrics
-from pipeline.benchmark.diagnostics import diagnose
-from pipeline.benchmark.results import Diagnostics, Threshold
+from pipeline.benchmark.judge import diagnostics
+from pipeline.benchmark.judge.diagnostics import diagnose
+from pipeline.benchmark.record.results import Diagnostics, Threshold
+from pipeline.task import metrics
 
 
 def binary(n: int = 3000) -> tuple[np.ndarray, np.ndarray]:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import tasks
-from pipeline.benchmark.faults import describe_fault
 from pipeline.benchmark.report.gallery_page import build_gallery
+from pipeline.task.faults import describe_fault
 from tests.commands import assert_one_message, call
 
 TASK = '''"""Mine: a toy."""
@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from pipeline.benchmark.task import Split, Task
+from pipeline.task.task import Split, Task
 
 def linear(seed):
     return make_pipeline(StandardScaler(), LogisticRegression())

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pipeline.benchmark import results
+from pipeline.benchmark.record import results
 from pipeline.data.files import digest
 from pipeline.serving import manifest
 from pipeline.system.atomic import publishing
@@ -32,7 +32,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from datasets import flights
-from pipeline.benchmark.task import Split, Task
+from pipeline.task.task import Split, Task
 
 class Narrow(LogisticRegression):
     """Refuses what the steps of a plan hand it, as the accelerated variants do."""

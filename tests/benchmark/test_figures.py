@@ -8,11 +8,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from pipeline.benchmark.judge.statistics import speed, stages
+from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report import figures, mistakes
 from pipeline.benchmark.report.figures import Bars, Curves, Line, Scale, round_values
 from pipeline.benchmark.report.html import render_html
-from pipeline.benchmark.results import Results
-from pipeline.benchmark.statistics import speed, stages
 from tests.benchmark import fixtures, fuller
 
 MARK = re.compile(r'<use href="#m\w+" x="([\d.]+)" y="([\d.]+)" style="fill: var\(--v(\d)\)')

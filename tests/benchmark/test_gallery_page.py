@@ -15,16 +15,16 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 from scipy.stats import gmean
 
-from pipeline.benchmark import task
-from pipeline.benchmark.aggregate import FEWEST, geometric_mean, over_tasks
 from pipeline.benchmark.compare import Comparison
+from pipeline.benchmark.judge.aggregate import FEWEST, geometric_mean, over_tasks
 from pipeline.benchmark.publish import PublishOptions, publish, render
+from pipeline.benchmark.record.results import Results, dumps, load
 from pipeline.benchmark.report.cells import all_cells_csv
 from pipeline.benchmark.report.costs import parse_price
 from pipeline.benchmark.report.gallery_page import Entry, Gallery, build_gallery, compared, shade
-from pipeline.benchmark.results import Results, dumps, load
-from pipeline.benchmark.task import Job
 from pipeline.cli import main
+from pipeline.task import task
+from pipeline.task.task import Job
 from tests.benchmark import fixtures, tunings
 from tests.benchmark.test_report import Batch
 from tests.commands import ROOT

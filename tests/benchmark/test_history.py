@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from pipeline.benchmark import history, results
+from pipeline.benchmark.record import history, results
 from pipeline.benchmark.report import tables
 from tests.benchmark import fixtures, fuller
 

@@ -19,14 +19,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from pipeline.benchmark import integrity, worker
-from pipeline.benchmark.integrity import objection
-from pipeline.benchmark.metrics import judges
-from pipeline.benchmark.statistics import cell_parity, differences
-from pipeline.benchmark.task import Job
-from pipeline.benchmark.verdict import verdict
-from pipeline.benchmark.worker import RunReport
+from pipeline.benchmark.judge import integrity
+from pipeline.benchmark.judge.integrity import objection
+from pipeline.benchmark.judge.statistics import cell_parity, differences
+from pipeline.benchmark.judge.verdict import verdict
+from pipeline.benchmark.run import worker
+from pipeline.benchmark.run.worker import RunReport
 from pipeline.estimator.accelerated import Accelerated
+from pipeline.task.metrics import judges
+from pipeline.task.task import Job
 from tasks.flights import TASK
 from tests.benchmark import fixtures
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.benchmark import results, task
+from pipeline.benchmark.record import results
 from pipeline.data.files import parquet_files
+from pipeline.task import task
 from tests.commands import ROOT, assert_one_message, call
 
 # Task -> a program, a metric, and what the report sets beside the reference's answers.

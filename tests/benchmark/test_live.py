@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from pipeline.benchmark.live import Watch, watching
+from pipeline.benchmark.run.live import Watch, watching
 from tests.commands import Tty
 
 

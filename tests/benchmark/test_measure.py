@@ -13,12 +13,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer
 
 from pipeline.backends.base import Placement
-from pipeline.benchmark import measure
-from pipeline.benchmark.measure import Outcome
-from pipeline.benchmark.metrics import fields
-from pipeline.benchmark.results import STAGES
-from pipeline.benchmark.task import Job, Split
+from pipeline.benchmark.record.results import STAGES
+from pipeline.benchmark.run import measure
+from pipeline.benchmark.run.measure import Outcome
 from pipeline.errors import DataError
+from pipeline.task.metrics import fields
+from pipeline.task.task import Job, Split
 from tasks.flights import TASK
 
 SPECS = list(TASK.pipelines)

@@ -6,10 +6,10 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, precision_score, recall_score
 
-from pipeline.benchmark.diagnostics import diagnose
+from pipeline.benchmark.judge.diagnostics import diagnose
+from pipeline.benchmark.record.results import Diagnostics
 from pipeline.benchmark.report import mistakes
 from pipeline.benchmark.report.panels import comparison_page
-from pipeline.benchmark.results import Diagnostics
 from tests.benchmark import fixtures
 
 

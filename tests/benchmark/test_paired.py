@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
-from pipeline.benchmark.metrics import fields
-from pipeline.benchmark.statistics import differences
+from pipeline.benchmark.judge.statistics import differences
+from pipeline.task.metrics import fields
 
 METRICS = {"roc_auc": roc_auc_score, "log_loss": log_loss}
 

@@ -22,7 +22,7 @@ from xgboost import XGBClassifier
 
 import tasks.flights
 from pipeline.backends import base
-from pipeline.benchmark import provenance
+from pipeline.benchmark.record import provenance
 from pipeline.planning import plan, source_code
 from pipeline.system import devices, environment, gpu
 from pipeline.trace import Event

@@ -11,19 +11,19 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
+from pipeline.benchmark.judge.statistics import speed, stages
+from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.publish import render
+from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report import cards, html, markdown, table, tables
-from pipeline.benchmark.report.format import seconds
 from pipeline.benchmark.report.gallery_page import Entry, Gallery
 from pipeline.benchmark.report.panels import Page, comparison_page
 from pipeline.benchmark.report.summary import summary_table
 from pipeline.benchmark.report.table import ReportTable, row
 from pipeline.benchmark.report.terminal import terminal_report
 from pipeline.benchmark.report.tuning_page import tuning_page
-from pipeline.benchmark.results import Results
-from pipeline.benchmark.statistics import speed, stages
-from pipeline.benchmark.verdict import verdict
 from pipeline.errors import OutputError
+from pipeline.task.numerals import seconds
 from tests.benchmark import fixtures, fuller, tunings
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from pipeline import records
-from pipeline.benchmark import results
+from pipeline.benchmark.record import results
 from pipeline.errors import DataError
 from tests.benchmark import fixtures, fuller
 

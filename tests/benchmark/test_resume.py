@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from pipeline.backends.base import Placement
-from pipeline.benchmark import metrics, publish, results
-from pipeline.benchmark.resume import FinishedRuns
-from pipeline.benchmark.worker import RunReport
+from pipeline.benchmark import publish
+from pipeline.benchmark.record import results
+from pipeline.benchmark.run.resume import FinishedRuns
+from pipeline.benchmark.run.worker import RunReport
 from pipeline.system.atomic import publishing
+from pipeline.task import metrics
 from pipeline.trace import Event
 from tests.benchmark import fixtures
 

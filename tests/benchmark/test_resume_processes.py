@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.benchmark import results
 from pipeline.benchmark.publish import kept
+from pipeline.benchmark.record import results
 from tests.commands import started
 
 pytestmark = pytest.mark.slow
@@ -24,7 +24,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from datasets import flights
-from pipeline.benchmark.task import Split, Task
+from pipeline.task.task import Split, Task
 
 class Told(LogisticRegression):
     """Writes down each fit."""

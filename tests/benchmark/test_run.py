@@ -9,12 +9,13 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.benchmark import measure, results
-from pipeline.benchmark.results import STAGES, Cell, FilePart, Results
-from pipeline.benchmark.run import PredictedBatch
-from pipeline.benchmark.task import Job
+from pipeline.benchmark.record import results
+from pipeline.benchmark.record.results import STAGES, Cell, FilePart, Results
+from pipeline.benchmark.run import measure
+from pipeline.benchmark.single import PredictedBatch
 from pipeline.serving import manifest
 from pipeline.serving.load import load
+from pipeline.task.task import Job
 from tasks.flights import TASK
 
 PIPELINES = list(TASK.pipelines)

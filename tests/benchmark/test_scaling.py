@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.benchmark.scaling import BreakEven, Curve, break_even, curve, model, overtaking
+from pipeline.benchmark.judge.scaling import BreakEven, Curve, break_even, curve, model, overtaking
 from tests.benchmark import fixtures, fuller
 
 ROWS = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000)

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.benchmark import rounds, variants
 from pipeline.benchmark.compare import Comparison, cut, parse
-from pipeline.benchmark.live import Watch
-from pipeline.benchmark.results import Point, Results
-from pipeline.benchmark.task import Job
+from pipeline.benchmark.record.results import Point, Results
+from pipeline.benchmark.run import rounds, variants
+from pipeline.benchmark.run.live import Watch
 from pipeline.errors import ConfigError, OutputError
+from pipeline.task.task import Job
 from tasks.flights import TASK
 from tests.benchmark.test_compare import FakeWorker
 

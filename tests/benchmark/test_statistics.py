@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from pipeline.benchmark.results import Interval, Results
-from pipeline.benchmark.statistics import OTHER, cell_parity, parity, ratio, speed, stages
+from pipeline.benchmark.judge.statistics import OTHER, cell_parity, parity, ratio, speed, stages
+from pipeline.benchmark.record.results import Interval, Results
 from tests.benchmark import fixtures
 
 

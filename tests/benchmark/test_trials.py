@@ -7,7 +7,7 @@ from scipy.stats import expon, loguniform, randint, uniform
 from sklearn.linear_model import Ridge
 from xgboost import XGBRegressor
 
-from pipeline.benchmark.trials import (
+from pipeline.benchmark.record.trials import (
     edges_of,
     importances_of,
     records_of_space,

@@ -15,14 +15,15 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from xgboost import XGBClassifier
 
-from pipeline.benchmark import task, tune
+from pipeline.benchmark import tune
+from pipeline.benchmark.record.tuning_record import SearchRecord, TuningRecord, load_tuning
 from pipeline.benchmark.report.tuning_lines import tuning_lines
 from pipeline.benchmark.tune import publish_tuning, space_of, tuned_variants
-from pipeline.benchmark.tuning_record import SearchRecord, TuningRecord, load_tuning
 from pipeline.errors import ConfigError
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.serving.load import load
 from pipeline.system import devices
+from pipeline.task import task
 from pipeline.tuning.space import Space
 from tests.benchmark.tuned import NUMBERS, SEVERAL, C, batch_of, boosting, logistic, task_of
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from pipeline.benchmark.record.results import Interval
+from pipeline.benchmark.record.tuning_record import TuningRecord
 from pipeline.benchmark.report import tuning_page as page
 from pipeline.benchmark.report.html import page_html
 from pipeline.benchmark.report.table import ReportTable
 from pipeline.benchmark.report.tuning_lines import trial
-from pipeline.benchmark.results import Interval
-from pipeline.benchmark.run import FilePart
-from pipeline.benchmark.tuning_record import TuningRecord
+from pipeline.benchmark.single import FilePart
 from tests.benchmark import fixtures, tunings
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pipeline.benchmark.results import dumps
-from pipeline.benchmark.tuning_record import load_tuning
+from pipeline.benchmark.record.results import dumps
+from pipeline.benchmark.record.tuning_record import load_tuning
 from pipeline.errors import DataError
 from tests.benchmark import tunings
 

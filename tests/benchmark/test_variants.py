@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.benchmark import variants as module
-from pipeline.benchmark.variants import variants
+from pipeline.benchmark.run import variants as module
+from pipeline.benchmark.run.variants import variants
 from pipeline.system import devices
 
 

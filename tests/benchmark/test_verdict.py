@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from pipeline.benchmark import scores
-from pipeline.benchmark.results import Results, ScoringInfo
-from pipeline.benchmark.statistics import speed
-from pipeline.benchmark.verdict import Headline, verdict
+from pipeline.benchmark.judge import doubts
+from pipeline.benchmark.judge.statistics import speed
+from pipeline.benchmark.judge.verdict import Headline, verdict
+from pipeline.benchmark.record.results import Results
+from pipeline.task.scoring import ScoringInfo
 from tests.benchmark import fixtures
 
 
@@ -212,31 +213,31 @@ def test_doubtful_scores_are_said(
     best = {"r2": 1, "roc_auc": 1, "accuracy": 1, "macro_f1": 1, "mean_absolute_error": 0}
     signs = {"macro_f1": 1, "mine": 1, "ndcg_at_10": 1}
     scoring = ScoringInfo(signs=signs, best={**best, "log_loss": 0})
-    found = scores.with_doubts([], [("p", metrics, baseline, rows)], scoring)
+    found = doubts.with_doubts([], [("p", metrics, baseline, rows)], scoring)
     assert len(found) == len(said)
     assert all(words in sentence for words, sentence in zip(said, found, strict=True))
 
 
 def test_what_makes_scores_worthless_is_said_first_and_a_terminal_says_where_the_rest_is() -> None:
     runs = [("p", {"accuracy": 0.4}, {"accuracy": 0.5}, 99)]
-    every = scores.with_doubts(list("abcdefgh"), runs, ScoringInfo())
+    every = doubts.with_doubts(list("abcdefgh"), runs, ScoringInfo())
     assert [each[:4] for each in every] == ["p is", *"abcdefgh", "p: o"]
     muted = ScoringInfo(mute=["worse-than-dummy", "few-test-rows"])
-    assert scores.with_doubts(["a"], runs, muted) == ["a"]
-    *first, last = scores.in_terminal(every, "record.json")
+    assert doubts.with_doubts(["a"], runs, muted) == ["a"]
+    *first, last = doubts.in_terminal(every, "record.json")
     assert first == [f"caution: {each}" for each in every[:8]]
     assert last == "2 more cautions: record.json"
 
 
 def test_the_best_pipeline_is_that_of_the_best_first_metric() -> None:
     results = fixtures.with_cell(fixtures.normal(), "forest", "reference", metrics={"roc_auc": 0.9})
-    assert scores.best_pipeline(results) == "forest"
+    assert doubts.best_pipeline(results) == "forest"
     for name, loss in zip(fixtures.SPECS, (0.3, 0.2, 0.4), strict=True):
         results = fixtures.with_cell(results, name, "reference", metrics={"log_loss": loss})
-    assert scores.best_pipeline(results) == "forest"
+    assert doubts.best_pipeline(results) == "forest"
     gain = replace(results, scoring=ScoringInfo(signs={"log_loss": 1}))
-    assert scores.best_pipeline(gain) == "boosting"  # the record knows, not the name
-    assert scores.best_pipeline(replace(results, cells=[])) is None
+    assert doubts.best_pipeline(gain) == "boosting"  # the record knows, not the name
+    assert doubts.best_pipeline(replace(results, cells=[])) is None
 
 
 def test_no_large_figure_stands_beside_no_difference_shown() -> None:

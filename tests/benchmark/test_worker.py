@@ -15,20 +15,20 @@ import numpy as np
 import psutil
 import pytest
 
-from pipeline.benchmark import measure, worker
-from pipeline.benchmark.entry import PATCHES
-from pipeline.benchmark.results import STAGES
-from pipeline.benchmark.task import Job
-from pipeline.benchmark.worker import RunReport, WorkerFailed, WorkerProcess
+from pipeline.benchmark.record.results import STAGES
+from pipeline.benchmark.run import measure, worker
+from pipeline.benchmark.run.entry import PATCHES
+from pipeline.benchmark.run.worker import RunReport, WorkerFailed, WorkerProcess
 from pipeline.optional import available
+from pipeline.task.task import Job
 from tasks.flights import TASK
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import sys
 from pathlib import Path
-from pipeline.benchmark.task import Job
-from pipeline.benchmark.worker import WorkerProcess
+from pipeline.task.task import Job
+from pipeline.benchmark.run.worker import WorkerProcess
 print("the script runs", flush=True)
 worker = WorkerProcess(Job("flights", "logistic", "cpu", Path(sys.argv[1])))
 """
@@ -197,7 +197,7 @@ def patch_sklearn():
 
 def test_nothing_is_imported_before_the_classes_are_replaced() -> None:
     code = (
-        "import pipeline.benchmark.entry, sys; "
+        "import pipeline.benchmark.run.entry, sys; "
         "print([n for n in ('sklearn', 'numpy', 'pandas') if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
@@ -237,7 +237,7 @@ def test_classes_that_cannot_be_replaced_fail_the_variant(
 @pytest.mark.skipif(not available("cuml"), reason="not installed: cuml")
 def test_cuml_accel_has_what_is_called_and_read() -> None:
     code = (
-        "from pipeline.benchmark.entry import patch; assert patch('accel') == '';"
+        "from pipeline.benchmark.run.entry import patch; assert patch('accel') == '';"
         "from sklearn.linear_model import LogisticRegression as L;"
         "from pipeline.benchmark import measure;"
         "p = measure._placed(L(), 'new');"

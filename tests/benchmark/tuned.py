@@ -16,8 +16,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
-from pipeline.benchmark.task import Job, Split, Task
 from pipeline.benchmark.tune import TunedBatch
+from pipeline.task.task import Job, Split, Task
 
 ROWS = 400
 C = {"logisticregression__C": FloatDistribution(1e-3, 10, log=True)}

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from pipeline.benchmark.results import Interval, PipelineInfo, Variant
-from pipeline.benchmark.tuning_record import (
+from pipeline.benchmark.record.results import Interval, PipelineInfo, Variant
+from pipeline.benchmark.record.tuning_record import (
     JudgedModel,
     ParameterRecord,
     SearchRecord,

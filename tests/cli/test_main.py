@@ -18,10 +18,12 @@ import pytest
 
 import tasks.flights
 from pipeline import __version__
-from pipeline.benchmark import new_task, prepare, results, task
 from pipeline.benchmark.publish import render
+from pipeline.benchmark.record import results
 from pipeline.cli import main
 from pipeline.system import doctor
+from pipeline.task import prepare, task
+from pipeline.task.own import new_task
 from tasks.flights import TASK
 from tests.benchmark import fixtures
 from tests.commands import ROOT, assert_one_message, call, python

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.benchmark.tuning_record import TuningRecord, load_tuning
+from pipeline.benchmark.record.tuning_record import TuningRecord, load_tuning
 from tests.commands import assert_one_message, call, started
 
 ENDLESS = 100_000

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from pipeline import Accelerated
-from pipeline.benchmark import task
 from pipeline.data import parquet
+from pipeline.task import task
 from tests.gpu.copies import copies
 from tests.gpu.test_parity import data, program
 

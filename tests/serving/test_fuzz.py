@@ -18,9 +18,9 @@ import skops.io._protocol
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.benchmark import prepare
 from pipeline.errors import ConfigError, DataError, PipelineError
 from pipeline.serving import allowlist, load, manifest
+from pipeline.task import prepare
 from tests.names import one_in
 from tests.serving.test_formats import FOLDERS
 from tests.serving.test_load import members, zipped

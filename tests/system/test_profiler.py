@@ -8,12 +8,13 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from pipeline.benchmark import results, rounds
 from pipeline.benchmark.compare import Comparison
-from pipeline.benchmark.live import Watch
-from pipeline.benchmark.task import Job
+from pipeline.benchmark.record import results
+from pipeline.benchmark.run import rounds
+from pipeline.benchmark.run.live import Watch
 from pipeline.errors import ConfigError
 from pipeline.system import profiler
+from pipeline.task.task import Job
 from tasks.flights import TASK
 from tests.benchmark.test_compare import FakeWorker
 from tests.commands import call

@@ -49,7 +49,7 @@ def test_make_adds_the_group_before_it_measures(target) -> None:
 def test_make_adds_the_real_tables_before_they_are_compared() -> None:
     *_, added, last = commands("bench-tables")
     assert added.endswith("--with tables")
-    assert "tests/benchmark/test_real_tables.py" in last
+    assert "tests/task/test_real_tables.py" in last
 
 
 def test_only_the_benchmark_adds_the_group() -> None:

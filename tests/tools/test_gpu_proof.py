@@ -15,7 +15,7 @@ import pandas as pd
 import psutil
 import pytest
 
-from pipeline.benchmark import task
+from pipeline.task import task
 from tasks import synthetic
 from tests.contract import standins
 from tests.gpu import conftest, copies

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import datasets
 from pipeline import records
-from pipeline.benchmark.task import pick
 from pipeline.errors import ConfigError, PipelineError
+from pipeline.task.task import pick
 from tools.bench import importance, prediction, preprocessing, programs, searches
 from tools.bench.claim import Ask, Claim
 from tools.bench.record import Results, say

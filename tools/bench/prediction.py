@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pipeline
 from datasets import flights
 from pipeline import Accelerated
-from pipeline.benchmark.report.format import MISSING
+from pipeline.task.numerals import MISSING
 from tasks.flights import TASK
 from tools.bench import record, report
 from tools.bench.claim import Ask, Claim, Turn

@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
 
 from datasets import flights
 from pipeline import Accelerated
-from pipeline.benchmark.report.format import seconds
+from pipeline.task.numerals import seconds
 from tasks.flights import FEW, MANY, NUMBERS, TASK, folds, logistic
 from tools.bench import record, report
 from tools.bench.claim import Ask, Claim, Turn

@@ -42,8 +42,8 @@ from sklearn.svm import LinearSVC
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated
-from pipeline.benchmark.report.format import MISSING
-from pipeline.benchmark.statistics import Ratio, ratio
+from pipeline.benchmark.judge.statistics import Ratio, ratio
+from pipeline.task.numerals import MISSING
 from tools.bench import record, report
 from tools.bench.claim import Ask, Claim, Turn
 from tools.bench.record import Cell, Report, Results, Run, Variant

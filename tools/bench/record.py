@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline import records
-from pipeline.benchmark.results import Protocol
-from pipeline.benchmark.statistics import Ratio, ratio
+from pipeline.benchmark.judge.statistics import Ratio, ratio
+from pipeline.benchmark.record.results import Protocol
 from pipeline.records import Machine, Source
 from pipeline.system import environment
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.benchmark.report.format import MISSING
-from pipeline.benchmark.statistics import Ratio
+from pipeline.benchmark.judge.statistics import Ratio
+from pipeline.task.numerals import MISSING
 from tools.bench.record import Cell, Results
 
 

@@ -10,10 +10,10 @@ from contextlib import ExitStack
 import numpy as np
 from pebble import ProcessExpired, ProcessPool
 
-from pipeline.benchmark.report.format import seconds
-from pipeline.benchmark.results import Protocol
+from pipeline.benchmark.record.results import Protocol
 from pipeline.errors import PipelineError
 from pipeline.system import environment
+from pipeline.task.numerals import seconds
 from tools.bench import record
 from tools.bench.claim import Ask, Claim, Turn
 from tools.bench.record import Cell, Report, Results, say

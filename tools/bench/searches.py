@@ -21,7 +21,7 @@ from sklearn.model_selection import (
 )
 
 from pipeline import Accelerated, Search, shared
-from pipeline.benchmark.report.format import MISSING
+from pipeline.task.numerals import MISSING
 from tasks.flights import TASK
 from tools.bench import record, report
 from tools.bench.claim import Ask, Claim, Turn

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from pipeline.benchmark.report.format import integer, share, size
-from pipeline.benchmark.results import Results, TaskInfo
+from pipeline.benchmark.record.results import Results, TaskInfo
 from pipeline.records import Gpu, Machine
+from pipeline.task.numerals import integer, share, size
 
 MOST_CLASSES = 30
 """Classes that are named."""

@@ -6,8 +6,8 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-from pipeline.benchmark.results import STAGES, Results
-from pipeline.benchmark.statistics import OTHER, cell_parity, measured, speed, stages
+from pipeline.benchmark.judge.statistics import OTHER, cell_parity, measured, speed, stages
+from pipeline.benchmark.record.results import STAGES, Results
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet takes a text that begins so for a formula."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
+from pipeline.benchmark.judge.statistics import LEVEL, REFERENCE, measured
+from pipeline.benchmark.record.results import Importance, Results
 from pipeline.benchmark.report.figures import Bar, Bars, Part, Scale, each_variant, hue
-from pipeline.benchmark.report.format import NAMED, count, integer
-from pipeline.benchmark.results import Importance, Results
-from pipeline.benchmark.statistics import LEVEL, REFERENCE, measured
+from pipeline.task.numerals import NAMED, count, integer
 
 SHOWN = 10
 """Columns of a figure; the rest is in the record."""

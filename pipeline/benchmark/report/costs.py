@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 
-from pipeline.benchmark.report.format import on_gpu, seconds
+from pipeline.benchmark.judge.statistics import speed, time_ratio
+from pipeline.benchmark.record.results import Price, Results
 from pipeline.benchmark.report.table import ReportTable, Values, by_pair, pairs
-from pipeline.benchmark.results import Price, Results
-from pipeline.benchmark.statistics import speed, time_ratio
 from pipeline.errors import ConfigError
+from pipeline.task.numerals import on_gpu, seconds
 
 NOT_PRICED = "Not priced: --price '1.20 EUR' says what an hour of this machine costs."
 _PRICE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([^\W\d_]+|[€$£¥])\s*")

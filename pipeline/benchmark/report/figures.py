@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
-from pipeline.benchmark.report.format import seconds, short
+from pipeline.benchmark.judge.scaling import POOR, curve, model
+from pipeline.benchmark.judge.statistics import OTHER, Ratio, measured, speed, stages
+from pipeline.benchmark.record.results import STAGES, Results
 from pipeline.benchmark.report.table import how_fast, pairs
-from pipeline.benchmark.results import STAGES, Results
-from pipeline.benchmark.scaling import POOR, curve, model
-from pipeline.benchmark.statistics import OTHER, Ratio, measured, speed, stages
 from pipeline.errors import clean
+from pipeline.task.numerals import seconds, short
 
 HUES = 5
 """Accent colours that the style sheet knows."""

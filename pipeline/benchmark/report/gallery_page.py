@@ -12,22 +12,23 @@ from urllib.parse import quote
 
 from rich.console import Console
 
-from pipeline.benchmark import results, task
-from pipeline.benchmark.aggregate import FEWEST, over_tasks
+from pipeline.benchmark.judge.aggregate import FEWEST, over_tasks
+from pipeline.benchmark.judge.doubts import every_caution, first_metric
+from pipeline.benchmark.judge.statistics import REFERENCE, Ratio, cell_parity, speed
+from pipeline.benchmark.record import results
+from pipeline.benchmark.record.results import Results
+from pipeline.benchmark.record.tuning_record import TUNING_FILE, load_tuning
 from pipeline.benchmark.report.cards import machine_line
 from pipeline.benchmark.report.cells import all_cells_csv
-from pipeline.benchmark.report.format import MISSING, count, score, times
 from pipeline.benchmark.report.html import page_html
 from pipeline.benchmark.report.panels import Page, Panel, Piece, pointed, shown
 from pipeline.benchmark.report.table import ReportTable, Row, TableCell, how_fast, row, span
 from pipeline.benchmark.report.tuning_page import headlines
-from pipeline.benchmark.results import Results
-from pipeline.benchmark.scores import every_caution, first_metric
-from pipeline.benchmark.statistics import REFERENCE, Ratio, cell_parity, speed
-from pipeline.benchmark.tuning_record import TUNING_FILE, load_tuning
 from pipeline.errors import PipelineError
 from pipeline.system.atomic import write_text
 from pipeline.system.progress import printing
+from pipeline.task import task
+from pipeline.task.numerals import MISSING, count, score, times
 
 SHADES = 4
 """To each side of equal, each up to a factor of 2 from the one before."""

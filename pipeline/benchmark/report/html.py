@@ -6,8 +6,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
+from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report.panels import Page, comparison_page
-from pipeline.benchmark.results import Results
 from pipeline.errors import clean
 
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report.cards import Card
 from pipeline.benchmark.report.panels import Page, comparison_page
 from pipeline.benchmark.report.table import ReportTable
-from pipeline.benchmark.results import Results
 from pipeline.errors import clean
 
 _RULES = {"l": ":---", "r": "---:"}

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.stats import binomtest
 
-from pipeline.benchmark.diagnostics import QUANTILES
-from pipeline.benchmark.report.figures import Curves, Line, each_variant, hue
-from pipeline.benchmark.report.format import MISSING, integer
-from pipeline.benchmark.report.table import ReportTable, TableCell, Values, by_pair, pairs, row
-from pipeline.benchmark.results import (
+from pipeline.benchmark.judge.diagnostics import QUANTILES
+from pipeline.benchmark.judge.statistics import measured
+from pipeline.benchmark.record.results import (
     CalibrationBin,
     Diagnostics,
     ResidualBin,
     Results,
     Threshold,
 )
-from pipeline.benchmark.statistics import measured
+from pipeline.benchmark.report.figures import Curves, Line, each_variant, hue
+from pipeline.benchmark.report.table import ReportTable, TableCell, Values, by_pair, pairs, row
+from pipeline.task.numerals import MISSING, integer
 
 WIDEST = 12
 """Classes beyond which a matrix is no table that can be read."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pipeline.benchmark import scores
+from pipeline.benchmark.judge import doubts
+from pipeline.benchmark.judge.verdict import verdict
+from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report import cards, columns_used, costs, figures, mistakes, tables
-from pipeline.benchmark.report.format import count, integer, minute
 from pipeline.benchmark.report.summary import summary_table
 from pipeline.benchmark.report.table import ReportTable
-from pipeline.benchmark.results import Results
-from pipeline.benchmark.verdict import verdict
+from pipeline.task.numerals import count, integer, minute
 
 
 class Piece(NamedTuple):
@@ -117,7 +117,7 @@ def _verdict(results: Results) -> Iterator[Piece]:
     yield Piece("table", summary_table(results), "summary", "summary")
     yield Piece("text", conclusion.skipped, "soft")
     if not results.baseline:
-        yield Piece("text", scores.why_no_dummy(results), "soft")
+        yield Piece("text", doubts.why_no_dummy(results), "soft")
     facts = conclusion.parity, *tables.break_evens(results), *conclusion.places, conclusion.gpu
     yield Piece("items", facts)
     yield from pointed("cautions", "Before a score is believed", conclusion.cautions)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from pipeline.benchmark.report.format import MISSING, score, seconds
+from pipeline.benchmark.judge.doubts import first_metric
+from pipeline.benchmark.judge.statistics import FEW, REFERENCE, measured, speed
+from pipeline.benchmark.judge.verdict import Headline, verdict
+from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report.table import (
     TONES,
     ReportTable,
@@ -13,10 +16,7 @@ from pipeline.benchmark.report.table import (
     span,
 )
 from pipeline.benchmark.report.tables import absence
-from pipeline.benchmark.results import Results
-from pipeline.benchmark.scores import first_metric
-from pipeline.benchmark.statistics import FEW, REFERENCE, measured, speed
-from pipeline.benchmark.verdict import Headline, verdict
+from pipeline.task.numerals import MISSING, score, seconds
 
 
 def summary_table(results: Results) -> ReportTable:

@@ -8,9 +8,9 @@ from functools import wraps
 from itertools import groupby
 from typing import NamedTuple
 
-from pipeline.benchmark.report.format import MISSING, times
-from pipeline.benchmark.results import Results
-from pipeline.benchmark.statistics import Ratio
+from pipeline.benchmark.judge.statistics import Ratio
+from pipeline.benchmark.record.results import Results
+from pipeline.task.numerals import MISSING, times
 
 TONES = {"faster": "good", "slower": "bad", "PASS": "good", "FAIL": "bad", "INCONCLUSIVE": "bad"}
 

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from pipeline import records
-from pipeline.benchmark.report.format import (
-    MISSING,
-    difference,
-    integer,
-    metric,
-    minute,
-    seconds,
-    share,
-    size,
-    times,
+from pipeline.benchmark.judge.scaling import FEWEST, curve, model, overtaking
+from pipeline.benchmark.judge.statistics import (
+    OTHER,
+    REFERENCE,
+    MetricParity,
+    measured,
+    parity,
+    speed,
+    stages,
 )
+from pipeline.benchmark.record.results import STAGES, Cell, Past, Results
 from pipeline.benchmark.report.table import (
     TONES,
     ReportTable,
@@ -31,16 +31,16 @@ from pipeline.benchmark.report.table import (
     row,
     span,
 )
-from pipeline.benchmark.results import STAGES, Cell, Past, Results
-from pipeline.benchmark.scaling import FEWEST, curve, model, overtaking
-from pipeline.benchmark.statistics import (
-    OTHER,
-    REFERENCE,
-    MetricParity,
-    measured,
-    parity,
-    speed,
-    stages,
+from pipeline.task.numerals import (
+    MISSING,
+    difference,
+    integer,
+    metric,
+    minute,
+    seconds,
+    share,
+    size,
+    times,
 )
 
 NO_PLACEMENT = "No placement is recorded."

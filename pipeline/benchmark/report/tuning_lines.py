@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pipeline.benchmark.report.format import difference, score
-from pipeline.benchmark.scores import in_terminal, with_doubts
-from pipeline.benchmark.tuning_record import (
+from pipeline.benchmark.judge.doubts import in_terminal, with_doubts
+from pipeline.benchmark.record.tuning_record import (
     TUNING_FILE,
     SearchRecord,
     TrialRecord,
     TuningRecord,
 )
 from pipeline.optional import PYTHON
+from pipeline.task.numerals import difference, score
 
 STATES = {"complete": "complete", "pruned": "stopped", "failed": "failed"}
 """How a trial ended -> in words."""

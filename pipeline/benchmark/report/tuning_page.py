@@ -8,10 +8,26 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pipeline.benchmark.caution_scores import sign_of
+from pipeline.benchmark.judge.doubts import with_doubts
+from pipeline.benchmark.record.results import Interval
+from pipeline.benchmark.record.tuning_record import (
+    ParameterRecord,
+    SearchRecord,
+    TrialRecord,
+    TuningProtocol,
+    TuningRecord,
+)
 from pipeline.benchmark.report.cards import Card, machine_line, machine_rows
 from pipeline.benchmark.report.figures import Bar, Bars, Curves, Line, Scale
-from pipeline.benchmark.report.format import (
+from pipeline.benchmark.report.html import page_html
+from pipeline.benchmark.report.markdown import page_markdown
+from pipeline.benchmark.report.panels import Page, Panel, Piece, numbered, pointed, shown
+from pipeline.benchmark.report.table import ReportTable, Row, TableCell, row
+from pipeline.benchmark.report.tuning_lines import STATES, set_options, trial
+from pipeline.optional import PYTHON
+from pipeline.system.atomic import write_text
+from pipeline.task.cautions.scores import sign_of
+from pipeline.task.numerals import (
     MISSING,
     count,
     difference,
@@ -22,22 +38,7 @@ from pipeline.benchmark.report.format import (
     seconds,
     share,
 )
-from pipeline.benchmark.report.html import page_html
-from pipeline.benchmark.report.markdown import page_markdown
-from pipeline.benchmark.report.panels import Page, Panel, Piece, numbered, pointed, shown
-from pipeline.benchmark.report.table import ReportTable, Row, TableCell, row
-from pipeline.benchmark.report.tuning_lines import STATES, set_options, trial
-from pipeline.benchmark.results import Interval, ScoringInfo
-from pipeline.benchmark.scores import with_doubts
-from pipeline.benchmark.tuning_record import (
-    ParameterRecord,
-    SearchRecord,
-    TrialRecord,
-    TuningProtocol,
-    TuningRecord,
-)
-from pipeline.optional import PYTHON
-from pipeline.system.atomic import write_text
+from pipeline.task.scoring import ScoringInfo
 
 ENOUGH = 20
 """Complete trials from which on importances are more than a hint."""

@@ -13,7 +13,7 @@ from sklearn import metrics
 
 from datasets.synthetic import KINDS, Recipe, rows
 from datasets.synthetic.rows import table
-from pipeline.benchmark import task
+from pipeline.task import task
 
 ROOT = Path(__file__).parents[3]
 

@@ -1,0 +1,1 @@
+"""Whether variants agree, and which is faster: statistics and verdicts."""

@@ -1,0 +1,177 @@
+"""Where answers are right and wrong: calibration, thresholds, residuals, confusion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_outlier_detector
+from sklearn.metrics import confusion_matrix, precision_recall_curve
+
+from pipeline.benchmark.record.results import (
+    CalibrationBin,
+    Confusion,
+    Diagnostics,
+    ResidualBin,
+    Threshold,
+)
+from pipeline.task.metrics import part
+from pipeline.task.task import Kind
+from pipeline.typing import Estimator
+
+BINS = 10
+"""Of as many rows each; fewer where answers are equal."""
+THRESHOLDS = tuple(round(0.1 * tenth, 1) for tenth in range(1, 10))
+QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
+MOST_CLASSES = 40
+"""Classes beyond which no matrix is kept."""
+MOST_CONFUSED = 20
+"""Pairs of classes that are kept."""
+
+
+def diagnose(
+    y_true: np.ndarray, predicted: np.ndarray, kind: Kind, classes: Any, program: Estimator
+) -> Diagnostics | None:
+    """Return where answers for the test rows are right and wrong.
+
+    Parameters
+    ----------
+    y_true, predicted : numpy.ndarray, shape (n_test,)
+        As `pipeline.task.metrics` has them.
+    kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
+    classes : numpy.ndarray or None
+        For whose places truth and prediction stand.
+    program : estimator
+        That answered; the scores of a detector of outliers are no probabilities.
+
+    Returns
+    -------
+    Diagnostics or None
+        None where the kind has none.
+    """
+    truth, said = part(y_true, "target"), part(predicted, "prediction")
+    if truth is None or said is None:
+        return None
+    weights = part(y_true, "weight")
+    weights = np.ones(len(truth)) if weights is None else weights.astype(float)
+    if kind == "regression":
+        return _of_numbers(truth, said, weights)
+    if kind == "multiclass":
+        return _of_classes(truth, said, weights, classes)
+    if kind != "binary" or is_outlier_detector(program) or said.min() < 0 or said.max() > 1:
+        return None
+    return Diagnostics(
+        calibration=calibration(truth, said, weights),
+        thresholds=[*_thresholds(truth, said, weights)],
+    )
+
+
+def _bins(values: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the rows of bins by quantiles of a value; rows of one value are in one bin."""
+    edges = np.quantile(values, np.linspace(0, 1, BINS + 1))
+    places = np.searchsorted(edges[1:-1], values)
+    yield from (np.flatnonzero(places == place) for place in np.unique(places))
+
+
+def calibration(truth: np.ndarray, chance: np.ndarray, weights: np.ndarray) -> list[CalibrationBin]:
+    """Return the share of the positive class over the probability.
+
+    The bins are those of `sklearn.calibration.calibration_curve` with ``strategy="quantile"``,
+    which takes no weights and says no counts.
+
+    Parameters
+    ----------
+    truth : numpy.ndarray of {0, 1}, shape (n_rows,)
+    chance, weights : numpy.ndarray of float, shape (n_rows,)
+
+    Examples
+    --------
+    >>> chance = np.array([0.1, 0.1, 0.8, 0.8])
+    >>> found = calibration(np.array([0, 0, 1, 0]), chance, np.ones(4))
+    >>> [(each.rows, each.predicted, each.positive) for each in found]
+    [(2, 0.1, 0.0), (2, 0.8, 0.5)]
+    """
+    return [
+        CalibrationBin(
+            rows=len(rows),
+            weight=float(weights[rows].sum()),
+            predicted=float(np.average(chance[rows], weights=weights[rows])),
+            positive=float(np.average(truth[rows], weights=weights[rows])),
+        )
+        for rows in _bins(chance)
+        if weights[rows].sum() > 0
+    ]
+
+
+def _thresholds(truth: np.ndarray, chance: np.ndarray, weights: np.ndarray) -> Iterator[Threshold]:
+    best = _best_threshold(truth, chance, weights)
+    for threshold in sorted({*THRESHOLDS, best} - {None}):
+        table = confusion_matrix(truth, chance >= threshold, labels=[0, 1], sample_weight=weights)
+        (tn, fp), (fn, tp) = table.tolist()
+        yield Threshold(
+            threshold=float(threshold),
+            true_positive=float(tp),
+            false_positive=float(fp),
+            false_negative=float(fn),
+            true_negative=float(tn),
+            best=threshold == best,
+        )
+
+
+def _best_threshold(truth: np.ndarray, chance: np.ndarray, weights: np.ndarray) -> Any:
+    """Return the probability from which F1 is largest; None without a positive row."""
+    if not weights[truth == 1].sum():
+        return None
+    precision, recall, thresholds = precision_recall_curve(truth, chance, sample_weight=weights)
+    total = precision + recall
+    f1 = np.divide(2 * precision * recall, total, out=np.zeros_like(total), where=total > 0)
+    return float(thresholds[f1[:-1].argmax()])
+
+
+def _of_numbers(truth: np.ndarray, said: np.ndarray, weights: np.ndarray) -> Diagnostics:
+    rest = truth - said
+    shares = [0.1, 0.5, 0.9]
+    bins = [
+        ResidualBin(
+            rows=len(rows),
+            predicted=float(np.average(said[rows], weights=weights[rows])),
+            low=low,
+            median=median,
+            high=high,
+        )
+        for rows in _bins(said)
+        if weights[rows].sum() > 0
+        for low, median, high in [_quantiles(rest[rows], shares, weights[rows])]
+    ]
+    found = _quantiles(rest, QUANTILES, weights)
+    return Diagnostics(
+        residuals=bins,
+        quantiles={f"{share:g}": value for share, value in zip(QUANTILES, found, strict=True)},
+    )
+
+
+def _quantiles(values: np.ndarray, shares: Any, weights: np.ndarray) -> list[float]:
+    """Return quantiles by the inverse of the weighted distribution, which NumPy has weights for."""
+    found = np.quantile(values.astype(float), shares, weights=weights, method="inverted_cdf")
+    return [float(each) for each in found]
+
+
+def _of_classes(
+    truth: np.ndarray, said: np.ndarray, weights: np.ndarray, classes: Any
+) -> Diagnostics:
+    names = [str(name) for name in classes]
+    matrix = confusion_matrix(
+        truth, said, labels=np.arange(len(names)), sample_weight=weights
+    ).astype(float)
+    wrong = matrix - np.diag(matrix.diagonal())
+    largest = np.argsort(-wrong, axis=None, kind="stable")[:MOST_CONFUSED]
+    pairs = [np.unravel_index(place, wrong.shape) for place in largest]
+    return Diagnostics(
+        confusion=matrix.tolist() if len(names) <= MOST_CLASSES else [],
+        confused=[
+            Confusion(truth=names[one], predicted=names[other], rows=float(wrong[one, other]))
+            for one, other in pairs
+            if wrong[one, other] > 0
+        ],
+    )

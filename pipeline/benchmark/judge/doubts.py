@@ -1,0 +1,92 @@
+"""The scores of a comparison beside the dummy's, and all cautions: pure functions over records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from pipeline.benchmark.judge.statistics import REFERENCE, measured
+from pipeline.benchmark.record.results import Results
+from pipeline.task.cautions.caution import in_rank
+from pipeline.task.cautions.scores import of_scores, sign_of
+from pipeline.task.numerals import beside_dummy
+from pipeline.task.scoring import ScoringInfo
+
+SHOWN = 8
+"""Cautions that a terminal shows."""
+
+
+def first_metric(results: Results, pipeline: str) -> tuple[str, float] | None:
+    """Return the first metric of a pipeline and its value: the reference's, if that ran."""
+    order = [REFERENCE, *(variant.name for variant in results.variants)]
+    for cell in (measured(results, pipeline, variant) for variant in order):
+        if cell is not None and cell.metrics:
+            return next(iter(cell.metrics.items()))
+    return None
+
+
+def best_pipeline(results: Results) -> str | None:
+    """Return the pipeline that is best by the metric that the first one has; None if none ran."""
+    found = {p.name: m for p in results.pipelines if (m := first_metric(results, p.name))}
+    if not found:
+        return None
+    metric = next(iter(found.values()))[0]
+    same = {name: value for name, (other, value) in found.items() if other == metric}
+    sign = sign_of(metric, results.scoring) or 1
+    return max(same, key=lambda name: sign * same[name])
+
+
+def lines(results: Results) -> Iterator[str]:
+    """Yield the first metric of each pipeline, beside the dummy's."""
+    for pipeline in results.pipelines:
+        if found := first_metric(results, pipeline.name):
+            yield f"{pipeline.name}: {beside_dummy(*found, results.baseline)}"
+    if not results.baseline:
+        yield why_no_dummy(results)
+
+
+def why_no_dummy(results: Results) -> str:
+    """Say why nothing stands beside the scores."""
+    has = results.task.kind not in ("ranking", "clusters")
+    return "No dummy was recorded." if has else f"For {results.task.kind} there is no dummy."
+
+
+def every_caution(results: Results) -> list[str]:
+    """Return what is to be known before the scores of a comparison are believed."""
+    cells = {p.name: measured(results, p.name, REFERENCE) for p in results.pipelines}
+    found = [(name, cell.metrics) for name, cell in cells.items() if cell is not None]
+    rows = results.task.rows_test
+    runs = [(*each, results.baseline, rows) for each in found]
+    return with_doubts(results.cautions, runs, results.scoring)
+
+
+def with_doubts(
+    cautions: Sequence[str],
+    runs: Sequence[tuple[str, Mapping[str, float], Mapping[str, float], int]],
+    scoring: ScoringInfo,
+) -> list[str]:
+    """Return the cautions of a table between what the scores tell, the worst first.
+
+    Parameters
+    ----------
+    cautions : sequence of str
+    runs : sequence of tuple
+        Of each pipeline, the first parameters of `of_scores`.
+    scoring : ScoringInfo
+    """
+    found = [caution for run in runs for caution in of_scores(*run, scoring)]
+    first, last = (
+        in_rank([each for each in found if (each.rank == 1) == worthless], scoring.mute)
+        for worthless in (True, False)
+    )
+    return [*first, *cautions, *last]
+
+
+def in_terminal(cautions: Sequence[str], where: object) -> Iterator[str]:
+    """Yield the lines of the first cautions, and where the others are.
+
+    >>> [*in_terminal(["'x' is a copy of the target."], "record.json")]
+    ["caution: 'x' is a copy of the target."]
+    """
+    yield from (f"caution: {caution}" for caution in cautions[:SHOWN])
+    if len(cautions) > SHOWN:
+        yield f"{len(cautions) - SHOWN} more cautions: {where}"

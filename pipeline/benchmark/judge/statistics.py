@@ -1,0 +1,319 @@
+"""Numbers derived from the record of a comparison: pure functions, no input, no output.
+
+Times are compared by the ratio of medians, variant over reference, with a
+percentile bootstrap interval; metrics by the margins declared in the task's file
+before any run. What was not measured is None or empty, never estimated.
+
+Both models are judged on the same rows, so the interval of a difference of metrics is paired. It
+comes from the delete-a-group jackknife (Kott, "The delete-a-group jackknife", Journal of Official
+Statistics 17, 2001), which works for any metric and costs one evaluation a group: with G groups of
+the test rows at random and d_g the difference without group g, the variance of d is
+(G - 1) / G * sum((d_g - mean(d_g))²), and the interval is Student's with G - 1 degrees of freedom.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import bootstrap
+from scipy.stats import t as student
+
+from pipeline.benchmark.record.results import STAGES, Cell, Interval, Results
+from pipeline.typing import Estimator, Target
+
+REFERENCE = "reference"
+OTHER = "other"
+RESAMPLES = 2_000
+LEVEL = 0.95
+FEW = 5
+"""With fewer runs on either side the interval covers less often than it says."""
+TOO_FEW = 3
+"""With fewer runs on either side no interval is given."""
+ROUNDING = 1e-12
+"""A difference that equals its margin but for the last bits of a double is equal to it."""
+
+Outcome = Literal["faster", "slower", "no difference shown"]
+Parity = Literal["PASS", "FAIL", "INCONCLUSIVE", "not judged"]
+_Times = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Median time of a variant over the reference's: below 1 the variant is faster.
+
+    Parameters
+    ----------
+    value : float
+        The ratio of medians.
+    interval : tuple of float or None
+        Lower and upper end of the 95 % interval; None where the runs are too few.
+    n : int
+        Runs on the side that has fewer.
+    """
+
+    value: float
+    interval: tuple[float, float] | None
+    n: int
+
+    @property
+    def outcome(self) -> Outcome:
+        """Faster or slower only where the interval leaves 1 out."""
+        if self.interval is None or self.interval[0] <= 1 <= self.interval[1]:
+            return "no difference shown"
+        return "faster" if self.interval[1] < 1 else "slower"
+
+    @property
+    def speed_up(self) -> float:
+        """How many times as fast as the reference: the inverse of the ratio."""
+        return 1 / self.value
+
+    @property
+    def note(self) -> str:
+        """What the interval is worth, in words."""
+        if self.interval is None:
+            return f"no interval, n={self.n}"
+        return f"interval indicative, n={self.n}" if self.n < FEW else "95 % interval"
+
+
+@dataclass(frozen=True)
+class Speed:
+    """The timed runs of one cell, in seconds of wall time.
+
+    Parameters
+    ----------
+    n : int
+        Number of timed runs; the warm-up is not one of them.
+    median, minimum, maximum, iqr : float
+        Order statistics of the totals; `iqr` is the third quartile less the first.
+    ratio : Ratio or None
+        Against the reference; None for the reference itself, or where it has no times.
+    """
+
+    n: int
+    median: float
+    minimum: float
+    maximum: float
+    iqr: float
+    ratio: Ratio | None
+
+
+@dataclass(frozen=True)
+class MetricParity:
+    """One metric of a variant beside the reference's.
+
+    It passes if the whole interval of the difference is within the margin, and fails if the
+    whole of it is beyond the margin and beyond the noise; else the rows are too few to tell. A
+    metric without a margin is not judged, nor one that neither side's answers
+    allow; a declared one that a single side lacks has failed.
+
+    Parameters
+    ----------
+    metric : str
+    reference, value, difference : float or None
+    interval : tuple of float
+        Of the difference; empty where the record has none, and then the difference is judged.
+    noise : float
+        How far the reference itself moves from seed to seed; 0 where it was not tried.
+    margin : float or None
+        Declared in the task's file, before any run.
+    """
+
+    metric: str
+    reference: float | None
+    value: float | None
+    difference: float | None
+    interval: tuple[float, ...]
+    noise: float
+    margin: float | None
+
+    @property
+    def judged(self) -> Parity:
+        """What may be said of it."""
+        if self.margin is None or (self.reference is None and self.value is None):
+            return "not judged"
+        if self.difference is None or np.isnan(self.difference):
+            return "FAIL"
+        low, high = self.interval or (self.difference, self.difference)
+        if max(-low, high) <= self.margin + ROUNDING:
+            return "PASS"
+        beyond = max(self.margin, self.noise) + ROUNDING
+        return "FAIL" if low > beyond or high < -beyond else "INCONCLUSIVE"
+
+
+def measured(results: Results, pipeline: str, variant: str) -> Cell | None:
+    """Return the cell if it ran to its end and has timed runs, else None."""
+    cell = results.cell(pipeline, variant)
+    return cell if cell is not None and cell.status == "ok" and cell.runs else None
+
+
+def speed(results: Results, pipeline: str, variant: str) -> Speed | None:
+    """Summarise the timed runs of a cell; None where nothing was timed."""
+    cell = measured(results, pipeline, variant)
+    if cell is None:
+        return None
+    times = _totals(cell)
+    low, median, high = (float(q) for q in np.quantile(times, [0.25, 0.5, 0.75]))
+    against = None if variant == REFERENCE else time_ratio(results, pipeline, variant, REFERENCE)
+    return Speed(len(times), median, float(times.min()), float(times.max()), high - low, against)
+
+
+def time_ratio(results: Results, pipeline: str, variant: str, other: str) -> Ratio | None:
+    """Compare the times of a variant with another's; None where either was not timed."""
+    cell, base = (measured(results, pipeline, name) for name in (variant, other))
+    return None if cell is None or base is None else ratio(_totals(cell), _totals(base))
+
+
+def ratio(times: _Times, reference: _Times) -> Ratio | None:
+    """Compare two samples of times by the ratio of their medians.
+
+    Both samples are resampled with replacement, independently and with a fixed
+    seed; the interval is the central 95 % of the resampled ratios.
+
+    Parameters
+    ----------
+    times, reference : ndarray of shape (n_runs,)
+        Seconds.
+
+    Returns
+    -------
+    Ratio or None
+        None where a time is not greater than 0, which no clock should say.
+    """
+    if min(times.min(), reference.min()) <= 0:
+        return None
+    n = min(len(times), len(reference))
+    value = float(np.median(times) / np.median(reference))
+    if n < TOO_FEW:
+        return Ratio(value, None, n)
+    interval = bootstrap(
+        (times, reference),
+        _ratio_of_medians,
+        n_resamples=RESAMPLES,
+        vectorized=True,
+        confidence_level=LEVEL,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    return Ratio(value, (float(interval.low), float(interval.high)), n)
+
+
+def _ratio_of_medians(times: _Times, reference: _Times, axis: int) -> _Times:
+    return np.asarray(np.median(times, axis=axis) / np.median(reference, axis=axis))
+
+
+def _totals(cell: Cell) -> _Times:
+    return np.array([run.total for run in cell.runs], dtype=np.float64)
+
+
+def stages(results: Results, pipeline: str, variant: str) -> dict[str, float]:
+    """Return the median seconds of each stage, and of the rest.
+
+    ``"other"`` is the median total less the medians of the stages, so that all add
+    up to the median total. Medians do not add exactly, so it can fall a little
+    below 0. Empty where nothing was timed.
+    """
+    cell = measured(results, pipeline, variant)
+    if cell is None:
+        return {}
+    parts = {
+        stage: float(np.median([run.stages.get(stage, 0.0) for run in cell.runs]))
+        for stage in STAGES
+    }
+    return parts | {OTHER: float(np.median(_totals(cell))) - sum(parts.values())}
+
+
+def parity(results: Results, pipeline: str, variant: str) -> list[MetricParity]:
+    """Compare the metrics of a cell with the reference's; empty where either did not run."""
+    cell, base = measured(results, pipeline, variant), measured(results, pipeline, REFERENCE)
+    if cell is None or base is None:
+        return []
+    metrics = dict.fromkeys([*results.task.margins, *base.metrics, *cell.metrics])
+    return [_metric(name, base, cell, results.task.margins.get(name)) for name in metrics]
+
+
+def _metric(name: str, base: Cell, cell: Cell, margin: float | None) -> MetricParity:
+    reference, value = base.metrics.get(name), cell.metrics.get(name)
+    difference = None if reference is None or value is None else value - reference
+    found = cell.differences.get(name)
+    interval = () if found is None else (found.low, found.high)
+    noise = base.noise.get(name, 0.0)
+    return MetricParity(name, reference, value, difference, interval, noise, margin)
+
+
+def cell_parity(results: Results, pipeline: str, variant: str) -> Parity:
+    """Return PASS only where the cell ran and every declared metric passes; the worst otherwise."""
+    judged = {row.judged for row in parity(results, pipeline, variant)}
+    if variant == REFERENCE:
+        return "not judged"
+    order: tuple[Parity, ...] = ("FAIL", "INCONCLUSIVE", "PASS")
+    return next((word for word in order if word in judged), "not judged")
+
+
+GROUPS = 20
+Score = Callable[[Any, Any], float]
+
+
+def differences(
+    metrics: Mapping[str, Score], y_true: np.ndarray, ours: np.ndarray, reference: np.ndarray
+) -> dict[str, Interval]:
+    """Return the interval of each metric's difference, ours less the reference's.
+
+    Parameters
+    ----------
+    metrics : mapping of str to callable
+        ``metric(y_true, prediction)``.
+    y_true, ours, reference : numpy.ndarray, one entry a row
+        Of the same test rows in the same order.
+
+    Returns
+    -------
+    dict of str to Interval
+        Without the metrics that have no value where a group is left out, as where it held
+        all rows of a class.
+
+    Examples
+    --------
+    >>> y_true, guess = np.arange(100) % 2, np.arange(100) / 100
+    >>> def accuracy(y_true, guess):
+    ...     return float(np.mean(y_true == (guess > 0.5)))
+    >>> differences({"accuracy": accuracy}, y_true, guess, guess)
+    {'accuracy': Interval(low=0.0, high=0.0)}
+    """
+    group = _groups(y_true)
+    kept = [group != number for number in range(GROUPS)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a metric that has no value; it has no interval then
+        found = {n: _interval(each, y_true, ours, reference, kept) for n, each in metrics.items()}
+    return {name: interval for name, interval in found.items() if interval is not None}
+
+
+def _groups(y_true: np.ndarray) -> np.ndarray:
+    """Return the group of each row, at random; the rows of a query stay together."""
+    random = np.random.default_rng(0)
+    if "query" not in (y_true.dtype.names or ()):
+        return random.permutation(len(y_true)) % GROUPS
+    known, number = np.unique(y_true["query"], return_inverse=True)
+    return np.asarray(random.permutation(len(known))[number] % GROUPS)
+
+
+def _interval(
+    metric: Score, y_true: Target, ours: Any, reference: Estimator, kept: list[np.ndarray]
+) -> Interval | None:
+    try:
+        whole = metric(y_true, ours) - metric(y_true, reference)
+        without = np.array(
+            [metric(y_true[k], ours[k]) - metric(y_true[k], reference[k]) for k in kept]
+        )
+    except ValueError:
+        return None
+    n = len(without)
+    error = float(np.sqrt((n - 1) / n * np.sum((without - without.mean()) ** 2)))
+    reach = float(student.ppf((1 + LEVEL) / 2, n - 1)) * error
+    if not np.isfinite(whole + reach):
+        return None
+    return Interval(low=float(whole - reach), high=float(whole + reach))

@@ -1,0 +1,1 @@
+"""What a measurement leaves behind: results.json and tuning.json."""

@@ -1,0 +1,350 @@
+"""The record of a comparison: the only source of every report.
+
+``results.json`` holds raw timings and metrics, never a conclusion: ratios and
+verdicts are derived from it by :mod:`pipeline.benchmark.judge.verdict`, so that a
+reader can derive them anew. Unknown fields, missing fields and wrong types are
+refused when a file is read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from pipeline import records
+from pipeline.records import DataInfo, Machine, Movement, PlacementRecord, Source, Trace
+from pipeline.records import dumps as dumps
+from pipeline.task.scoring import ScoringInfo
+from pipeline.task.task import Kind
+
+SCHEMA: Final = "pipeline.results/2"
+STAGES = ("read", "preprocess", "copy", "fit", "predict")
+
+Status = Literal["ok", "failed", "skipped"]
+
+
+class TaskInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is learnt, from what, and how it is judged."""
+
+    name: str
+    title: str
+    target: str
+    split: str
+    rows_train: int
+    rows_test: int
+    columns: int
+    positive_rate: float | None
+    """Share of the positive class in the test rows, 0 to 1; None where there is no such class."""
+    margins: dict[str, float]
+    """Metric -> largest absolute difference from the reference that is called equal.
+    Declared in the task's file, before any run."""
+    kind: Kind = "binary"
+    """What is predicted, and so what is judged and compared."""
+    about_target: str = ""
+    """The target of the test rows in words."""
+    classes: list[str] = []
+    """Names of the classes: those of the training rows in order, then others of the test rows."""
+    positive: str = ""
+    """The class that a binary task is about."""
+    weight: str = ""
+    """The column with the weights of the rows, if there are any."""
+    train: str = ""
+    """Which rows of the table are learnt from, as conditions on columns."""
+    test: str = ""
+    """Which rows of the table are judged on."""
+
+
+class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the runs were made."""
+
+    seed: int
+    repeats: int
+    warmups: int
+    order: list[str]
+    """``"pipeline/variant"`` in the order of the timed runs."""
+    clock: str
+    """What is inside the clock, in words."""
+    isolation: str
+    resumed: int = 0
+    """Runs that were taken over from a comparison that had been ended before its end."""
+
+
+class Variant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One way to run the program."""
+
+    name: str
+    title: str
+    device: str
+    status: Status
+    why: str
+    """Why it was skipped, or why a run without others chose it; empty otherwise."""
+
+
+class PipelineInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One scikit-learn program."""
+
+    name: str
+    title: str
+    code: str
+    """As an expression, with each parameter that is not the default."""
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One timed run, in seconds of wall time."""
+
+    total: float
+    stages: dict[str, float]
+    """Stage of `STAGES` -> seconds; what the stages leave over is not attributed."""
+    cpu_seconds: float | None = None
+    """Processor time of all threads; divided by `total`, the processors that were busy."""
+
+
+class Agreement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Answers against the reference's, over all test rows; None where it has no meaning."""
+
+    max_difference: float | None
+    mean_difference: float | None
+    """Of probabilities, of numbers in the target's unit, or of scores; None for bare classes."""
+    same_decision: float | None
+    """Share of rows on the same side of 0.5, or of the same class, 0 to 1; None for numbers."""
+    adjusted_rand: float | None = None
+    """Of two clusterings, 1 if they are the same whatever the numbers of their clusters."""
+    shared_neighbours: float | None = None
+    """Of two embeddings, the share of a row's nearest that they have in common, 0 to 1."""
+
+
+class Interval(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a value lies with 95 % confidence."""
+
+    low: float
+    high: float
+
+
+class Importance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Permutation importance of the table's columns, on test rows and outside the timed runs."""
+
+    metric: str = ""
+    rows: int = 0
+    """Drawn from the test rows, the same for all variants."""
+    score: float | None = None
+    """Of these rows as they are."""
+    columns: list[str] = []
+    losses: list[list[float]] = []
+    """Of each column, how much worse the metric is in each permutation of its cells."""
+    why: str = ""
+    """Why there is none; empty otherwise."""
+
+
+class CalibrationBin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Test rows of like probability."""
+
+    rows: int
+    weight: float
+    """Sum of their weights; their number where rows have none."""
+    predicted: float
+    """Mean probability of the positive class."""
+    positive: float
+    """Share of the positive class, 0 to 1."""
+
+
+class Threshold(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Test rows, or their weights, by truth and by whether the probability reaches a threshold."""
+
+    threshold: float
+    true_positive: float
+    false_positive: float
+    false_negative: float
+    true_negative: float
+    best: bool = False
+    """Whether F1 is largest there, over all thresholds and on these very rows."""
+
+
+class ResidualBin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Test rows of like prediction; a residual is the truth less the prediction."""
+
+    rows: int
+    predicted: float
+    """Mean prediction."""
+    low: float
+    """Residual that 10 % of the rows are below."""
+    median: float
+    high: float
+    """Residual that 90 % of the rows are below."""
+
+
+class Confusion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Test rows, or their weights, of a class that were called another."""
+
+    truth: str
+    predicted: str
+    rows: float
+
+
+class Diagnostics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the answers for the test rows are right and wrong, by the kind of the task."""
+
+    calibration: list[CalibrationBin] = []
+    """Of a binary task: bins of as many rows each, by probability."""
+    thresholds: list[Threshold] = []
+    """Of a binary task, in ascending order."""
+    residuals: list[ResidualBin] = []
+    """Of a regression: bins of as many rows each, by prediction."""
+    quantiles: dict[str, float] = {}
+    """Of a regression: share of the rows -> the residual that so many are below."""
+    confusion: list[list[float]] = []
+    """Of several classes: true class, in the order of the task's, by predicted class. Empty where
+    there are too many classes for a matrix."""
+    confused: list[Confusion] = []
+    """Of several classes: the pairs that are confused most, the largest first."""
+
+
+class FilePart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file beside the record."""
+
+    file: str
+    sha256: str
+    bytes: int
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything measured for one pipeline run by one variant."""
+
+    pipeline: str
+    variant: str
+    status: Status
+    why: str
+    warmup: Run | None
+    """The first run of the process: imports are over, caches are cold."""
+    runs: list[Run]
+    metrics: dict[str, float]
+    agreement: Agreement | None
+    """Against the reference; None for the reference itself."""
+    peak_rss_bytes: int
+    placement: list[PlacementRecord]
+    execution_log: list[Movement]
+    differences: dict[str, Interval] = {}
+    """Metric -> interval of its difference from the reference, over the test rows."""
+    noise: dict[str, float] = {}
+    """Metric -> largest less smallest value over the seeds tried; of the reference only."""
+    trace: Trace | None = None
+    """What the last timed run took of the machine."""
+    importance: Importance | None = None
+    """Of the model of the last timed run."""
+    stopped_after: float | None = None
+    """Seconds that a run was given, where one took longer and was stopped."""
+    diagnostics: Diagnostics | None = None
+    """Of its answers; None for rankings and clusters."""
+    model: FilePart | None = None
+    """The list of sums of the folder that `pipeline.load` and ``predict`` take, if it was kept."""
+    predictions: FilePart | None = None
+    """Of the test rows, if they were kept."""
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The runs of one pipeline by one variant on a table of another size."""
+
+    pipeline: str
+    variant: str
+    size: float
+    """As asked for: up to 1 a share of the task's rows, above it the rows of the table."""
+    rows_train: int
+    """0 where no run ended."""
+    rows_test: int
+    status: Status
+    why: str
+    runs: list[Run]
+    """After one warm-up, which is not kept."""
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an hour of this machine costs."""
+
+    per_hour: float
+    """Of the whole machine, whatever part of it a run uses."""
+    currency: str
+
+
+class Past(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is kept of an earlier record of the same work."""
+
+    created: str
+    commit: str
+    cpu: str
+    gpus: list[str]
+    medians: dict[str, float]
+    """``"pipeline/variant"`` -> seconds."""
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A page that says where the time of one more run went."""
+
+    pipeline: str
+    variant: str
+    file: str
+    """Beside the record; empty where there is none."""
+    why: str
+    """Why there is none; empty otherwise."""
+
+
+class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A whole comparison; a run of ``pipeline run`` is one of a single variant."""
+
+    schema: Literal["pipeline.results/2", "pipeline.results/1"]
+    created: str
+    """ISO 8601, UTC."""
+    task: TaskInfo
+    data: DataInfo
+    machine: Machine
+    source: Source
+    protocol: Protocol
+    variants: list[Variant]
+    pipelines: list[PipelineInfo]
+    cells: list[Cell]
+    points: list[Point] = []
+    """Of other sizes of the table, if they were asked for."""
+    price: Price | None = None
+    """If it was given."""
+    history: list[Past] = []
+    """Earlier records of the same work in the same folder, oldest first."""
+    profiles: list[Profile] = []
+    """Of one more run of each cell, if they were asked for."""
+    cautions: list[str] = []
+    """What is to be known of the table, its split and the fits before a score is believed."""
+    baseline: dict[str, float] = {}
+    """Metric -> the value of scikit-learn's dummy, which looks at no column: the shares of the
+    classes, or the mean of the number. Empty for rankings and clusters."""
+    scoring: ScoringInfo = ScoringInfo()
+    fingerprint: str = ""
+    """Of code, data, versions, machine and protocol: what is the same need not be measured anew."""
+
+    def cell(self, pipeline: str, variant: str) -> Cell | None:
+        """Return the cell of a pipeline and a variant, or None."""
+        for cell in self.cells:
+            if (cell.pipeline, cell.variant) == (pipeline, variant):
+                return cell
+        return None
+
+
+def load(path: Path) -> Results:
+    """Read and validate a results file.
+
+    Raises
+    ------
+    DataError
+        The file is missing, is not JSON, or does not have the schema.
+    """
+    return records.load_record(
+        path, Results, schema=SCHEMA, command="make report", adapt=_without_machines
+    )
+
+
+def _without_machines(data: Any) -> Any:
+    """Leave out what older records say of the machines that their prices are of."""
+    if isinstance(data, dict):
+        data.pop("other_prices", None)
+        price = data.get("price")
+        if isinstance(price, dict) and "machine" in price:
+            data["price"] = {name: price.get(name) for name in ("per_hour", "currency")}
+    return data

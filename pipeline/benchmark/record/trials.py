@@ -1,0 +1,200 @@
+"""The trials of a study as records."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from msgspec import structs
+
+from pipeline.benchmark.record.tuning_record import ParameterRecord, TrialRecord
+from pipeline.optional import load
+from pipeline.planning import source_code
+from pipeline.tuning.default_spaces import unset
+from pipeline.tuning.parameter import Listed, Parameter, Quantiles
+from pipeline.tuning.space import PART, Space
+from pipeline.tuning.stopping import estimated
+from pipeline.tuning.study import DIRECTION, judged_folds
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+PREFIX = "estimator__"
+"""Before the parameters of a pipeline that is in an `Accelerated`."""
+_NEARLY = 0.001
+"""The probability beyond the ends of a distribution that are shown."""
+EDGE = 0.05
+"""The share of a range that counts as its end."""
+LEAST = 4
+"""Trials below which nothing is said of the importance of parameters."""
+_STATES: Mapping[str, Literal["complete", "pruned", "failed"]] = {
+    "COMPLETE": "complete",
+    "PRUNED": "pruned",
+    "FAIL": "failed",
+}
+
+
+def records_of_trials(study: Study, space: Space, sign: int) -> list[TrialRecord]:
+    """Return the trials that have ended, with the values of the metric itself.
+
+    Parameters
+    ----------
+    study : optuna.study.Study
+    space : Space
+        What they are drawn from.
+    sign : {1, -1}
+        -1 where the study holds the negative of a loss.
+    """
+    ended = [each for each in study.get_trials(deepcopy=False) if each.state.is_finished()]
+    return [_record(each, space.read(each.params), sign) for each in ended]
+
+
+def _record(trial: FrozenTrial, params: Mapping[str, Any], sign: int) -> TrialRecord:
+    steps = dict(trial.intermediate_values)
+    value, judged = score_of(trial), list(judged_folds(trial).values())
+    return TrialRecord(
+        number=trial.number,
+        params={name.removeprefix(PREFIX): plain(value) for name, value in params.items()},
+        state=_STATES[trial.state.name],
+        reason=str(trial.user_attrs.get("reason", "")),
+        score=None if value is None else sign * value,
+        folds=[sign * steps[step] for step in sorted(steps)],
+        seconds=float(trial.user_attrs.get("seconds", 0.0)),
+        duration=sum(each.fit_time + each.score_time for each in judged),
+        worker=judged[-1].worker if judged else "",
+        part=trial.params.get(PART, 0),
+    )
+
+
+def score_of(trial: FrozenTrial) -> float | None:
+    """Return the value of a complete trial; Optuna gives a stopped one that of its last fold."""
+    return trial.value if trial.state.name == "COMPLETE" else None
+
+
+def trial_as_it_is(study: Study, space: Space) -> int | None:
+    """Return the number of the trial that is the estimator as it is; None where there is none."""
+    own = space.place(space.estimator.get_params())
+    ended = (each for each in study.get_trials(deepcopy=False) if each.state.is_finished())
+    return next((each.number for each in ended if each.params == own), None)
+
+
+def records_of_space(space: Space) -> list[ParameterRecord]:
+    """Return what each parameter is drawn from, by its name in the pipeline.
+
+    One that parts of the space draw in different ways has a record for each way.
+    """
+    own = space.estimator.get_params()
+    own |= unset(space.estimator, own)
+    found: dict[str, dict[str, ParameterRecord]] = {}
+    for i, part in enumerate(space.parts):
+        for name, each in part.items():
+            ways = found.setdefault(name, {})
+            known = ways.get(each.text)
+            made = known or _parameter(name.removeprefix(PREFIX), each, plain(own.get(name)))
+            ways[each.text] = structs.replace(made, parts=(*(known.parts if known else ()), i))
+    return [each for ways in found.values() for each in ways.values()]
+
+
+def _parameter(name: str, each: Parameter, default: Any) -> ParameterRecord:
+    if isinstance(each, Listed):
+        choices = [plain(value) for value in each.values.values()]
+        return ParameterRecord(name=name, kind="choice", choices=choices, default=default)
+    kind: Literal["float", "int"] = "int" if each.whole else "float"
+    if isinstance(each, Quantiles):
+        ends = [float(each.value(held)) for held in (_NEARLY, 1 - _NEARLY)]
+        return ParameterRecord(name=name, kind=kind, low=ends[0], high=ends[1], default=default)
+    known = each.distribution
+    return ParameterRecord(
+        name=name, kind=kind, low=known.low, high=known.high, log=known.log, step=known.step,
+        default=default,
+    )  # fmt: skip
+
+
+def edges_of(space: Space, trial: FrozenTrial) -> list[str]:
+    """Return sentences that say which numbers of a trial lie at an end of their range."""
+    part, values = trial.params.get(PART, 0), space.read(trial.params)
+    where = f" in part {part} of the space" if len(space.parts) > 1 else ""
+    found = []
+    for here in records_of_space(space):
+        if part in here.parts and here.low is not None and here.high is not None:
+            value = values[PREFIX + here.name]
+            end = _end(value, here.low, here.high, here)
+            if end:
+                limit = here.low if end == "low" else here.high
+                found.append(
+                    f"The best {here.name}, {_shown(value)}, lies at the {end} end of its "
+                    f"range{where}, {_shown(limit)}."
+                )
+    return found
+
+
+def _end(value: float, low: float, high: float, here: ParameterRecord) -> str:
+    """Return the end of a range that a number lies at: "low", "high", or empty."""
+    if low == high:
+        return ""
+    if here.log:
+        value, low, high = np.log([value, low, high])
+    near = 0.0 if here.kind == "int" else EDGE * (high - low)
+    return "low" if value - low <= near else "high" if high - value <= near else ""
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def plain(value: Any) -> Any:
+    """Return a parameter as JSON has it; what it has not as code.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> plain(np.int64(3)), plain("sqrt"), plain(None), plain(Ridge(2.0)), plain(float("nan"))
+    (3, 'sqrt', None, 'Ridge(alpha=2.0)', 'nan')
+    """
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not np.isfinite(value):
+        return repr(value)
+    known = value is None or isinstance(value, bool | int | float | str)
+    return value if known else source_code.code(value)
+
+
+def importances_of(study: Study) -> tuple[dict[str, float], str]:
+    """Return the share of each parameter in what makes candidates good, or why there is none.
+
+    By Optuna's PED-ANOVA, over the complete trials and those that were stopped, which count by the
+    scores that the sampler took them for.
+
+    Returns
+    -------
+    importances : dict of str to float
+        Parameter of the pipeline -> 0 to 1, the largest first; they add up to 1.
+    why : str
+        Empty where there are some.
+    """
+    valued = estimated(study.get_trials(deepcopy=False))
+    if len(valued) < LEAST:
+        return {}, f"{len(valued)} trials have a score, and {LEAST} is the least that tells"
+    with _silent():
+        whole = load("optuna").create_study(direction=DIRECTION)
+        whole.add_trials(valued)
+        try:
+            shares = load("optuna.importance.get_param_importances")(whole)
+        except (RuntimeError, ValueError) as error:
+            return {}, str(error)
+    return {name.removeprefix(PREFIX): float(share) for name, share in shares.items()}, ""
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Let Optuna neither tell of a study nor warn of what is an experiment of its own."""
+    logging = load("optuna.logging")
+    before = logging.get_verbosity()
+    logging.set_verbosity(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.set_verbosity(before)

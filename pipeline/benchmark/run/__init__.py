@@ -1,0 +1,1 @@
+"""Runs of variants, each in a process of its own."""

@@ -1,0 +1,352 @@
+"""One timed run of one pipeline: from opening the file to predictions on the host."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import LabelEncoder
+
+from pipeline.backends.base import Placement
+from pipeline.backends.cpu import HOST
+from pipeline.data import frames, parquet
+from pipeline.data.files import parquet_files
+from pipeline.data.partitioned import compute
+from pipeline.data.read import Preflight, preflight, read
+from pipeline.distributed.cluster import active
+from pipeline.errors import ConfigError
+from pipeline.estimator.accelerated import Accelerated
+from pipeline.planning.choose import choose_by_size
+from pipeline.planning.classify import named_steps
+from pipeline.preprocessing.engine.tree import leaves
+from pipeline.system.devices import choose, prepare_memory
+from pipeline.task import metrics, truth
+from pipeline.task.task import Job, Split, Task
+from pipeline.task.truth import typed_split
+from pipeline.trace import Event
+from pipeline.typing import Estimator, Table, Target
+
+PLAIN = ("reference", "intelex", "accel")
+"""Variants that run the program as it is; the last two with others in place of its classes."""
+_STAGE = {"fit_transform": "preprocess", "transform": "preprocess", "copy": "copy", "fit": "fit"}
+_WHOLE = {"fit_transform", "fit_predict"}
+"""Calls of the last step that learn and answer in one; they count as its fit."""
+
+
+@dataclass
+class Outcome:
+    """What a run gave.
+
+    Attributes
+    ----------
+    total : float
+        Seconds of wall time.
+    stages : dict of str to float
+        Stage -> seconds.
+    rows_train : int
+    y_true, predicted : numpy.ndarray, shape (n_test,)
+        What is judged of the test rows, see :mod:`pipeline.task.metrics`.
+    classes : numpy.ndarray or None
+        Where there are any: those of the training rows in order, then others of the test rows.
+    weights : numpy.ndarray or None
+        Of the test rows, where the task has them.
+    placements, execution_log : list
+        Where the steps ran and what moved; empty for the reference.
+    model : object
+        The fitted `Pipeline` or `Accelerated`.
+    reading : Preflight or None
+        How the table was read, where there was a choice.
+    """
+
+    total: float = 0.0
+    stages: dict[str, float] = field(default_factory=dict)
+    rows_train: int = 0
+    y_true: Any = None
+    predicted: Any = None
+    classes: Any = None
+    weights: Any = None
+    placements: list[Placement] = field(default_factory=list)
+    execution_log: list[Event] = field(default_factory=list)
+    model: Any = None
+    reading: Preflight | None = None
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the block's wall time to a stage."""
+        start = time.perf_counter()
+        yield
+        self.stages[name] = self.stages.get(name, 0.0) + time.perf_counter() - start
+
+
+def measure_once(task: Task, pipeline: Estimator, job: Job) -> Outcome:
+    """Read, fit, predict; return the times and the predictions."""
+    split = typed_split(task.split(job.split)[1], job.path)
+    if split.folds:
+        return _cross_validated(task, pipeline, job, split.folds)
+    outcome = Outcome()
+    start = time.perf_counter()
+    if job.variant in PLAIN:
+        _reference(task, pipeline, split, job.path, outcome)
+    else:
+        model = Accelerated(pipeline, device=job.variant, checkpoint=job.checkpoint)
+        _accelerated(task, model, split, job.path, outcome)
+    outcome.total = time.perf_counter() - start
+    if task.kind == "clusters":
+        outcome.y_true = _with_rows(task, split, job.path, outcome.y_true)
+    elif outcome.classes is not None:
+        outcome.classes, outcome.y_true = truth.encode_truth(task, outcome.classes, outcome.y_true)
+    if outcome.weights is not None:
+        outcome.y_true = metrics.fields(target=outcome.y_true, weight=outcome.weights)
+    return outcome
+
+
+def _cross_validated(task: Task, pipeline: Estimator, job: Job, by: str) -> Outcome:
+    """Judge the rows of each fold by a model of the others; return the model of all rows."""
+    folds = parquet.read_parquet(job.path, [], [by], [], "cpu")[1][by]
+    splits = {
+        str(fold): Split([(by, "!=", fold)], [(by, "==", fold)], "")
+        for fold in np.unique(folds).tolist()
+    }
+    of_folds = replace(task, splits={**splits, "all": Split([], [], "")})
+    parts = [
+        measure_once(of_folds, clone(pipeline), replace(job, split=name, checkpoint=None))
+        for name in splits
+    ]
+    outcome = measure_once(of_folds, pipeline, replace(job, split="all"))
+    rows = np.argsort(folds, kind="stable")
+    for name in ("y_true", "predicted"):
+        values = np.concatenate([getattr(part, name) for part in parts])
+        found = np.empty_like(values)
+        found[rows] = values
+        setattr(outcome, name, found)
+    outcome.total += sum(part.total for part in parts)
+    for part in parts:
+        for stage, seconds in part.stages.items():
+            outcome.stages[stage] = outcome.stages.get(stage, 0.0) + seconds
+    return outcome
+
+
+def check(task: Task, job: Job, pipelines: Sequence[str]) -> None:
+    """Refuse targets, classes and weights that no run could use, before there is any.
+
+    Raises
+    ------
+    ConfigError, DataError
+        See `pipeline.task.truth`.
+    """
+    if task.kind == "clusters":
+        return
+    split = typed_split(task.split(job.split)[1], job.path)
+    for name in pipelines:
+        truth.require_weights(task, task.pipeline(name, job.seed, job.changes))
+    train, test = (
+        truth.learnt(task, _read_others(task, job.path, rows), part)[0]
+        for rows, part in ((split.train, "training"), (split.test, "test"))
+    )
+    if task.kind in ("binary", "multiclass"):
+        truth.encode_truth(task, truth.classes_of(task, train), test)
+
+
+def _read_others(task: Task, path: Path, rows: Any) -> Any:
+    return parquet.read_parquet(path, [], _others(task), rows, "cpu")[1]
+
+
+def judge_outcome(task: Task, outcome: Outcome) -> dict[str, float]:
+    """Return the task's metrics of an outcome; see `judging.judge`."""
+    return metrics.judge(task, outcome.y_true, outcome.predicted, outcome.classes)
+
+
+def _accelerated(
+    task: Task, model: Accelerated, split: Split, path: Path, outcome: Outcome
+) -> None:
+    device = _device(task, model, path)
+    prepare_memory(device)
+
+    def read_rows(rows: Table) -> Any:
+        with outcome.stage("read"):
+            if active() is None and _in_one_process(task):
+                return parquet.read_parquet(path, task.features, _others(task), rows, device)
+            features, more = _table(task), [task.weight] if task.weight else []
+            outcome.reading = preflight(path, [*features, *more, task.target], device=device)
+            X, y = read(path, [*features, *more], task.target, rows=rows, device=device)
+            # The files of a folder may come in another order by another reader.
+            return X[features], {task.target: y, **{name: _on_host(X[name]) for name in more}}
+
+    _learn_and_answer(task, model, split, read_rows, outcome)
+    outcome.model = model
+    outcome.execution_log = model.execution_log_.entries
+    outcome.placements = model.plan_.placements
+    last = model.plan_.steps[-1].name if task.kind == "clusters" else ""
+    for entry in outcome.execution_log:
+        stage = _STAGE.get(entry.call, "predict")
+        if entry.step == last and entry.call in _WHOLE:
+            stage = "fit"
+        outcome.stages[stage] = outcome.stages.get(stage, 0.0) + entry.seconds
+
+
+def _on_host(column: Any) -> np.ndarray:
+    """Return a column as an array of the host, whole."""
+    whole = compute([column])[0] if frames.is_partitioned(column) else column
+    return np.asarray(frames.to_device(whole, "cpu").to_numpy())
+
+
+def _learn_and_answer(
+    task: Task, model: Estimator, split: Split, read: Any, outcome: Outcome
+) -> None:
+    X, known = read(split.train)
+    if task.kind == "clusters":
+        outcome.rows_train, outcome.y_true = len(known[task.target]), known[task.target]
+        outcome.predicted = metrics.fit_answer(model, X)
+        return
+    y, params = truth.learnt(task, known, "training")
+    outcome.rows_train = len(y)
+    place = 1
+    if task.kind in ("binary", "multiclass"):
+        outcome.classes = truth.classes_of(task, y)
+        place = truth.place_of_positive(task, outcome.classes)
+    truth.require_weights(task, metrics.program_of(model))
+    fit(model, X, y, outcome.classes, **params)
+    X, known = read(split.test)
+    outcome.y_true, more = truth.learnt(task, known, "test")
+    outcome.weights = more.get("sample_weight")
+    if task.query:
+        outcome.y_true = metrics.fields(target=outcome.y_true, query=known[task.query])
+    decide = metrics.wants_decisions(task)
+    outcome.predicted = metrics.answer(model, X, task.kind, outcome.classes, place, decide=decide)
+
+
+def fit(model: Estimator, X: Table, y: Target, classes: Any, **params: Any) -> None:
+    """Fit a program; one that knows no names of classes learns their places, as its users do."""
+    if classes is None or not truth.knows_places_alone(metrics.program_of(model), classes):
+        model.fit(X, y, **params)
+        return
+    encoder = LabelEncoder()
+    model.fit(X, encoder.fit_transform(y), **params)
+    model.classes_ = encoder.classes_
+
+
+def _others(task: Task) -> list[str]:
+    """Return the columns that are read beside the features."""
+    return [task.target, *filter(None, (task.query, task.weight))]
+
+
+def _with_rows(task: Task, split: Split, path: Path, target: np.ndarray) -> np.ndarray:
+    """Return the known clusters with the rows as numbers, a missing one the mean of its column."""
+    frame, _ = parquet.read_parquet(path, task.columns, task.target, split.train, "cpu")
+    rows = frame.astype("float32")
+    return metrics.fields(target=target, row=rows.fillna(rows.mean()).to_numpy())
+
+
+def _device(task: Task, model: Accelerated, path: Path) -> str:
+    choice = choose(model.device)
+    if model.device != "auto":
+        return choice.name
+    rows = sum(pq.read_metadata(file).num_rows for file in parquet_files(path))
+    return choose_by_size(choice, model.estimator, rows, len(task.columns)).name
+
+
+def _reference(task: Task, pipeline: Estimator, split: Split, path: Path, outcome: Outcome) -> None:
+    """Run the program as people write it: `pandas.read_parquet` and scikit-learn.
+
+    The pipeline's last step is called apart from the others, which is what
+    `Pipeline.fit` does, so that the stages can be timed.
+    """
+
+    def read(rows: Table) -> Any:
+        with outcome.stage("read"):
+            return _read_plain(task, path, rows)
+
+    before, last = (
+        (pipeline[:-1], pipeline[-1]) if isinstance(pipeline, Pipeline) else (None, pipeline)
+    )
+    steps = _Reference(before if before is not None and len(before) else None, last, outcome)
+    _learn_and_answer(task, steps, split, read, outcome)
+    outcome.model = pipeline
+    outcome.placements = [
+        _placed(leaf, step)
+        for name, part in named_steps(pipeline)
+        for step, leaf in leaves(part, name)
+    ]
+
+
+def _read_plain(task: Task, path: Path, rows: Table) -> tuple[Any, dict[str, np.ndarray]]:
+    frame = pd.read_parquet(
+        path, columns=[*task.columns, *_others(task)], filters=list(rows) or None
+    )
+    return frame[_wanted(task)], {name: frame[name].to_numpy() for name in _others(task)}
+
+
+def read_test_rows(task: Task, job: Job) -> Any:
+    """Return the features of the test rows on the host, as the variant of a job reads them."""
+    rows = typed_split(task.split(job.split)[1], job.path).test
+    if job.variant in PLAIN:
+        return _read_plain(task, job.path, rows)[0]
+    return parquet.read_parquet(job.path, task.features, _others(task), rows, "cpu")[0]
+
+
+class _Reference:
+    """A pipeline whose last step is called apart from the others, each of them timed."""
+
+    def __init__(self, before: Any, last: Estimator, outcome: Outcome) -> None:
+        self.before, self.pipeline, self.outcome = before, last, outcome
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the last step; a method gets prepared rows."""
+        found = getattr(self.pipeline, name)
+        learns = name.startswith("fit")
+
+        def called(X: Table, *y: Any, **params: Any) -> Any:
+            X = self._prepared(X, y, learns=learns)
+            with self.outcome.stage("fit" if learns else "predict"):
+                return found(X, *y, **params)
+
+        return called if callable(found) else found
+
+    def _prepared(self, X: Table, y: Target, *, learns: bool) -> Any:
+        if self.before is None:
+            return X
+        with self.outcome.stage("preprocess"):
+            return self.before.fit_transform(X, *y) if learns else self.before.transform(X)
+
+
+def _placed(leaf: Estimator, step: str) -> Placement:
+    """Return what ran a step of the program itself."""
+    if isinstance(leaf, str):
+        return Placement(step, "scikit-learn", "cpu")
+    if not hasattr(type(leaf), "_cpu_class"):
+        return HOST.describe(leaf, step)
+    # A class of cuml.accel; only the one that was fitted, which is no clone, knows where.
+    ran = getattr(leaf, "n_features_in_", None) is not None
+    where = ("cuda" if leaf._gpu is not None else "cpu") if ran else "cuda or cpu"
+    note = "" if where == "cuda" else "cuml.accel leaves to scikit-learn what it has no twin for"
+    return Placement(step, f"cuml.accel {type(leaf).__name__}", where, note)
+
+
+def _in_one_process(task: Task) -> bool:
+    """Return whether all rows of a task have to be in one table: texts, queries, clusters."""
+    return isinstance(task.features, str) or task.kind in _ALONE
+
+
+_ALONE = {"ranking": "queries", "clusters": "all rows"}
+
+
+def _table(task: Task) -> list[str]:
+    """Return the columns that workers read; texts are no table."""
+    if _in_one_process(task):
+        what = _ALONE.get(task.kind, "texts")
+        raise ConfigError(f"{task.name}: {what} are read by one process; leave out --cluster")
+    return list(task.columns)
+
+
+def _wanted(task: Task) -> Any:
+    """Return what selects the features from a frame: a name gives a column, a list a frame."""
+    return task.features if isinstance(task.features, str) else task.columns

@@ -1,0 +1,49 @@
+"""The variants of a comparison: which can run here, and why the others cannot."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from pipeline.benchmark.judge.statistics import REFERENCE
+from pipeline.benchmark.record.results import Variant
+from pipeline.optional import available
+from pipeline.system import devices
+
+
+def _declare(name: str, title: str, device: str) -> Variant:
+    return Variant(name=name, title=title, device=device, status="ok", why="")
+
+
+VARIANTS = (
+    _declare(REFERENCE, "plain scikit-learn", "cpu"),
+    _declare("cpu", "Accelerated on the CPU", "cpu"),
+    _declare("cuda", "Accelerated on a GPU", "cuda"),
+    _declare("intelex", "plain scikit-learn patched by scikit-learn-intelex", "cpu"),
+    _declare("accel", "plain scikit-learn under cuml.accel on a GPU", "cuda"),
+)
+NEEDED = {
+    "intelex": ("sklearnex", "scikit-learn-intelex is not installed"),
+    "accel": ("cuml", "cuml is not installed (`make setup`)"),
+}
+"""Variant -> the package that it needs, and what to say where it is missing."""
+
+
+def variants(device: str) -> list[Variant]:
+    """Return the variants for a device, with the reason where one cannot run.
+
+    Raises
+    ------
+    DeviceUnavailable
+        ``"cuda"`` was asked for and cannot be used here.
+    """
+    devices.choose(device)
+    no_gpu = "device='cpu' was asked for" if device == "cpu" else devices.obstacle()
+    return [_skip(variant, no_gpu) for variant in VARIANTS]
+
+
+def _skip(variant: Variant, no_gpu: str) -> Variant:
+    """Return the variant, skipped if there is a reason."""
+    package, missing = NEEDED.get(variant.name, ("", ""))
+    why = no_gpu if variant.device == "cuda" else ""
+    why = why or (missing if package and not available(package) else "")
+    return structs.replace(variant, status="skipped", why=why) if why else variant

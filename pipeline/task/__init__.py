@@ -1,0 +1,1 @@
+"""What to predict from which table, and how it is scored."""

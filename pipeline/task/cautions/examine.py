@@ -1,0 +1,98 @@
+"""The cautions of a table and of its split, before a model learns from it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import dataset
+from pyarrow.parquet import filters_to_expression
+
+from pipeline.data.files import Filter, parquet_files
+from pipeline.task.cautions.caution import Caution, in_rank
+from pipeline.task.cautions.columns import TableSample, of_columns
+from pipeline.task.cautions.rows import of_rows
+from pipeline.task.cautions.split import of_split
+from pipeline.task.folds import times_of
+from pipeline.task.task import Job, Task
+from pipeline.task.truth import typed_split
+
+MOST_READ = 1_000_000
+"""Rows of a task that are looked through; of more a share, at random."""
+_ROW = "\0row"
+
+
+def of_task(task: Task, job: Job) -> list[str]:
+    """Return the cautions of a task's data and of its split.
+
+    Parameters
+    ----------
+    task : Task
+    job : Job
+        The data and the split.
+    """
+    table, split = _read(job.path), typed_split(task.split(job.split)[1], job.path)
+    train, test = (_chosen(table, rows) for rows in (split.train, split.test))
+    sample = TableSample(table, task.target, task.kind, task.columns, test & ~train)
+    found = of_sample(sample, task.metrics)
+    if not split.folds:
+        times = times_of(task.split(job.split)[0], split)
+        found += of_split(sample, train, split.groups, times)
+    return in_rank(found, task.mute)
+
+
+def of_table(
+    table: pa.Table, target: str, kind: str, features: Sequence[str],
+    test: np.ndarray | None = None,
+) -> list[str]:  # fmt: skip
+    """Return what to know of a table before a model learns from it, the worst first.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Columns of their own types, classes as their names.
+    target : str
+    kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
+        Of the last two only the columns are looked at.
+    features : sequence of str
+        Columns to learn from.
+    test : numpy.ndarray of bool, optional
+        The rows to be judged on, where they are chosen.
+
+    Examples
+    --------
+    >>> rows = pa.table({"x": [0.0, 1.0] * 200, "y": ["no", "yes"] * 200})
+    >>> print(of_table(rows, "y", "binary", ["x"])[0].partition(":")[0])
+    'x' (AUC 1.000) alone tells 'y' almost perfectly
+    """
+    return in_rank(of_sample(TableSample(table, target, kind, features, test)))
+
+
+def of_sample(sample: TableSample, scorers: Mapping[str, Any] = {}) -> list[Caution]:
+    """Return what to know of the columns and rows of a sample."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of classes with few rows, which the cautions name
+        return [*of_columns(sample), *of_rows(sample, scorers)]
+
+
+def _read(path: Path) -> pa.Table:
+    whole = dataset.dataset(parquet_files(path))
+    share, draw = MOST_READ / max(whole.count_rows(), 1), np.random.default_rng(0)
+    if share >= 1:
+        return whole.to_table()
+    batches = whole.to_batches()
+    kept = (batch.filter(pa.array(draw.random(len(batch)) < share)) for batch in batches)
+    return pa.Table.from_batches(kept, whole.schema)
+
+
+def _chosen(table: pa.Table, rows: Filter) -> np.ndarray:
+    """Return which rows fulfil conditions."""
+    chosen = np.full(len(table), not rows)
+    if rows:
+        numbered = table.append_column(_ROW, pa.array(np.arange(len(table))))
+        chosen[numbered.filter(filters_to_expression([*rows]))[_ROW].to_numpy()] = True
+    return chosen

@@ -1,0 +1,342 @@
+"""Predictions and the truth that they are held against, and the metrics of the two.
+
+Both are arrays with one entry a row, so that rows can be left out of both alike. Where a row has
+several values they have fields: of the truth ``target``, ``query``, ``weight`` and ``row``; of
+the predictions ``prediction``, ``decision``, ``probability`` and ``embedding``. Classes are stored
+as their places among all of them, those of a binary task as 1 and 0; the prediction of a binary
+task is the probability of 1, its decision the class.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_outlier_detector
+
+from pipeline.errors import ConfigError, DataError
+from pipeline.task.faults import describe_fault
+from pipeline.task.scoring import (
+    ScoringInfo,
+    StoredPredictions,
+    changed,
+    methods_of,
+    of_scikit_learn,
+    sign_of,
+    takes,
+)
+from pipeline.task.task import Kind, Task
+from pipeline.task.truth import decides_otherwise, places_of
+from pipeline.typing import Estimator, Table
+
+PLAIN = ("target", "prediction")
+"""What an array without fields holds."""
+MOST_PERFECT = 10_000
+"""Rows of which the best value of a metric is taken."""
+
+
+def fields(**columns: Any) -> np.ndarray:
+    """Return one array of several columns, each of as many entries.
+
+    >>> both = fields(prediction=[1, 0], probability=[[0.2, 0.8], [0.9, 0.1]])
+    >>> both["probability"][both["prediction"] == 0].tolist()
+    [[0.9, 0.1]]
+    """
+    arrays = {name: _plain(np.asarray(column)) for name, column in columns.items()}
+    kinds = [(name, array.dtype, array.shape[1:]) for name, array in arrays.items()]
+    table = np.empty(len(next(iter(arrays.values()))), kinds)
+    for name, array in arrays.items():
+        table[name] = array
+    return table
+
+
+def _plain(array: np.ndarray) -> np.ndarray:
+    # An array of objects can be kept in a file by a pickle alone.
+    return array.astype(str) if array.dtype == object else array
+
+
+def part(values: np.ndarray, name: str) -> np.ndarray | None:
+    """Return a field of a truth or an answer; None if it has no such field.
+
+    >>> part(np.array([1.5]), "prediction").tolist(), part(np.array([1.5]), "embedding")
+    ([1.5], None)
+    """
+    if values.dtype.names is None:
+        return values if name in PLAIN else None
+    return values[name] if name in values.dtype.names else None
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A scorer of a task, asked about stored predictions.
+
+    Parameters
+    ----------
+    scorer : scorer
+        See `pipeline.task.scoring`.
+    kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
+    classes : numpy.ndarray, optional
+        The names of the classes. A function that is not scikit-learn's, or that is given
+        ``labels``, gets names instead of places.
+    """
+
+    scorer: Any
+    kind: Kind
+    classes: Any = None
+
+    def __call__(self, y_true: np.ndarray, answer: np.ndarray) -> float:
+        """Return the value of the metric; ValueError if it has none.
+
+        The value is that of the metric itself, also where less is better.
+        """
+        if self.kind == "ranking":
+            return self._of_queries(y_true, answer)
+        target: Any = part(y_true, "target")
+        stored = _stored(answer, self.kind)
+        classes, scorer = None, self.scorer
+        if self.kind == "binary":
+            classes = np.array([0, 1])
+        elif self.kind == "multiclass":
+            classes = self._places(target, stored)
+            if "labels" in scorer._kwargs or not of_scikit_learn(scorer):
+                classes = self.classes
+                target, stored["predict"] = classes[target], classes[stored["predict"]]
+            elif "predict" not in methods_of(scorer) and takes(scorer, "labels"):
+                scorer = changed(scorer, labels=classes[: stored["predict_proba"].shape[1]])
+        weights = part(y_true, "weight")
+        more = {}
+        if weights is not None and takes(scorer, "sample_weight"):
+            more["sample_weight"] = weights
+        model = StoredPredictions(stored, classes)
+        return sign_of(scorer) * float(scorer(model, part(y_true, "row"), target, **more))
+
+    def _places(self, target: np.ndarray, stored: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the places of all classes; ValueError where one of them has no probability."""
+        if "predict" not in methods_of(self.scorer):
+            width = stored["predict_proba"].shape[1]
+            if target.max() >= width:
+                name = self.classes[target.max()].item()
+                raise ValueError(f"no training row is of the class {name!r}")
+        return np.arange(len(self.classes))
+
+    def _of_queries(self, y_true: np.ndarray, answer: np.ndarray) -> float:
+        """Return the mean over queries of two rows or more; one row has no order.
+
+        The scorer gets queries of equal length as matrices with a query in each row.
+        """
+        order = np.argsort(y_true["query"], kind="stable")
+        target, scores = y_true["target"][order], answer[order]
+        _, starts, lengths = np.unique(
+            y_true["query"][order], return_index=True, return_counts=True
+        )
+        total, count = 0.0, 0
+        for length in np.unique(lengths[lengths > 1]):
+            rows = starts[lengths == length][:, None] + np.arange(length)
+            model = StoredPredictions({"predict": scores[rows]})
+            total += float(self.scorer(model, None, target[rows])) * len(rows)
+            count += len(rows)
+        if not count:
+            raise ValueError("no query has two rows to order")
+        return sign_of(self.scorer) * total / count
+
+    def applies(self, answer: np.ndarray) -> bool:
+        """Return whether the predictions have what the scorer reads."""
+        return not set(methods_of(self.scorer)).isdisjoint(_stored(answer, self.kind))
+
+
+def _stored(answer: np.ndarray, kind: Kind) -> dict[str, np.ndarray]:
+    """Return what an estimator with these predictions would give, by method."""
+    names = {
+        "predict": "decision" if kind == "binary" else "prediction",
+        "predict_proba": "prediction" if kind == "binary" else "probability",
+        "transform": "embedding",
+    }
+    found = {method: part(answer, name) for method, name in names.items()}
+    stored = {method: values for method, values in found.items() if values is not None}
+    if kind == "binary" and "predict_proba" in stored:
+        chance = stored["predict_proba"]
+        stored["predict_proba"] = np.column_stack([1 - chance, chance])
+    return stored
+
+
+def judges(task: Task, classes: Any = None) -> dict[str, Metric]:
+    """Return the metrics of a task; the classes are those of `encode_truth`."""
+    return {name: Metric(scorer, task.kind, classes) for name, scorer in task.metrics.items()}
+
+
+def scoring_of(task: Task, y_true: np.ndarray | None = None, classes: Any = None) -> ScoringInfo:
+    """Return which way each metric of a task goes, and its value of perfect predictions.
+
+    Parameters
+    ----------
+    task : Task
+    y_true : numpy.ndarray, optional
+        The truth of the test rows; without it no best value is known.
+    classes : numpy.ndarray, optional
+    """
+    signs = {name: sign_of(scorer) for name, scorer in task.metrics.items()}
+    if y_true is None:
+        return ScoringInfo(signs=signs, mute=[*task.mute])
+    rows = np.unique(np.linspace(0, len(y_true) - 1, MOST_PERFECT).astype(int))
+    target: Any = part(y_true[rows], "target")
+    perfect = target
+    if task.kind == "binary":
+        perfect = fields(prediction=target.astype("float64"), decision=target)
+    elif task.kind == "multiclass":
+        perfect = fields(prediction=target, probability=np.eye(len(classes))[target])
+    best = {}
+    for name, metric in judges(task, classes).items():
+        try:
+            best[name] = _score(name, metric, y_true[rows], perfect)
+        except DataError:
+            continue  # of a metric that has no value for these rows
+    return ScoringInfo(signs=signs, best=best, mute=[*task.mute])
+
+
+def answer(
+    model: Estimator, X: Table, kind: Kind, classes: Any = None, positive: int = 1, *,
+    decide: bool = False,
+) -> np.ndarray:  # fmt: skip
+    """Return what is judged of a fitted model.
+
+    Parameters
+    ----------
+    model : object
+    X : frame or array
+    kind : {"binary", "multiclass", "regression", "ranking"}
+        The probability of the positive class, or how anomalous a row is; the places of classes
+        with the probabilities of all of them, where there are any; a number, or a score to rank
+        by.
+    classes : numpy.ndarray, optional
+        That the model has learnt.
+    positive : int, default=1
+        Which of them is positive, by place.
+    decide : bool, default=False
+        Whether the classes of a binary task are wanted too.
+
+    Returns
+    -------
+    numpy.ndarray, shape (n_rows,)
+    """
+    if kind == "binary":
+        chance = _of_positive(model, X, positive)
+        decided = _decided(model, X, chance, classes, positive) if decide else None
+        return chance if decided is None else fields(prediction=chance, decision=decided)
+    if kind == "multiclass":
+        return _of_classes(model, X, classes)
+    return np.asarray(model.predict(X))
+
+
+def _of_classes(model: Estimator, X: Table, classes: Any) -> np.ndarray:
+    if not hasattr(model, "predict_proba"):
+        return places_of(np.asarray(model.predict(X)), classes)
+    probability = np.asarray(model.predict_proba(X))
+    places = probability.argmax(axis=1)
+    if decides_otherwise(program_of(model)):
+        places = places_of(np.asarray(model.predict(X)), classes)
+    kind = np.min_scalar_type(probability.shape[1])
+    return fields(prediction=places.astype(kind), probability=probability)
+
+
+def program_of(model: Estimator) -> Any:
+    """Return the estimator that a variant runs, in whatever wrapper."""
+    return getattr(model, "pipeline", getattr(model, "estimator", model))
+
+
+def _of_positive(model: Estimator, X: Table, positive: int) -> np.ndarray:
+    if hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(X)[:, positive])
+    if hasattr(model, "score_samples"):
+        # Of scikit-learn's detectors the least is the most anomalous.
+        return -np.asarray(model.score_samples(X))
+    name = type(program_of(model)).__name__
+    raise ConfigError(f"{name} gives neither probabilities nor scores of anomaly to judge")
+
+
+def _decided(
+    model: Estimator, X: Table, chance: np.ndarray, classes: Any, positive: int
+) -> np.ndarray | None:
+    """Return 1 where `predict` says the positive class, or an outlier; None if it says neither."""
+    program = program_of(model)
+    if is_outlier_detector(program):
+        return (np.asarray(model.predict(X)) == -1).astype("int8")
+    if not hasattr(model, "predict_proba"):
+        return None
+    if decides_otherwise(program):
+        places = places_of(np.asarray(model.predict(X)), classes)
+        return (places == positive).astype("int8")
+    # Of two that are as probable, scikit-learn takes the first.
+    return (chance > 0.5 if positive else chance >= 0.5).astype("int8")
+
+
+def wants_decisions(task: Task) -> bool:
+    """Tell whether a metric of a binary task reads classes."""
+    return any("predict" in methods_of(scorer) for scorer in task.metrics.values())
+
+
+def fit_answer(model: Estimator, X: Table) -> np.ndarray:
+    """Fit a model without a target; return the clusters of its rows, or where it puts them."""
+    if hasattr(model, "fit_predict"):
+        return np.asarray(model.fit_predict(X))
+    return fields(embedding=np.asarray(model.fit_transform(X)))
+
+
+def judge(
+    task: Task, y_true: np.ndarray, answer: np.ndarray, classes: Any = None
+) -> dict[str, float]:
+    """Return those of the task's metrics that the answer can be judged by.
+
+    Raises
+    ------
+    DataError
+        A metric has no finite value, which a record could hold, or none can be taken.
+    """
+    every = judges(task, classes).items()
+    values = {n: _score(n, each, y_true, answer) for n, each in every if each.applies(answer)}
+    if not values:
+        kept = " or ".join(_stored(answer, task.kind))
+        raise DataError(f"{task.name}: no metric reads {kept}; declare one that does")
+    return values
+
+
+def _score(name: str, each: Metric, y_true: np.ndarray, answer: np.ndarray) -> float:
+    what = f"{name} of the {len(y_true)} test rows"
+    try:
+        value = each(y_true, answer)
+    except ValueError as error:
+        raise DataError(f"{what}: {error}") from error
+    except Exception as error:
+        raise ConfigError(f"{what}: {describe_fault(error)}") from error
+    if not math.isfinite(value):
+        those = "them" if part(y_true, "weight") is None else "those of a weight above 0"
+        raise DataError(f"{what} is {value}; does the target vary among {those}?")
+    return value
+
+
+def columns(values: np.ndarray, names: Mapping[str, str]) -> dict[str, np.ndarray]:
+    """Return flat columns of a truth or an answer, for a file; a matrix gives numbered ones.
+
+    Parameters
+    ----------
+    values : numpy.ndarray
+    names : mapping of str to str
+        Field -> name in the file; others are left out.
+
+    Examples
+    --------
+    >>> both = fields(prediction=[1], probability=[[0.25, 0.75]])
+    >>> list(columns(both, {"prediction": "class", "probability": "p"}))
+    ['class', 'p_0', 'p_1']
+    """
+    result: dict[str, np.ndarray] = {}
+    for name, called in names.items():
+        field = part(values, name)
+        if field is None:
+            continue
+        flat = field if field.ndim == 2 else field[:, None]
+        several = {f"{called}_{i}": column for i, column in enumerate(flat.T)}
+        result |= several if field.ndim == 2 else {called: field}
+    return result

@@ -1,0 +1,1 @@
+"""A task made of a table of your own."""

@@ -1,0 +1,296 @@
+"""The data of a task of one's own: the table's columns as they are read, and a fold for each row.
+
+They are kept as Parquet, with a fingerprint of the file and of all that was chosen, so that they
+are made anew when one of the two has changed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
+
+from pipeline.data import files
+from pipeline.data.arrow_types import is_date, is_text, usable
+from pipeline.data.read import read_arrow
+from pipeline.data.table_format import TableFormat
+from pipeline.errors import ConfigError, DataError
+from pipeline.system import atomic
+from pipeline.task.own.own_target import FEWEST, Target, read_target
+from pipeline.task.own.roles import is_numeric, role_of_type
+from pipeline.task.task import Split, pick
+
+SPLITS = ("random", "time", "groups", "folds")
+FOLDS = 4
+_KEY = b"pipeline.own_table/1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnTable:
+    """What the data of a task are made of.
+
+    Parameters
+    ----------
+    name : str
+        Of the task; the data are kept below this folder.
+    file : str
+        A file, or a folder of them.
+    target : str
+        The column to predict.
+    kind : {"binary", "multiclass", "regression"}
+    read : TableFormat
+        How the file is read.
+    min_rows : int
+        Rows of a class below which they are left out.
+    split : {"random", "time", "groups", "folds"}
+        Which rows to judge on: a random quarter, with a quarter of each class; the latest by the
+        column `by`, from `cut` on; those of a quarter of the groups that `by` names; or all, each
+        quarter by a model of the others.
+    by : str
+    cut : str or float, optional
+        By default what leaves the latest quarter.
+    weight : str
+        Column with the weight of each row.
+    fold, row : str
+        Columns that are added: the fold, of which the last is judged on, and the row in the file.
+    """
+
+    name: str
+    file: str
+    target: str
+    kind: str
+    read: TableFormat = field(default_factory=TableFormat)
+    min_rows: int = FEWEST
+    split: str = "random"
+    by: str = ""
+    cut: str | float | None = None
+    weight: str = ""
+    fold: str = "fold"
+    row: str = "row"
+
+    def path(self, home: Path) -> Path:
+        """Return where the data are."""
+        return home / self.name / f"{self.name}.parquet"
+
+    def prepare(self, home: Path) -> Path:
+        """Return the data as Parquet; they are made anew if the file or a choice has changed.
+
+        Raises
+        ------
+        DataError
+            The file is gone and there are no such data, or it cannot be used as before.
+        """
+        path, file = self.path(home), Path(self.file)
+        kept = _kept(path)
+        if not file.exists():
+            if kept.get("choices") == self._choices():
+                return path
+            raise DataError(
+                f"{file}: no such file or folder, and {path} was not made as the task says now; "
+                "put the file back, or write where it is into the task"
+            )
+        if kept != self._fingerprint(file, kept):
+            self.store(self.stored(read_arrow(file, self.read))[0], path)
+        return path
+
+    def stored(self, table: pa.Table) -> tuple[pa.Table, Target]:
+        """Return a table as it is kept, and what its target is.
+
+        Raises
+        ------
+        DataError
+            The target, the weights or the split cannot be used.
+        """
+        target = read_target(
+            self.target, table[pick(self.target, table.column_names, "column")],
+            self.kind, min_rows=self.min_rows,
+        )  # fmt: skip
+        known = pc.is_valid(target.values)
+        if self.split in ("time", "groups"):
+            known = pc.and_(known, pc.is_valid(self._by(table)))
+        taken = [each.name for each in table.schema if self._is_taken(each)]
+        columns: dict[str, Any] = {name: to_store(table[name]) for name in taken}
+        columns[self.target] = target.values
+        if self.weight:
+            columns[self.weight] = _weights(self.weight, table, known)
+        columns[self.row] = pa.array(np.arange(len(table)))
+        rows = pa.table(columns).filter(known)
+        folds = self._folds(rows, target)
+        self._check_parts(rows, folds, target)
+        return rows.append_column(self.fold, pa.array(folds.astype("uint8"))), target
+
+    def splits(self) -> dict[str, Split]:
+        """Return the one split."""
+        about = {
+            "random": "train three quarters",
+            "time": f"train before {self.cut} in {self.by}",
+            "groups": f"train three quarters, cut between groups of {self.by}",
+            "folds": f"{FOLDS} folds, each judged on by a model of the others",
+        }[self.split]
+        last = FOLDS - 1
+        rows = [(self.fold, "<", last)], [(self.fold, "==", last)]
+        time, groups = (self.by if self.split == each else "" for each in SPLITS[1:3])
+        return {self.split: Split(*rows, about, time, groups, self.fold * (self.split == "folds"))}
+
+    def store(self, rows: pa.Table, path: Path) -> None:
+        """Write the data."""
+        mark = json.dumps(self._fingerprint(Path(self.file), {})).encode()
+        meta = {**(rows.schema.metadata or {}), _KEY: mark}
+        sink = pa.BufferOutputStream()
+        pq.write_table(rows.replace_schema_metadata(meta), sink, write_page_checksum=True)
+        atomic.write_bytes(path, sink.getvalue())
+
+    def _choices(self) -> str:
+        columns = dict(sorted(self.read.columns.items()))
+        read = msgspec.structs.replace(self.read, columns=columns)
+        return atomic.sha256(repr(replace(self, file="", read=read)).encode())
+
+    def _fingerprint(self, file: Path, kept: dict[str, Any]) -> dict[str, Any]:
+        """Return what the data depend on; a file of the same size and age is not read again."""
+        about = file.stat()
+        seen = [about.st_size, about.st_mtime_ns] if file.is_file() else []
+        same = bool(seen) and kept.get("seen") == seen
+        content = kept["content"] if same else files.digest(file)
+        return {"choices": self._choices(), "content": content, "seen": seen}
+
+    def _by(self, table: pa.Table) -> pa.ChunkedArray:
+        if not self.by:
+            raise ConfigError(f"--split {self.split} takes --by, the column of the {self.split}")
+        return table[pick(self.by, table.column_names, "column")]
+
+    def _folds(self, rows: pa.Table, target: Target) -> np.ndarray:
+        if self.split == "time":
+            return self._by_time(rows)
+        y = rows[self.target].to_numpy()
+        numbers = target.kind == "regression"
+        if self.split in ("random", "folds"):
+            cut = (KFold if numbers else StratifiedKFold)(FOLDS, shuffle=True, random_state=0)
+            return _numbered(cut.split(y, y), len(y))
+        groups = rows[self.by].combine_chunks().dictionary_encode().indices.to_numpy()
+        found = len(np.unique(groups))
+        if found < FOLDS:
+            raise DataError(f"--split groups: {self.by!r} has {found} groups; it takes {FOLDS}")
+        grouped = (GroupKFold if numbers else StratifiedGroupKFold)(
+            FOLDS, shuffle=True, random_state=0
+        )
+        return _numbered(grouped.split(y, y, groups), len(y))
+
+    def _is_taken(self, field: pa.Field) -> bool:
+        return pa.types.is_null(field.type) or bool(role_of_type(field.name, field.type, self.read))
+
+    def _check_parts(self, rows: pa.Table, folds: np.ndarray, target: Target) -> None:
+        for which, part in {
+            "learn from": folds < FOLDS - 1,
+            "judge on": folds == FOLDS - 1,
+        }.items():
+            found = pc.unique(rows[self.target].filter(pa.array(part))).to_pylist()
+            if target.classes and len(found) < 2:
+                raise DataError(
+                    f"--split {self.split}: the {part.sum():,} rows to {which} are all "
+                    f"{found[0]!r} in {self.target!r}; choose another --by, --cut or --split"
+                )
+
+    def _by_time(self, rows: pa.Table) -> np.ndarray:
+        times = rows[self.by].to_pandas()
+        cut = cut_of(self.by, times, self.cut)
+        late = (times >= cut).to_numpy()
+        if late.all() or not late.any():
+            side = "before" if late.all() else "from"
+            raise DataError(
+                f"--split time: no row is {side} --cut {self.cut} in {self.by!r}, which goes from "
+                f"{times.min()} to {times.max()}; choose another --cut or --by"
+            )
+        return np.where(late, FOLDS - 1, 0)
+
+
+def cut_of(by: str, times: pd.Series, cut: str | float | None) -> Any:
+    """Return where a column is cut: at a time as ISO writes it, a number, or its last quarter.
+
+    Raises
+    ------
+    ConfigError
+        The column holds neither times nor numbers, or the cut is none of its values.
+    """
+    dated = times.dtype.kind == "M" or isinstance(times.dtype, pd.DatetimeTZDtype)
+    if not dated and times.dtype.kind not in "iuf":
+        raise ConfigError(f"--split time --by {by}: takes dates or numbers, and it holds neither")
+    if cut is None or cut == "":
+        return times.sort_values().iloc[len(times) - len(times) // FOLDS]
+    try:
+        found: Any = pd.to_datetime(str(cut), format="ISO8601") if dated else float(cut)
+    except ValueError as error:
+        wanted = "a date, as 2024-01-31" if dated else "a number, as 12.5"
+        raise ConfigError(f"--cut {cut}: {by!r} is cut at {wanted}") from error
+    zone = getattr(times.dtype, "tz", None)
+    if dated and found.tzinfo and not zone:
+        raise ConfigError(f"--cut {cut}: {by!r} has no time zone; leave it out")
+    return found.tz_localize(zone) if dated and zone and found.tzinfo is None else found
+
+
+def _numbered(splits: Any, rows: int) -> np.ndarray:
+    folds = np.empty(rows, dtype="uint8")
+    for number, (_, test) in enumerate(splits):
+        folds[test] = FOLDS - 1 - number
+    return folds
+
+
+def to_store(values: pa.ChunkedArray) -> Any:
+    """Return a column as every reader of Parquet gives it alike.
+
+    Numbers are finite, dates are moments, and texts that come again are coded.
+    """
+    values = usable(values)
+    kind = values.type
+    if pa.types.is_boolean(kind) and not values.null_count:
+        return values
+    if is_numeric(kind):
+        exact = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        return values if exact else values.cast("float64", safe=False)
+    if is_date(kind):
+        return values.cast("timestamp[ms]") if pa.types.is_date(kind) else values
+    return _coded(values) if is_text(kind) else values
+
+
+def _coded(values: pa.ChunkedArray) -> Any:
+    """Return texts as codes into their sorted levels, if they are fewer than half the rows."""
+    texts = values.cast("string").combine_chunks()
+    levels = pc.unique(texts).drop_null()
+    if 2 * len(levels) > len(texts):
+        return texts
+    levels = levels.take(pc.sort_indices(levels))
+    return pa.DictionaryArray.from_arrays(pc.index_in(texts, value_set=levels), levels)
+
+
+def _weights(name: str, table: pa.Table, known: Any) -> Any:
+    values = table[pick(name, table.column_names, "column")]
+    if not is_numeric(values.type):
+        raise DataError(f"--weight {name}: takes numbers; the column holds {values.type}")
+    real = values.cast("float64", safe=False).combine_chunks()
+    fine = pc.and_(pc.is_finite(real), pc.greater_equal(real, 0)).fill_null(False)
+    wrong = pc.indices_nonzero(pc.and_(pc.invert(fine), known)).to_pylist()
+    if wrong:
+        cell = real[wrong[0]].as_py()
+        held = "no number" if cell is None else cell
+        raise DataError(f"--weight {name}: row {wrong[0]} holds {held}; weights are 0 or more")
+    if not pc.any(pc.greater(real.filter(known), 0)).as_py():
+        raise DataError(f"--weight {name}: is 0 in all rows; give some of them more")
+    return real
+
+
+def _kept(path: Path) -> dict[str, Any]:
+    """Return the fingerprint of data that are there; nothing where there are none."""
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (OSError, pa.ArrowException):
+        return {}
+    found: dict[str, Any] = json.loads(metadata.get(_KEY, b"{}"))
+    return found

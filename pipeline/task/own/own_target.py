@@ -1,0 +1,234 @@
+"""The column to predict: classes, and which of two is the positive one, or a number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.data.arrow_types import decoded, is_date, is_number, is_text
+from pipeline.errors import ConfigError, DataError
+from pipeline.task.task import Kind, pick
+
+Class: TypeAlias = bool | int | str
+KINDS: tuple[Kind, ...] = ("binary", "multiclass", "regression")
+MOST_CLASSES = 100
+FEWEST = 20
+"""Rows of a class below which it cannot be learnt and judged."""
+GRADES = 10
+"""Whole numbers up to which, each in many rows, they are guessed to be classes."""
+AFFIRMATIVE = {"yes", "y", "true", "t", "1", "on", "+", "x", "✓", "positive", "pos"}
+AFFIRMATIVE |= {"ja", "oui", "sí", "si", "sim"}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target as it is stored.
+
+    Attributes
+    ----------
+    kind : {"binary", "multiclass", "regression"}
+    values : pyarrow array
+        Missing where the row is left out.
+    classes, left_out : dict of class to int
+        Rows of each; those of too few rows.
+    positive : bool, int, str or None
+        The class that a binary task is about.
+    notes : list of str
+        What was guessed.
+    """
+
+    kind: Kind
+    values: Any
+    classes: dict[Class, int] = field(default_factory=dict)
+    left_out: dict[Class, int] = field(default_factory=dict)
+    positive: Class | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read_target(
+    name: str, values: pa.ChunkedArray, kind: str = "", *, min_rows: int = FEWEST
+) -> Target:
+    """Read a target column, as what it is or as what it is said to be.
+
+    Raises
+    ------
+    ConfigError
+        It cannot be of this kind.
+    DataError
+        It has no values, one class, too many, or a type that is neither class nor number.
+    """
+    if kind and kind not in KINDS:
+        raise ConfigError(f"--kind {kind}: choose from {', '.join(KINDS)}")
+    values = _plain(name, values)
+    found = kind or _guess(values, min_rows)
+    if found == "regression":
+        return _number(name, values, asked=bool(kind))
+    return _classes(name, values, kind, min_rows)
+
+
+def choose_positive(classes: dict[Class, int], asked: str = "") -> Class:
+    """Return the class that is asked for; else that of a yes, the larger number, the rarer.
+
+    >>> choose_positive({"bad": 30, "good": 70}), choose_positive({1: 30, 2: 70})
+    ('bad', 2)
+
+    Raises
+    ------
+    ConfigError
+        There is no such class.
+    """
+    by_name = {str(each): each for each in classes}
+    if asked:
+        by_name |= {str(each).lower(): each for each in classes if isinstance(each, bool)}
+        return by_name[pick(asked, by_name, "class")]
+    if not any(isinstance(each, str) for each in classes):
+        return max(classes)
+    yes = [each for name, each in by_name.items() if name.strip().lower() in AFFIRMATIVE]
+    if len(yes) == 1:
+        return yes[0]
+    return min(sorted(classes, key=_order, reverse=True), key=classes.__getitem__)
+
+
+def _plain(name: str, values: pa.ChunkedArray) -> pa.Array:
+    """Return text, booleans, whole numbers or others, whatever they were stored as."""
+    values = decoded(values)
+    kind = values.type
+    if values.null_count == len(values):
+        raise DataError(f"target {name!r}: has no values; name another TARGET")
+    if is_number(kind):
+        return _plain_number(name, values)
+    if pa.types.is_boolean(kind):
+        return values.combine_chunks()
+    if is_text(kind):
+        return values.cast("string").combine_chunks()
+    what = "dates or times" if is_date(kind) else str(kind)
+    raise DataError(
+        f"target {name!r}: holds {what}, which are neither classes nor numbers; name another "
+        "TARGET, or add a column with what of them is to be predicted, as a number or a text"
+    )
+
+
+def _plain_number(name: str, values: pa.ChunkedArray) -> pa.Array:
+    """Return integers where all numbers are whole, as those with gaps in a CSV; else float64."""
+    numbers = values.combine_chunks()
+    real = numbers.cast("float64", safe=False)
+    odd = pc.indices_nonzero(pc.or_kleene(pc.is_inf(real), pc.is_nan(real)).fill_null(False))
+    if infinite := [row for row in odd.to_pylist() if pc.is_inf(real[row]).as_py()]:
+        rows = ", ".join(map(str, infinite[:5])) + (", …" if len(infinite) > 5 else "")
+        raise DataError(
+            f"target {name!r}: is infinite in {len(infinite)} rows: {rows}; correct them, or leave "
+            "the cells empty"
+        )
+    if pa.types.is_floating(numbers.type):
+        numbers = pc.if_else(pc.is_nan(real), pa.scalar(None, numbers.type), numbers)
+    try:
+        return numbers.cast("int64")
+    except pa.ArrowInvalid:
+        if pa.types.is_integer(numbers.type):  # beyond int64
+            return numbers
+        return pc.if_else(pc.is_nan(real), pa.scalar(None, "float64"), real)
+
+
+def _guess(values: pa.Array, min_rows: int) -> Kind:
+    counts = _counts(values)
+    if len(counts) <= 2 or not is_number(values.type):
+        return "multiclass"
+    grades = pa.types.is_integer(values.type) and len(counts) <= GRADES
+    return "multiclass" if grades and min(counts.values()) >= min_rows else "regression"
+
+
+def _number(name: str, values: pa.Array, *, asked: bool) -> Target:
+    if _holds_digits(values):  # with zeros before them, as 0042
+        values = values.cast("float64")
+    if pa.types.is_string(values.type):
+        rows = pc.indices_nonzero(pc.is_valid(values))[:1].to_pylist()
+        raise ConfigError(
+            f"target {name!r}: --kind regression takes numbers; row {rows[0]} holds "
+            f"{values[rows[0]].as_py()!r}"
+        )
+    distinct = pc.count_distinct(values).as_py()
+    if distinct < 2:
+        raise DataError(f"target {name!r}: has one value; there is nothing to learn")
+    whole = pa.types.is_integer(values.type) and distinct <= MOST_CLASSES and not asked
+    note = f"{name!r} holds {distinct} different whole numbers, taken as a number; if they stand "
+    notes = (note + "for classes: --kind multiclass",) if whole else ()
+    return Target("regression", values.cast("float64", safe=False), notes=notes)
+
+
+def _classes(name: str, values: pa.Array, kind: str, min_rows: int) -> Target:
+    number = is_number(values.type) or _holds_digits(values)
+    if pa.types.is_floating(values.type):
+        values = values.cast("string")
+    counts = _counts(values)
+    kept = {each: counts[each] for each in sorted(counts, key=_order) if counts[each] >= min_rows}
+    _check_classes(name, values, kept, counts, kind, min_rows, number=number)
+    left_out = {each: counts[each] for each in sorted(counts, key=_order) if each not in kept}
+    of_these = pc.is_in(values, value_set=pa.array(list(kept), values.type))
+    stored = pc.if_else(of_these, values, pa.scalar(None, values.type))
+    whole = pa.types.is_integer(values.type) and len(kept) > 2 and not kind
+    note = f"{name!r} holds {len(counts)} different whole numbers, taken as classes; if they are "
+    notes = (note + "amounts or counts: --kind regression",) if whole else ()
+    found: Kind = "binary" if len(kept) == 2 and kind != "multiclass" else "multiclass"
+    return Target(found, stored, kept, left_out, notes=notes)
+
+
+def _check_classes(
+    name: str, values: pa.Array, kept: dict[Class, int], counts: dict[Class, int], kind: str,
+    min_rows: int, *, number: bool,
+) -> None:  # fmt: skip
+    if kind == "binary" and len(kept) > 2:
+        raise ConfigError(f"target {name!r}: --kind binary takes two classes, here are {len(kept)}")
+    if len(counts) == 1:
+        only = next(iter(counts))
+        raise DataError(f"target {name!r}: all rows are {only!r}; there is nothing to learn")
+    if 2 <= len(kept) <= MOST_CLASSES:
+        return
+    if not number:
+        _check_no_numbers(name, values)
+    largest = sorted(counts, key=counts.__getitem__, reverse=True)[:3]
+    held = ", ".join(f"{each!r} ({counts[each]:,} rows)" for each in largest)
+    raise DataError(
+        f"target {name!r}: {len(kept)} of {len(counts)} classes have {min_rows} rows or more: "
+        f"{held}{', …' if len(counts) > 3 else ''}; it takes 2 to {MOST_CLASSES} of them "
+        f"(--min-rows sets how many rows), or {'--kind regression' if number else 'numbers'}"
+    )
+
+
+def _holds_digits(values: pa.Array) -> bool:
+    """Whether all texts are digits."""
+    text = pa.types.is_string(values.type)
+    return text and bool(pc.all(pc.match_substring_regex(values, r"^\d+$")).as_py())
+
+
+def _check_no_numbers(name: str, values: pa.Array) -> None:
+    """Refuse text that is nearly all numbers, with the cells that are none."""
+    if not pa.types.is_string(values.type):
+        return
+    number = pc.match_substring_regex(values, r"^\s*[-+]?[\d.,'\s]*\d[\d.,'\s]*%?\s*$")
+    share = pc.mean(number.cast("int8")).as_py()
+    if share < 0.5:
+        return
+    rows = pc.indices_nonzero(pc.invert(number).fill_null(False)).to_pylist()
+    if not rows:
+        return
+    told = ", ".join(f"{row} ({values[row].as_py()!r})" for row in rows[:5])
+    raise DataError(
+        f"target {name!r}: {share:.0%} of its cells look like numbers, and others do not: rows "
+        f"{told}; correct them, or leave these rows out: --missing {values[rows[0]].as_py()}"
+    )
+
+
+def _counts(values: pa.Array) -> dict[Class, int]:
+    pairs = pc.value_counts(values.drop_null()).to_pylist()
+    return {pair["values"]: pair["counts"] for pair in pairs}
+
+
+def _order(value: Class) -> tuple[float, str]:
+    """Sort numbers by value, before texts."""
+    try:
+        return float(value), str(value)
+    except ValueError:
+        return float("inf"), str(value)

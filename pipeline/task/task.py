@@ -1,0 +1,449 @@
+"""A task: a dataset, a split, scikit-learn programs, and how they are judged."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from difflib import get_close_matches
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+from pipeline.errors import ConfigError
+from pipeline.task.cautions.caution import RANKS
+from pipeline.task.faults import FOLDER as FOLDER
+from pipeline.task.faults import blamed_on
+
+if TYPE_CHECKING:
+    # It imports PyArrow, which the list of the tasks does without.
+    from pipeline.data.files import Filter
+    from pipeline.data.table_format import TableFormat
+
+_LISTED = 30
+Kind = Literal["binary", "multiclass", "regression", "ranking", "clusters"]
+CLOCK = "from opening the Parquet file to predictions of the test rows on the host"
+ON_GPU = ("cuda", "accel")
+TESTS = ("=", "==", "!=", "<", "<=", ">", ">=", "in", "not in")
+_UNWEIGHTED = {
+    "ranking": "the rows of a ranking are weighted by query, not one by one",
+    "clusters": "not every clustering takes weights",
+}
+
+
+@dataclass(frozen=True)
+class Split:
+    """Which rows to learn from and which to judge on.
+
+    Parameters
+    ----------
+    train, test : sequence of tuple
+        Conditions on columns: (column, test, value).
+    about : str
+        In words.
+    time : str or sequence of str
+        Column of the time that it goes by, or several, as year and month. One that is cut at a
+        date, or in a split called "time", is known.
+    groups : str
+        Column of the groups that it goes by.
+    folds : str
+        Column of the folds of a cross-validation: the rows of each are judged on by a model of the
+        others, in place of `test` by one of `train`. The model that is kept learns from all.
+    """
+
+    train: Filter
+    test: Filter
+    about: str
+    time: Sequence[str] | str = ()
+    groups: str = ""
+    folds: str = ""
+
+    def __post_init__(self) -> None:
+        if self.time and self.groups:
+            raise ConfigError(f"split {self.about!r}: goes by time={self.time!r} or by groups=")
+        for condition in (*self.train, *self.test):
+            if len(condition) != 3 or condition[1] not in TESTS:
+                raise ConfigError(
+                    f"split {self.about!r}: {condition!r} is no condition; write it as (column, "
+                    f"test, value), with a test of {', '.join(TESTS)}"
+                )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Everything that is decided before a run.
+
+    Parameters
+    ----------
+    name, title : str
+    dataset : str, optional
+        Module of `datasets` whose data it is. Commands read it, and `kind`, without importing the
+        task, so both are written as literals.
+    prepare : callable
+        ``prepare(home)`` makes the data below a folder if need be, verifies it
+        and returns the path of the Parquet file, or of a folder of them; ``prepare(home,
+        given=path)`` makes it of what was downloaded by hand, and where the data are generated
+        ``prepare(home, rows=n)`` makes as many; it may have other choices by name.
+    features : sequence of str or str
+        Columns to learn from; a name by itself gives the program the column, as text wants it.
+    target : str
+        Column to predict: 0 or 1, a class, or a number.
+    pipelines : mapping of str to callable
+        ``make(seed)`` returns the unfitted scikit-learn program.
+    splits : mapping of str to Split
+        The first one is the default.
+    metrics : sequence of str, or mapping of str to str or scorer
+        Names of scikit-learn's scorers, as ``["roc_auc", "neg_log_loss"]``, shown without
+        ``neg_``; or the name to be shown -> a scorer, its name, or a function of
+        :mod:`sklearn.metrics`. `make_scorer` makes one of a function of your own; of a ranking
+        it gets matrices with a query in each row.
+    margins : mapping of str to float
+        Largest absolute difference from the reference that counts as equal.
+    licence, source : str
+        Of the data.
+    kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
+        What is predicted, and judged: the probability of class 1, the class, the number, the
+        order within a query, the clusters of the rows or where they are put. For the last the
+        target is known and not learnt from.
+    query : str
+        Column with the query of each row, of a ranking.
+    positive : object, optional
+        Value of the target that a binary task is about, as ``"bad"``; it may be left out where the
+        target is 0 and 1, or False and True.
+    weight : str
+        Column with the weight of each row, for `fit` and for the metrics that take weights.
+    format : TableFormat, optional
+        How files with rows to predict are read.
+    row_id : str
+        Column with the number of each row in the file that the data were made of.
+    spaces : mapping of str to mapping, list of mapping, or str
+        Pipeline -> what `make tune` draws its parameters from: each parameter with a list of values
+        or a distribution of :mod:`scipy.stats`; several of these mappings, of which each trial is
+        drawn from one; or ``"default"``, as for those that are not named.
+    mute : sequence of str
+        Ids of cautions that are not to be shown, as ``"groups"``.
+    """
+
+    name: str
+    title: str
+    prepare: Callable[..., Path]
+    features: Sequence[str] | str
+    target: str
+    pipelines: Mapping[str, Callable[[int], Any]]
+    splits: Mapping[str, Split]
+    metrics: Any
+    margins: Mapping[str, float]
+    licence: str
+    source: str
+    kind: Kind = "binary"
+    query: str = ""
+    dataset: str = ""
+    positive: Any = None
+    weight: str = ""
+    format: TableFormat | None = None
+    row_id: str = ""
+    spaces: Mapping[str, Any] = field(default_factory=dict)
+    mute: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        pick(self.kind, get_args(Kind), f"kind of {self.name}")
+        self._check_parts()
+        for caution in self.mute:
+            pick(caution, RANKS, f"caution that {self.name} mutes,")
+        if (self.kind == "ranking") != bool(self.query):
+            raise ConfigError(f"{self.name}: a task of kind 'ranking', and no other, names a query")
+        if self.positive is not None and self.kind != "binary":
+            raise ConfigError(f"{self.name}: positive={self.positive!r} is for kind 'binary'")
+        if self.weight and (why := _UNWEIGHTED.get(self.kind)):
+            raise ConfigError(f"{self.name}: weight={self.weight!r}: {why}; leave it out")
+        for name in filter(None, (self.target, self.weight, self.row_id)):
+            if name in self.columns:
+                raise ConfigError(f"{self.name}: {name!r} is no feature; leave it out")
+        # Scorers import scikit-learn, which the list of the tasks does without.
+        from pipeline.task.scoring import scorers_of
+
+        object.__setattr__(self, "metrics", scorers_of(self.name, self.kind, self.metrics))
+
+    def _check_parts(self) -> None:
+        """Refuse a task without pipelines, splits or metrics."""
+        for part in ("pipelines", "splits", "metrics"):
+            if not getattr(self, part):
+                raise ConfigError(f"{self.name}: {part} is empty; there must be one")
+        for name, function in self.pipelines.items():
+            if not callable(function):
+                raise ConfigError(f"{self.name}: {name!r} is {function!r}, which is no function")
+        for name, space in self.spaces.items():
+            pick(name, self.pipelines, f"pipeline among the spaces of {self.name}")
+            parts = space if isinstance(space, list) and space else [space]
+            if space != "default" and not all(isinstance(p, Mapping) and p for p in parts):
+                told = f"the space of {name!r} is {space!r}; give each parameter what it is drawn"
+                raise ConfigError(f"{self.name}: {told} from, or 'default'")
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the features."""
+        return [self.features] if isinstance(self.features, str) else list(self.features)
+
+    def data(self, home: Path, given: Path | None = None, **asked: Any) -> Path:
+        """Make the data if need be, verify it and return its path.
+
+        Parameters
+        ----------
+        home : Path
+            Folder of all data.
+        given : Path, optional
+            What was downloaded by hand.
+        **asked
+            ``rows`` of a generated table, ``years`` of the flights; None is the task's own.
+
+        Raises
+        ------
+        ConfigError
+            The data have no such choice, or not this one.
+        """
+        asked = {name: value for name, value in asked.items() if value is not None}
+        for name in set(asked) - set(signature(self.prepare).parameters):
+            raise ConfigError(f"{self.name} has the {name} that it has; leave out --{name}")
+        if given and "given" not in signature(self.prepare).parameters:
+            raise ConfigError(
+                f"{self.name} is made of no file that is downloaded; leave out --from"
+            )
+        with blamed_on(f"{self.name}: its data cannot be made"):
+            try:
+                path = self.prepare(home, **asked, **({"given": given} if given else {}))
+            except ValueError as error:
+                if hasattr(error, "exit_code") or not asked:
+                    raise
+                raise ConfigError(f"--{error}") from error
+            return Path(path)
+
+    @property
+    def generated(self) -> bool:
+        """Whether the table is generated, with as many rows as asked for."""
+        return "rows" in signature(self.prepare).parameters
+
+    def split(self, name: str | None) -> tuple[str, Split]:
+        """Return a split by name, the default one for None."""
+        name = name or next(iter(self.splits))
+        return name, self.splits[pick(name, self.splits, "split")]
+
+    def pipeline(self, name: str, seed: int, changes: Mapping[str, Any] | None = None) -> Any:
+        """Return an unfitted program.
+
+        Parameters
+        ----------
+        name : str
+            Key of `pipelines`.
+        seed : int
+            For everything random in it.
+        changes : mapping, optional
+            Nested parameter name -> value, as for scikit-learn's `set_params`.
+
+        Raises
+        ------
+        ConfigError
+            No such pipeline or parameter.
+        """
+        make = self.pipelines[pick(name, self.pipelines, "pipeline")]
+        with blamed_on(f"{self.name}: the pipeline {name!r} cannot be made"):
+            pipeline = make(seed)
+        if isinstance(pipeline, type) or not hasattr(pipeline, "fit"):
+            raise ConfigError(f"{self.name}: the pipeline {name!r} is no estimator: {pipeline!r}")
+        for parameter in changes or {}:
+            pick(parameter, pipeline.get_params(), f"parameter of {name}")
+        return pipeline.set_params(**(changes or {}))
+
+
+def in_words(rows: Filter) -> str:
+    """Return conditions on columns as one reads them.
+
+    >>> in_words([("sold", "<", date(2024, 1, 31)), ("kind", "in", ["a", "b"])])
+    "sold < 2024-01-31 and kind in ['a', 'b']"
+    """
+    said = (f"{name} {test} {_shown(value)}" for name, test, value in rows)
+    return " and ".join(said) or "all rows"
+
+
+def _shown(value: Any) -> str:
+    return str(value) if isinstance(value, date) else repr(value)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to run; plain data, so that another process can be sent it.
+
+    Parameters
+    ----------
+    task, pipeline, variant : str
+        Names; the variant is a device of `Accelerated`, or one of `PLAIN`.
+    path : Path
+        The prepared Parquet file.
+    seed : int
+    split : str or None
+        None is the task's default.
+    changes : mapping
+        Nested parameter name -> value, laid over the pipeline.
+    checkpoint : Path or None
+        Folder for the trees of a training that may be broken off.
+    """
+
+    task: str
+    pipeline: str
+    variant: str
+    path: Path
+    seed: int = 0
+    split: str | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    checkpoint: Path | None = None
+
+
+def pick(name: str, known: Any, what: str) -> str:
+    """Return the name if it is known.
+
+    >>> pick("taxy", ["taxi"], "task")
+    Traceback (most recent call last):
+        ...
+    pipeline.errors.ConfigError: unknown task 'taxy'; did you mean 'taxi'? There are: taxi
+    """
+    if name in [*known]:
+        return name
+    close = [str(each) for each in known if str(each).lower() == str(name).lower()]
+    close = close or get_close_matches(str(name), map(str, known), n=1)
+    guess = f" did you mean {close[0]!r}?" if close else ""
+    there_are = f" There are: {', '.join(sorted(map(str, known)))}" if len(known) <= _LISTED else ""
+    raise ConfigError(f"unknown {what} {name!r};{guess}{there_are}")
+
+
+def task_names() -> list[str]:
+    """Return the names of the tasks in the folder, importing none."""
+    return sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
+
+
+def published() -> list[str]:
+    """Return the names of the project's tasks: those of a dataset, and no one's own."""
+    return [name for name in task_names() if _states_dataset(name)]
+
+
+def _states_dataset(name: str) -> bool:
+    try:
+        return bool(facts(name).folder)
+    except ConfigError:  # The file cannot be read, so it is someone's work.
+        return False
+
+
+def summary(name: str) -> str:
+    """Return the first line of a task's docstring, without importing it.
+
+    Raises
+    ------
+    ConfigError
+        The file cannot be read.
+    """
+    return (ast.get_docstring(_parse(name)) or "").partition("\n")[0]
+
+
+def _parse(name: str) -> ast.Module:
+    path = FOLDER / f"{name}.py"
+    with blamed_on(f"the task {name!r} cannot be read"):
+        return ast.parse(path.read_bytes(), str(path))
+
+
+class Facts(NamedTuple):
+    """What is known of a task without its libraries.
+
+    Parameters
+    ----------
+    kind : str
+        What it predicts.
+    rows : int
+        Of its dataset, about; 0 if not known. Of generated data, those of the default.
+    download : str
+        How much is to be downloaded; empty if nothing is.
+    folder : str
+        Of the dataset below the folder of the data; empty if not known.
+    generated : bool
+        Whether the data are generated, in any number of rows.
+    """
+
+    kind: str
+    rows: int
+    download: str
+    folder: str
+    generated: bool
+
+    @property
+    def needs(self) -> str:
+        """What it takes to have the data."""
+        if self.generated:
+            return "generated, any ROWS"
+        return f"{self.download} to download" if self.download else "-"
+
+
+def facts(name: str) -> Facts:
+    """Read the literals that a task's file gives to `Task`, and import its dataset alone.
+
+    Raises
+    ------
+    ConfigError
+        The file cannot be read, or names a dataset that there is not.
+    """
+    calls = [n for n in ast.walk(_parse(name)) if isinstance(n, ast.Call)]
+    given = [k for call in calls if getattr(call.func, "id", "") == "Task" for k in call.keywords]
+    stated: dict[Any, Any] = {
+        k.arg: k.value.value for k in given if isinstance(k.value, ast.Constant)
+    }
+    kind, dataset = stated.get("kind", "binary"), stated.get("dataset")
+    with blamed_on(f"the task {name!r} has no such dataset"):
+        data = importlib.import_module(f"datasets.{dataset}") if dataset else None
+    rows: Any = getattr(data, "ROWS", 0)
+    generated = isinstance(rows, dict)
+    download, folder = getattr(data, "DOWNLOAD", ""), getattr(data, "NAME", "")
+    return Facts(kind, rows[kind] if generated else rows, download, folder, generated)
+
+
+def rows_of_own(name: str, home: Path) -> int:
+    """Return the rows of the data of a task of one's own; 0 if there are none."""
+    path = home / name / f"{name}.parquet"
+    if not path.is_file():
+        return 0
+    from pyarrow import ArrowException, parquet  # The list of the others does without.
+
+    try:
+        return int(parquet.read_metadata(path).num_rows)
+    except (OSError, ArrowException):
+        return 0
+
+
+def _check_package() -> None:
+    """Refuse another package `tasks`, which would be imported in the place of the folder."""
+    paths = [Path(path).resolve() for path in importlib.import_module("tasks").__path__]
+    if FOLDER.resolve() not in paths:
+        raise ConfigError(
+            f"Python finds the package `tasks` in {paths[0]}, not here; make an empty "
+            f"{FOLDER}/__init__.py, or run from there"
+        )
+
+
+def load(name: str) -> Task:
+    """Import a task by name.
+
+    Raises
+    ------
+    ConfigError
+        There is no such task, no folder of tasks here, or the file is at fault.
+    """
+    if not FOLDER.is_dir():
+        raise ConfigError("no folder `tasks` here; run from the root of the repository")
+    pick(name, task_names(), "task")
+    with blamed_on(f"the task {name!r} cannot be loaded"):
+        _check_package()
+        found = getattr(importlib.import_module(f"tasks.{name}"), "TASK", None)
+    if not isinstance(found, Task):
+        raise ConfigError(f"{FOLDER / name}.py: it has no `TASK = Task(...)`; see docs/tasks.md")
+    if found.name != name:
+        raise ConfigError(f"{FOLDER / name}.py: its task is named {found.name!r}; name it {name!r}")
+    for metric in found.margins:
+        pick(metric, found.metrics, f"metric among the margins of {name}")
+    return found

@@ -1,0 +1,251 @@
+"""The target of a task: what it may hold, its classes, which of them is positive, its weights."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import infer_dtype
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
+
+from pipeline.data import parquet, target
+from pipeline.errors import ConfigError, DataError
+from pipeline.task.task import Split, Task
+from pipeline.typing import Estimator
+
+_CLASSES = "classes are texts, whole numbers, or true and false"
+_SHOWN = 9
+_PLACES_ALONE = ("XGBClassifier", "XGBRFClassifier")
+"""Classifiers that take the classes 0, 1, …, n - 1 and no others."""
+
+_OTHERWISE = {
+    "FixedThresholdClassifier", "NuSVC", "RadiusNeighborsClassifier", "SGDClassifier", "SVC",
+    "TunedThresholdClassifierCV",
+}  # fmt: skip
+
+
+def learnt(task: Task, columns: dict[str, Any], part: str) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return the target, and what else `fit` is told.
+
+    Parameters
+    ----------
+    task : Task
+    columns : dict of str to numpy.ndarray
+        By name: the target, the query, the weights.
+    part : {"training", "test"}
+        Which rows they are, for messages.
+
+    Raises
+    ------
+    DataError
+        There are no rows, or the first that cannot be used is named.
+    """
+    y = columns[task.target]
+    if not len(y):
+        raise DataError(f"{task.name}: there are no {part} rows; choose another --split")
+    y = _checked(task, y, part)
+    if task.query:
+        # scikit-learn's target encoder takes no int8 but of two classes.
+        return y.astype(np.int64), {"qid": columns[task.query]}
+    if not task.weight:
+        return y, {}
+    return y, {"sample_weight": _weights(task, columns[task.weight], part)}
+
+
+def _checked(task: Task, y: np.ndarray, part: str) -> np.ndarray:
+    """Return a target of numbers or of classes of one type, none missing."""
+    where, missing = _of(task), np.asarray(pd.isna(y))
+    told = f"is missing in {missing.sum():,} of the {len(y):,} {part} rows, first in"
+    _refuse(where, told, missing, part, "leave these rows out")
+    if task.kind in ("binary", "multiclass"):
+        return _checked_classes(where, y, part)
+    numbers = _numbers(y)
+    if numbers is None:
+        told = f"holds {_kind(y)}, as {_shown(y[0])}"
+        raise DataError(f"{where} {told}; kind {task.kind!r} takes numbers")
+    bad = ~np.isfinite(numbers)
+    _refuse(where, f"is {numbers[bad.argmax()]} in", bad, part, "replace it, or leave the row out")
+    return numbers
+
+
+def _numbers(y: np.ndarray) -> np.ndarray | None:
+    """Return numbers, decimals among them, as they are learnt; None where they are none."""
+    if y.dtype.kind in "biuf":
+        return y.astype("float64") if y.dtype == np.uint64 else y
+    return y.astype("float64") if _kind(y) == "decimal" else None
+
+
+def _checked_classes(where: str, y: np.ndarray, part: str) -> np.ndarray:
+    if y.dtype.kind in "biuU" or (y.dtype == object and _kind(y) in ("string", "boolean")):
+        return y.astype(bool) if y.dtype == object and _kind(y) == "boolean" else y
+    if y.dtype.kind != "f":
+        raise DataError(f"{where} holds {_kind(y)}, as {_shown(y[0])}; {_CLASSES}")
+    bad = ~np.isfinite(y) | (y != np.round(y))
+    way = f"{_CLASSES}; numbers are predicted by kind='regression'"
+    _refuse(where, f"is {y[bad.argmax()]} in", bad, part, way)
+    return y
+
+
+def _kind(y: np.ndarray) -> str:
+    return str(infer_dtype(y, skipna=False))
+
+
+def _shown(value: Any) -> str:
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def _of(task: Task) -> str:
+    return f"{task.name}: the target {task.target!r}"
+
+
+def _refuse(where: str, told: str, bad: np.ndarray, part: str, way: str) -> None:
+    """Name the first of the bad rows, if there is one."""
+    if bad.any():
+        row = int(bad.argmax())
+        raise DataError(f"{where} {told} row {row:,} of the {part} rows; {way}")
+
+
+def _weights(task: Task, values: np.ndarray, part: str) -> np.ndarray:
+    """Return the weights of rows as numbers."""
+    where = f"{task.name}: the weight {task.weight!r}"
+    numbers = _numbers(np.asarray(values))
+    if numbers is None:
+        raise DataError(f"{where} holds {_kind(values)}, as {_shown(values[0])}; give numbers")
+    bad = ~(np.isfinite(numbers) & (numbers >= 0))
+    told = f"is {numbers[bad.argmax()]} in"
+    _refuse(where, told, bad, part, "give it a finite number from 0")
+    if not numbers.any():
+        raise DataError(f"{where} is 0 in all {part} rows; give some of them more")
+    return numbers
+
+
+def classes_of(task: Task, y: np.ndarray) -> np.ndarray:
+    """Return the classes of the training rows, sorted.
+
+    Raises
+    ------
+    DataError
+        All are of one class.
+    """
+    found: np.ndarray = target.classes(y)
+    if len(found) > 1:
+        return found
+    raise DataError(
+        f"{task.name}: the {len(y):,} training rows are all of the class {found[0]!s}; choose "
+        "another --split, or other data"
+    )
+
+
+def place_of_positive(task: Task, classes: np.ndarray) -> int:
+    """Return which of the classes a binary task is about, by place.
+
+    Raises
+    ------
+    ConfigError
+        It is none of them, it has to be said, or they are not two.
+    """
+    if task.kind != "binary":
+        return 1
+    names = classes.tolist()
+    if len(names) > 2:
+        shown = ", ".join(map(repr, names[:_SHOWN])) + ", …" * (len(names) > _SHOWN)
+        told = f"holds {len(names)} classes: {shown}; use kind='multiclass'"
+        raise ConfigError(f"{_of(task)} {told}")
+    if task.positive is None and names != [0, 1]:
+        told = f"holds {names[0]!r} and {names[1]!r}; say which the task is about, as positive="
+        raise ConfigError(f"{_of(task)} {told}{names[1]!r}")
+    positive = 1 if task.positive is None else task.positive
+    if positive not in names:
+        told = f"holds {names[0]!r} and {names[1]!r}, and positive={positive!r} is neither"
+        raise ConfigError(f"{_of(task)} {told}")
+    return names.index(positive)
+
+
+def positive_of(task: Task, classes: Any) -> Any:
+    """Return the class that a binary task is about; None of another task."""
+    if task.kind != "binary":
+        return None
+    return classes.tolist()[place_of_positive(task, classes)]
+
+
+def encode_truth(task: Task, classes: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes as an array without objects, and of each row what is judged.
+
+    Of a binary task that is 1 for the positive class and 0 for the other, else the place among
+    the classes, of which those that no training row has come last.
+
+    Raises
+    ------
+    ConfigError
+        A third class is among the rows of a binary task.
+    """
+    places = places_of(y, classes)
+    if (places < 0).any():
+        classes = np.append(classes, target.classes(y[places < 0]))
+        places = places_of(y, classes)
+    positive = place_of_positive(task, classes)
+    plain = classes.astype(str) if classes.dtype == object else classes
+    if task.kind == "binary":
+        return plain, (places == positive).astype("int64")
+    return plain, places.astype(np.min_scalar_type(len(classes)))
+
+
+def places_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the place of each label among the classes, -1 where it is none of them.
+
+    >>> places_of(np.array([9, 3, 9]), np.array([3, 5, 9])).tolist()
+    [2, 0, 2]
+    """
+    kind = object if classes.dtype.kind == "U" else classes.dtype
+    return np.asarray(pd.Index(classes, dtype=kind).get_indexer(pd.Index(y, dtype=kind)))
+
+
+def knows_places_alone(program: Estimator, classes: np.ndarray) -> bool:
+    """Return whether a program takes the classes 0, 1, …, n - 1 alone, and these are others."""
+    numbers = classes.dtype.kind in "iu"  # of truth values XGBoost makes 0 and 1
+    others = not (numbers and np.array_equal(classes, np.arange(len(classes))))
+    return others and _last_names(program)[-1] in _PLACES_ALONE
+
+
+def decides_otherwise(program: Estimator) -> bool:
+    """Return whether `predict` may answer another class than the most probable one."""
+    return not _OTHERWISE.isdisjoint(_last_names(program))
+
+
+def _last_names(program: Estimator) -> list[str]:
+    """Return the names of the last step's class and of those of the estimators inside of it."""
+    names, last = [], program
+    while last is not None:
+        names.append(type(last).__name__)
+        last = last[-1] if isinstance(last, Pipeline) else getattr(last, "estimator", None)
+    return names
+
+
+def require_weights(task: Task, program: Estimator) -> None:
+    """Refuse weights where the last step of a program takes none.
+
+    Raises
+    ------
+    ConfigError
+        It takes none.
+    """
+    last = program[-1] if isinstance(program, Pipeline) else program
+    if (
+        task.weight
+        and not hasattr(last, "estimator")
+        and not has_fit_parameter(last, "sample_weight")
+    ):
+        raise ConfigError(
+            f"{task.name}: {type(last).__name__} takes no weights, and the task has "
+            f"weight={task.weight!r}; leave it out, or this pipeline"
+        )
+
+
+def typed_split(split: Split, path: Path) -> Split:
+    """Return a split whose conditions are of the types of the columns."""
+    train, test = (parquet.typed(path, rows) for rows in (split.train, split.test))
+    return replace(split, train=train, test=test)

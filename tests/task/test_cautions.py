@@ -1,0 +1,354 @@
+"""Cautions of tables and splits, and that sound ones have none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sklearn import datasets
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import accuracy_score, mean_absolute_error, r2_score
+
+from pipeline.benchmark.run.beforehand import before_runs
+from pipeline.errors import ConfigError
+from pipeline.task.cautions import columns as caution_columns
+from pipeline.task.cautions import examine
+from pipeline.task.cautions.examine import of_table
+from pipeline.task.task import Job, Split, Task
+
+N = 800
+GOOD, PRICE = ("good", "binary"), ("price", "regression")
+
+
+def draw(seed: int = 1) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def table(rows: int = N, seed: int = 0, **columns: object) -> pd.DataFrame:
+    """Return numbers and a category, of which the first number has some say in the targets."""
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame({"size": random.normal(100, 20, rows), "age": random.normal(size=rows)})
+    frame["town"] = random.choice(list("abcd"), rows)
+    told = (frame["size"] - 100) / 20 + random.normal(size=rows)
+    frame["good"] = np.where(told > 0, "yes", "no")
+    frame["price"] = frame["size"] * 10 + random.normal(0, 100, rows)
+    return frame.assign(**columns)
+
+
+def is_yes() -> np.ndarray:
+    return (table()["good"] == "yes").to_numpy()
+
+
+def said(frame: pd.DataFrame, target: str, kind: str, test: np.ndarray | None = None) -> list[str]:
+    """Return the cautions of a table, by default with a fourth of the rows to be judged on."""
+    others = {"good", "price"} - {target}
+    features = [name for name in frame if name != target and name not in others]
+    test = draw(9).random(len(frame)) < 0.25 if test is None else test
+    arrow = pa.Table.from_pandas(frame, preserve_index=False)
+    return of_table(arrow, target, kind, features, test)
+
+
+def of_time(rows: int = N, **columns: object) -> pd.DataFrame:
+    days = pd.date_range("2018-01-01", periods=rows, freq="D")
+    rising = np.linspace(0, 5, rows) + draw().normal(size=rows)
+    return table(rows, **{"sold": days, "price": rising, **columns})
+
+
+TABLES: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, str], str]] = {
+    "nearly the classes": (
+        lambda: table(score=is_yes() + draw().normal(0, 0.1, N)), GOOD, "'score' (AUC 0.99",
+    ),
+    "a date that only some have": (
+        lambda: table(closed=pd.Series(pd.date_range("2020", periods=N)).where(is_yes())),
+        GOOD, "'closed' (AUC 1.000) alone tells 'good' almost perfectly",
+    ),
+    "one of three classes each": (
+        lambda: (f := table()).assign(good=f["town"].replace("d", "c"), part=f["town"]),
+        ("good", "multiclass"), "'town' (accuracy beyond guessing 1.000), 'part' (",
+    ),
+    "another unit": (lambda: table(euro=table()["price"] * 0.9), PRICE, "'euro' (R² 0.9"),
+    "copies": (lambda: pd.concat([table(160)] * 5), PRICE, "100 % of the test rows are among"),
+    "an id that repeats": (
+        lambda: table(customerId=np.arange(N) // 5), GOOD, "--split groups --by customerId",
+    ),
+    "days in any order": (
+        lambda: of_time().sample(frac=1, random_state=0), PRICE, "--split time --by sold",
+    ),
+    "a time that may be how long something took": (
+        lambda: of_time(time=np.arange(N) * 2.0).drop(columns="sold"),
+        PRICE, "'price' changes with 'time': if 'time' says when a row was made, training has rows",
+    ),
+    "years": (
+        lambda: table(year=np.arange(N) % 9 + 2010, price=np.arange(N) % 9 + draw().normal(size=N)),
+        PRICE, "--split time --by year",
+    ),
+    "a row number": (lambda: table(x=np.arange(N)), GOOD, "'x' tells rows apart"),
+    "a row number, shuffled": (lambda: table(x=draw().permutation(N)), GOOD, "--ignore x"),
+    "a rare class": (
+        lambda: table(good=["a", *["b"] * 300, *["c"] * 499]),
+        ("good", "multiclass"), "1 class of 'good' with fewer than 20 rows: a (1 rows)",
+    ),
+    "no value": (lambda: table(x=np.nan), GOOD, "'x' has one value or none"),
+    "mostly missing": (
+        lambda: table(x=np.where(np.arange(N) % 4 == 0, draw().random(N), np.nan)),
+        GOOD, "Mostly missing: 'x' (75.0 %): leave it out",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TABLES)
+def test_what_is_wrong_with_a_table_is_said_and_little_else(case: str) -> None:
+    make, what, words = TABLES[case]
+    found = said(make(), *what)
+    assert any(words in each for each in found), found
+    assert len(found) <= 2, found
+
+
+BUNDLED = {"iris": "multiclass", "wine": "multiclass", "breast_cancer": "binary",
+           "diabetes": "regression"}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_of_tables_that_everybody_knows_nothing_is_said(name: str) -> None:
+    data = getattr(datasets, f"load_{name}")(as_frame=True)
+    assert of_table(pa.Table.from_pandas(data.frame), "target", BUNDLED[name], [*data.data]) == []
+
+
+@pytest.mark.parametrize("what", [GOOD, PRICE], ids=["classes", "numbers"])
+@pytest.mark.parametrize("rows", [120, N, 5_000])
+def test_a_sound_table_is_passed_over(what: tuple[str, str], rows: int) -> None:
+    for seed in range(3):
+        frame = table(
+            rows, seed, born=pd.date_range("1950", periods=rows), wide=draw().random(rows)
+        )
+        assert said(frame, *what) == []
+
+
+def test_a_time_or_a_group_that_the_split_goes_by_is_passed_over() -> None:
+    last = np.arange(N) >= 600
+    assert any("[time]" in each for each in said(of_time(), *PRICE))
+    assert said(of_time(), *PRICE, test=last) == []
+    frame = table(patient=np.arange(N) // 8)
+    assert any("[groups]" in each for each in said(frame, *GOOD))
+    assert said(frame, *GOOD, test=last) == []
+
+
+def test_a_number_that_some_rows_share_is_no_row_number() -> None:
+    assert said(table(serial=draw().integers(0, N, N)), *GOOD) == []
+
+
+def test_the_same_few_categories_in_both_parts_are_no_copies() -> None:
+    frame = table(4_000, age=draw().normal(0, 10, 4_000).round())
+    for names in (["town"], ["town", "age"], ["age"]):
+        assert said(frame[[*names, "good"]], *GOOD) == []
+
+
+@pytest.mark.parametrize("kind", ["ranking", "clusters"])
+def test_of_ranks_and_clusters_only_the_columns_are_looked_at(kind: str) -> None:
+    [only] = said(table(x=1, state=table()["good"]), "good", kind)
+    assert only.startswith("'x' has one value or none: nothing can be learnt")
+
+
+def test_the_worst_comes_first() -> None:
+    frame = of_time(constant=1, number=draw().permutation(N), copy=lambda f: f["price"] * 2)
+    ids = [each.rpartition("[")[2] for each in said(frame, *PRICE)]
+    assert ids == ["leak]", "time]", "row-id]", "constant]"]
+
+
+def test_a_column_that_varies_beyond_the_sample_alone_is_no_constant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(caution_columns, "MOST_ROWS", 1_000)
+    frame = table(9_000, flag=0)
+    [only] = said(frame, *GOOD)
+    assert "'flag' has one value" in only
+    for row in range(0, 9_000, 1_000):  # of which the sample has the ninth part
+        varied = frame.assign(flag=np.arange(9_000) == row)
+        assert said(varied, *GOOD) == []
+    assert "[copies]" in said(pd.concat([table(3_000)] * 3), *GOOD)[0]
+
+
+ODD: dict[str, Callable[[int], object]] = {
+    "infinite": lambda n: np.where(np.arange(n) % 9 == 0, np.inf, np.arange(n) * 1.0),
+    "huge": lambda n: draw().normal(size=n) * 1e300,
+    "beyond int64": lambda n: np.full(n, 2**63 + 5, dtype="uint64"),
+    "nothing": lambda n: np.full(n, np.nan),
+    "texts": lambda n: [f"{i} and more" for i in range(n)],
+    "zoned": lambda n: pd.date_range("2020", periods=n, tz="Europe/Zurich"),
+    "spans": lambda n: pd.to_timedelta(np.arange(n), "s"),
+    "nullable": lambda n: pd.array([True, None] * (n // 2) + [False] * (n % 2), dtype="boolean"),
+    "number categories": lambda n: pd.Categorical(np.arange(n) % 2),
+    "lists": lambda n: [[1, 2]] * n,
+}
+
+
+@pytest.mark.quick(8)
+@pytest.mark.parametrize("rows", [0, 1, 2, 21, 101])
+@pytest.mark.parametrize("target", ODD)
+def test_any_column_of_any_length_can_be_looked_at(rows: int, target: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame({name: make(rows) for name, make in ODD.items()})
+    kinds = ["binary", "multiclass"]
+    if pd.api.types.is_float_dtype(frame[target]):
+        kinds.append("regression")
+    for kind in kinds:
+        task, job = task_of(frame, tmp_path, target=target, kind=kind, metrics=METRICS[kind])
+        examine.of_task(task, job)
+
+
+METRICS = {"binary": ["roc_auc"], "multiclass": ["accuracy"],
+           "regression": ["r2", "neg_mean_absolute_error"]}  # fmt: skip
+FOURTH = Split([("fold", "<", 3)], [("fold", "==", 3)], "")
+
+
+def task_of(
+    frame: pd.DataFrame, folder: Path, *, split: Split = FOURTH, **changes: Any
+) -> tuple[Task, Job]:
+    """Return a task of a table, of which every fourth row is judged on."""
+    target = changes.get("target", "price")
+    frame.assign(fold=np.arange(len(frame)) % 4).to_parquet(folder / "own.parquet")
+    given: dict[str, Any] = {"kind": "regression", "metrics": METRICS["regression"], **changes}
+    task = Task(**{
+        "name": "own", "title": "", "prepare": lambda home: home, "target": "price",
+        "features": [n for n in frame if n not in (target, "good", "fold", "price")],
+        "pipelines": {"linear": lambda seed: LinearRegression()}, "splits": {"mine": split},
+        "margins": {}, "licence": "", "source": "", **given,
+    })  # fmt: skip
+    return task, Job("own", "linear", "cpu", folder / "own.parquet")
+
+
+def of_parts(train: pd.DataFrame, test: pd.DataFrame, folder: Path, **changes: Any) -> list[str]:
+    """Return the cautions of a split into these parts."""
+    train, test = train.assign(part="train"), test.assign(part="test")
+    split = Split([("part", "==", "train")], [("part", "==", "test")], "")
+    names = ["size", "age", "town"]
+    both = pd.concat([train, test], ignore_index=True)
+    return examine.of_task(*task_of(both, folder, split=split, features=names, **changes))
+
+
+CLASSES = {"target": "good", "kind": "multiclass", "metrics": ["f1_macro"]}
+PARTS: dict[str, tuple[pd.DataFrame, pd.DataFrame, dict[str, Any], str]] = {
+    "another range": (
+        table(600), table(300, 1).assign(size=lambda f: f["size"] + 60), {},
+        "Training and test rows differ in 'size' (0.9",
+    ),
+    "more gaps": (
+        table(600), table(300, 1).assign(age=lambda f: f["age"].where(f["age"] > 0.5)), {},
+        "differ in 'age' (0.7",
+    ),
+    "other texts": (
+        table(600), table(300, 1).assign(town=lambda f: f["town"].replace(["b", "c"], "a")), {},
+        "differ in 'town' (0.7",
+    ),
+    "new values": (
+        table(600), table(300, 1).assign(town=np.where(np.arange(300) % 5 == 0, "e", "a")), {},
+        "Test rows with a value that no training row has: 'town' (20.0 %): take an encoder",
+    ),
+    "a class that training lacks": (
+        table(600).assign(good=lambda f: f["town"].replace("a", "b")),
+        table(300, 1).assign(good=lambda f: f["town"]), CLASSES,
+        "No training row is of the class a of 'good': no model can learn it; give both parts",
+    ),
+    "few to judge": (
+        table(600), table(300, 1).assign(good=["yes"] * 4 + ["no"] * 296), CLASSES,
+        "Fewer than 10 test rows are of the class yes (4)",
+    ),
+    "other shares": (
+        table(600), table(300, 1).assign(good=["yes"] * 20 + ["no"] * 280), CLASSES,
+        "differ in 'good' (0.68",
+    ),
+    "other numbers": (
+        table(600), table(300, 1).assign(price=lambda f: f["price"] + 500), {},
+        "differ in 'price' (0.9",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PARTS)
+def test_what_is_wrong_with_a_split_is_said(case: str, tmp_path: Path) -> None:
+    train, test, changes, words = PARTS[case]
+    found = of_parts(train, test, tmp_path, **changes)
+    assert words in "\n".join(found), found
+    assert len(found) <= 3, found
+
+
+@pytest.mark.parametrize("changes", [{}, CLASSES], ids=["numbers", "classes"])
+def test_a_sound_split_is_passed_over(changes: dict[str, Any], tmp_path: Path) -> None:
+    for rows in (60, 300, 5_000):
+        assert of_parts(table(4 * rows), table(rows, 1), tmp_path, **changes) == []
+
+
+def test_of_a_split_by_groups_each_group_counts_once(tmp_path: Path) -> None:
+    who = draw(3).integers(0, 40, N)
+    split = Split([("patient", "<", "p30")], [("patient", ">=", "p30")], "")
+    for seed in (0, 39):  # of the second, the rows of the parts differ, as groups are few
+        frame = table(size=draw(seed).normal(size=40)[who], patient=[f"p{i:02d}" for i in who])
+        assert examine.of_task(*task_of(frame, tmp_path, split=split)) == []
+    moved = frame.assign(size=frame["size"] + 9.0 * (frame["patient"] >= "p30"))
+    [only] = examine.of_task(*task_of(moved, tmp_path, split=split))
+    assert "differ in 'size' (1.00)" in only
+    assert "time or groups part them" in only
+
+
+def test_cautions_are_muted_by_their_ids(tmp_path: Path) -> None:
+    frame = table(x=1, number=np.arange(N))
+    found = examine.of_task(*task_of(frame, tmp_path))
+    assert [each.rpartition(" ")[2] for each in found] == ["[row-id]", "[constant]"]
+    assert examine.of_task(*task_of(frame, tmp_path, mute=["row-id"])) == found[1:]
+    task, job = task_of(frame, tmp_path, mute=["row-id", "constant"])
+    assert before_runs(task, job).cautions == []
+    with pytest.raises(ConfigError, match="'rowid'; did you mean 'row-id'"):
+        task_of(frame, tmp_path, mute=["rowid"])
+
+
+def test_the_dummy_predicts_the_mean_or_the_shares_of_the_training_rows(tmp_path: Path) -> None:
+    frame, test = table(), np.arange(N) % 4 == 3
+    known = before_runs(*task_of(frame, tmp_path))
+    mean = np.full(test.sum(), frame["price"][~test].mean())
+    assert known.baseline == pytest.approx({
+        "r2": r2_score(frame["price"][test], mean),
+        "mean_absolute_error": mean_absolute_error(frame["price"][test], mean),
+    })  # fmt: skip
+    assert (known.scoring.signs, known.scoring.best) == (
+        {"r2": 1, "mean_absolute_error": -1},
+        {"r2": 1, "mean_absolute_error": 0},
+    )
+    three = table(good=np.arange(N) % 3)
+    several = {"target": "good", "kind": "multiclass", "metrics": ["accuracy"]}
+    found = before_runs(*task_of(three, tmp_path, **several)).baseline
+    shares = accuracy_score(
+        three["good"][test], np.full(test.sum(), three["good"][~test].mode()[0])
+    )
+    assert found == {"accuracy": pytest.approx(shares)}
+
+
+def test_of_a_long_table_a_share_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(examine, "MOST_READ", 300)
+    task, job = task_of(table(gone=np.nan), tmp_path)
+    [only] = examine.of_task(task, job)
+    assert only.startswith("'gone' has one value or none")
+
+
+def test_what_cannot_be_looked_through_is_said_and_ends_nothing(tmp_path: Path) -> None:
+    task, job = task_of(table(), tmp_path)
+    (tmp_path / "own.parquet").write_bytes(b"PAR1")
+    noted, baseline, scoring = before_runs(task, job)
+    assert (baseline, scoring.signs["r2"]) == ({}, 1)
+    assert noted[0].startswith("The table was not looked through: ")
+    assert "\n" not in noted[0]
+
+
+@pytest.mark.parametrize("kind", ["clusters", "ranking"])
+def test_rankings_and_clusters_have_no_dummy(kind: str, tmp_path: Path) -> None:
+    frame = table(price=np.arange(N) % 3, query=np.arange(N) // 9, gone=1)
+    task, job = task_of(frame, tmp_path)
+    query = "query" if kind == "ranking" else ""
+    task = replace(task, kind=kind, query=query, metrics=["adjusted_rand_score"])
+    noted, baseline, _ = before_runs(task, job)
+    assert baseline == {}
+    assert [sentence.partition(":")[0] for sentence in noted] == ["'gone' has one value or none"]

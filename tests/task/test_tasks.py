@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import importlib
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from sklearn.base import BaseEstimator, clone, is_classifier, is_outlier_detector, is_regressor
+from sklearn.utils.validation import check_is_fitted
+
+from pipeline import CalendarFeatures
+from pipeline.benchmark.run import measure
+from pipeline.data.files import parquet_files
+from pipeline.planning import classify, explain
+from pipeline.task import metrics, task
+from pipeline.task.task import Job
+from tests.names import one_in
+
+ROOT = Path(__file__).parents[2]
+FILES = [ROOT / "tasks" / f"{name}.py" for name in task.published()]
+NAMES = [path.stem for path in FILES]
+TASKS = {name: importlib.import_module(f"tasks.{name}").TASK for name in NAMES}
+SPECS = [(name, pipeline) for name in NAMES for pipeline in TASKS[name].pipelines]
+NOT_RANDOM = {"LogisticRegression", "TargetEncoder"}
+"""Their `random_state` has no effect: solver "lbfgs", and a splitter with a seed of its own."""
+
+
+BETTER_THAN = {
+    "roc_auc": 0.6, "accuracy": 0.3, "r2": 0.0, "ndcg_at_10": 0.65,
+    "adjusted_rand": 0.3, "trustworthiness": 0.7,
+}  # fmt: skip
+"""Metric -> what a program that has learnt something exceeds."""
+
+
+GENERATED = 4_000
+"""Rows of generated data."""
+
+
+def parts(value: Any) -> Iterator[BaseEstimator]:
+    """Yield a pipeline and all estimators inside it."""
+    if isinstance(value, BaseEstimator):
+        yield value
+        value = list(value.get_params(deep=False).values())
+    if isinstance(value, list | tuple):
+        for inner in value:
+            yield from parts(inner)
+
+
+@pytest.fixture(scope="module")
+def data(small_homes: Path) -> dict[str, Path]:
+    """Return the data of each task: a small copy, of small files, or a few generated rows."""
+    generated = {name for name in NAMES if task.facts(name).generated}
+    return {
+        name: what.data(small_homes, rows=GENERATED if name in generated else None)
+        for name, what in TASKS.items()
+    }
+
+
+def test_all_tasks_of_the_project_are_tested_and_no_one_elses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert {"flights", "taxi", "ranking", "segments", "newsgroups"} <= set(NAMES)
+    shutil.copytree(ROOT / "tasks", tmp_path / "tasks")
+    own = {"mine": "TASK = Task(kind='binary')", "broken": "def (", "odd": "Task(dataset='nosuch')"}
+    for name, text in own.items():
+        (tmp_path / "tasks" / f"{name}.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert task.published() == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_task_is_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    what = task.load(name)
+    assert what.name == name
+    assert all((what.title, what.licence, what.source, what.pipelines, what.splits))
+    assert set(what.margins) == set(what.metrics), "what is measured is judged"
+    assert all(0 < margin < 0.1 for margin in what.margins.values())
+    assert what.target not in what.columns
+    assert len(set(what.columns)) == len(what.columns)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_splits_part_the_rows_and_use_no_feature(name: str, data: dict[str, Path]) -> None:
+    what = TASKS[name]
+    everything = sum(pq.read_metadata(file).num_rows for file in parquet_files(data[name]))
+    for split in what.splits.values():
+        assert split.about
+        rows = [pq.read_table(data[name], filters=list(side) or None).num_rows for side in
+                (split.train, split.test, [*split.train, *split.test])]  # fmt: skip
+        if what.kind == "clusters":
+            assert rows == [everything] * 3, "nothing is learnt of the target, so all rows serve"
+            continue
+        assert rows[0] > rows[1] > 0
+        assert rows[2] == 0
+        assert rows[0] + rows[1] == everything
+        assert not {column for column, *_ in (*split.train, *split.test)} & set(what.columns)
+
+
+def test_no_split_of_a_ranking_goes_through_a_query(data: dict[str, Path]) -> None:
+    what = TASKS["ranking"]
+    for split in what.splits.values():
+        sides = [
+            set(pq.read_table(data["ranking"], filters=list(side))[what.query].to_pylist())
+            for side in (split.train, split.test)
+        ]
+        assert min(map(len, sides)) > 10
+        assert not sides[0] & sides[1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_dataset_that_a_task_states_is_the_one_that_makes_its_data(name: str) -> None:
+    what = TASKS[name]
+    assert f"{what.prepare.__module__}.".startswith(f"datasets.{what.dataset}.")
+    assert task.facts(name).kind == what.kind
+
+
+@pytest.mark.parametrize(("name", "pipeline"), SPECS)
+def test_a_spec_is_plain_scikit_learn_and_says_what_it_is(name: str, pipeline: str) -> None:
+    made = TASKS[name].pipeline(pipeline, 0)
+    libraries = {type(part).__module__.partition(".")[0] for part in parts(made)}
+    ours = {type(part) for part in parts(made) if type(part).__module__.startswith("pipeline")}
+    assert libraries - {"pipeline"} <= {"sklearn", "xgboost"}
+    assert ours <= {CalendarFeatures}, "scikit-learn has no transformer of dates"
+    kind = TASKS[name].kind
+    assert is_regressor(made) == (kind == "regression")
+    assert (is_classifier(made) or is_outlier_detector(made)) == (kind in ("binary", "multiclass"))
+    assert TASKS[name].pipelines[pipeline].__doc__
+    with pytest.raises(Exception, match="not fitted"):
+        check_is_fitted(made)
+
+
+@pytest.mark.quick(35)
+@pytest.mark.parametrize(("name", "pipeline"), SPECS)
+def test_a_pipeline_can_be_cloned_and_is_made_anew_each_time(name: str, pipeline: str) -> None:
+    made = TASKS[name].pipeline(pipeline, 3)
+    assert repr(clone(made)) == repr(made)
+    assert TASKS[name].pipeline(pipeline, 3) is not made
+    classify.validate(made)
+
+
+@pytest.mark.parametrize(("name", "pipeline"), SPECS)
+def test_the_seed_fixes_everything_random(name: str, pipeline: str) -> None:
+    open_ended = [
+        f"{type(part).__name__}.random_state"
+        for part in parts(TASKS[name].pipeline(pipeline, 3))
+        if "random_state" in part.get_params(deep=False)
+        and part.get_params(deep=False)["random_state"] is None
+        and type(part).__name__ not in NOT_RANDOM
+    ]
+    assert open_ended == []
+
+
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("spec", one_in(3, SPECS), ids="-".join)
+def test_a_spec_learns_the_same_each_time_and_as_well_as_the_plain_program(
+    spec: tuple[str, str], data: dict[str, Path]
+) -> None:
+    name, pipeline = spec
+    what = TASKS[name]
+    plain, ours, again = (
+        measure.measure_once(
+            what, what.pipeline(pipeline, 0), Job(name, pipeline, variant, data[name])
+        )
+        for variant in ("reference", "cpu", "cpu")
+    )
+    for field in ours.predicted.dtype.names or ("prediction",):
+        one, other = (metrics.part(each.predicted, field) for each in (ours, again))
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
+    expected, found = measure.judge_outcome(what, plain), measure.judge_outcome(what, ours)
+    assert any(expected[metric] > BETTER_THAN[metric] for metric in set(BETTER_THAN) & {*expected})
+    assert expected.keys() == found.keys()
+    for metric, value in expected.items():
+        assert found[metric] == pytest.approx(value, abs=what.margins[metric]), metric
+
+
+@pytest.mark.parametrize(("name", "pipeline"), SPECS)
+def test_a_spec_runs_whole_on_a_gpu_as_far_as_the_rules_know(name: str, pipeline: str) -> None:
+    explained = explain.explain(TASKS[name].pipeline(pipeline, 0), device="cuda")
+    assert [p.step for p in explained.placements if p.device != "cuda"] == []
+
+
+def test_another_seed_is_another_forest(small_flights: Path) -> None:
+    what = TASKS["flights"]
+    job = Job("flights", "forest", "cpu", small_flights)
+    one, other = (
+        measure.measure_once(what, what.pipeline("forest", seed), replace(job, seed=seed))
+        for seed in (0, 1)
+    )
+    assert np.abs(one.predicted - other.predicted).max() > 1e-3
