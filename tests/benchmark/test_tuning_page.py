@@ -14,6 +14,7 @@ from pipeline.benchmark.report.html import page_html
 from pipeline.benchmark.report.table import ReportTable
 from pipeline.benchmark.report.tuning_lines import trial
 from pipeline.benchmark.single import FilePart
+from pipeline.task.scoring import ScoringInfo
 from tests.benchmark import fixtures, tunings
 
 
@@ -59,7 +60,7 @@ def test_the_headline_is_what_the_test_rows_say() -> None:
     ],
 )
 def test_a_difference_is_judged_by_its_interval(name: str, interval: Interval, said: str) -> None:
-    assert page.improved(name, interval).text == said
+    assert page.improved(name, interval, ScoringInfo()).text == said
 
 
 @pytest.mark.parametrize("make", [tunings.normal, tunings.losses])

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pipeline import records
 from pipeline.errors import DataError, PipelineError
 from tasks.flights import FEW, MANY, NUMBERS
 from tests.tools.bench_work import start
@@ -368,7 +369,7 @@ def test_every_record_that_is_kept_is_that_of_its_claim(name: str) -> None:
 )  # fmt: skip
 def test_another_record_is_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
     path = tmp_path / "results.json"
-    path.write_bytes(docs.records.dumps(RECORD))
+    path.write_bytes(records.dumps(RECORD))
     assert record.load(path) == RECORD
     assert json.loads(path.read_text())["claim"] == "made"
     path.write_text(path.read_text().replace(old, new))
