@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from threadpoolctl import threadpool_limits
 
@@ -23,12 +22,6 @@ def test_a_host_model_works_on_a_clone_and_passes_parameters_of_fit_on() -> None
     estimator.fit(X[["a"]], y**2, **weights)
     np.testing.assert_allclose(model.to_sklearn().coef_, estimator.coef_)
     np.testing.assert_allclose(model.call("predict", X[["a"]]), estimator.predict(X[["a"]]))
-
-
-def test_a_host_model_transforms() -> None:
-    model = HostModel(PCA(1))
-    np.testing.assert_allclose(model.fit_transform(X, None), model.call("transform", X))
-    assert type(model.to_sklearn()) is PCA
 
 
 class Counting(LogisticRegression):

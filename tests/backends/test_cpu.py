@@ -1,26 +1,16 @@
 from __future__ import annotations
 
 import pytest
-from sklearn.linear_model import LogisticRegression
 from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline.backends import cpu
-from pipeline.backends.base import HostModel, Placement
+from pipeline.backends.base import HostModel
 from pipeline.backends.cpu import HOST
 from pipeline.backends.xgboost.estimator import XGBoostModel
 
 
 class OwnBoosting(XGBClassifier):
     pass
-
-
-def test_an_estimator_is_its_own_implementation() -> None:
-    placed = HOST.place(LogisticRegression(C=2), "model")
-    assert isinstance(placed, HostModel)
-    assert placed.native.C == 2
-    assert HOST.describe(LogisticRegression(), "model") == Placement(
-        "model", "sklearn.LogisticRegression", "cpu"
-    )
 
 
 @pytest.mark.parametrize("device", [None, "cpu", "cuda", "cuda:1"])

@@ -97,12 +97,6 @@ def area(model: Any, X: np.ndarray, y: np.ndarray) -> float:
     return float(roc_auc_score(y, scores if scores.ndim == 1 else scores[:, 1]))
 
 
-def test_a_regressor_comes_to_the_same_line() -> None:
-    X, y = table()
-    found = streamed(SGDRegressor(random_state=0), X, y).to_sklearn()
-    np.testing.assert_allclose(found.coef_, [1, -2, 0, 0], atol=0.1)
-
-
 def epochs(estimator: Any) -> float:
     """Return how often the rows were passed over; `t_` counts steps from 1."""
     return float((estimator.t_ - 1) / ROWS)

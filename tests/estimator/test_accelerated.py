@@ -6,19 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     RandomForestClassifier,
-    RandomTreesEmbedding,
     StackingClassifier,
     VotingClassifier,
 )
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_selection import SelectFromModel
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier, LocalOutlierFactor
@@ -27,7 +24,6 @@ from sklearn.preprocessing import (
     FunctionTransformer,
     MinMaxScaler,
     Normalizer,
-    OrdinalEncoder,
     PolynomialFeatures,
     StandardScaler,
 )
@@ -35,8 +31,7 @@ from sklearn.svm import SVC
 from xgboost import XGBClassifier
 
 from pipeline.preprocessing.engine import table
-from pipeline.system import threads
-from tests.programs import MODELS, NUMBERS, TABLE, WORDS, on_cpu, preprocessing, program
+from tests.programs import MODELS, NUMBERS, TABLE, WORDS, on_cpu, program
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -66,42 +61,6 @@ def test_labels_may_be_words(name: str) -> None:
     assert set(model.predict(TABLE)) == {"no", "yes"}
     assert 0.5 < model.score(TABLE, WORDS) <= 1
     assert model.to_sklearn().predict(TABLE).tolist() == model.predict(TABLE).tolist()
-
-
-def test_xgboost_takes_the_frame_as_it_is() -> None:
-    estimator = XGBClassifier(n_estimators=5, n_jobs=1, enable_categorical=True)
-    model = on_cpu(estimator).fit(TABLE, NUMBERS)
-    typed = TABLE.astype({"c1": "category", "c2": "category"})
-    expected = clone(estimator).fit(typed, NUMBERS).predict_proba(typed)
-    np.testing.assert_array_equal(model.predict_proba(TABLE), expected)
-    np.testing.assert_array_equal(model.to_sklearn().predict_proba(typed), expected)
-
-
-def test_xgboost_is_told_the_types_of_a_matrix() -> None:
-    encode = make_column_transformer((OrdinalEncoder(), ["c1", "c2"]), remainder="passthrough")
-    types = ["c", "c", "q", "q"]
-    boosting = XGBClassifier(n_estimators=5, n_jobs=1, enable_categorical=True, feature_types=types)
-    estimator = make_pipeline(encode, boosting)
-    model = on_cpu(estimator).fit(TABLE, NUMBERS)
-    expected = clone(estimator).fit(TABLE, NUMBERS).predict_proba(TABLE)
-    np.testing.assert_allclose(model.predict_proba(TABLE), expected, rtol=1e-6)
-    np.testing.assert_allclose(model.to_sklearn().predict_proba(TABLE), expected, rtol=1e-6)
-
-
-def test_a_transformer_alone() -> None:
-    model = on_cpu(preprocessing(), dtype="float64").fit(TABLE, NUMBERS)
-    reference = preprocessing().fit(TABLE, NUMBERS)
-    np.testing.assert_allclose(model.transform(TABLE), reference.transform(TABLE), atol=1e-12)
-
-
-def test_a_regressor_alone() -> None:
-    X = TABLE[["n2"]].to_numpy("float64")
-    y = X[:, 0] * 2 + 1
-    model = on_cpu(LinearRegression()).fit(X, y)
-    assert model.score(X, y) == pytest.approx(1.0)
-    assert not hasattr(model, "classes_")
-    assert is_regressor(model)
-    assert is_classifier(on_cpu())
 
 
 NAMES = (
@@ -150,18 +109,6 @@ def test_methods_are_those_of_the_estimator(name: str) -> None:
         assert found == expected, fitted
 
 
-def test_a_step_without_a_twin_runs_as_it_is() -> None:
-    estimator = make_pipeline(
-        SimpleImputer(), SelectFromModel(LogisticRegression()), LogisticRegression()
-    )
-    X = TABLE[["n1", "n2"]]
-    model = on_cpu(estimator, dtype="float64").fit(X, WORDS)
-    expected = clone(estimator).fit(X, WORDS).predict_proba(X)
-    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-6)
-    place = model.plan_.placements[1]
-    assert (place.implementation, place.device) == ("sklearn.SelectFromModel", "cpu")
-
-
 @pytest.mark.parametrize(
     "selector", [lambda X: ["n2"], lambda X: X.columns[:2][X.nunique()[:2] < 9]]
 )
@@ -172,21 +119,6 @@ def test_functions_that_select_columns_give_what_sklearn_gives(selector: Any) ->
     )
     expected = clone(estimator).fit(TABLE, WORDS).predict_proba(TABLE)
     np.testing.assert_allclose(on_cpu(estimator).fit(TABLE, WORDS).predict_proba(TABLE), expected)
-
-
-def test_a_sparse_step_before_a_twin() -> None:
-    trees = RandomTreesEmbedding(5, max_depth=2, random_state=0)
-    estimator = make_pipeline(trees, StandardScaler(with_mean=False), LogisticRegression())
-    X = TABLE[["n2"]]
-    expected = clone(estimator).fit(X, WORDS).predict_proba(X)
-    model = on_cpu(estimator, dtype="float64").fit(X, WORDS)
-    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-4)
-
-
-def test_the_last_step_may_be_left_out() -> None:
-    estimator = Pipeline([("s", StandardScaler()), ("m", "passthrough")])
-    found = on_cpu(estimator, dtype="float64").fit(TABLE[["n2"]]).transform(TABLE[["n2"]])
-    np.testing.assert_allclose(found, StandardScaler().fit_transform(TABLE[["n2"]]))
 
 
 @pytest.mark.quick(2)
@@ -211,15 +143,6 @@ def test_threads_predict_alike_and_keep_their_own_books(
         list(pool.map(serve, range(8)))
     assert len(tails) == 32
     assert {tuple(tail) for tail in tails} <= {("transform", method) for method in expected}
-
-
-def test_number_of_cores_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "CHUNK_ROWS", 16)
-    found = []
-    for cores in (1, 4):
-        monkeypatch.setattr(threads.os, "sched_getaffinity", lambda pid, n=cores: range(n))
-        found.append(on_cpu().fit(TABLE, NUMBERS).predict_proba(TABLE).tobytes())
-    assert found[0] == found[1]
 
 
 def test_the_execution_log_tells_of_the_fit_and_of_the_last_call() -> None:

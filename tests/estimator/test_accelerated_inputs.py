@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.exceptions import NotFittedError
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.kernel_approximation import AdditiveChi2Sampler
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -142,43 +141,6 @@ def test_another_index_is_told_and_rows_go_by_position(name: str) -> None:
     with pytest.warns(UserWarning, match=rf"the index of .*{name} differs from that of X: rows go"):
         model = on_cpu(estimator).fit(X, **(plainly | {named: other}))
     np.testing.assert_array_equal(model.predict(X), expected)
-
-
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        (np.zeros((0, 1)), "0 sample"),
-        (np.zeros(3), "Reshape your data"),
-        (pd.DataFrame({"a": [np.inf, 1.0]}), "column 'a' holds infinite values"),
-    ],
-    ids=["empty", "vector", "infinite"],
-)
-def test_bad_tables_are_refused_at_fit_and_predict(X: Any, message: str) -> None:
-    estimator = make_pipeline(StandardScaler(), LogisticRegression())
-    with pytest.raises(DataError, match=message):
-        on_cpu(estimator).fit(X, np.arange(len(X)))
-    good = X if isinstance(X, pd.DataFrame) else np.zeros((2, 1))
-    good = pd.DataFrame({"a": [0.0, 1.0]}) if good is X else good
-    with pytest.raises(DataError, match=message):
-        on_cpu(estimator).fit(good, [0, 1]).predict(X)
-
-
-def test_before_fit() -> None:
-    model = on_cpu()
-    rows = pd.DataFrame({"n1": [1.0]})
-    for call in (model.predict, model.predict_proba, lambda X: model.score(X, [1])):
-        with pytest.raises(NotFittedError):
-            call(rows)
-    with pytest.raises(NotFittedError):
-        model.to_sklearn()
-
-
-def test_single_rows_equal_the_batch() -> None:
-    model = on_cpu(dtype="float64").fit(TABLE, WORDS)
-    batch = model.predict_proba(TABLE)
-    singles = np.vstack([model.predict_proba(TABLE[i : i + 1]) for i in range(0, ROWS, 20)])
-    np.testing.assert_allclose(singles, batch[::20], rtol=1e-12)
-    assert model.predict(TABLE[7:8]).tolist() == [model.predict(TABLE)[7]]
 
 
 @pytest.mark.parametrize(

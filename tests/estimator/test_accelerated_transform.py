@@ -52,16 +52,6 @@ SCALED = make_column_transformer(
 )
 
 
-def test_fit_transform_encodes_rows_by_the_other_folds() -> None:
-    estimator = TargetEncoder(cv=4, random_state=0, shuffle=True)
-    with pytest.warns(FutureWarning):
-        expected = clone(estimator).fit_transform(TABLE[C], NUMBERS)
-    model = on_cpu(estimator, dtype="float64")
-    found = model.fit_transform(TABLE[C], NUMBERS)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-    assert np.abs(model.transform(TABLE[C]) - found).max() > 0.001
-
-
 @pytest.mark.parametrize("way", ["of the estimator", "of the model", "of the session"])
 def test_frames_come_where_they_are_asked_for(way: str) -> None:
     estimator = clone(SCALED)
@@ -93,17 +83,6 @@ def test_the_choice_is_cloned_and_can_be_taken_back() -> None:
         ConfigError, match="transform='arrow' is not one of default, pandas, polars"
     ):
         model.set_output(transform="arrow")
-
-
-def test_polars_in_polars_out() -> None:
-    polars = pytest.importorskip("polars")
-    X = polars.from_pandas(TABLE[N])
-    found = (
-        on_cpu(StandardScaler(), dtype="float64").set_output(transform="polars").fit_transform(X)
-    )
-    assert found.columns == N
-    expected = on_cpu(StandardScaler(), dtype="float64").fit_transform(TABLE[N])
-    np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-12)
 
 
 def test_xgboost_gets_categories_through_a_column_transformer() -> None:
@@ -158,16 +137,6 @@ def test_what_needs_all_rows_says_so(estimator: object, why: str) -> None:
     assert why in str(caught.value)
 
 
-def test_estimators_that_learn_in_batches_do() -> None:
-    X = TABLE[N].fillna(0.0).to_numpy()
-    estimator = SGDClassifier(random_state=0)
-    model, reference = on_cpu(estimator), clone(estimator)
-    for rows in np.array_split(np.arange(len(X)), 3):
-        model.partial_fit(X[rows], NUMBERS[rows], classes=[0, 1])
-        reference.partial_fit(X[rows], NUMBERS[rows], classes=[0, 1])
-    np.testing.assert_array_equal(model.predict(X), reference.predict(X))
-
-
 STATELESS = {
     "one": (Normalizer(), TABLE[N[:2]]),
     "a function": (FunctionTransformer(np.cbrt), TABLE[N]),
@@ -202,11 +171,6 @@ def test_what_needs_a_fit_is_refused_without_one(estimator) -> None:
     for each in (clone(estimator), on_cpu(estimator)):
         with pytest.raises(NotFittedError):
             each.transform(TABLE[N].fillna(0).to_numpy())
-
-
-def test_the_inverse_of_a_function_needs_no_fit() -> None:
-    model = on_cpu(FunctionTransformer(np.log, np.exp))
-    assert model.inverse_transform(np.array([[0.0]])).tolist() == [[1.0]]
 
 
 class Doubled(TransformerMixin, BaseEstimator):
@@ -294,14 +258,6 @@ def test_of_an_array_it_makes_what_sklearn_makes(name: str) -> None:
     for found in (model.fit_transform(X), model.transform(X)):
         assert type(found) is type(expected)
         pd.testing.assert_frame_equal(pd.DataFrame(found), pd.DataFrame(expected))
-
-
-def test_a_frame_that_scikit_learn_cannot_name_stops_no_lift() -> None:
-    union = make_union(PCA(1), make_pipeline("passthrough")).set_output(transform="pandas")
-    plain, lifted = clone(union).fit(MIXED), on_cpu(union).fit(MIXED).to_sklearn()
-    for each in (plain, lifted):
-        with pytest.raises(TypeError, match="not iterable"):
-            each.transform(MIXED)
 
 
 UNFRAMED: dict[str, tuple[Any, Any]] = {

@@ -16,7 +16,6 @@ from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction import DictVectorizer, FeatureHasher
 from sklearn.feature_extraction.image import PatchExtractor
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
@@ -25,7 +24,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import MultinomialNB
-from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     LabelBinarizer,
@@ -354,13 +353,6 @@ def test_rows_that_were_not_sparse_at_fit(method: str) -> None:
     assert model.execution_log_.entries[-1].why == "X is sparse"
 
 
-def test_neighbours_of_no_other_rows() -> None:
-    model = Accelerated(NearestNeighbors(n_neighbors=2), device="cpu").fit(DENSE)
-    expected = NearestNeighbors(n_neighbors=2).fit(DENSE).kneighbors()
-    for found, wanted in zip(model.kneighbors(), expected, strict=True):
-        np.testing.assert_allclose(found, wanted)
-
-
 def named(X: pd.DataFrame) -> pd.DataFrame:
     return X.assign(e=["?"] * len(X))
 
@@ -487,29 +479,6 @@ def test_twins_before_a_duck(name: str) -> None:
     assert "has no rule for the GPU" in explained[1].note
 
 
-def test_nothing_is_fitted_yet() -> None:
-    with pytest.raises(NotFittedError):
-        Accelerated(Plain(), device="cpu").predict(DENSE)
-
-
-@pytest.mark.parametrize("what", ["y", "sample_weight", "qid"])
-def test_another_index_is_told(what: str) -> None:
-    given: dict[str, Any] = {"y": pd.Series(NUMBERS), "sample_weight": None}
-    given |= {what: pd.Series(NUMBERS, index=range(1, ROWS + 1))}
-    model = Accelerated(make_pipeline(StandardScaler(), Ridge()), device="cpu")
-    if what == "qid":
-        with pytest.warns(UserWarning, match="index of qid differs"), pytest.raises(TypeError):
-            model.fit(FRAME, **given)
-        return
-    with pytest.warns(UserWarning, match=f"index of {what} differs.*go by position") as told:
-        model.fit(FRAME, **given)
-    assert len(told) == 1
-    plain = clone(model.estimator)
-    weights = given["sample_weight"]
-    plain.fit(FRAME, given["y"], ridge__sample_weight=weights)
-    np.testing.assert_allclose(model.predict(FRAME), plain.predict(FRAME), rtol=1e-9)
-
-
 def test_long_trainings_are_not_repeated() -> None:
     calls = []
 
@@ -536,36 +505,3 @@ def test_errors_of_two_classes(theirs: Exception) -> None:
         assert isinstance(made, type(theirs))
         assert made.exit_code == ours.exit_code
         assert str(made).startswith("k" if isinstance(theirs, KeyError) else str(theirs))
-
-
-class Counts:
-    """A callback of scikit-learn's that counts how often it is called."""
-
-    def __init__(self) -> None:
-        self.calls: list[str] = []
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        self.calls.append("setup")
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        self.calls.append("teardown")
-
-    def on_fit_task_begin(self, estimator: Any, context: Any, **kwargs: Any) -> None:
-        self.calls.append("begin")
-
-    def on_fit_task_end(self, estimator: Any, context: Any, **kwargs: Any) -> bool:
-        self.calls.append("end")
-        return False
-
-
-def test_callbacks_are_called() -> None:
-    def calls_of(device: str) -> list[str]:
-        counts = Counts()
-        model = make_pipeline(StandardScaler().set_callbacks(counts), LogisticRegression())
-        (Accelerated(model, device=device) if device else model).fit(DENSE, CLASSES)
-        return counts.calls
-
-    assert calls_of("cpu") == calls_of("") != []
-    step = StandardScaler().set_callbacks(Counts())
-    with pytest.raises(Unsupported, match="callbacks"):
-        explain(make_pipeline(step, LogisticRegression()), "cuda")

@@ -123,13 +123,6 @@ def test_a_wrong_lift_is_found_and_names_method_row_and_difference() -> None:
     assert model.certify(X, rtol=1.0, atol=1.0, differing=0.5).holds
 
 
-def test_rows_of_a_long_table_are_taken_evenly() -> None:
-    found = Wrong(LogisticRegression(), device="cpu").fit(X, Y).certify(X, n_rows=101)
-    assert found.rows == 101
-    rows = np.linspace(0, ROWS - 1, 101).astype(int)
-    assert {each.row for each in found.differences} <= set(rows.tolist())
-
-
 @pytest.mark.parametrize(
     ("estimator", "X"), [(DBSCAN(), X), (LogisticRegression(), X[:0])], ids=["no method", "no rows"]
 )
@@ -292,9 +285,6 @@ def test_an_encoder_answers_as_sklearn_on_the_rows_as_they_were_passed(
         assert model.get_feature_names_out().tolist() == names
 
 
-FILLED = make_column_transformer(
-    (make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder()), ["c"])
-)
 ONLY_OURS = {
     "NA among objects": (HOT, cells(["a", pd.NA, "b"])),
     "text with NA": (HOT, cells(["a", pd.NA, "b"], "string")),
@@ -365,13 +355,6 @@ def test_what_the_lifted_model_raises_is_in_the_certificate() -> None:
     with pytest.raises(ParityError, match=said):
         found.require()
     assert msgspec.json.decode(msgspec.json.encode(found), type=Certificate) == found
-
-
-def test_columns_that_only_ours_leaves_out_are_told() -> None:
-    model = fitted(StandardScaler(), TABLE[["a", "b"]], None)
-    with pytest.warns(UserWarning, match="left out"):
-        found = model.certify(TABLE[["b", "a", "c"]])
-    assert "raises ValueError: The feature names" in str(found.differences[0].failure)
 
 
 @pytest.mark.parametrize(

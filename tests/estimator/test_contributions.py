@@ -24,8 +24,6 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import (
@@ -50,7 +48,7 @@ from pipeline.errors import ParityError
 from pipeline.estimator.contributions import Contributions
 
 xgboost = pytest.importorskip("xgboost")
-from xgboost import XGBClassifier, XGBRanker, XGBRegressor, XGBRFRegressor  # noqa: E402
+from xgboost import XGBClassifier, XGBRegressor, XGBRFRegressor  # noqa: E402
 
 ROWS = 240
 RNG = np.random.default_rng(0)
@@ -210,12 +208,6 @@ def test_categories_and_holes_that_xgboost_reads_itself() -> None:
     np.testing.assert_allclose(model.contributions(few).values, own[:9, :-1], atol=1e-7)
 
 
-def test_a_ranker() -> None:
-    X, queries = RNG.normal(size=(ROWS, 3)), np.repeat(np.arange(24), 10)
-    model = Accelerated(XGBRanker(n_estimators=5), device="cpu").fit(X, PLACES, qid=queries)
-    np.testing.assert_allclose(total(model.contributions(X)), answers(model, X), atol=1e-5)
-
-
 def test_trees_of_several_targets_are_refused() -> None:
     estimator = XGBRegressor(n_estimators=2, multi_strategy="multi_output_tree")
     model = fitted(estimator, np.c_[VALUES, VALUES], TABLE[["pay", "age"]])
@@ -303,13 +295,6 @@ def test_rows_without_names_are_numbered(last: Any, form: Any) -> None:
     np.testing.assert_allclose(total(found)[:, 0], plain, atol=1e-5)
 
 
-def test_the_last_step_alone() -> None:
-    X = TABLE[["pay", "idle"]]
-    model = fitted(LinearRegression(), VALUES, X)
-    off = (X - X.mean()).to_numpy() * model.coef_
-    np.testing.assert_allclose(model.contributions(X).values, off, atol=1e-9)
-
-
 def test_texts_are_one_column() -> None:
     texts = [f"row {i % 7} of {'few' if c else 'many'}" for i, c in enumerate(PLACES > 0)]
     model = fitted(make_pipeline(TfidfVectorizer(), LogisticRegression()), TWO, texts)
@@ -330,15 +315,6 @@ def test_columns_that_a_step_mixes_stand_together() -> None:
     assert found.members == ((2,), (0, 1, 3))
 
 
-def test_a_model_that_runs_as_it_is_given() -> None:
-    X = TABLE[["pay", "idle"]].to_dict("list")
-    rows = [dict(zip(X, row, strict=True)) for row in zip(*X.values(), strict=True)]
-    model = fitted(make_pipeline(DictVectorizer(), Ridge()), VALUES, rows)
-    assert model.plan_.as_given
-    found = model.contributions(rows)
-    np.testing.assert_allclose(total(found), answers(model, rows), atol=1e-9)
-
-
 @pytest.mark.parametrize(
     ("last", "y", "said"),
     [
@@ -356,24 +332,6 @@ def test_others_are_refused_with_a_way_out(last: Any, y: Any, said: str) -> None
     assert refused.value.reasons[0].step == type(last).__name__.lower()
 
 
-def test_before_fit() -> None:
-    with pytest.raises(NotFittedError):
-        Accelerated(Ridge()).contributions(TABLE)
-
-
-@pytest.mark.parametrize(
-    ("name", "output"),
-    [
-        ("Poisson", "log(predict)"),
-        ("Tweedie", "predict"),
-        ("forest of classes", "predict_proba"),
-        ("XGBoost, values", "predict(output_margin=True)"),
-    ],
-)
-def test_it_says_what_is_explained(name: str, output: str) -> None:
-    assert fitted(prepared(CASES[name][0]), CASES[name][1]).contributions(TABLE).output == output
-
-
 def test_what_does_not_add_up_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     model = fitted(prepared(Ridge()), VALUES)
     native = model.plan_.steps[-1].worker.native
@@ -381,14 +339,6 @@ def test_what_does_not_add_up_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(native, "predict", lambda X: answer(X) + 1e-3 * (np.arange(ROWS) == 7))
     with pytest.raises(ParityError, match="contributions to row 7 .* in 1 of 240 rows"):
         model.contributions(TABLE)
-
-
-def test_the_log_tells_of_the_call() -> None:
-    model = fitted(prepared(XGBRegressor(n_estimators=3)), VALUES)
-    model.contributions(TABLE)
-    assert [event.call for event in model.execution_log_.last.events] == [
-        *("transform", "predict", "contributions")
-    ]
 
 
 def test_a_frame_of_one_output() -> None:

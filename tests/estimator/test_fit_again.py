@@ -32,7 +32,6 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.utils import all_estimators, get_tags
-from xgboost import XGBRegressor
 
 import pipeline
 from pipeline import Accelerated
@@ -174,13 +173,6 @@ def test_a_user_s_estimator_is_not_fitted_and_makes_what_it_made(name: str) -> N
         assert all(vars(part)[key] is value for key, value in held.items())
 
 
-def test_xgboost_draws_on() -> None:
-    boosting = XGBRegressor(n_estimators=2, subsample=0.5, n_jobs=1, random_state=generator())
-    model = on_cpu(boosting)
-    first, second = (model.fit(X, Y).predict(X) for _ in range(2))
-    assert not np.array_equal(first, second)
-
-
 def test_a_user_s_estimator_that_is_fitted_is_gone_on_from_and_does_not_change() -> None:
     theirs = copy.deepcopy(FOREST).fit(X, Y)
     mine = copy.deepcopy(theirs).set_params(n_estimators=4)
@@ -207,18 +199,6 @@ def test_another_object_in_the_place_of_a_step_starts_anew() -> None:
     model.set_params(estimator__randomforestregressor=other).fit(X, Y)
     plain = make_pipeline(StandardScaler(), copy.deepcopy(other)).fit(X, Y)
     np.testing.assert_array_equal(model.predict(X), plain.predict(X))
-
-
-def test_a_model_that_makes_frames_goes_on() -> None:
-    trees = RandomTreesEmbedding(
-        2, max_depth=2, warm_start=True, random_state=0, sparse_output=False
-    )
-    plain = copy.deepcopy(trees)
-    model = on_cpu(trees).set_output(transform="pandas")
-    for count in (2, 4):
-        expected = plain.set_params(n_estimators=count).fit(X).transform(X)
-        made = model.set_params(estimator__n_estimators=count).fit(X).transform(X)
-        np.testing.assert_array_equal(made, expected)
 
 
 def test_numbers_are_drawn_once_where_scikit_learn_is_asked_after_a_refusal() -> None:

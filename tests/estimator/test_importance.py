@@ -12,7 +12,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
@@ -237,17 +236,6 @@ def test_any_scoring_of_sklearn_serves(scoring: Any) -> None:
         assert list(ours.feature_names) == list(X)
 
 
-def test_an_own_scorer_sees_the_table() -> None:
-    seen = []
-
-    def score(model: Any, X: Any, y: Any) -> float:
-        seen.append(type(X))
-        return float((model.predict(X) == y).mean())
-
-    case("target").importance(X, LATE, scoring=score, repeats=1)
-    assert set(seen) == {pd.DataFrame}
-
-
 @pytest.mark.parametrize(
     ("name", "max_samples"),
     [("sparse beside numbers", 0.5), ("neighbours", 30), ("projected", 0.5)],
@@ -263,30 +251,6 @@ def test_regression(last: Any) -> None:
     model = fitted((CASES["sparse beside numbers"][0], last), y=PRICE)
     assert_same(*both(model, X, PRICE))
     assert_same(*both(model, X, PRICE, scoring="neg_mean_absolute_error"))
-
-
-class FirstTwo(TransformerMixin, BaseEstimator):
-    """A transformer that scikit-learn does not know."""
-
-    def fit(self, X: Any, y: Any = None) -> FirstTwo:
-        self.fitted_ = True
-        return self
-
-    def transform(self, X: Any) -> Any:
-        return np.asarray(X)[:, :2]
-
-
-class AsText(FirstTwo):
-    def transform(self, X: Any) -> Any:
-        return np.asarray(X).astype(str)
-
-
-def counted(name: str, calls: dict[str, int]) -> FunctionTransformer:
-    def count(X: Any) -> Any:
-        calls[name] = calls.get(name, 0) + (len(X) == ROWS)
-        return X * 1.0
-
-    return FunctionTransformer(count)
 
 
 def test_a_column_that_no_step_reads_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -380,38 +344,12 @@ def test_columns_are_found_by_name() -> None:
     assert ours == {**theirs, "other": [0.0] * 2}
 
 
-def test_what_sklearn_runs_as_it_is_has_its_numbers() -> None:
-    model = fitted((FirstTwo(), logistic), X[NUMBERS].fillna(0.0))
-    assert_same(*both(model, X[NUMBERS].fillna(0.0), LATE))
-    refused = np.array([[1, "a"], [2, "b"], ["c", 1], [4, "b"]] * 5, dtype=object)
-    model = Accelerated(make_pipeline(AsText(), OneHotEncoder(), logistic), device="cpu")
-    assert_same(*both(model.fit(refused, LATE[:20]), refused, LATE[:20]))
-
-
-def test_the_log_says_what_ran() -> None:
-    model = case("target")
-    model.importance(X, LATE, repeats=2)
-    calls = [event.call for event in model.execution_log_.last.events]
-    assert calls.count("transform") == 1
-    assert calls.count("predict") == 1 + 2 * 3
-
-
 def test_saved_and_pickled_models_say_the_same(tmp_path: Path) -> None:
     model = case("indicators")
     expected = model.importance(X, LATE, random_state=0, repeats=1)
     saved = pipeline.load(pipeline.save(model, tmp_path / "model"), "cpu")
     for other in (saved, pickle.loads(pickle.dumps(model))):  # noqa: S301
         assert_same(other.importance(X, LATE, random_state=0, repeats=1), expected)
-
-
-def test_a_random_state_is_drawn_from_as_in_sklearn() -> None:
-    model = case("target")
-    expected = permutation_importance(
-        model, X, LATE, random_state=np.random.RandomState(7), n_repeats=1
-    )
-    assert_same(
-        model.importance(X, LATE, random_state=np.random.RandomState(7), repeats=1), expected
-    )
 
 
 WRONG = [
@@ -437,10 +375,3 @@ def test_partitions_are_refused() -> None:
     dd = pytest.importorskip("dask.dataframe")
     with pytest.raises(DataError, match="has partitions; pass X.compute"):
         case("target").importance(dd.from_pandas(X, npartitions=2), LATE)
-
-
-def test_texts_have_no_columns() -> None:
-    model = Accelerated(make_pipeline(TfidfVectorizer(), logistic), device="cpu")
-    model.fit(X["note"], LATE)
-    with pytest.raises(DataError, match="1 dimension"):
-        model.importance(X["note"], LATE)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import sklearn
 from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV, CalibrationDisplay
 from sklearn.cluster import AgglomerativeClustering, KMeans
@@ -18,7 +17,6 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     BaggingRegressor,
     RandomForestClassifier,
-    RandomForestRegressor,
     VotingRegressor,
 )
 from sklearn.exceptions import NotFittedError
@@ -28,8 +26,6 @@ from sklearn.impute import SimpleImputer
 from sklearn.inspection import (
     DecisionBoundaryDisplay,
     PartialDependenceDisplay,
-    partial_dependence,
-    permutation_importance,
 )
 from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge, SGDClassifier
 from sklearn.metrics import ConfusionMatrixDisplay, RocCurveDisplay
@@ -37,8 +33,6 @@ from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
     TunedThresholdClassifierCV,
-    cross_val_score,
-    learning_curve,
 )
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.neighbors import KNeighborsClassifier
@@ -165,14 +159,6 @@ def test_steps_are_those_of_the_fitted_pipeline() -> None:
         for each in (model, plain):
             with pytest.raises(error):
                 each[wrong]
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_estimator_itself_is_asked_whatever_type_it_learnt_from(dtype: str) -> None:
-    for estimator, name in ((Ridge(), "coef_"), (KMeans(2, n_init=1, random_state=0), "labels_")):
-        model = on_cpu(estimator, dtype=dtype).fit(X, NUMBERS)
-        expected = getattr(clone(estimator).fit(X, NUMBERS), name)
-        np.testing.assert_allclose(getattr(model, name), expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["coef_", "named_steps", "C", "nonsense", "best_iteration"])
@@ -349,37 +335,6 @@ def test_around_it_as_around_a_plain_estimator(name: str) -> None:
     assert_alike(answer(on_cpu), answer(plainly))
 
 
-INSPECTED: dict[str, tuple[Any, Callable[[Any], Any]]] = {
-    "permutations": (
-        SCALED,
-        lambda m: permutation_importance(m, X, Y, n_repeats=2, random_state=0)["importances"],
-    ),
-    "dependence of trees": (
-        RandomForestRegressor(3, random_state=0),
-        lambda m: partial_dependence(m, X, ["n1"], method="brute", grid_resolution=5)["average"],
-    ),
-    "learning": (SCALED, lambda m: learning_curve(m, X, Y, train_sizes=[50, 90], cv=2)[2]),
-}
-
-
-@pytest.mark.parametrize("name", INSPECTED)
-def test_it_is_inspected_as_a_plain_estimator(name: str) -> None:
-    estimator, ask = INSPECTED[name]
-    assert_alike(ask(on_cpu(estimator).fit(X, Y)), ask(clone(estimator).fit(X, Y)))
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["forest", "boosting"])
-def test_shap_explains_the_last_step(name: str) -> None:
-    shap = pytest.importorskip("shap")
-    estimator = make_pipeline(StandardScaler(), ALONE[name])
-    found, expected = (
-        shap.TreeExplainer(each[-1]).shap_values(each[:-1].transform(X))
-        for each in (on_cpu(estimator).fit(X, NUMBERS), clone(estimator).fit(X, NUMBERS))
-    )
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
-
-
 TREE = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=2, random_state=0))
 TWO = X[["n1", "n3"]]
 DRAWN: dict[str, Callable[[Any], Any]] = {
@@ -403,16 +358,3 @@ def test_it_is_drawn_as_a_plain_estimator(name: str) -> None:
     pytest.importorskip("matplotlib").use("Agg")
     ours, theirs = on_cpu(TREE).fit(TWO, NUMBERS), clone(TREE).fit(TWO, NUMBERS)
     assert_alike(DRAWN[name](ours), DRAWN[name](theirs))
-
-
-def test_a_routed_cross_validation() -> None:
-    weights = np.random.default_rng(1).exponential(size=len(X))
-    with sklearn.config_context(enable_metadata_routing=True):
-        last = Ridge().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-        scaler = StandardScaler().set_fit_request(sample_weight=True)
-        estimator = make_pipeline(scaler, last)
-        params = {"cv": 3, "params": {"sample_weight": weights}}
-        expected = cross_val_score(estimator, X, Y, **params)
-        found = cross_val_score(on_cpu(estimator), X, Y, **params)
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
-    assert abs(found - cross_val_score(estimator, X, Y, cv=3)).max() > 1e-4

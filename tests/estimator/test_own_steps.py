@@ -28,7 +28,6 @@ from sklearn.tree import DecisionTreeRegressor
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, DataError, load, save
-from pipeline.preprocessing.engine.workers import WorkerNode
 
 ROWS = 12_000
 TWIN = "pipeline.preprocessing (NumPy)"
@@ -119,25 +118,6 @@ def test_other_rows_are_the_twins(name: str) -> None:
     assert ran(model) == {TWIN}
 
 
-def test_weighted_rows_are_the_twins() -> None:
-    model = Accelerated(make_pipeline(StandardScaler(), PCA(2)), device="cpu")
-    model.fit(X[["b", "c"]], standardscaler__sample_weight=np.arange(ROWS) + 1.0)
-    assert ran(model) == {TWIN}
-
-
-def test_no_second_matrix_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
-
-    def kept(node: WorkerNode, rows: Any, table: Any) -> Any:
-        made.append(rows)
-        return read(node, rows, table)
-
-    read = WorkerNode._read
-    monkeypatch.setattr(WorkerNode, "_read", kept)
-    out = Accelerated(MinMaxScaler(), device="cpu").fit_transform(X)
-    assert np.shares_memory(out, made[0])
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_type_that_is_asked_for_is_made(dtype: str) -> None:
     model = Accelerated(MinMaxScaler(), device="cpu", dtype=dtype)
@@ -224,8 +204,3 @@ def test_what_is_too_small_for_float32_is_there_for_xgboost() -> None:
     np.testing.assert_array_equal(model.predict_proba(rows), expected.predict_proba(rows))
     handed = model.plan_.steps[0].call("transform", rows)
     assert handed.nnz == expected[0].transform(rows).nnz
-
-
-def test_before_other_estimators_numbers_beside_sparse_rows_are_the_twins() -> None:
-    model = Accelerated(make_pipeline(beside(StandardScaler()), PCA(2)), device="cpu")
-    assert ran(model.fit(X.fillna(0).assign(t="x"))) == {TWIN}

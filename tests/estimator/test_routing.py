@@ -247,15 +247,6 @@ def test_a_step_that_takes_no_weights_is_named_and_scikit_learn_runs_it(said: st
 
 
 @pytest.mark.usefixtures("routing")
-def test_transformers_alone() -> None:
-    for estimator in (scaler(), branches()):
-        expected = clone(estimator).fit_transform(TABLE, LABELS, **METADATA)
-        model = ours(clone(estimator)).fit(TABLE, LABELS, **METADATA)
-        np.testing.assert_allclose(model.transform(TABLE), expected)
-        np.testing.assert_allclose(model.fit_transform(TABLE, LABELS, **METADATA), expected)
-
-
-@pytest.mark.usefixtures("routing")
 def test_batches_take_what_is_asked_for() -> None:
     estimator = SGDClassifier(random_state=0).set_partial_fit_request(
         classes=True, sample_weight=True
@@ -271,14 +262,6 @@ def test_batches_take_what_is_asked_for() -> None:
         asking.partial_fit(TABLE, **METADATA)
     assert not model.plan_.as_given
     np.testing.assert_allclose(model.to_sklearn().scale_, asking.scale_, rtol=1e-12)
-
-
-@pytest.mark.usefixtures("routing")
-def test_requests_are_those_of_the_spec() -> None:
-    assert not hasattr(Accelerated, "set_fit_request")
-    assert not hasattr(Accelerated, "set_score_request")
-    asked = ours(make_pipeline(scaler("w"), logistic())).get_metadata_routing()
-    assert asked.consumes("fit", {"w", "sample_weight", "strange"}) == {"w", "sample_weight"}
 
 
 INNER = make_pipeline(make_pipeline(StandardScaler()), LogisticRegression())
@@ -338,13 +321,6 @@ def test_without_routing_what_a_step_cannot_take_is_its_own_fault(
 def test_weights_that_match_no_rows_are_refused(weights: Any, said: str) -> None:
     with pytest.raises(DataError, match=rf"StandardScaler|standardscaler.*sample_weight.*{said}"):
         ours(StandardScaler()).fit(TABLE, sample_weight=weights)
-
-
-def test_partitions_are_weighted() -> None:
-    dd = pytest.importorskip("dask.dataframe")
-    plain = StandardScaler().fit(TABLE, sample_weight=WEIGHTS)
-    model = ours(StandardScaler()).fit(dd.from_pandas(TABLE, npartitions=5), sample_weight=WEIGHTS)
-    np.testing.assert_allclose(model.to_sklearn().scale_, plain.scale_, rtol=1e-12)
 
 
 NOT_TAKEN: dict[str, tuple[Any, dict[str, Any]]] = {

@@ -14,7 +14,6 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectFromModel, SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
@@ -321,37 +320,6 @@ def test_early_stopping_judges_by_shared_rows(calls) -> None:
     ]  # fmt: skip
 
 
-def test_rows_to_judge_by_may_be_of_another_shared_table() -> None:
-    program = make_pipeline(encoded(), XGBClassifier(n_estimators=50, early_stopping_rounds=3))
-    found = []
-    for judged in (X[400:], shared(X[400:]), shared(X)[400:]):
-        model = Accelerated(program, device="cpu")
-        model.fit(X[:400], Y[:400], eval_set=[(judged, Y[400:])], verbose=False)
-        found.append((model[-1].best_iteration, model.predict_proba(X).tolist()))
-    assert found[0] == found[1] == found[2]
-
-
-def test_texts_and_other_inputs_are_shared_too(calls) -> None:
-    texts = (X["few"] + " " + X["many"]).rename("text")
-    program = make_pipeline(TfidfVectorizer(), LogisticRegression())
-    space = {"logisticregression__C": [1, 9]}
-    found = search(program, space, shared(texts), dtype="auto").cv_results_["mean_test_score"]
-    assert calls["tfidfvectorizer", "fit_transform"] == 3 + 1
-    plain = search(program, space, texts, dtype="auto").cv_results_["mean_test_score"]
-    assert np.array_equal(found, plain)
-
-
-def test_a_model_of_shared_rows_is_saved_and_answers_for_others(tmp_path) -> None:
-    import pipeline
-
-    model = Accelerated(PROGRAMS["selected"][0], device="cpu").fit(shared(X)[:400], Y[:400])
-    expected = model.predict_proba(X)
-    assert np.allclose(model.to_sklearn().predict_proba(X), expected, rtol=0, atol=1e-12)
-    model.certify(shared(X)[400:]).require()
-    pipeline.save(model, tmp_path / "model")
-    assert np.array_equal(pipeline.load(tmp_path / "model", "cpu").predict_proba(X), expected)
-
-
 class Noise(TransformerMixin, BaseEstimator):
     """A transformer of a user's own that draws numbers and has no seed."""
 
@@ -374,13 +342,3 @@ def test_code_of_ones_own_that_may_differ_runs_unshared(alone: bool, calls) -> N
     assert np.allclose(getattr(model, ask)(rows), plain)
     assert sum(n for (_, call), n in calls.items() if call.startswith("fit")) >= 2 * (2 - alone)
     assert alone or "noise: Noise is code of your own" in repr(model.plan_)
-
-
-def test_an_error_is_that_of_the_rows() -> None:
-    program = make_pipeline(make_column_transformer((StandardScaler(), ["none"])), Ridge())
-    errors = []
-    for rows in (shared(X), X):
-        with pytest.raises(ValueError, match="none") as caught:
-            Accelerated(program, device="cpu").fit(rows, Y)
-        errors.append(str(caught.value))
-    assert errors[0] == errors[1]

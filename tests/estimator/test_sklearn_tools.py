@@ -11,11 +11,9 @@ from scipy.stats import loguniform
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import DBSCAN, KMeans
-from sklearn.decomposition import PCA
 from sklearn.ensemble import AdaBoostClassifier, StackingClassifier, VotingClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.mixture import GaussianMixture
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
     HalvingGridSearchCV,
@@ -25,17 +23,16 @@ from sklearn.model_selection import (
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import has_fit_parameter
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, explain
 from pipeline.errors import DataError
-from tests.programs import NUMBERS, TABLE, WORDS, on_cpu, preprocessing, program
+from tests.programs import NUMBERS, TABLE, WORDS, on_cpu, program
 
 X = TABLE[["n2"]].assign(n3=TABLE["n1"].fillna(0.0)).to_numpy()
-WEIGHTS = np.random.default_rng(1).uniform(0.5, 3.0, len(X))
 
 
 def exact(estimator: Any = None) -> Accelerated:
@@ -91,19 +88,6 @@ def test_cross_validation_of_several_measures() -> None:
         np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-5)
 
 
-def test_parameters_deep_in_the_spec() -> None:
-    model = on_cpu(make_pipeline(preprocessing(), LogisticRegression()), fallback=True)
-    deep = "estimator__columntransformer__pipeline__simpleimputer__strategy"
-    model.set_params(**{deep: "median", "estimator__logisticregression__C": 0.25})
-    again = clone(model)
-    assert again.get_params()[deep] == "median"
-    assert again.estimator.named_steps["logisticregression"].C == 0.25
-    assert again.estimator is not model.estimator
-    again.set_params(estimator__logisticregression__C=7.0)
-    assert model.get_params()["estimator__logisticregression__C"] == 0.25
-    assert (again.device, again.dtype, again.fallback) == ("cpu", "auto", True)
-
-
 def test_weights_are_shown_where_the_spec_has_them() -> None:
     assert has_fit_parameter(exact(LogisticRegression()), "sample_weight")
     assert not has_fit_parameter(exact(KNeighborsClassifier()), "sample_weight")
@@ -111,23 +95,6 @@ def test_weights_are_shown_where_the_spec_has_them() -> None:
     plain = AdaBoostClassifier(DecisionTreeClassifier(max_depth=1), n_estimators=3)
     ours, theirs = boosted.fit(X, WORDS).predict(X), plain.fit(X, WORDS).predict(X)
     np.testing.assert_array_equal(ours, theirs)
-
-
-@pytest.mark.parametrize("estimator", [LogisticRegression(), Ridge()], ids=["accuracy", "R2"])
-def test_score_is_weighted(estimator: Any) -> None:
-    model, plain = exact(estimator).fit(X, NUMBERS), clone(estimator).fit(X, NUMBERS)
-    expected = plain.score(X, NUMBERS, sample_weight=WEIGHTS)
-    assert model.score(X, NUMBERS, sample_weight=WEIGHTS) == pytest.approx(expected, rel=1e-12)
-    assert model.score(X, NUMBERS, sample_weight=WEIGHTS) != model.score(X, NUMBERS)
-
-
-@pytest.mark.parametrize(
-    "estimator", [KMeans(2, random_state=0), PCA(1), GaussianMixture(2)], ids=str
-)
-def test_score_is_the_specs_own_where_it_is_no_prediction(estimator: Any) -> None:
-    estimator.set_params(**({"random_state": 0}))
-    found = exact(estimator).fit(X).score(X)
-    assert found == pytest.approx(clone(estimator).fit(X).score(X), rel=1e-9)
 
 
 def boosted() -> Pipeline:
@@ -161,23 +128,6 @@ def test_eval_sets_are_prepared_as_the_training_rows_are() -> None:
 def test_bad_eval_sets_are_refused(sets: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         exact(boosted()).fit(TABLE, NUMBERS, eval_set=sets)
-
-
-METHODS = {
-    "predict_log_proba": LogisticRegression(),
-    "decision_function": LogisticRegression(),
-    "score_samples": GaussianMixture(2, random_state=0),
-    "inverse_transform": make_pipeline(StandardScaler(), MinMaxScaler()),
-}
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_further_methods_are_those_of_the_spec(method: str) -> None:
-    estimator = METHODS[method]
-    found = getattr(exact(estimator).fit(X, NUMBERS), method)(X)
-    expected = getattr(clone(estimator).fit(X, NUMBERS), method)(X)
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
-    assert not hasattr(exact(DBSCAN()), method)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.feature_selection import SelectKBest, VarianceThreshold, chi2
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
-from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
@@ -280,11 +279,6 @@ def test_what_is_given_to_the_fit_of_trees() -> None:
     never_refused(model)
 
 
-def test_trees_are_kept_while_they_train(tmp_path: Path) -> None:
-    model = on_cpu(TREES, checkpoint=tmp_path / "kept").fit(X, Y)
-    assert_same(model, clone(TREES).fit(X, Y), X)
-
-
 def test_weights_of_a_transformer_and_of_the_last_step() -> None:
     weights = np.linspace(1, 2, ROWS)
     estimator = make_pipeline(StandardScaler(with_mean=False), LogisticRegression())
@@ -335,20 +329,6 @@ def test_batches_that_scikit_learn_does_not_learn_from(before: str) -> None:
         model.partial_fit(X)
     with pytest.raises(TypeError, match="partial_fit does not support sparse.*\nX is sparse"):
         on_cpu(IncrementalPCA(2)).partial_fit(X)
-
-
-def test_searches_and_folds() -> None:
-    expected = cross_val_score(clone(SCALED), X, Y, cv=3)
-    np.testing.assert_array_equal(cross_val_score(on_cpu(SCALED), X, Y, cv=3), expected)
-    grid = {"logisticregression__C": [0.1, 1.0]}
-    plain = GridSearchCV(clone(SCALED), grid, cv=3).fit(X, Y)
-    inside = on_cpu(GridSearchCV(clone(SCALED), grid, cv=3)).fit(X, Y)
-    around = GridSearchCV(
-        on_cpu(SCALED), {f"estimator__{name}": values for name, values in grid.items()}, cv=3
-    ).fit(X, Y)
-    assert inside.best_params_ == plain.best_params_
-    assert around.best_score_ == plain.best_score_
-    assert_same(inside, plain, X)
 
 
 COLUMNS = pd.DataFrame(DENSE[:, :3], columns=["a", "b", "c"]).astype(pd.SparseDtype("float64", 0.0))
@@ -430,16 +410,6 @@ def test_columns_of_another_form_than_those_of_the_fit(name: str, learnt: str) -
     made, wanted = answers(model, new), answers(plain, new)
     for method, value in wanted.items():
         np.testing.assert_allclose(made[method], value, rtol=1e-9, atol=1e-9)
-
-
-def test_sparse_columns_of_a_model_of_sparse_rows() -> None:
-    rows = X[:, :3]
-    table = pd.DataFrame.sparse.from_spmatrix(rows, columns=list("abc"))
-    model = on_cpu(SCALED).fit(rows, Y)
-    with pytest.warns(UserWarning, match="X has feature names"):
-        made = model.predict_proba(table)
-    np.testing.assert_array_equal(made, clone(SCALED).fit(rows, Y).predict_proba(rows))
-    never_refused(model)
 
 
 def test_sparse_columns_that_no_step_reads_are_nothing() -> None:

@@ -21,7 +21,6 @@ from sklearn.ensemble import RandomTreesEmbedding
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     Binarizer,
@@ -37,7 +36,6 @@ from sklearn.preprocessing import (
     RobustScaler,
     StandardScaler,
 )
-from xgboost import XGBClassifier
 
 from pipeline import Accelerated, load, save
 from pipeline.preprocessing.engine import workers
@@ -257,34 +255,3 @@ def test_text_beside_sparse_rows_is_refused_as_sklearn_does() -> None:
     digits = X.assign(u=X["b"].map(str).astype(object))
     made = Accelerated(whole, device="cpu").fit_transform(digits)
     assert_same(made, clone(whole).fit_transform(digits))
-
-
-def test_rows_of_text_are_lifted_where_one_row_alone_would_be_sparse() -> None:
-    whole = make_column_transformer(
-        (OneHotEncoder(drop="first"), ["u"]), ("passthrough", ["t"]), sparse_threshold=0.5
-    )
-    lifted = Accelerated(whole, device="cpu").fit(X).to_sklearn()
-    assert lifted.sparse_threshold == 0.5
-    assert lifted.transform(X).tolist() == clone(whole).fit_transform(X).tolist()
-
-
-def test_steps_behind_sparse_rows_weigh_the_rows() -> None:
-    whole = make_pipeline(clone(HOT), StandardScaler(with_mean=False))
-    weights = {"standardscaler__sample_weight": np.arange(ROWS) + 1.0}
-    model = Accelerated(clone(whole), device="cpu").fit(X[["t", "u"]], **weights)
-    reference = whole.fit(X[["t", "u"]], **weights)
-    assert_same(model.transform(NEW[["t", "u"]]), reference.transform(NEW[["t", "u"]]))
-
-
-@pytest.mark.parametrize(
-    "last",
-    [LogisticRegression(max_iter=500), XGBClassifier(n_estimators=5)],
-    ids=["linear", "trees"],
-)
-def test_models_learn_from_the_same_rows(last: Any) -> None:
-    estimator = make_pipeline(WIDE, last)
-    model = Accelerated(clone(estimator), device="cpu").fit(X, Y)
-    expected = clone(estimator).fit(X, Y).predict_proba(NEW)
-    np.testing.assert_allclose(model.predict_proba(NEW), expected, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(model.to_sklearn().predict_proba(NEW), expected, rtol=1e-9)
-    assert model.certify(NEW).holds

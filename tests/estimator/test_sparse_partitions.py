@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,23 +13,21 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
-from sklearn.decomposition import IncrementalPCA, TruncatedSVD
+from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression, Perceptron, SGDClassifier
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, load, save
-from pipeline.backends.xgboost import distributed, external_memory
+from pipeline.backends.xgboost import distributed
 from pipeline.data import partitioned
 from pipeline.errors import DataError
-from pipeline.preprocessing.engine import containers
 from tests.clusters import in_process
 from tests.estimator.test_sparse_output import (
     ALONE,
-    DENSE_ONLY,
     NEW,
     SPECS,
     WIDE,
@@ -87,16 +84,6 @@ def test_rows_are_those_of_sklearn(name: str, tmp_path: Path) -> None:
         assert_same(by_rows(each.transform(new)), expected)
 
 
-@pytest.mark.quick(9)
-@pytest.mark.parametrize("step", [*DENSE_ONLY, FunctionTransformer(validate=True)], ids=plain)
-def test_what_sklearn_refuses_behind_sparse_rows_is_refused(step: Any) -> None:
-    estimator = make_pipeline(WIDE, step)
-    with pytest.raises((TypeError, ValueError)) as expected:
-        clone(estimator).fit_transform(X, Y)
-    with pytest.raises(expected.type, match=re.escape(str(expected.value))):
-        Accelerated(estimator, device="cpu").fit_transform(parts(X), Y)
-
-
 def test_batches_are_judged_together() -> None:
     estimator = make_column_transformer((OneHotEncoder(drop="first"), ["u"]))
     few, many = (pd.DataFrame({"u": list(cells)}) for cells in ("aabc" * 25, "b" * 20))
@@ -141,13 +128,6 @@ def test_parts_are_learnt_from_in_turn(
     fits(estimator, said)
 
 
-@pytest.mark.slow
-def test_a_partition_is_a_page_on_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partitioned, "room", lambda device: 1000)
-    monkeypatch.setattr(external_memory, "OVERHEAD", 100)
-    fits(make_pipeline(WIDE, BOOSTING), "external memory")
-
-
 @pytest.mark.parametrize("last", [SGDClassifier, Perceptron])
 def test_epochs_are_those_of_sklearn(last: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partitioned, "room", lambda device: 1000)
@@ -159,16 +139,6 @@ def test_epochs_are_those_of_sklearn(last: Any, monkeypatch: pytest.MonkeyPatch)
     assert "one partition after another" in model.plan_.placements[-1].note
     scores = expected.decision_function(columns.transform(NEW))
     np.testing.assert_allclose(model.decision_function(NEW), scores, rtol=1e-9)
-
-
-def test_what_learns_from_dense_batches_is_given_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partitioned, "room", lambda device: 1000)
-    estimator = IncrementalPCA(2, batch_size=100)
-    model = Accelerated(estimator, device="cpu")
-    made = model.fit_transform(chunks(SPARSE[:300])).compute()
-    expected = clone(estimator).fit(SPARSE[:300])
-    np.testing.assert_allclose(made, expected.transform(SPARSE[:300]), atol=1e-9)
-    assert "one partition after another" in model.plan_.placements[-1].note
 
 
 @pytest.mark.slow
@@ -185,29 +155,6 @@ def test_to_xgboost_absent_cells_are_missing(method: str) -> None:
     made = distributed._make_matrix(estimator, *cuts, [], threads=1)
     assert (made.num_row(), made.num_col()) == SPARSE.shape
     assert made.num_nonmissing() == SPARSE.nnz
-
-
-def test_the_bytes_are_those_of_the_sparse_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Accelerated(clone(SPECS["one-hot"]), device="cpu").fit_transform(parts(X))
-    rows = [part.compute() for part in made.to_delayed().ravel()]
-    expected = sum(row.data.nbytes + row.indices.nbytes + row.indptr.nbytes for row in rows)
-    assert partitioned.total_nbytes(made) == expected
-    monkeypatch.setattr(partitioned, "compute_each", None)  # they are counted once
-    assert partitioned.total_nbytes(made) == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "counted"),
-    [("one-hot", 0), ("beside numbers", 0), ("one dropped", 1), ("dense as few are zero", 1)],
-)
-def test_cells_are_counted_where_it_is_not_sure_that_they_are_few(
-    name: str, counted: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[Any] = []
-    count = containers.count_cells
-    monkeypatch.setattr(containers, "count_cells", lambda *a: calls.append(a) or count(*a))
-    Accelerated(clone(SPECS[name]), device="cpu").fit(parts(X))
-    assert len(calls) == counted
 
 
 SPARSE = clone(SPECS["one-hot"]).fit_transform(X)

@@ -33,7 +33,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import LinearSVC
 from xgboost import XGBClassifier
 
-from pipeline import Accelerated, DataError, explain, load, save
+from pipeline import Accelerated, DataError, load, save
 from pipeline.serving.job import PredictionJob
 from pipeline.serving.predict import run_job
 from tests.estimator.test_sparse_output import assert_same
@@ -155,38 +155,6 @@ def test_models_learn_from_the_same_rows(name: str, tmp_path: Path) -> None:
     assert model.certify(NEW).holds
     save(model, tmp_path / "m.model")
     same(load(tmp_path / "m.model", device="cpu").predict(NEW), expected)
-
-
-def test_the_text_alone_is_no_twins_work() -> None:
-    whole = make_pipeline(BESIDE, LogisticRegression())
-    expected = {
-        "columntransformer.text": "sklearn.TfidfVectorizer",
-        "columntransformer.num": "pipeline.preprocessing (NumPy)",
-        "columntransformer.cat": "pipeline.preprocessing (NumPy)",
-        "logisticregression": "sklearn.LogisticRegression",
-    }
-    found = explain(whole, "cpu").placements
-    assert {place.step: place.implementation for place in found} == expected
-    model = Accelerated(whole, device="cpu").fit(X, Y)
-    assert {p.step: p.implementation for p in model.plan_.placements} == expected
-
-
-FORMS: dict[str, Any] = {
-    "objects": lambda text: text.astype(object),
-    "str": lambda text: text.astype("str"),
-    "strings": lambda text: text.astype("string"),
-    "of Arrow": lambda text: text.astype("string[pyarrow]"),
-    "categories": lambda text: text.astype("category"),
-}
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_text_comes_in_any_form(form: str) -> None:
-    table = X.assign(body=FORMS[form](X["body"]))
-    model = Accelerated(clone(BESIDE), device="cpu").fit(table, Y)
-    expected = clone(BESIDE).fit(table, Y)
-    assert_same(model.transform(table), expected.transform(table))
-    assert_same(model.transform(NEW), expected.transform(NEW))
 
 
 FAULTS: dict[str, Any] = {

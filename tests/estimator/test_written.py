@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.cluster import KMeans
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
@@ -205,24 +204,6 @@ def test_a_list_that_a_step_itself_writes_to_is_one() -> None:
     for _ in range(2):
         model.transform(X)
     assert calls == ["fit", *3 * ["transform"]]
-
-
-def test_what_is_lifted_answers_as_before() -> None:
-    for estimator in (*PROGRAMS.values(), KMeans(2, n_init=1, random_state=0)):
-        model = on_cpu(make_pipeline(StandardScaler(), copy.deepcopy(estimator))).fit(X, Y)
-        method = "predict" if hasattr(model, "predict") else "transform"
-        rows = np.asarray(model[:-1].transform(X))
-        ours, theirs = (getattr(each, method)(rows) for each in (model[-1], model.to_sklearn()[-1]))
-        same = (ours != theirs).nnz == 0 if hasattr(ours, "nnz") else np.array_equal(ours, theirs)
-        assert same
-
-
-def test_labels_that_are_told_are_those_that_are_predicted() -> None:
-    for labels in (["no", "yes"], np.array(["no", "yes"])):
-        model = on_cpu(LogisticRegression()).fit(X, np.where(Y == 1, 9, 4))
-        model.classes_ = labels
-        learnt = LogisticRegression().fit(X, Y).predict(X)
-        assert model.predict(X).tolist() == np.where(learnt == 1, "yes", "no").tolist()
 
 
 def test_names_are_not_told_after_a_parameter_was_changed() -> None:

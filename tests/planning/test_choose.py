@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -72,23 +71,6 @@ def test_every_rule_is_in_one_family_and_no_family_has_others() -> None:
 def test_the_boundary_is_where_the_cpu_takes_a_second(estimator, columns, least) -> None:
     assert advise(estimator, int(least * 0.98), columns).name == "cpu"
     assert advise(estimator, int(least * 1.02), columns).name == "cuda"
-
-
-def test_between_the_known_widths_the_boundary_falls_evenly() -> None:
-    family = choose.FAMILY["sklearn.linear_model.LinearRegression"]
-    at = [family.least_rows(columns) for columns in (1, 10, 30, 100, 2000)]
-    assert at[0] == at[1]
-    assert at == sorted(at, reverse=True)
-    assert at[2] == pytest.approx(2_400_000 * (48_000 / 2_400_000) ** math.log10(3))
-
-
-def test_the_reason_says_that_it_is_assumed() -> None:
-    small, large = (advise(LogisticRegression(), rows, 10).why for rows in (64_000, 6_400_000))
-    assert small == "10.0% of the smallest size that is worth a GPU (assumed)"
-    assert large == "10.0 times the smallest size that is worth a GPU (assumed)"
-    assert describe_sizes(LogisticRegression()).endswith("(sizes are assumed)")
-    texts = make_pipeline(TfidfVectorizer(), LogisticRegression())
-    assert " texts; else the CPU" in describe_sizes(texts)
 
 
 def test_the_steps_add_up() -> None:

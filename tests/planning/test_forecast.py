@@ -26,7 +26,6 @@ from pipeline.planning import forecast
 from pipeline.planning.classify import classify
 
 dd = pytest.importorskip("dask.dataframe")
-da = pytest.importorskip("dask.array")
 ROWS = 600
 SMALL = XGBClassifier(n_estimators=2)
 
@@ -98,12 +97,6 @@ def test_rows_of_files_are_known_from_their_footers(tmp_path: Path) -> None:
     assert forecast.find_row_count(read[["b"]]) == ROWS
     assert forecast.find_row_count(read[read["a"] > 0]) is None
     assert forecast.find_row_count(dd.read_csv(tmp_path / "x.csv")) is None
-
-
-def test_rows_of_arrays_are_known_where_their_blocks_are() -> None:
-    array = da.zeros((ROWS, 3), chunks=(100, 3), dtype="float32")
-    assert forecast.describe_rows(array) == forecast.PartitionRows(ROWS, 12, framed=False)
-    assert forecast.describe_rows(array[array[:, 0] > 0]).rows is None
 
 
 def test_the_estimate_says_what_it_leaves_out() -> None:

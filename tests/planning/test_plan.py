@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -65,20 +64,6 @@ def test_fit_goes_through_the_steps_and_parameters_to_the_last(plan: Plan, log: 
     assert [p.step for p in plan.placements] == ["s.inner", "s.more", "m"]
 
 
-def test_every_call_is_booked_under_its_step(plan: Plan) -> None:
-    with execution_log() as book:
-        plan.fit(X, None)
-        plan.call("predict", X)
-    assert [(e.step, e.call, e.device) for e in book.entries] == [
-        ("s", "fit_transform", "cpu"),
-        ("m", "fit", "cpu"),
-        ("s", "transform", "cpu"),
-        ("m", "predict", "cpu"),
-    ]
-    assert all(e.seconds > 0 for e in book.entries)
-    assert all(e.to_device_bytes == e.to_host_bytes == 0 for e in book.entries)
-
-
 def test_a_failing_step_is_booked_and_its_error_passed_on(plan: Plan) -> None:
     with execution_log() as book, pytest.raises(KeyError):
         plan.fit(X.rename(columns={"a": "b"}), None)
@@ -89,14 +74,3 @@ def test_hand_over_keeps_the_order_and_steps_left_out(plan: Plan) -> None:
     plain = plan.to_sklearn()
     assert type(plain) is Pipeline
     assert plain.steps == [("s", "fitted 1"), ("off", "passthrough"), ("m", "fitted 2")]
-
-
-def test_hand_over_of_one_estimator_is_that_estimator(log: list[Any]) -> None:
-    assert Plan(LogisticRegression(), [Step("m", Adder(log, 7), "cpu")]).to_sklearn() == "fitted 7"
-
-
-def test_what_is_there_already_is_not_copied(plan: Plan) -> None:
-    with execution_log() as book:
-        assert plan.steps[0].bring(X) is X
-        assert plan.steps[0].bring(np.zeros(1)).tolist() == [0.0]
-    assert book.entries == []

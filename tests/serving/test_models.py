@@ -21,7 +21,7 @@ from pipeline.errors import DataError
 from pipeline.serving import manifest
 from pipeline.serving.models import find_models
 from pipeline.serving.save import About
-from tests.commands import ROOT, assert_one_message, call, python
+from tests.commands import ROOT, assert_one_message, call
 
 X = pd.DataFrame({"length": np.arange(9.0), "width": np.arange(9.0) % 4})
 FORMAT = TableFormat(
@@ -108,33 +108,6 @@ def test_models_are_listed(runs: Path) -> None:
         assert line.startswith(f"{path} ")
     empty = runs / "houses" / "linear.model" / "no"
     assert_one_message(call("models", empty), 2, "holds no model", "pipeline run TASK")
-
-
-@pytest.mark.parametrize(
-    ("given", "lost"),
-    [
-        ((), "MODEL, IN, OUT"),
-        (("m",), "IN, OUT"),
-        (("m", "in", ""), "OUT"),
-        (("", "i"), "MODEL, OUT"),
-    ],
-    ids=str,
-)
-def test_what_was_not_named_is_asked_for(given: tuple[str, ...], lost: str) -> None:
-    done = call("predict", *given)
-    assert (done.code, done.out) == (2, "")
-    assert f"predict needs {lost}: " in done.err
-    assert "-m pipeline predict MODEL IN OUT" in done.err
-
-
-@pytest.mark.slow
-def test_without_a_model_those_of_runs_are_named(
-    runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done = python("-c", f"import os; os.chdir({str(runs.parent)!r}); from pipeline.cli.main import "
-                  "main; import sys; sys.argv = ['p', 'predict']; main()")  # fmt: skip
-    assert done.code == 2
-    assert "the models in runs:\n  runs/houses/boosting.model  houses  r2 0.5000" in done.err
 
 
 NAMES = [

@@ -153,17 +153,6 @@ def test_the_prediction_is_that_of_the_model(estimator: Any, tmp_path: Path) -> 
     assert_as_near(made["probability"], model.predict_proba(X)[:, 1])
 
 
-def test_xgboost_that_was_told_the_names_says_them(tmp_path: Path) -> None:
-    names, places = np.unique(SPECIES, return_inverse=True)
-    model = Accelerated(XGBClassifier(n_estimators=2), device="cpu").fit(X, places)
-    model.classes_ = names
-    pipeline.save(model, tmp_path / "model")
-    made = predicted(tmp_path)
-    assert made["prediction"].tolist() == names[model.to_sklearn().predict(X)].tolist()
-    probabilities = [f"probability_{name}" for name in names]
-    np.testing.assert_array_equal(made[probabilities], model.predict_proba(X))
-
-
 METHODS: dict[str, tuple[Any, Any, str | None, list[str]]] = {
     "regression": (LinearRegression(), X["width"] * 2, None, ["prediction"]),
     "no probabilities": (LinearSVC(), SPECIES, None, ["prediction"]),

@@ -33,9 +33,7 @@ from pipeline.serving.load import load
 from pipeline.serving.predict import (
     SCHEMA,
     PredictionJob,
-    Predictor,
     Record,
-    batches,
     run_job,
 )
 from pipeline.serving.save import save
@@ -101,32 +99,6 @@ def test_batches_of_any_size_give_what_one_call_gives(here: Here, rows: int) -> 
     assert (record.rows, record.batches) == (len(TABLE), -(-len(TABLE) // rows))
     names = {path.name for path in here.folder.iterdir()}
     assert names == {"in.parquet", "out", "out.record.json", ".out.lock"}
-
-
-def test_csv_and_parquet_give_the_same(here: Here) -> None:
-    here.predict()
-    whole = here.made()
-    TABLE.to_csv(here.folder / "in.csv", index=False)
-    here.predict(source=here.folder / "in.csv", rows=90)
-    pd.testing.assert_frame_equal(here.made(), whole)
-
-
-def test_names_of_a_batch_are_asked_for_once_whatever_its_width(here: Here) -> None:
-    class Asked:
-        def __init__(self, table: pa.Table) -> None:
-            self.table, self.times = table, 0
-
-        @property
-        def column_names(self) -> list[str]:
-            self.times += 1  # Arrow makes the list anew: as long as the table is wide.
-            return list(self.table.column_names)
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.table, name)
-
-    asked: Any = Asked(pa.Table.from_pandas(TABLE))
-    assert Predictor(here.job())._rows(asked).shape == TABLE.shape
-    assert asked.times == 1
 
 
 @pytest.mark.parametrize("name", [None, "id"])
@@ -387,12 +359,6 @@ def test_the_command_says_what_it_did(here: Here, tmp_path: Path) -> None:
         target = tmp_path / "folder" / "out"
         target.parent.mkdir(mode=0o500)
     assert call("predict", here.model, here.source, target, "--device", "cpu").code == 73
-
-
-def test_the_number_of_batches_is_known_for_parquet_alone(here: Here) -> None:
-    TABLE.to_csv(here.folder / "in.csv", index=False)
-    assert batches(here.job(rows=len(TABLE) - 1)) == 2
-    assert batches(here.job(source=here.folder / "in.csv")) == 0
 
 
 def test_a_model_of_partitions_reads_columns_as_they_were_at_fit(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from contextvars import ContextVar
 
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
@@ -15,11 +14,9 @@ from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limi
 from pipeline.system.threads import (
     alone,
     each,
-    halved,
     in_step,
     limit_threads,
     one_scipy_thread,
-    pieces,
     scipy_blas,
 )  # fmt: skip
 from pipeline.trace import execution_log, record, record_transfer
@@ -114,22 +111,6 @@ def test_an_error_in_a_search_reaches_the_caller_when_the_others_have_ended() ->
     with pytest.raises(KeyError, match="after 1"):
         in_step({"bad": fail, "three": SEARCHES["three"]}, evaluate)
     assert rounds[1:] == [["three"]] * 2
-
-
-def test_context_reaches_searches() -> None:
-    known = ContextVar("known", default=0)
-    known.set(5)
-    assert in_step({j: lambda ask: known.get() for j in range(3)}, lambda points: {}) == {
-        0: 5,
-        1: 5,
-        2: 5,
-    }
-
-
-def test_blocks_are_twice_as_many_inside_and_as_before_behind() -> None:
-    with halved(), halved(), halved():
-        assert pieces() == 8
-    assert pieces() == 1
 
 
 MAPPED = """

@@ -111,20 +111,6 @@ def test_columns_that_are_redundant_but_for_rounding_are_dropped_of_wide_rows_to
     np.testing.assert_allclose(made, wanted.predict(X.astype("float64")), atol=1e-3)
 
 
-class Weights(np.ndarray):
-    """Weights that Python does not go through one by one."""
-
-    def __iter__(self) -> Any:
-        raise AssertionError("a loop of Python over the rows")
-
-
-def test_weights_are_not_looped_over() -> None:
-    X, y = redundant(200)
-    weights = np.random.default_rng(1).uniform(0, 2, len(y))
-    _, factor = scale_matrix(X, weights.view(Weights))
-    assert factor == scale_matrix(X, weights)[1]
-
-
 @pytest.mark.parametrize("X", [np.ones((3, 2)), np.full((3, 2), 1e200)], ids=["same", "too large"])
 def test_what_has_no_size_stays_as_it_is(X: np.ndarray) -> None:
     with np.errstate(over="ignore"):

@@ -33,7 +33,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed"
 
 ROWS = 90
 LOGISTIC = "sklearn.linear_model.LogisticRegression"
-TAKEN = {"C": 1.0, "fit_intercept": True}
 
 
 @pytest.fixture(scope="module")
@@ -101,15 +100,6 @@ def test_weights_are_gathered_and_that_is_said() -> None:
         made.learn("fit", parted(X), classes(X), sample_weight=np.ones(ROWS))
     assert "gathered to one process" in note(made)
     assert "the fit of tests.backends.fakes.TogetherLogistic takes no sample_weight" in note(made)
-
-
-def test_where_there_are_not_several_gpus_nothing_is_said_of_them(workers: Any) -> None:
-    X = numbers()
-    made = step(LogisticRegression())
-    made.learn("fit", parted(X), (X[:, 0] > 0).astype(int))
-    assert multi_gpu.count_gpus(workers) == 0
-    assert note(made).startswith("gathered to one process")
-    assert "cuml.dask" not in note(made)
 
 
 @pytest.mark.usefixtures("together")
@@ -193,13 +183,6 @@ def test_partitions_are_learnt_and_transformed_in_the_type_asked_for() -> None:
     np.testing.assert_array_equal(answers, made.worker.call("predict", X))
 
 
-@pytest.mark.usefixtures("together")
-def test_batches_learn_on_one_gpu() -> None:
-    model, X = step(LogisticRegression()).worker, parted(numbers())
-    assert model.trains_distributed("partial_fit", X, TWO, {}) == ""
-    assert model.why_gathered("partial_fit", X, TWO, {}) == "partial_fit learns on one GPU"
-
-
 @pytest.mark.alone
 @pytest.mark.slow
 def test_a_training_that_loses_a_worker_does_not_wait_for_it(
@@ -250,12 +233,6 @@ def test_what_the_classes_for_several_gpus_do_not_do_is_found(
     monkeypatch.setattr(multi_gpu, "available", lambda package: True)
     (found,) = multi_gpu.find_unsupported_reasons(estimator, taken, (X, y), {})
     assert why in found
-
-
-def test_packages_that_are_not_there_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(multi_gpu, "available", lambda package: package != "raft_dask")
-    found = multi_gpu.find_unsupported_reasons(LogisticRegression(), TAKEN, (TABLE, TWO), {})
-    assert found == ["raft_dask is not installed"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import (
     CountVectorizer,
@@ -26,10 +25,9 @@ from xgboost import XGBClassifier
 from pipeline import Accelerated, explain
 from pipeline.backends.base import HostModel
 from pipeline.backends.cuml import text
-from pipeline.errors import ConfigError, DataError, Unsupported
+from pipeline.errors import ConfigError, Unsupported
 from pipeline.planning.classify import classify, classify_step
 from pipeline.planning.lower import lower
-from pipeline.preprocessing.engine.program import Program
 
 TEXTS = [
     "The cat sat on the mat, the cat!",
@@ -78,11 +76,6 @@ def test_rows_and_answers_are_those_of_sklearn(estimator: Any) -> None:
         np.testing.assert_array_equal(found, wanted.predict_proba(TEXTS))
         assert model.classes_.tolist() == [0, 1]
         assert model.score(TEXTS, y) == wanted.score(TEXTS, y)
-
-
-def test_missing_documents_are_an_error_before_anything_runs() -> None:
-    with pytest.raises(DataError, match="1 missing documents"):
-        Accelerated(CountVectorizer(), device="cpu").fit([*TEXTS, None])
 
 
 def test_places_on_both_devices_say_what_differs() -> None:
@@ -143,25 +136,6 @@ def test_a_value_that_cuml_does_not_honour_is_refused(estimator: Any, parameter:
 def test_a_value_that_cuml_honours_has_its_place(estimator: Any) -> None:
     placement = text.TEXT_BACKEND.describe(estimator, "step")
     assert placement.implementation == text.CUML[type(estimator)]
-
-
-def test_all_reasons_come_at_once() -> None:
-    estimator = TfidfVectorizer(preprocessor=str.lower, tokenizer=str.split, input="file")
-    with pytest.raises(Unsupported) as caught:
-        text.TEXT_BACKEND.describe(estimator, "step")
-    parameters = [reason.parameter for reason in caught.value.reasons]
-    assert parameters == ["input", "preprocessor", "tokenizer"]
-
-
-def test_subclasses_are_other_algorithms() -> None:
-    class OwnVectorizer(CountVectorizer):
-        pass
-
-    assert not text.is_vectorizer(OwnVectorizer())
-    (placed,) = explain(OwnVectorizer(), "cpu").placements
-    assert placed.note.startswith("as it is: OwnVectorizer has no twin")
-    found = Accelerated(OwnVectorizer(), device="cpu").fit(TEXTS).transform(TEXTS)
-    np.testing.assert_array_equal(dense(found), dense(CountVectorizer().fit_transform(TEXTS)))
 
 
 def test_parameters_are_put_into_cumls_terms() -> None:
@@ -249,22 +223,6 @@ def test_transformer_after_text_stays_sparse_with_sklearn() -> None:
     assert "maxabsscaler: its rows are sparse" in str(explain(estimator, "cuda"))
 
 
-def test_dense_rows_made_of_text_go_to_estimators_that_need_them() -> None:
-    estimator = make_pipeline(
-        TfidfVectorizer(), TruncatedSVD(2, random_state=0), StandardScaler(), GaussianNB()
-    )
-    assert [step.device for step in lower(estimator, "cpu").steps] == ["cpu"] * 4
-    reference = clone(estimator).fit(TEXTS, y).predict_proba(TEXTS)
-    found = Accelerated(estimator, device="cpu", dtype="float64").fit(TEXTS, y).predict_proba(TEXTS)
-    np.testing.assert_allclose(found, reference, rtol=1e-12)
-
-
-def test_a_step_without_a_twin_does_not_take_the_next_off_the_blocks() -> None:
-    plan = lower(make_pipeline(TruncatedSVD(2), StandardScaler(), GaussianNB()), "cpu")
-    assert isinstance(plan.steps[1].worker, Program)
-
-
-TABLE = pd.DataFrame({"headline": TEXTS, "n": [1.0, 2.0, 3.0, 5.0, 7.0, 11.0]})
 MIXED = make_pipeline(
     ColumnTransformer(
         [("text", TfidfVectorizer(max_features=1000), "headline"), ("n", StandardScaler(), ["n"])]
@@ -325,10 +283,3 @@ def test_a_text_column_that_cuml_cannot_read_is_refused_alone(
     assert "device='auto'" in reason.instead
     places = classify(whole, "cuda")[0].placements
     assert [place.device for place in places] == ["cpu", "cuda"], "where it may run on the host"
-
-
-def test_what_follows_components_of_text_is_given_dense_rows() -> None:
-    components = make_pipeline(TfidfVectorizer(), TruncatedSVD(2))
-    whole = make_pipeline(components, StandardScaler(), GaussianNB())
-    for device in ("cpu", "cuda"):
-        assert [node.reasons for node in classify(whole, device)] == [()] * 3

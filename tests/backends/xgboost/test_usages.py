@@ -14,20 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import StackingRegressor, VotingClassifier
-from sklearn.feature_selection import RFE, SelectFromModel
-from sklearn.frozen import FrozenEstimator
-from sklearn.inspection import permutation_importance
-from sklearn.linear_model import Ridge
 from sklearn.metrics import mean_absolute_error
-from sklearn.model_selection import (
-    GridSearchCV,
-    RandomizedSearchCV,
-    cross_val_predict,
-    cross_val_score,
-)
-from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from xgboost import DMatrix, XGBClassifier, XGBRanker, XGBRegressor, XGBRFClassifier, XGBRFRegressor
@@ -255,32 +242,6 @@ def refitted(of: Through) -> Any:
     ]
 
 
-def grid(of: Through) -> Any:
-    inside = "estimator__" if of is not as_it_is else ""
-    values = {f"{inside}max_depth": [1, 3], f"{inside}learning_rate": [0.1, 0.5]}
-    search = GridSearchCV(of(regressor()), values, cv=3).fit(X, NUMBERS)
-    return [search.cv_results_["mean_test_score"], search.best_score_, search.predict(X)]
-
-
-def searched_inside(of: Through) -> Any:
-    values = {"max_depth": [1, 2, 3], "subsample": [0.5, 1.0]}
-    search = RandomizedSearchCV(classifier(), values, n_iter=3, cv=2, random_state=0)
-    model = of(search).fit(X, YES)
-    return [model.best_score_, model.predict_proba(X), model.score(X, YES)]
-
-
-def selected(of: Through) -> Any:
-    frozen = FrozenEstimator(of(classifier()).fit(np.nan_to_num(X), YES))
-    found = [SelectFromModel(of(classifier())), SelectFromModel(frozen, prefit=True)]
-    return [each.fit(np.nan_to_num(X), YES).get_support() for each in found]
-
-
-def calibrated(of: Through) -> Any:
-    frozen = FrozenEstimator(of(classifier()).fit(X, YES))
-    both = [CalibratedClassifierCV(each, cv=2) for each in (frozen, of(classifier()))]
-    return [each.fit(X, YES).predict_proba(X) for each in both]
-
-
 def monitored(of: Through) -> Any:
     model = of(regressor(callbacks=[EvaluationMonitor(period=2)]))
     return answers(model.fit(X, NUMBERS, eval_set=[(X, NUMBERS)], verbose=False))
@@ -305,26 +266,6 @@ USAGES: dict[str, Callable[[Through], Any]] = {
     "attributes": attributes,
     "pickled": saved,
     "fitted again": refitted,
-    "a grid": grid,
-    "a search inside": searched_inside,
-    "cross-validated": lambda of: cross_val_score(of(classifier()), X, YES, cv=3),
-    "predicted by folds": lambda of: cross_val_predict(
-        of(classifier()), X, YES, cv=3, method="predict_proba"
-    ),
-    "folds in a frame": lambda of: cross_val_predict(of(regressor()), FRAME, NUMBERS, cv=3),
-    "features eliminated": lambda of: RFE(of(classifier()), n_features_to_select=2).fit(
-        np.nan_to_num(X), YES
-    ).ranking_,
-    "features selected": selected,
-    "calibrated": calibrated,
-    "stacked": lambda of: StackingRegressor([("x", of(regressor()))], Ridge(), cv=2)
-    .fit(X, NUMBERS).predict(X),
-    "votes": lambda of: VotingClassifier([("x", of(classifier()))], voting="soft")
-    .fit(X, YES).predict_proba(X),
-    "one model a target": lambda of: MultiOutputRegressor(of(regressor())).fit(X, TWO).predict(X),
-    "permuted": lambda of: permutation_importance(
-        of(regressor()).fit(X, NUMBERS), X, NUMBERS, n_repeats=2, random_state=0
-    ).importances,
     "some trees": lambda of: of(regressor()).fit(X, NUMBERS).predict(X, iteration_range=(1, 3)),
     "weights of features": lambda of: answers(
         of(regressor(feature_weights=[1, 2, 3, 4], colsample_bynode=0.5)).fit(X, NUMBERS)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +11,6 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
-from sklearn.decomposition import PCA
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.model_selection import KFold
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
@@ -30,10 +26,8 @@ from sklearn.preprocessing import (
 from pipeline import Accelerated
 from pipeline.errors import ConfigError, DataError, Unsupported
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.engine.tree import leaves
-from pipeline.preprocessing.engine.unsupported import reasons
 from tests.names import one_in
-from tests.preprocessing.parity import assert_parity, close, cut, quiet, sklearn_fit
+from tests.preprocessing.parity import assert_parity, quiet, sklearn_fit
 
 ROWS = 160
 NUMBERS = make_pipeline(SimpleImputer(), StandardScaler())
@@ -263,30 +257,12 @@ def test_odd_names_equal_sklearn() -> None:
     assert_parity(estimator, table().rename(columns=odd))
 
 
-def test_imputed_columns_are_encoded_together() -> None:
-    """What scikit-learn makes an object array of, stays codes and numbers here."""
-    imputed = columns(
-        ("n", SimpleImputer(strategy="median"), ["n2"]),
-        ("c", SimpleImputer(strategy="most_frequent"), ["c1", "c2"]),
-    )
-    estimator = make_pipeline(imputed, OneHotEncoder(handle_unknown="ignore"))
-    close(Program(estimator, "float64").fit_transform(table()), sklearn_fit(estimator, table())[1])
-
-
 def test_a_weight_that_is_no_number_is_refused() -> None:
     estimator = columns(
         ("n", NUMBERS, ["n1", "n2"]), transformer_weights={"n": np.array([1.0, 2.0])}
     )
     with pytest.raises(Unsupported, match="the weight of 'n' is array.*use a Python number"):
         Program(estimator).fit(table())
-
-
-def test_text_cannot_be_weighted() -> None:
-    imputed = columns(
-        ("c", SimpleImputer(strategy="most_frequent"), ["c1"]), transformer_weights={"c": 2}
-    )
-    with pytest.raises(ConfigError, match="categories reach a step that takes numbers"):
-        Program(make_pipeline(imputed, ONE_HOT)).fit(table())
 
 
 def test_text_cannot_be_scaled() -> None:
@@ -299,38 +275,6 @@ def test_errors_of_sklearn_name_the_step_and_its_columns() -> None:
     estimator = columns(("o", OrdinalEncoder(encoded_missing_value=0), ["c1"]))
     with pytest.raises(DataError, match=r"^OrdinalEncoder on the columns \['c1'\]: encoded_mis"):
         Program(estimator).fit(table())
-
-
-LOAD = """
-import pickle, sys
-plain, X, expected = pickle.load(open(sys.argv[1], "rb"))
-import warnings; warnings.simplefilter("ignore")
-assert abs(plain.transform(X) - expected).max() < 1e-6
-print([name for name in sys.modules if name.split(".")[0] in ("pipeline", "xgboost", "cupy")])
-"""
-
-
-@pytest.mark.slow
-def test_hand_over_is_loaded_without_us(tmp_path: Path) -> None:
-    program = Program(SPECS["remainder scaled"]).fit(table())
-    X = new_rows().ffill().bfill()
-    file = tmp_path / "plain.pickle"
-    file.write_bytes(pickle.dumps((program.to_sklearn(), X, program.transform(X))))
-    run = [sys.executable, "-c", LOAD, str(file)]
-    done = subprocess.run(run, capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert (done.stdout, done.stderr) == ("[]\n", "")
-
-
-@pytest.mark.parametrize("n_blocks", [7, 64])
-def test_blocks_do_not_matter(n_blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    cut(monkeypatch, ROWS, n_blocks)
-    assert_parity(UNIONS["behind a union"], two_columns())
-
-
-def test_names_of_the_columns_say_the_branch() -> None:
-    plain = Program(UNIONS["weighted"]).fit(two_columns()).to_sklearn()
-    assert plain.get_feature_names_out().tolist() == ["s__a", "s__b", "p__a", "p__b"]
-    assert plain.transformer_weights == {"s": 3.0, "p": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -347,27 +291,6 @@ def test_what_sklearn_refuses(estimator: Any, message: str) -> None:
         estimator.fit(two_columns())
     with pytest.raises(ConfigError, match=f"^{message}"):
         Program(estimator, step="s").fit(two_columns())
-
-
-def test_leaves_and_reasons_have_paths() -> None:
-    estimator = union(
-        ("p", PCA()), ("d", "drop"), ("s", NUMBERS), transformer_weights={"p": "much"}
-    )
-    assert [path for path, _ in leaves(estimator, "u")] == [
-        "u.p",
-        "u.d",
-        "u.s.simpleimputer",
-        "u.s.standardscaler",
-    ]
-    found = [(reason.step, reason.parameter) for reason in reasons(estimator, "u")]
-    assert found == [("u", "transformer_weights"), ("u.p", None)]
-
-
-def test_column_transformer_in_a_union_behind_a_step_is_refused() -> None:
-    late = union(("ct", columns(("s", StandardScaler(), [0]))))
-    (reason,) = reasons(make_pipeline(SimpleImputer(), late), "s")
-    assert reason.step == "s.featureunion.ct"
-    assert reason.why == "a ColumnTransformer must come first in its pipeline"
 
 
 TYPES = ["Int64", "UInt8", "Float64", "boolean", *map(pd.ArrowDtype, (pa.int64(), pa.bool_()))]

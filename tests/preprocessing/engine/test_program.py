@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -145,25 +144,6 @@ def test_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> N
     assert results[0] == results[1] == results[2]
 
 
-def test_one_program_serves_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "CHUNK_ROWS", 32)
-    program = Program(programs()["ordinal"]).fit(table(), target())
-    expected = {start: program.transform(table()[start:]) for start in range(8)}
-    found: dict[int, Any] = {}
-
-    def serve(start: int) -> None:
-        for _ in range(5):
-            found[start] = program.transform(table()[start:])
-
-    threads = [threading.Thread(target=serve, args=(start,)) for start in expected]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for start, matrix in expected.items():
-        np.testing.assert_array_equal(found[start], matrix)
-
-
 def test_single_rows_equal_the_batch() -> None:
     program = Program(programs()["filled one-hot"]).fit(table())
     batch = program.transform(table())
@@ -245,25 +225,6 @@ FRAMES = {
 }
 
 
-@pytest.mark.quick(9)
-@pytest.mark.parametrize("n_rows", [13, FRAME_ROWS])
-@pytest.mark.parametrize("name", FRAMES)
-def test_frames_equal_sklearns(name: str, n_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    cut(monkeypatch, n_rows, 1)
-    estimator = clone(FRAMES[name]).set_output(transform="pandas")
-    program = Program(estimator, "float64", classified=True, make_worker=HostWorker)
-    reference = clone(estimator)
-    same(
-        program.fit_transform(columns_of_each_type()),
-        reference.fit_transform(columns_of_each_type()),
-    )
-    same(program.transform(columns_of_each_type(9)), reference.transform(columns_of_each_type(9)))
-    same(
-        program.to_sklearn().transform(columns_of_each_type(9)),
-        reference.transform(columns_of_each_type(9)),
-    )
-
-
 TYPED = {
     **FRAMES,
     "most frequent integers": make_column_transformer(
@@ -318,18 +279,6 @@ def test_columns_have_the_types_of_sklearn(
             assert made[column].tolist() == wanted[column].tolist()
 
 
-def same(found: pd.DataFrame, expected: pd.DataFrame) -> None:
-    """Compare frames; ours has one type of numbers, but for those passed on."""
-    assert found.columns.tolist() == expected.columns.tolist()
-    assert found.index.equals(expected.index)
-    for name in expected:
-        if found[name].dtype == "float64":
-            theirs = expected[name].astype("float64")
-            np.testing.assert_allclose(found[name], theirs, rtol=1e-6, atol=1e-12)
-        else:
-            pd.testing.assert_series_equal(found[name], expected[name])
-
-
 def test_steps_are_named_by_the_frames_between_them() -> None:
     estimator = make_column_transformer((MARKED, BOTH)).set_output(transform="pandas")
     program, reference = Program(estimator), clone(estimator).fit(columns_of_each_type())
@@ -339,14 +288,6 @@ def test_steps_are_named_by_the_frames_between_them() -> None:
         for fitted in (program.to_sklearn(), reference)
     )
     assert ours == theirs == ["a", "b", "missingindicator_a"]
-
-
-def test_sparse_output_has_no_frame() -> None:
-    estimator = make_column_transformer((OneHotEncoder(), ["t"])).set_output(transform="pandas")
-    with pytest.raises(ValueError, match="Pandas output does not support sparse data"):
-        Program(estimator, classified=True, make_worker=HostWorker).fit_transform(
-            columns_of_each_type()
-        )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from typing import Any
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from scipy.sparse import csc_matrix, csr_array, issparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
@@ -27,7 +26,6 @@ from sklearn.preprocessing import (
 
 from pipeline import Accelerated, explain, load, save
 from pipeline.preprocessing.engine import table
-from pipeline.preprocessing.engine.workers import HostWorker
 from tests.names import plain
 
 ROWS = 120
@@ -181,11 +179,6 @@ CASES: dict[str, Any] = {
 }
 
 
-def words() -> pd.DataFrame:
-    X = rows()[["t", "o"]].reset_index(drop=True)
-    return X.assign(o=X["o"].where(X["o"].notna(), None))
-
-
 def assert_same(ours: Any, theirs: Any) -> None:
     assert type(ours) is type(theirs)
     if isinstance(theirs, pd.DataFrame):
@@ -291,43 +284,6 @@ def test_a_function_as_key_is_called_once_with_the_rows_of_the_user() -> None:
     pd.testing.assert_frame_equal(seen, X)
 
 
-def test_what_the_columns_rule_out_is_told_once_it_is_fitted() -> None:
-    model = Accelerated(CASES["text that is filled"], device="cpu").fit(rows())
-    (place,) = model.plan_.placements
-    assert place.implementation == "sklearn.SimpleImputer"
-    assert "are no numbers, and come out" in place.note
-
-
-def test_the_worker_gets_all_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "CHUNK_ROWS", 7)
-    seen: list[int] = []
-    monkeypatch.setattr(
-        HostWorker, "call", lambda self, _, X: seen.append(len(X)) or self.native.transform(X)
-    )
-    model = Accelerated(CASES["neighbours"], device="cpu").fit(rows())
-    model.transform(rows(50))
-    assert seen == [50]
-
-
-@pytest.mark.parametrize(
-    "X",
-    [
-        words().to_numpy(),
-        words().to_numpy().tolist(),
-        pl.from_pandas(words()),
-    ],
-    ids=lambda X: plain(type(X)),
-)
-def test_objects_of_every_container_stay_what_they_are(X: Any) -> None:
-    estimator = make_pipeline(
-        SimpleImputer(strategy="constant", fill_value="?", missing_values=None)
-    )
-    theirs = clone(estimator).fit_transform(X)
-    ours = Accelerated(estimator, device="cpu").fit_transform(X)
-    assert ours.tolist() == theirs.tolist()
-    assert "?" in theirs
-
-
 @pytest.mark.parametrize(
     "name", ["neighbours", "text that is passed on", "a twin behind components"]
 )
@@ -336,15 +292,6 @@ def test_a_saved_model_transforms_the_same(name: str, tmp_path: Any) -> None:
     model = Accelerated(CASES[name], device="cpu").fit(X)
     loaded = load(save(model, tmp_path / "model"), device="cpu")
     assert_same(loaded.transform(new), model.transform(new))
-
-
-def test_a_model_that_reads_objects_is_saved_with_their_names(tmp_path: Any) -> None:
-    X = rows()
-    model = Accelerated(columns((ONE_HOT, ["m"]), (KNNImputer(), ["a"])), device="cpu")
-    model.fit(X.assign(m=X["m"].map(str).astype(object).where(X.index == 1, "w")))
-    X = X.assign(m=["w", None] * (ROWS // 2))
-    loaded = load(save(model, tmp_path / "model"), device="cpu")
-    assert_same(loaded.transform(X), model.transform(X))
 
 
 @pytest.mark.parametrize(

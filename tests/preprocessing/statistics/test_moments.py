@@ -30,14 +30,6 @@ def test_merged_blocks_are_the_whole_in_any_order(data: st.DataObject, values: l
     assert_same(reduce(Moments.merge, halves), of(values))
 
 
-def test_values_of_known_columns() -> None:
-    found = moments(np.array([[1.0, np.nan], [3.0, np.nan], [np.nan, np.nan]]), np)
-    assert found.rows.tolist() == [2.0, 0.0]
-    assert found.mean[0] == 2.0
-    assert found.variance[0] == 1.0
-    assert np.isnan(found.variance[1])
-
-
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
 def test_statistics_are_float64(dtype: str) -> None:
     found = moments(np.array([[0], [1], [1]]).astype(dtype), np)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pickle
 import re
 from datetime import UTC, datetime
 from typing import Any
@@ -10,25 +9,18 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
-from sklearn.compose import ColumnTransformer, make_column_transformer
-from sklearn.exceptions import NotFittedError
+from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import check_array
 from sklearn.utils.estimator_checks import check_estimator
 
 from pipeline.data.convert import convert
-from pipeline.data.datetimes import MISSING
 from pipeline.errors import ConfigError, DataError
-from pipeline.preprocessing.engine.blocks import Dates
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.calendar import (
     CalendarFeatures,
-    CalendarFeaturesTwin,
-    outputs,
 )
 from pipeline.preprocessing.transformers.gregorian import FEATURES, PERIODS
 from tests.preprocessing.dates import CLOCKS, FORMS, ROWS, frame
@@ -145,12 +137,6 @@ def test_only_named_features_are_cyclical() -> None:
     assert model.transform(frame("ns")).shape == (ROWS, 4)
 
 
-def test_cyclical_all_leaves_out_what_does_not_repeat() -> None:
-    every = outputs(CalendarFeatures(FEATURES, cyclical=True))
-    assert {feature for feature, wave in every if wave} == set(PERIODS)
-    assert len(every) == len(FEATURES) + len(PERIODS)
-
-
 @pytest.mark.parametrize(
     "epoch",
     [
@@ -207,78 +193,10 @@ def test_column_at_transform_may_be_all_missing(missing: Any) -> None:
         model.transform(pd.DataFrame({"ns": [np.nan, 1.0]}))
 
 
-def test_columns_at_transform_are_those_at_fit() -> None:
-    X = frame("ns").assign(other=frame("ns")["ns"])
-    model = CalendarFeatures().fit(X)
-    with pytest.raises(ValueError, match="feature names"):
-        model.transform(X[["other", "ns"]])
-    with pytest.raises(ValueError, match="feature names"):
-        model.transform(X[["ns"]])
-    with pytest.raises(NotFittedError):
-        CalendarFeatures().transform(X)
-    with pytest.raises(NotFittedError):
-        CalendarFeatures().get_feature_names_out()
-
-
-def test_given_names_must_be_those_of_the_columns() -> None:
-    model = CalendarFeatures(["day"]).fit(frame("ns").to_numpy())
-    assert model.get_feature_names_out(["sold"]).tolist() == ["sold_day"]
-    with pytest.raises(ValueError, match="length equal"):
-        model.get_feature_names_out(["a", "b"])
-
-
-def test_frame_out_of_a_frame() -> None:
-    X = frame("ns").set_axis([f"row {i}" for i in range(ROWS)])
-    made = CalendarFeatures(["year"]).set_output(transform="pandas").fit_transform(X)
-    assert made.columns.tolist() == ["ns_year"]
-    assert made.index.tolist() == X.index.tolist()
-    assert made.dtypes.tolist() == ["float64"]
-
-
-def test_clone_and_pickle() -> None:
-    estimator = CalendarFeatures(["month"], cyclical=["month"], epoch="2000-01-01")
-    assert clone(estimator).get_params() == estimator.get_params()
-    model = estimator.fit(frame("ns"))
-    copy = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(copy.transform(frame("ns")), model.transform(frame("ns")))
-    assert copy.get_feature_names_out().tolist() == ["ns_month_sin", "ns_month_cos"]
-
-
-def test_inside_an_ordinary_pipeline() -> None:
-    X = frame("ns").assign(size=np.arange(ROWS))
-    dates = make_pipeline(
-        CalendarFeatures(cyclical=["hour"]), SimpleImputer(add_indicator=True), StandardScaler()
-    )
-    estimator = make_pipeline(
-        ColumnTransformer([("d", dates, ["ns"]), ("n", "passthrough", ["size"])]),
-        LinearRegression(),
-    )
-    y = X["ns"].dt.hour.fillna(0)
-    assert estimator.fit(X, y).predict(X).shape == (ROWS,)
-    names = estimator[0].get_feature_names_out().tolist()
-    assert names[0] == "d__ns_year"
-    assert names[-1] == "n__size"
-
-
-def test_selected_by_type() -> None:
-    X = frame("ns").assign(size=1)
-    dates = make_column_transformer(
-        (CalendarFeatures(["day"]), lambda table: table.select_dtypes("datetime").columns)
-    )
-    assert dates.fit(X).get_feature_names_out().tolist() == ["calendarfeatures__ns_day"]
-
-
 def test_input_is_not_changed() -> None:
     X = frame("ns")
     CalendarFeatures().fit_transform(X)
     pd.testing.assert_frame_equal(X, frame("ns"))
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_forms_miss_the_times_they_should(form: str) -> None:
-    share = {"none missing": 0, "all missing": 1}.get(form, FORMS["zone"].isna().mean())
-    assert FORMS[form].isna().mean() == CLOCKS[form].isna().mean() == share
-    assert 0.1 < FORMS["zone"].isna().mean() < 0.3
 
 
 @pytest.fixture
@@ -337,12 +255,6 @@ def test_beside_other_columns(dates: pd.DataFrame) -> None:
     ]
 
 
-def test_dates_and_their_categories_of_one_column(dates: pd.DataFrame) -> None:
-    X = dates[["s"]].dropna()
-    estimator = ColumnTransformer([("d", SPECS[3], ["s"]), ("c", OneHotEncoder(), ["s"])])
-    assert_parity(estimator, X)
-
-
 @pytest.mark.parametrize(
     "column", [[1, 2], [1.5, np.nan], ["2024-01-01", "x"], [True, False], [pd.Timedelta(1)] * 2]
 )
@@ -355,19 +267,6 @@ def test_columns_without_dates_at_transform_are_refused(dates: pd.DataFrame) -> 
     program = Program(SPECS[0]).fit(dates)
     with pytest.raises(DataError, match="'s'"):
         program.transform(dates.assign(s=1))
-
-
-def test_every_parameter_is_honoured() -> None:
-    assert CalendarFeaturesTwin.unsupported_reasons(SPECS[2], "step") == []
-    assert set(CalendarFeaturesTwin.supported_params) == set(CalendarFeatures().get_params())
-
-
-def test_block_of_the_least_integer_is_missing() -> None:
-    twin = CalendarFeaturesTwin(CalendarFeatures(["day"]))
-    twin.finalize(twin.statistics(Dates(np.zeros((3, 2), dtype="int64"))))
-    found = twin.apply(Dates(np.array([[0, MISSING]]))).values
-    np.testing.assert_array_equal(found, [[1, np.nan]])
-    assert twin.fitted.n_features_in_ == 2
 
 
 @given(

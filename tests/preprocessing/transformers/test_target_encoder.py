@@ -27,14 +27,13 @@ from pipeline.data.target import encode_labels
 from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers import target_encoder
-from pipeline.preprocessing.transformers.target_encoder import ahead, encode_target, shrink
+from pipeline.preprocessing.transformers.target_encoder import ahead, encode_target
 from tests.names import one_in
 from tests.preprocessing.parity import (
     assert_both_refuse,
     assert_parity,
     close,
     cut,
-    quiet,
     sklearn_fit,
 )
 from tests.strategies import tables
@@ -115,28 +114,6 @@ def test_equals_sklearn(
         assert_parity(estimator, table, TARGETS[name], new)
 
 
-def test_folds_may_come_from_a_generator(table: pd.DataFrame) -> None:
-    y = TARGETS["real"]
-
-    def encoder() -> TargetEncoder:
-        return TargetEncoder(cv=(fold for fold in FOLDS.split(table, y)))
-
-    with quiet():
-        expected = encoder().fit_transform(table, y)
-        close(Program(encoder(), "float64").fit_transform(table, y), expected)
-
-
-def test_column_vector_as_target(table: pd.DataFrame) -> None:
-    y = TARGETS["real"]
-    estimator = TargetEncoder(cv=FOLDS)
-    with quiet():
-        assert_parity(estimator, table, y[:, None])
-    np.testing.assert_array_equal(
-        Program(estimator).fit_transform(table, y),
-        Program(estimator).fit_transform(table, y[:, None]),
-    )
-
-
 def test_training_rows_do_not_see_their_own_target(table: pd.DataFrame) -> None:
     y = TARGETS["real"].copy()
     before = Program(TargetEncoder(cv=FOLDS), "float64").fit_transform(table, y)
@@ -145,13 +122,6 @@ def test_training_rows_do_not_see_their_own_target(table: pd.DataFrame) -> None:
     # The sums are of all rows less those of the fold, so rounding is all that passes.
     np.testing.assert_allclose(before[7], after[7], rtol=1e-9)
     assert np.abs(before - after).max() > 1.0
-
-
-def test_fit_then_transform_uses_all_rows(table: pd.DataFrame) -> None:
-    estimator, y = TargetEncoder(cv=FOLDS), TARGETS["real"]
-    with quiet():
-        expected = estimator.fit(table, y).transform(table)
-    close(Program(estimator, "float64").fit(table, y).transform(table), expected)
 
 
 def test_pure_categories_of_classes_are_exactly_zero_or_one() -> None:
@@ -259,17 +229,6 @@ def test_an_earlier_step_is_at_fault_first(table: pd.DataFrame) -> None:
     assert active_count() == before
 
 
-def test_two_rows() -> None:
-    X = pd.DataFrame({"c": ["a", "b"]})
-    assert_parity(TargetEncoder(cv=KFold(2)), X, np.array([1.0, 2.0]))
-
-
-def test_shrink_without_smoothing_is_the_mean_of_the_category() -> None:
-    sums = np.array([[[4.0, 0.0]], [[2.0, 0.0]], [[2.0, 0.0]]])
-    totals = np.array([[8.0], [6.0], [6.0]])
-    np.testing.assert_allclose(shrink(sums, totals, 0.0), [[0.5, 0.75]])
-
-
 @given(X=tables(), seed=st.integers(0, 9), smooth=st.sampled_from(SMOOTH))
 def test_any_table(X: pd.DataFrame, seed: int, smooth: Any) -> None:
     X = pd.concat([X, X], ignore_index=True)
@@ -337,25 +296,6 @@ def test_folds_of_a_real_target_are_those_of_sklearn(
     folds = encode_target(TargetEncoder(cv=splitter), y).folds
     for number, (_, held_out) in enumerate(expected):
         np.testing.assert_array_equal(np.flatnonzero(folds == number), held_out)
-
-
-def test_nobody_asks_a_kfold_for_the_rows_to_train_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any) -> None:
-        raise AssertionError("all rows but those of the fold are listed")
-
-    monkeypatch.setattr(KFold, "split", refuse)
-    y = np.random.default_rng(0).normal(size=100)
-    assert encode_target(TargetEncoder(cv=3), y).kind == "continuous"
-
-
-def test_labels_that_are_numbers_are_not_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any, **__: Any) -> None:
-        raise AssertionError("all rows are sorted")
-
-    monkeypatch.setattr(np, "sort", refuse)
-    monkeypatch.setattr(StratifiedKFold, "_make_test_folds", refuse)
-    y = target(1000, 3, 0)
-    assert encode_target(TargetEncoder(random_state=0), y).kind == "multiclass"
 
 
 OTHERS: dict[str, np.ndarray] = {
@@ -478,19 +418,6 @@ def test_encoders_that_do_not_read_a_target_alike_read_it_apart(name: str) -> No
             assert encode_target(second, y) is not encode_target(first, y)
 
 
-def test_folds_are_drawn_while_the_caller_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    draw, working, y = target_encoder._drawn, threading.Event(), target(99, 2, 0)
-
-    def patient(*args: Any) -> Any:
-        assert working.wait(60), "the caller waits"
-        return draw(*args)
-
-    monkeypatch.setattr(target_encoder, "_drawn", patient)
-    with ahead([TargetEncoder(random_state=0)], y):
-        working.set()
-        assert encode_target(TargetEncoder(random_state=0), y).kind == "binary"
-
-
 def test_no_thread_and_no_folds_stay_when_a_fit_fails() -> None:
     y, before, kept = target(99, 2, 0), threading.active_count(), []
     estimators = [TargetEncoder(cv=n, random_state=0) for n in (3, 4)]
@@ -544,22 +471,3 @@ def test_what_others_draw_from_is_not_touched_ahead() -> None:
     with ahead(APART["drawn"], y):
         found = [encode_target(estimator, y).folds for estimator in APART["drawn"]]
     np.testing.assert_array_equal(found, expected)
-
-
-def test_shuffling_lets_other_threads_work() -> None:
-    rows, turns = np.arange(2_000_000), []
-    shuffled = threading.Event()
-
-    def shuffle() -> None:
-        target_encoder.shuffler(0).shuffle(rows)
-        shuffled.set()
-
-    thread = threading.Thread(target=shuffle)
-    thread.start()
-    while not shuffled.wait(0.0005):
-        turns.append(0)
-    thread.join()
-    expected = np.arange(2_000_000)
-    np.random.RandomState(0).shuffle(expected)
-    np.testing.assert_array_equal(rows, expected)
-    assert len(turns) > 1
