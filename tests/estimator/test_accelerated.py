@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, KMeans
-from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
-    RandomForestClassifier,
     StackingClassifier,
     VotingClassifier,
 )
@@ -24,7 +22,6 @@ from sklearn.preprocessing import (
     FunctionTransformer,
     MinMaxScaler,
     Normalizer,
-    PolynomialFeatures,
     StandardScaler,
 )
 from sklearn.svm import SVC
@@ -73,19 +70,13 @@ ENDS: dict[str, Any] = {
     "passthrough": make_pipeline("passthrough"),
     "None": Pipeline([("scale", StandardScaler()), ("last", None)]),
     "a step that is left out": make_pipeline(MEANS, "passthrough"),
-    "a pipeline that is left out": make_pipeline(make_pipeline(MEANS), "passthrough"),
     "no way back": make_pipeline(Normalizer(), PCA(2)),
     "a way back": make_pipeline(StandardScaler(), PCA(2)),
     "no way back within": make_pipeline(make_pipeline(Normalizer()), StandardScaler()),
-    "columns": make_pipeline(make_column_transformer((StandardScaler(), [0])), StandardScaler()),
     "a union": make_pipeline(make_union(StandardScaler()), StandardScaler()),
     "logistic": make_pipeline(StandardScaler(), LogisticRegression()),
-    "logistic, nested": make_pipeline(make_pipeline(StandardScaler(), LogisticRegression())),
     "regression": make_pipeline("passthrough", LinearRegression()),
-    "forest": RandomForestClassifier(2, random_state=0),
-    "support vectors": make_pipeline(StandardScaler(), SVC()),
     "neighbours": make_pipeline(StandardScaler(), KNeighborsClassifier()),
-    "clusters": make_pipeline(PolynomialFeatures(), MEANS),
     "clusters for these rows alone": make_pipeline(StandardScaler(), DBSCAN()),
     "outliers": make_pipeline(StandardScaler(), LocalOutlierFactor()),
     "novelties": make_pipeline(StandardScaler(), LocalOutlierFactor(novelty=True)),
@@ -107,18 +98,6 @@ def test_methods_are_those_of_the_estimator(name: str) -> None:
             plain.fit(X, y), model.fit(X, y)
         found, expected = ([n for n in NAMES if hasattr(m, n)] for m in (model, plain))
         assert found == expected, fitted
-
-
-@pytest.mark.parametrize(
-    "selector", [lambda X: ["n2"], lambda X: X.columns[:2][X.nunique()[:2] < 9]]
-)
-def test_functions_that_select_columns_give_what_sklearn_gives(selector: Any) -> None:
-    estimator = make_pipeline(
-        make_column_transformer((StandardScaler(), selector), ("passthrough", ["n2"])),
-        LogisticRegression(),
-    )
-    expected = clone(estimator).fit(TABLE, WORDS).predict_proba(TABLE)
-    np.testing.assert_allclose(on_cpu(estimator).fit(TABLE, WORDS).predict_proba(TABLE), expected)
 
 
 @pytest.mark.quick(2)

@@ -10,14 +10,12 @@ import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     Binarizer,
@@ -26,11 +24,9 @@ from sklearn.preprocessing import (
     LabelBinarizer,
     LabelEncoder,
     MaxAbsScaler,
-    MinMaxScaler,
     MultiLabelBinarizer,
     Normalizer,
     OneHotEncoder,
-    OrdinalEncoder,
     PolynomialFeatures,
     RobustScaler,
     StandardScaler,
@@ -97,29 +93,6 @@ def test_xgboost_gets_categories_through_a_column_transformer() -> None:
     )
     text = on_cpu(make_pipeline(before, booster)).fit(TABLE, NUMBERS)
     np.testing.assert_allclose(text.predict_proba(TABLE), model.predict_proba(X), rtol=1e-6)
-
-
-BATCHED = {
-    "scaler": StandardScaler(),
-    "range": MinMaxScaler(),
-    "largest": MaxAbsScaler(),
-    "median": RobustScaler(),
-    "imputer": SimpleImputer(strategy="median"),
-    "columns": make_column_transformer(
-        (MinMaxScaler(), N), (OneHotEncoder(), ["c1"]), (OrdinalEncoder(), ["c2"])
-    ),
-}
-
-
-@pytest.mark.parametrize("name", BATCHED)
-def test_batches_give_what_all_rows_give(name: str) -> None:
-    X = TABLE if name == "columns" else TABLE[N]
-    model, whole = on_cpu(BATCHED[name], dtype="float64"), on_cpu(BATCHED[name], dtype="float64")
-    for rows in np.array_split(np.arange(len(X)), 5):
-        assert model.partial_fit(X.iloc[rows]) is model
-    expected = whole.fit(X).transform(X)
-    np.testing.assert_allclose(model.transform(X), expected, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(dense(model.to_sklearn().transform(X)), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -190,24 +163,14 @@ MIXED = pd.DataFrame(
 FRAMED: dict[str, Any] = {
     "a function": FunctionTransformer(lambda X: X * 2),
     "a function of more columns": FunctionTransformer(lambda X: X.assign(more=1)),
-    "nothing": FunctionTransformer(),
     "after a scaler": make_pipeline(StandardScaler(), FunctionTransformer(np.abs)),
-    "before a scaler": make_pipeline(FunctionTransformer(np.sqrt), StandardScaler()),
     "in a branch": make_column_transformer(
         (FunctionTransformer(np.sqrt), ["n"]), ("passthrough", ["i"])
     ),
     "passed on": make_column_transformer((StandardScaler(), ["n"]), remainder="passthrough"),
-    "two column transformers": make_pipeline(
-        make_column_transformer((StandardScaler(), ["n"]), remainder="passthrough"),
-        make_column_transformer((MinMaxScaler(), ["standardscaler__n"]), remainder="passthrough"),
-    ),
     "without a twin": PCA(2),
-    "clusters": KMeans(2, n_init=1, random_state=0),
     "without a twin behind columns that a union has picked": make_pipeline(
         make_union(VarianceThreshold()), make_pipeline(PCA(2), RobustScaler())
-    ),
-    "without a twin behind columns that are picked": make_union(
-        make_pipeline(VarianceThreshold(), PCA(2)), "passthrough"
     ),
     "a function in a union": make_union(FunctionTransformer(np.abs), PCA(2)),
     "names that are not unique": make_pipeline(
@@ -243,9 +206,7 @@ def names_or_error(model: Any) -> Any:
 ARRAYS = {
     "of a function": FunctionTransformer(np.abs),
     "of functions": make_union(FunctionTransformer(np.abs), PCA(1)),
-    "as they came": make_pipeline("passthrough"),
     "as they came, nested": make_pipeline(make_pipeline("passthrough"), "passthrough"),
-    "scaled, and as they came": make_pipeline(StandardScaler(), make_pipeline("passthrough")),
 }
 
 
@@ -282,24 +243,6 @@ def test_what_has_no_set_output_makes_no_frame(name: str) -> None:
     assert not hasattr(model, "set_output")
 
 
-def test_frames_between_the_steps_reach_a_classifier() -> None:
-    estimator = make_pipeline(StandardScaler(), SGDClassifier(random_state=0))
-    X, y = TABLE[N[1:]].to_numpy(), NUMBERS
-    plain = clone(estimator).set_output(transform="pandas").fit(X, y)
-    model = on_cpu(estimator).set_output(transform="pandas").fit(X, y)
-    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
-    assert model[-1].feature_names_in_.tolist() == plain[-1].feature_names_in_.tolist()
-    later = on_cpu(estimator).fit(X, y)
-    assert isinstance(later[:-1].transform(X), np.ndarray)
-    for each in (model, later.set_output(transform="pandas")):
-        pd.testing.assert_frame_equal(each[:-1].transform(X), plain[:-1].transform(X))
-    np.testing.assert_array_equal(later.predict(X), plain.predict(X))
-    mute = make_pipeline(Doubled(), StandardScaler())
-    for each in (clone(mute), on_cpu(mute)):
-        with pytest.raises(ValueError, match="`set_output` is not available"):
-            each.set_output(transform="pandas")
-
-
 @pytest.mark.filterwarnings(
     "ignore:X (has|does not have valid) feature names", "ignore:When `set_o"
 )
@@ -308,33 +251,12 @@ def test_a_container_that_is_chosen_after_fit_is_filled_as_in_sklearn(
     first: str, later: str
 ) -> None:
     X = MIXED[["n", "i"]]
-    for name in ("passed on", "after a scaler", "without a twin", "nothing"):
+    for name in ("passed on", "after a scaler", "without a twin", "a function"):
         plain = clone(FRAMED[name]).set_output(transform=first).fit(X)
         expected = plain.set_output(transform=later).transform(X)
         model = on_cpu(FRAMED[name]).set_output(transform=first).fit(X)
         for _ in range(2):
             assert_same_container(model.set_output(transform=later).transform(X), expected, name)
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        FunctionTransformer(np.abs),
-        FunctionTransformer(),
-        FunctionTransformer(np.abs, validate=True),
-        make_pipeline(FunctionTransformer(np.sqrt), FunctionTransformer(np.abs)),
-        make_pipeline(FunctionTransformer(np.sqrt), "passthrough"),
-        make_pipeline(StandardScaler(), FunctionTransformer(np.abs)),
-        make_union(FunctionTransformer(np.abs)),
-    ],
-    ids=str,
-)
-def test_functions_of_frames_make_frames(estimator: Any) -> None:
-    X = MIXED[["n", "i"]]
-    expected = clone(estimator).fit_transform(X)
-    model = on_cpu(estimator)
-    for found in (model.fit_transform(X), model.transform(X)):
-        assert_same_container(found, expected)
 
 
 def assert_same_container(found: Any, expected: Any, name: str = "") -> None:

@@ -80,14 +80,6 @@ def test_a_model_tells_what_its_pipeline_tells() -> None:
     assert set(theirs.begun) - set(ours.begun) == set(steps)
 
 
-@pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
-@pytest.mark.filterwarnings("ignore:.* does not support callbacks")
-def test_callbacks_of_the_pipeline_itself_hear_what_they_hear_without_us() -> None:
-    theirs, ours = told(program()), Tasks()
-    Accelerated(program().set_callbacks(ours), device="cpu").fit(X, Y)
-    assert (ours.begun, ours.ended, ours.torn_down) == (theirs.begun, theirs.ended, 1)
-
-
 def scores(monitor: ScoringMonitor) -> pd.DataFrame:
     logs = monitor.get_logs()
     return (logs[-1] if isinstance(logs, list) else logs).data_as_pandas

@@ -27,8 +27,6 @@ from sklearn.ensemble import (
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import (
-    ElasticNet,
-    Lasso,
     LinearRegression,
     LogisticRegression,
     PoissonRegressor,
@@ -40,7 +38,7 @@ from sklearn.linear_model import (
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
-from sklearn.svm import SVC, LinearSVC, LinearSVR
+from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeRegressor
 
 from pipeline import Accelerated, ConfigError, DataError, Unsupported, load, save
@@ -48,7 +46,7 @@ from pipeline.errors import ParityError
 from pipeline.estimator.contributions import Contributions
 
 xgboost = pytest.importorskip("xgboost")
-from xgboost import XGBClassifier, XGBRegressor, XGBRFRegressor  # noqa: E402
+from xgboost import XGBClassifier, XGBRegressor  # noqa: E402
 
 ROWS = 240
 RNG = np.random.default_rng(0)
@@ -74,26 +72,20 @@ CASES: dict[str, tuple[Any, Any]] = {
     "XGBoost, classes": (XGBClassifier(n_estimators=8), PLACES),
     "XGBoost, dart": (XGBRegressor(n_estimators=8, booster="dart", rate_drop=0.5), VALUES),
     "XGBoost, linear": (XGBRegressor(n_estimators=8, booster="gblinear"), VALUES),
-    "XGBoost, forest": (XGBRFRegressor(n_estimators=8), VALUES),
     "XGBoost, far from 0": (XGBRegressor(n_estimators=8), 1e6 + 10 * VALUES),
     "logistic, two classes": (LogisticRegression(), TWO),
     "logistic": (LogisticRegression(), WORDS),
     "least squares": (LinearRegression(), VALUES),
     "ridge, targets": (Ridge(), np.c_[VALUES, -VALUES]),
-    "lasso": (Lasso(0.01), VALUES),
-    "elastic net": (ElasticNet(0.01), VALUES),
     "ridge classifier": (RidgeClassifier(), WORDS),
     "gradient descent": (SGDClassifier(random_state=0), WORDS),
     "support vectors": (LinearSVC(), WORDS),
-    "support vectors of values": (LinearSVR(), VALUES),
     "support vectors, two classes": (SVC(kernel="linear"), TWO),
     "discriminants": (LinearDiscriminantAnalysis(), WORDS),
     "Poisson": (PoissonRegressor(), COUNTS),
     "Tweedie": (TweedieRegressor(power=0), VALUES),
     "tree": (DecisionTreeRegressor(max_depth=5), VALUES),
-    "forest": (RandomForestRegressor(8), VALUES),
     "forest of classes": (RandomForestClassifier(8), WORDS),
-    "boosted from histograms": (HistGradientBoostingRegressor(max_iter=8), VALUES),
     "counts from histograms": (HistGradientBoostingRegressor(max_iter=8, loss="poisson"), COUNTS),
     "boosted": (GradientBoostingClassifier(n_estimators=8), TWO),
 }
@@ -154,38 +146,6 @@ def test_values_sum_to_what_the_lifted_model_answers(name: str) -> None:
     assert len(found.outputs) == (wanted.shape[1] if wanted.shape[1] > 1 else found.outputs != ())
 
 
-@pytest.mark.parametrize(
-    ("last", "y"),
-    [
-        (XGBRegressor(n_estimators=12), VALUES),
-        (XGBClassifier(n_estimators=12), PLACES),
-        (XGBClassifier(n_estimators=12, booster="dart"), PLACES > 0),
-    ],
-    ids=["values", "classes", "dart"],
-)
-def test_they_are_xgboosts_own_on_scikit_learns_matrix_summed_by_column(last: Any, y: Any) -> None:
-    columns = make_column_transformer(
-        ("passthrough", ["pay", "age"]), (OneHotEncoder(), ["town"]), sparse_threshold=1.0
-    )
-    model = fitted(make_pipeline(columns, last), y)
-    plain = model.to_sklearn()
-    matrix = plain[0].transform(TABLE)
-    assert sparse.issparse(matrix)
-    assert np.isnan(matrix.data).any()
-    own = (
-        plain[-1]
-        .get_booster()
-        .predict(xgboost.DMatrix(matrix), pred_contribs=True, strict_shape=True)
-    )
-    of_names = [name.split("__")[1].split("_")[0] for name in plain[0].get_feature_names_out()]
-    found = model.contributions(TABLE)
-    for place, column in enumerate(found.columns):
-        parts = [at for at, name in enumerate(of_names) if name == column]
-        summed = own[:, :, parts].astype("float64").sum(axis=2).squeeze()
-        np.testing.assert_allclose(found.values[:, place], summed, rtol=1e-6, atol=1e-7)
-    np.testing.assert_allclose(found.base_values, own[:, :, -1].squeeze())
-
-
 def test_only_the_trees_that_answer_are_explained() -> None:
     X, y = RNG.normal(size=(ROWS, 3)), RNG.normal(size=ROWS)
     estimator = XGBRegressor(n_estimators=40, early_stopping_rounds=2)
@@ -213,32 +173,6 @@ def test_trees_of_several_targets_are_refused() -> None:
     model = fitted(estimator, np.c_[VALUES, VALUES], TABLE[["pay", "age"]])
     with pytest.raises(Unsupported, match="multi_strategy.*no trees of several targets"):
         model.contributions(TABLE[["pay", "age"]])
-
-
-@pytest.mark.parametrize("threshold", [0.0, 1.0], ids=["dense", "sparse"])
-def test_a_linear_model_is_the_distance_to_the_mean_times_the_coefficient(
-    threshold: float,
-) -> None:
-    model = fitted(prepared(LogisticRegression(), threshold), WORDS)
-    plain, background = model.to_sklearn(), TABLE[:50]
-    matrix, mean = plain[:-1].transform(TABLE), plain[:-1].transform(background).mean(axis=0)
-    assert sparse.issparse(matrix) == bool(threshold)
-    matrix = matrix.toarray() if threshold else matrix
-    names = [name.split("__")[1] for name in plain[0].get_feature_names_out()]
-    columns = {
-        "age": [i for i, n in enumerate(names) if "age" in n and "pay" not in n],
-        "town": [i for i, n in enumerate(names) if "town" in n],
-        "pay": [i for i, n in enumerate(names) if "pay" in n and "age" not in n],
-        "age, pay": [i for i, n in enumerate(names) if "pay age" in n],
-    }
-    found = model.contributions(TABLE, background=background)
-    off = matrix - np.asarray(mean)
-    for column, at in columns.items():
-        wanted = off[:, at] @ plain[-1].coef_[:, at].T
-        np.testing.assert_allclose(found.values[:, found.columns.index(column)], wanted, atol=1e-10)
-    decided = plain[-1].decision_function(np.asarray(mean).reshape(1, -1))
-    np.testing.assert_allclose(found.base_values, np.repeat(decided, ROWS, axis=0))
-    assert found.outputs == ("low", "mid", "top")
 
 
 def test_rows_are_their_own_background_and_one_row_needs_another() -> None:

@@ -24,7 +24,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, SGDRegressor
 from sklearn.model_selection import GridSearchCV
 from sklearn.neural_network import MLPRegressor
-from sklearn.pipeline import make_pipeline, make_union
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     KBinsDiscretizer,
@@ -63,7 +63,6 @@ def predicted_by(X: Any, model: Any) -> Any:
 
 PROGRAMS: dict[str, Any] = {
     "forest": FOREST,
-    "last": make_pipeline(StandardScaler(), FOREST),
     "boosting": GradientBoostingRegressor(n_estimators=2, warm_start=True, random_state=0),
     "descent": SGDRegressor(max_iter=3, tol=None, warm_start=True, random_state=0),
     "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=2, warm_start=True)),
@@ -71,7 +70,6 @@ PROGRAMS: dict[str, Any] = {
     "transformer": make_pipeline(
         RandomTreesEmbedding(2, max_depth=2, warm_start=True, random_state=0), Ridge()
     ),
-    "union": make_union(RandomTreesEmbedding(2, max_depth=2, warm_start=True, random_state=0)),
     "columns, which are cloned": make_column_transformer(
         (RandomTreesEmbedding(2, max_depth=2, warm_start=True, random_state=generator()), [0, 1])
     ),
@@ -79,9 +77,6 @@ PROGRAMS: dict[str, Any] = {
     "as it is": make_pipeline(FunctionTransformer(lambda rows: np.asarray(rows, float)), FOREST),
     "generator": RandomForestRegressor(2, random_state=generator()),
     "generator of two": two_that_share(),
-    "generator of quantiles": QuantileTransformer(
-        n_quantiles=5, subsample=30, random_state=generator()
-    ),
     "generator inside": VotingRegressor(
         [("f", RandomForestRegressor(2, random_state=generator()))]
     ),
@@ -89,11 +84,9 @@ PROGRAMS: dict[str, Any] = {
         (QuantileTransformer(n_quantiles=5, subsample=30, random_state=generator()), [0, 1])
     ),
     "prefit": make_pipeline(SelectFromModel(RIDGE, prefit=True), Ridge()),
-    "prefit, in a union": make_union(SelectFromModel(RIDGE, prefit=True), StandardScaler()),
     "fitted keyword": make_pipeline(
         FunctionTransformer(predicted_by, kw_args={"model": RIDGE}), LinearRegression()
     ),
-    "fitted keyword, nothing to learn": FunctionTransformer(predicted_by, kw_args={"model": RIDGE}),
     "frozen": make_pipeline(FrozenEstimator(PCA(2).fit(X)), Ridge()),
 }
 

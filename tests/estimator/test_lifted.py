@@ -15,32 +15,28 @@ from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
-    BaggingRegressor,
     RandomForestClassifier,
-    VotingRegressor,
 )
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFeatureSelector
+from sklearn.feature_selection import RFE, SelectFromModel, SequentialFeatureSelector
 from sklearn.frozen import FrozenEstimator
-from sklearn.impute import SimpleImputer
 from sklearn.inspection import (
     DecisionBoundaryDisplay,
     PartialDependenceDisplay,
 )
-from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge, SGDClassifier
-from sklearn.metrics import ConfusionMatrixDisplay, RocCurveDisplay
+from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge
+from sklearn.metrics import RocCurveDisplay
 from sklearn.model_selection import (
-    FixedThresholdClassifier,
     GridSearchCV,
     TunedThresholdClassifierCV,
 )
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler, TargetEncoder
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, TargetEncoder
 from sklearn.svm import SVC, LinearSVC
-from sklearn.tree import DecisionTreeClassifier, export_text, plot_tree
+from sklearn.tree import DecisionTreeClassifier, export_text
 from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline import Accelerated
@@ -54,8 +50,6 @@ BOOSTED = XGBClassifier(n_estimators=9, max_depth=2, n_jobs=1)
 ALONE: dict[str, Any] = {
     "logistic": LogisticRegression(),
     "ridge": Ridge(),
-    "support vectors": SVC(kernel="linear"),
-    "SGD": SGDClassifier(random_state=0),
     "neighbours": KNeighborsClassifier(),
     "network": MLPClassifier((3,), max_iter=9, solver="lbfgs", tol=1.0, random_state=0),
     "k-means": KMeans(3, n_init=1, random_state=0),
@@ -67,11 +61,8 @@ ALONE: dict[str, Any] = {
     "linear boosting": XGBRegressor(n_estimators=5, booster="gblinear", n_jobs=1),
     "search": GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=2),
     "scaler": StandardScaler(),
-    "imputer": SimpleImputer(),
-    "encoder": OneHotEncoder(),
     "target encoder": TargetEncoder(random_state=0),
     "columns": make_column_transformer((StandardScaler(), ["n1"]), remainder="passthrough"),
-    "union": FeatureUnion([("s", StandardScaler()), ("p", PCA(1))]),
     "pipeline": make_pipeline(StandardScaler(), PCA(2), LogisticRegression()),
 }
 NOT_ALIKE = {"refit_time_", "cv_results_", "probA_", "probB_", *Accelerated(None).get_params(False)}
@@ -221,25 +212,6 @@ def test_it_is_lifted_when_it_is_asked_for_and_once(monkeypatch: pytest.MonkeyPa
     assert model.partial_fit(X[50:]).n_samples_seen_ == len(X)
 
 
-def test_the_evaluations_of_a_training_are_lifted() -> None:
-    seen, held = X[:160], X[160:]
-    boosting = clone(BOOSTED).set_params(early_stopping_rounds=2, eval_metric=["error", "logloss"])
-    judged = {"eval_set": [(seen, NUMBERS[:160]), (held, NUMBERS[160:])], "verbose": False}
-    plain = clone(boosting).fit(seen, NUMBERS[:160], **judged)
-    model = on_cpu(boosting).fit(seen, NUMBERS[:160], **judged)
-    for each in (model, model.to_sklearn(), pickle.loads(pickle.dumps(model))):
-        assert each.evals_result() == plain.evals_result()
-        assert (each.best_iteration, each.best_score) == (plain.best_iteration, plain.best_score)
-    last = make_pipeline(StandardScaler(), boosting)
-    assert [*on_cpu(last).fit(seen, NUMBERS[:160], **judged)[-1].evals_result()] == [
-        "validation_0",
-        "validation_1",
-    ]
-    for unjudged in (clone(BOOSTED), on_cpu(BOOSTED)):
-        with pytest.raises(ValueError, match="No evaluation result, `eval_set` is not used"):
-            unjudged.fit(X, NUMBERS).evals_result()
-
-
 def test_copies_pickles_and_clones() -> None:
     model = on_cpu(piped()).fit(X, WORDS)
     expected = model[-1].coef_
@@ -258,7 +230,6 @@ Wrap = Callable[[Any], Any]
 
 AROUND: dict[str, tuple[Callable[[Wrap], Any], Any, str]] = {
     "RFE": (lambda of: RFE(of(Ridge()), n_features_to_select=1), Y, "ranking_"),
-    "RFE of trees": (lambda of: RFE(of(BOOSTED), n_features_to_select=1), NUMBERS, "ranking_"),
     "RFE of a pipeline": (
         lambda of: RFE(
             of(SCALED), n_features_to_select=1, importance_getter="named_steps.ridge.coef_"
@@ -266,9 +237,7 @@ AROUND: dict[str, tuple[Callable[[Wrap], Any], Any, str]] = {
         Y,
         "ranking_",
     ),
-    "RFECV": (lambda of: RFECV(of(Ridge()), cv=2), Y, "ranking_"),
     "select": (lambda of: SelectFromModel(of(ElasticNet(0.1))), Y, "get_support"),
-    "select by trees": (lambda of: SelectFromModel(of(ALONE["forest"])), NUMBERS, "get_support"),
     "select fitted": (
         lambda of: SelectFromModel(of(Ridge()).fit(X, Y), prefit=True), Y, "get_support"
     ),
@@ -283,23 +252,10 @@ AROUND: dict[str, tuple[Callable[[Wrap], Any], Any, str]] = {
         WORDS,
         "predict_proba",
     ),
-    "frozen step": (
-        lambda of: make_pipeline(FrozenEstimator(of(StandardScaler()).fit(X)), Ridge()),
-        Y,
-        "predict",
-    ),
-    "threshold": (
-        lambda of: FixedThresholdClassifier(of(piped()), threshold=0.3), WORDS, "predict"
-    ),
     "tuned": (
         lambda of: TunedThresholdClassifierCV(of(piped()), cv=2), NUMBERS, "best_threshold_"
     ),
     "target": (lambda of: TransformedTargetRegressor(of(SCALED), **ROOT), Y, "predict"),
-    "target scaled": (
-        lambda of: TransformedTargetRegressor(of(Ridge()), transformer=of(StandardScaler())),
-        Y,
-        "predict",
-    ),
     "several targets": (
         lambda of: MultiOutputClassifier(of(LogisticRegression())),
         np.c_[NUMBERS, 1 - NUMBERS],
@@ -310,9 +266,6 @@ AROUND: dict[str, tuple[Callable[[Wrap], Any], Any, str]] = {
         np.c_[NUMBERS, Y > 1],
         "predict_proba",
     ),
-    "bagging": (lambda of: BaggingRegressor(of(Ridge()), 2, random_state=0), Y, "predict"),
-    "voting": (lambda of: VotingRegressor([("a", of(Ridge())), ("b", SCALED)]), Y, "predict"),
-    "search": (lambda of: GridSearchCV(of(Ridge()), {}, cv=2), Y, "predict"),
     "last": (lambda of: make_pipeline(StandardScaler(), of(Ridge())), Y, "predict"),
 }  # fmt: skip
 
@@ -338,7 +291,6 @@ def test_around_it_as_around_a_plain_estimator(name: str) -> None:
 TREE = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=2, random_state=0))
 TWO = X[["n1", "n3"]]
 DRAWN: dict[str, Callable[[Any], Any]] = {
-    "a tree": lambda m: [text.get_text() for text in plot_tree(m[-1])],
     "dependence": lambda m: PartialDependenceDisplay.from_estimator(m, TWO, ["n1"]).pd_results[0][
         "average"
     ],
@@ -348,7 +300,6 @@ DRAWN: dict[str, Callable[[Any], Any]] = {
         ).response
     ),
     "ROC": lambda m: RocCurveDisplay.from_estimator(m, TWO, NUMBERS).tpr,
-    "confusion": lambda m: ConfusionMatrixDisplay.from_estimator(m, TWO, NUMBERS).confusion_matrix,
     "calibration": lambda m: CalibrationDisplay.from_estimator(m, TWO, NUMBERS).prob_true,
 }
 

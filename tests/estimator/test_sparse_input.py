@@ -14,22 +14,18 @@ from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import IncrementalPCA, TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.feature_selection import SelectKBest, VarianceThreshold, chi2
+from sklearn.feature_selection import SelectKBest, chi2
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
-from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
-    Binarizer,
-    FunctionTransformer,
-    KBinsDiscretizer,
     MaxAbsScaler,
     Normalizer,
     OneHotEncoder,
     PolynomialFeatures,
     StandardScaler,
 )
-from sklearn.random_projection import SparseRandomProjection
 from sklearn.utils import get_tags
 from xgboost import XGBClassifier
 
@@ -133,20 +129,13 @@ ODD["zeros that are stored"].data[::3] = 0
 CHAINS: dict[str, Any] = {
     "scaled": SCALED,
     "not centred": make_pipeline(StandardScaler(with_mean=False), LogisticRegression()),
-    "normalized": make_pipeline(Normalizer(), Binarizer(threshold=0.3), LogisticRegression()),
     "components": make_pipeline(TruncatedSVD(2, random_state=0), Ridge()),
     "selected": make_pipeline(SelectKBest(chi2, k=3), MultinomialNB()),
-    "varied": make_pipeline(VarianceThreshold(0.1), LogisticRegression()),
     "polynomial": make_pipeline(PolynomialFeatures(2), Ridge()),
-    "a function": make_pipeline(FunctionTransformer(np.sqrt, accept_sparse=True), Ridge()),
     "weighted counts": make_pipeline(TfidfTransformer(), MaxAbsScaler(), MultinomialNB()),
-    "projected": make_pipeline(
-        SparseRandomProjection(3, random_state=0), StandardScaler(with_mean=False), Ridge()
-    ),
     "by position": make_pipeline(
         make_column_transformer((MaxAbsScaler(), [0, 2]), ("passthrough", slice(3, 5))), Ridge()
     ),
-    "in a union": make_pipeline(make_union(MaxAbsScaler(), TruncatedSVD(2)), Ridge()),
     "chained in branches": make_column_transformer(
         (make_pipeline(MaxAbsScaler(), Normalizer()), [0, 1]),
         remainder=StandardScaler(with_mean=False),
@@ -288,14 +277,6 @@ def test_weights_of_a_transformer_and_of_the_last_step() -> None:
     assert {place.note for place in model.plan_.placements} == {"as it is: X is sparse"}
 
 
-def test_profiles_of_sparse_columns_are_those_of_dense_ones() -> None:
-    estimator, table = OF_COLUMNS["beside text"]
-    dense = table.assign(a=table["a"].sparse.to_dense(), b=table["b"].sparse.to_dense())
-    profiles = [on_cpu(estimator, profile=True).fit(each).profile_ for each in (table, dense)]
-    assert profiles[0] == profiles[1]
-    assert set(profiles[0]) == {"a", "b", "t", "k"}
-
-
 BATCHES: dict[str, tuple[Any, dict[str, Any]]] = {
     "sgd": (SGDClassifier(random_state=0), {"classes": [0, 1]}),
     "bayes": (MultinomialNB(), {"classes": [0, 1]}),
@@ -340,11 +321,9 @@ MIXED = COLUMNS.assign(
 HOT = OneHotEncoder(handle_unknown="ignore")
 OF_COLUMNS: dict[str, tuple[Any, pd.DataFrame]] = {
     "scaled": (SCALED, COLUMNS),
-    "alone": (Ridge(), COLUMNS),
     "transformed": (MaxAbsScaler(), COLUMNS),
     "trees": (TREES, COLUMNS),
     "some": (Ridge(), COLUMNS.assign(n=DENSE[:, 5])),
-    "some, scaled": (make_pipeline(StandardScaler(), Ridge()), COLUMNS.assign(n=DENSE[:, 5])),
     "beside text": (
         make_column_transformer((MaxAbsScaler(), ["a", "b"]), (HOT, ["t", "k"])),
         MIXED,
@@ -352,12 +331,6 @@ OF_COLUMNS: dict[str, tuple[Any, pd.DataFrame]] = {
     "passed on": (
         make_column_transformer(
             ("passthrough", ["a", "counts"]), (HOT, ["t"]), (StandardScaler(), ["n"])
-        ),
-        MIXED,
-    ),
-    "bins": (
-        make_column_transformer(
-            (KBinsDiscretizer(2, strategy="uniform"), ["n"]), ("passthrough", ["a"])
         ),
         MIXED,
     ),

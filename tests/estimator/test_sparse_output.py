@@ -66,7 +66,6 @@ WIDE = make_column_transformer(NUMBERS, (HOT, ["t", "u"]))
 SPECS: dict[str, Any] = {
     "one-hot": make_column_transformer((HOT, ["t"])),
     "one dropped": make_column_transformer((OneHotEncoder(drop="first"), ["u", "b"])),
-    "rare": make_column_transformer((OneHotEncoder(min_frequency=12, dtype="float32"), ["u"])),
     "beside numbers": WIDE,
     "dense as few are zero": make_column_transformer(NUMBERS, (HOT, ["u"])),
     "dense as asked for": clone(WIDE).set_params(sparse_threshold=0),
@@ -78,21 +77,10 @@ SPECS: dict[str, Any] = {
     "one-hot alone": OneHotEncoder(handle_unknown="ignore", dtype="int8"),
     "bins alone": KBinsDiscretizer(3, dtype=np.float32, quantile_method="linear"),
     "indicators": make_column_transformer((MissingIndicator(sparse=True), ["a", "gaps"])),
-    "dense in a union": make_column_transformer(
-        (make_union(SimpleImputer(), MissingIndicator(sparse=False)), ["gaps"])
-    ),
     "trees": make_column_transformer((TREES, ["a"]), NUMBERS),
-    "few trees, dense": make_column_transformer((TREES, ["a"]), NUMBERS, sparse_threshold=0.01),
-    "trees that are weighed": make_column_transformer(
-        (
-            make_union(TREES, SimpleImputer()).set_params(transformer_weights={"simpleimputer": 2}),
-            ["a"],
-        )
-    ),
     "weighed as they pass": make_column_transformer(
         (HOT, ["t"]), ("passthrough", ["a", "narrow"])
     ).set_params(transformer_weights={"passthrough": 2.5}),
-    "a union": make_column_transformer((make_union(HOT, OneHotEncoder(drop="first")), ["u"])),
 }
 
 ALONE = {

@@ -24,7 +24,6 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
-    FunctionTransformer,
     MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
@@ -71,7 +70,6 @@ def beside(how: Any, **params: Any) -> ColumnTransformer:
 SPECS: dict[str, Any] = {
     "weights": BESIDE,
     "counts": beside(CountVectorizer(ngram_range=(1, 2), min_df=2)),
-    "counts as float32": beside(CountVectorizer(dtype="float32", binary=True)),
     "hashes": beside(HashingVectorizer(n_features=64)),
     "a pipeline": beside(WEIGHED),
     "components": beside(make_pipeline(TfidfVectorizer(), TruncatedSVD(3, random_state=0))),
@@ -79,22 +77,13 @@ SPECS: dict[str, Any] = {
     "two columns": ColumnTransformer(
         [("t", TfidfVectorizer(), "title"), ("b", CountVectorizer(), "body"), NUMBERS]
     ),
-    "a column twice": ColumnTransformer(
-        [("w", TfidfVectorizer(), "body"), ("c", CountVectorizer(analyzer="char"), "body"), HOT]
-    ),
     "text alone": ColumnTransformer([("text", TfidfVectorizer(), "body")]),
-    "what is left": make_column_transformer(
-        (TfidfVectorizer(), "body"), ("drop", ["title", "c"]), remainder="passthrough"
-    ),
-    "by position": ColumnTransformer([("text", TfidfVectorizer(), 0), NUMBERS]),
     "a union in a branch": beside(make_union(TfidfVectorizer(), CountVectorizer(analyzer="char"))),
     "weighted": beside(TfidfVectorizer(), transformer_weights={"text": 2.0, "num": 0.5}),
     "dense as asked for": beside(TfidfVectorizer(), sparse_threshold=0),
     "sparse as asked for": beside(CountVectorizer(), sparse_threshold=1.0),
     "rows within a pipeline": make_pipeline(BESIDE, MaxAbsScaler()),
     "scaled": make_pipeline(BESIDE, StandardScaler(with_mean=False)),
-    "weights behind": make_pipeline(beside(CountVectorizer()), TfidfTransformer()),
-    "components behind": make_pipeline(BESIDE, TruncatedSVD(3, random_state=0)),
     "a transformer inside": make_union(BESIDE, make_column_transformer((StandardScaler(), ["b"]))),
 }
 each_spec = pytest.mark.parametrize("name", SPECS)
@@ -118,16 +107,6 @@ def test_rows_are_those_of_sklearn(name: str, tmp_path: Path) -> None:
     loaded: Any = load(tmp_path / "m.model", device="cpu")
     assert_same(loaded.transform(NEW), expected)
     assert_same(loaded.to_sklearn().transform(NEW), expected)
-
-
-@pytest.mark.parametrize("key", ["body", ["body"]], ids=["series", "frame"])
-def test_a_step_before_the_vectorizer_may_make_the_documents(key: Any) -> None:
-    how = make_pipeline(FunctionTransformer(np.ravel), TfidfVectorizer())
-    whole = ColumnTransformer([("text", how, key), NUMBERS, HOT])
-    model, reference = Accelerated(clone(whole), device="cpu").fit(X), clone(whole).fit(X)
-    assert [place.device for place in model.plan_.placements] == ["cpu"] * 3
-    assert not model.plan_.as_given
-    assert_same(model.transform(NEW), reference.transform(NEW))
 
 
 MODELS = {
@@ -220,7 +199,6 @@ UNIONS: dict[str, Any] = {
     "dense beside sparse": make_union(
         make_pipeline(TfidfVectorizer(), TruncatedSVD(2, random_state=0)), CountVectorizer()
     ),
-    "a pipeline in a pipeline": make_pipeline(WEIGHED, MaxAbsScaler()),
 }
 
 

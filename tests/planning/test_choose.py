@@ -9,7 +9,6 @@ from dask import dataframe
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
-from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.kernel_ridge import KernelRidge
@@ -29,7 +28,7 @@ from pipeline.backends.array_api import ESTIMATORS
 from pipeline.backends.cuml.single_tree import FORESTS
 from pipeline.backends.cuml.tables import CUML, XGBOOST, name_of_class
 from pipeline.backends.cuml.text import CUML as VECTORIZERS
-from pipeline.errors import ConfigError, DeviceUnavailable, Reason
+from pipeline.errors import DeviceUnavailable, Reason
 from pipeline.planning import choose
 from pipeline.planning.choose import advise, choose_by_size, choose_for, describe_sizes
 from pipeline.planning.classify import Kind, Node
@@ -114,12 +113,6 @@ def test_of_sparse_rows_a_cell_takes_the_number_of_its_column_too(first: Any, si
     assert [f"{each / 2**30:.1f}" for each in found] == [size, size]
 
 
-def test_many_small_batches_are_for_the_cpu() -> None:
-    assert advise(IncrementalPCA(5), MANY, 20).name == "cpu"
-    assert advise(IncrementalPCA(5, batch_size=MANY // 10), MANY, 20).name == "cuda"
-    assert advise(PCA(5), MANY, 20).name == "cuda"
-
-
 def test_what_does_not_fit_into_the_gpu_stays_on_the_cpu() -> None:
     rows = 100_000
     assert advise(KernelRidge(), rows, 10).name == "cuda"
@@ -177,12 +170,6 @@ def test_beside_a_gpu_the_size_decides_where_auto_is_asked_for(device, X, name, 
 def test_the_model_keeps_the_reason() -> None:
     model = Accelerated(LinearRegression()).fit(ZEROS, ZEROS[:, 0])
     assert (model.device_, model.device_why_.rpartition(": ")[2]) == ("cpu", SMALL)
-
-
-@pytest.mark.usefixtures("one_gpu")
-def test_an_invalid_spec_is_refused_before_it_is_judged() -> None:
-    with pytest.raises(ConfigError, match="C"):
-        choose_for("auto", LogisticRegression(C=-1), np.zeros((100, 3)))
 
 
 @pytest.mark.usefixtures("one_gpu")

@@ -18,7 +18,6 @@ from sklearn.preprocessing import (
     KBinsDiscretizer,
     LabelEncoder,
     MaxAbsScaler,
-    MinMaxScaler,
     OneHotEncoder,
     StandardScaler,
 )
@@ -91,19 +90,13 @@ def test_what_follows_text_is_given_sparse_rows(taker: Any, why: str) -> None:
 
 NUMBERS = (StandardScaler(), ["n"])
 HOT = make_column_transformer((OneHotEncoder(), ["c"]), NUMBERS)
-DENSE = OneHotEncoder(sparse_output=False)
 FEW = "is given CSR where fewer than 0.3 of the cells are not zero"
 GIVEN = "is given CSR"
-
-
-def in_branch(*steps: Any) -> Any:
-    return make_column_transformer((make_pipeline(*steps), ["c"]))
 
 
 MAKERS: dict[str, tuple[Any, str]] = {
     "few": (HOT, FEW),
     "all": (clone(HOT).set_params(sparse_threshold=1), FEW.replace("0.3", "1")),
-    "none": (clone(HOT).set_params(sparse_threshold=0), ""),
     "asked to be dense": (
         make_column_transformer((OneHotEncoder(sparse_output=False), ["c"]), NUMBERS),
         "",
@@ -113,8 +106,6 @@ MAKERS: dict[str, tuple[Any, str]] = {
         FEW,
     ),
     "bins": (make_column_transformer((KBinsDiscretizer(), ["n"])), FEW),
-    "ordinal bins": (make_column_transformer((KBinsDiscretizer(encode="ordinal"), ["n"])), ""),
-    "indicators": (make_column_transformer((MissingIndicator(), ["n"])), ""),
     "sparse indicators": (make_column_transformer((MissingIndicator(sparse=True), ["n"])), FEW),
     "remainder": (make_column_transformer(NUMBERS, remainder=OneHotEncoder()), FEW),
     "scaled in a branch": (
@@ -123,13 +114,10 @@ MAKERS: dict[str, tuple[Any, str]] = {
     ),
     "text beside numbers": (make_column_transformer((TfidfVectorizer(), "t"), NUMBERS), FEW),
     "scaled": (make_pipeline(HOT, MaxAbsScaler()), FEW),
-    "projected": (make_pipeline(HOT, SparseRandomProjection(2)), FEW),
     "projected to dense": (make_pipeline(HOT, SparseRandomProjection(2, dense_output=True)), ""),
     "reduced": (make_pipeline(HOT, TruncatedSVD()), ""),
     "alone": (OneHotEncoder(), GIVEN),
     "a union": (make_union(StandardScaler(), OneHotEncoder()), GIVEN),
-    "a dense union": (make_union(StandardScaler(), MinMaxScaler()), ""),
-    "numbers": (StandardScaler(), ""),
 }
 
 

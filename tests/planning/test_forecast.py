@@ -99,15 +99,6 @@ def test_rows_of_files_are_known_from_their_footers(tmp_path: Path) -> None:
     assert forecast.find_row_count(dd.read_csv(tmp_path / "x.csv")) is None
 
 
-def test_the_estimate_says_what_it_leaves_out() -> None:
-    X = dd.from_pandas(table().assign(c="x"), npartitions=2)
-    (place,) = explain(LogisticRegression(), "cpu", X).placements
-    assert f"about {ROWS * 24:,} bytes of rows and what their texts take" in place.note
-    coded = table().assign(c=pd.Categorical(["x"] * ROWS), d=pd.array([1] * ROWS, "Int64"))
-    (place,) = explain(LogisticRegression(), "cpu", dd.from_pandas(coded, 2)).placements
-    assert f"about {ROWS * 28:,} bytes of rows, " in place.note
-
-
 WIDE = pd.DataFrame({"t": [f"v{i % 50}" for i in range(ROWS)], "u": ["a", "b"] * (ROWS // 2)})
 
 
@@ -134,12 +125,6 @@ def test_the_bytes_of_sparse_rows_are_those_of_their_cells(encoder: Any, said: s
     estimator = make_pipeline(encoder, LogisticRegression())
     (*_, last) = explain(estimator, "cpu", dd.from_pandas(WIDE, 3)).placements
     assert f"gathered to one process: about {said}" in last.note
-
-
-def test_partitions_on_a_gpu_are_said_to_be_dense() -> None:
-    estimator = make_pipeline(OneHotEncoder(), LogisticRegression())
-    (*_, last) = explain(estimator, "cuda", dd.from_pandas(WIDE, 3)).placements
-    assert "bytes of rows, dense in partitions on a GPU, if there are as many" in last.note
 
 
 def test_what_is_said_of_sparse_rows_is_what_the_fit_finds() -> None:

@@ -61,16 +61,6 @@ def test_every_inner_step_has_its_place(device: str) -> None:
     assert found[-1] == ("xgbclassifier", device, "xgboost.XGBClassifier")
 
 
-def test_cuda_is_explained_without_a_gpu_and_without_cuml() -> None:
-    explained = explain(program(LogisticRegression(C=0.5)), "cuda")
-    last = explained.placements[-1]
-    assert (last.device, last.implementation) == ("cuda", "cuml.linear_model.LogisticRegression")
-    assert last.parameters["solver"] == "qn"
-    assert last.note == "is given CSR where fewer than 0.3 of the cells are not zero"
-    assert str(explained).splitlines()[-1].startswith("logisticregression")
-    assert "takes penalty='l2'" in str(explained)
-
-
 @pytest.mark.parametrize(
     ("estimator", "step", "why"),
     [
@@ -202,8 +192,3 @@ def test_the_spec_is_never_changed(model: Any) -> None:
     X = pd.DataFrame({"n": [0.0, 1.0, np.nan, 3.0], "c": list("abab"), "d": 0, "e": 1})
     lower(estimator, "cpu").fit(X, np.array([0, 1, 0, 1]))
     assert repr(estimator.get_params()) == before
-
-
-def test_placement_tells_that_the_device_of_the_spec_is_replaced() -> None:
-    placed = explain(XGBClassifier(device="cuda"), "cpu").placements[0]
-    assert placed.note == "device='cuda' of the estimator is replaced"

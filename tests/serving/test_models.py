@@ -131,12 +131,6 @@ def test_columns_are_named_as_csv_names_them(text: str, names: list[str], tmp_pa
     assert list(pd.read_csv(tmp_path / "out.csv")) == [*names, "width", "prediction"]
 
 
-def test_a_quote_that_is_not_closed_is_said(tmp_path: Path) -> None:
-    done = call("predict", "m", "i", "o", "--copy-columns", '"a')
-    assert done.code == 2
-    assert 'write a,"b, c" for two names' in done.err
-
-
 FULL = "error: standard output: No space left on device"
 CLOSED = "error: standard output: is closed"
 

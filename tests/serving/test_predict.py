@@ -26,7 +26,6 @@ from sklearn.preprocessing import OneHotEncoder
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, scan
-from pipeline.data import partitioned
 from pipeline.data.files import digest
 from pipeline.errors import ConfigError, DataError, OutputError, OutputLocked
 from pipeline.serving.load import load
@@ -211,13 +210,6 @@ def test_predictions_never_lie_beside_the_record_of_others(
     assert (here.folder / "out.record.json").exists()
 
 
-def test_other_work_begins_anew(here: Here) -> None:
-    with pytest.raises(Ended):
-        run_job(here.job(rows=80), ending(2))
-    assert here.predict(rows=80, method="predict").batches_before == 0
-    assert list(here.made()) == ["row", "prediction"]
-
-
 @pytest.mark.slow
 def test_a_killed_run_leaves_the_old_predictions_and_can_go_on(model: Path, tmp_path: Path) -> None:
     source, target = tmp_path / "in.parquet", tmp_path / "out"
@@ -329,19 +321,6 @@ def test_models_of_texts_matrices_and_tables(tmp_path: Path) -> None:
     here.predict(rows=70)
     names = load(here.model, "cpu").get_feature_names_out().tolist()
     assert list(here.made()) == ["row", *names]
-
-
-def test_sparse_rows_are_written_where_all_their_cells_fit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    X = pd.DataFrame({"t": [f"v{i % 50}" for i in range(100)]})
-    here = fitted(OneHotEncoder(), X, None, tmp_path)
-    monkeypatch.setattr(partitioned, "room", lambda device: 20_000)
-    with pytest.raises(ConfigError, match=r"50 columns.*100 rows are 40,000 bytes.*at most 25,"):
-        here.predict(X)
-    here.predict(X, rows=25)
-    made = here.made().drop(columns="row")
-    np.testing.assert_array_equal(made, OneHotEncoder().fit_transform(X).toarray())
 
 
 def test_the_command_says_what_it_did(here: Here, tmp_path: Path) -> None:

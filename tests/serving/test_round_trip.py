@@ -25,7 +25,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     LabelEncoder,
@@ -177,10 +177,7 @@ X_OF_KEYS = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [4.0, 1.0, 1.0], "c": list(
 NUMERIC = X_OF_KEYS.select_dtypes("number").columns
 KEYS: dict[str, Any] = {
     "index": NUMERIC,
-    "series": pd.Series(NUMERIC),
     "array of pandas": NUMERIC.array,
-    "texts": pd.array(["a", "b"], dtype="string"),
-    "array": NUMERIC.to_numpy(),
     "positions": pd.Index([0, 1]),
     "mask": X_OF_KEYS.dtypes == "float64",
 }
@@ -245,10 +242,6 @@ SPECS = {
         ),
         None,
     ),
-    "remainder": (
-        ColumnTransformer([("c", OneHotEncoder(), ["c1", "c2"])], remainder=SimpleImputer()),
-        None,
-    ),
     "union": (
         make_pipeline(
             OrdinalEncoder(),
@@ -268,10 +261,6 @@ SPECS = {
             ).set_output(transform="pandas"),
             XGBClassifier(n_estimators=3, enable_categorical=True),
         ),
-        programs.NUMBERS,
-    ),
-    "two programs": (
-        make_pipeline(programs.preprocessing(), StandardScaler(), LogisticRegression()),
         programs.NUMBERS,
     ),
     "stacking": (
@@ -372,15 +361,6 @@ def test_what_cannot_be_saved_is_refused_with_its_place(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=says):
             save(each, tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_folder_of_a_memory_stays_where_it_is(tmp_path: Path) -> None:
-    estimator = Pipeline([("scale", StandardScaler())], memory=str(tmp_path / "cache"))
-    model = Accelerated(estimator, device="cpu").fit(np.eye(3))
-    loaded = again(model, tmp_path)
-    assert loaded.estimator.memory is None
-    assert model.estimator.memory == str(tmp_path / "cache")
-    assert b"cache" not in (tmp_path / "model" / "model.skops").read_bytes()
 
 
 def test_a_loaded_estimator_learns_on_and_a_loaded_program_does_not(tmp_path: Path) -> None:

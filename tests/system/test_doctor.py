@@ -67,11 +67,6 @@ def test_missing_packages_and_versions_out_of_bounds_are_errors(versions, extra,
     assert found == [doctor.Problem("error", *each) for each in expected]
 
 
-def test_an_unknown_project_is_a_warning_not_a_clean_bill() -> None:
-    (problem,) = doctor.package_problems([], "cpu")
-    assert (problem.kind, problem.fix) == ("warning", "make setup")
-
-
 @pytest.mark.parametrize(
     ("versions", "clash"),
     [

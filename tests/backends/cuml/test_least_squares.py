@@ -62,15 +62,6 @@ def test_of_millions_of_rows_float64_alone_is_not_enough() -> None:
     assert difference(X, y, rows, factor * 1000**0.5) < 1e-6
 
 
-@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
-@pytest.mark.parametrize("n_targets", [1, 2])
-def test_any_unit_will_do(scale: float, n_targets: int) -> None:
-    X, y = redundant(2000)
-    X, y = X * np.float32(scale), np.column_stack([y, -y])[:, :n_targets].squeeze()
-    rows, factor = scale_matrix(X, one_target=n_targets == 1)
-    assert difference(X, y, rows, factor) < 1e-6
-
-
 def seconds(span: float, n_rows: int = 2000) -> tuple[np.ndarray, np.ndarray]:
     """Return seconds since 1970 within a span, beside shares and a flag, and a target."""
     random = np.random.default_rng(0)

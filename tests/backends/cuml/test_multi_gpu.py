@@ -169,20 +169,6 @@ def test_least_squares_of_several_gpus_are_those_of_scikit_learn(
     assert np.abs(made.worker.call("predict", asked) - wanted).max() < 1e-5 * y.std()
 
 
-@pytest.mark.usefixtures("together")
-def test_partitions_are_learnt_and_transformed_in_the_type_asked_for() -> None:
-    X = numbers().astype("float64")
-    made = step(KMeans(n_clusters=2), "CumlClusters")
-    made.worker.asked_for("float32")  # type: ignore[attr-defined]
-    rows = made.learn("fit_transform", parted(X), None)
-    assert rows.dtype == rows.compute().dtype == "float32"
-    assert made.worker.native.cluster_centers_.dtype == "float32"  # type: ignore[attr-defined]
-    name, _ = made.worker.cast() or ("", None)
-    assert name == "to_float32"
-    answers = made.worker.call("predict", parted(X))
-    np.testing.assert_array_equal(answers, made.worker.call("predict", X))
-
-
 @pytest.mark.alone
 @pytest.mark.slow
 def test_a_training_that_loses_a_worker_does_not_wait_for_it(

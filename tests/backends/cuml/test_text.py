@@ -19,11 +19,10 @@ from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, explain
-from pipeline.backends.base import HostModel
 from pipeline.backends.cuml import text
 from pipeline.errors import ConfigError, Unsupported
 from pipeline.planning.classify import classify, classify_step
@@ -44,12 +43,9 @@ VECTORIZERS = {
     "counts of pairs": CountVectorizer(ngram_range=(1, 2), max_df=1, stop_words=["the"]),
     "characters": CountVectorizer(analyzer="char_wb", ngram_range=(2, 3), binary=True),
     "hashes": HashingVectorizer(n_features=64),
-    "hashes without signs": HashingVectorizer(n_features=64, alternate_sign=False, norm="l1"),
     "weights": TfidfVectorizer(),
-    "best weights": TfidfVectorizer(max_features=5, sublinear_tf=True, smooth_idf=False),
     "given words": TfidfVectorizer(vocabulary={"mat": 1, "cat": 0}, use_idf=False),
     "counts, then weights": make_pipeline(CountVectorizer(), TfidfTransformer(norm="l1")),
-    "any token": CountVectorizer(token_pattern=r"\S+", strip_accents="ascii"),
     "union": make_union(TfidfVectorizer(), CountVectorizer(analyzer="char")),
 }
 
@@ -162,11 +158,6 @@ def test_vocabulary_that_sklearn_refuses_is_an_error_of_the_step(vocabulary: Any
         text.TEXT_BACKEND.describe(CountVectorizer(vocabulary=vocabulary), "words")
 
 
-def test_a_vocabulary_that_no_text_can_match_warns_as_sklearn_does() -> None:
-    with pytest.warns(UserWarning, match="Upper case characters found in vocabulary"):
-        text.TEXT_BACKEND.describe(CountVectorizer(vocabulary=["Cat"]), "words")
-
-
 @pytest.mark.parametrize("estimator", [CountVectorizer(max_df=0.5), TfidfVectorizer(use_idf=False)])
 def test_lifted_vectorizer_has_the_attributes_of_one_that_sklearn_fitted(estimator: Any) -> None:
     reference = clone(estimator).fit(TEXTS)
@@ -209,18 +200,6 @@ def test_what_takes_sparse_rows_on_the_cpu_only_says_what_becomes_of_them(
     assert told in explain(estimator, "cuda").placements[1].note
     assert told not in classify_step(estimator[-1], "model", "cuda").placements[0].note
     assert Accelerated(estimator, device="cpu").fit(TEXTS, y).predict(TEXTS).shape == (6,)
-
-
-def test_transformer_after_text_stays_sparse_with_sklearn() -> None:
-    estimator = make_pipeline(TfidfVectorizer(), MaxAbsScaler(), LogisticRegression())
-    placed = explain(estimator, "cpu").placements[1]
-    assert placed.implementation == "sklearn.MaxAbsScaler"
-    assert "its rows are sparse" in placed.note
-    assert isinstance(lower(estimator, "cpu").steps[1].worker, HostModel)
-    reference = clone(estimator).fit(TEXTS, y).predict_proba(TEXTS)
-    found = Accelerated(estimator, device="cpu").fit(TEXTS, y).predict_proba(TEXTS)
-    np.testing.assert_array_equal(found, reference)
-    assert "maxabsscaler: its rows are sparse" in str(explain(estimator, "cuda"))
 
 
 MIXED = make_pipeline(

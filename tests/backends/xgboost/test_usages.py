@@ -17,8 +17,8 @@ from sklearn.base import clone
 from sklearn.metrics import mean_absolute_error
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from xgboost import DMatrix, XGBClassifier, XGBRanker, XGBRegressor, XGBRFClassifier, XGBRFRegressor
-from xgboost.callback import EarlyStopping, EvaluationMonitor, LearningRateScheduler
+from xgboost import DMatrix, XGBClassifier, XGBRanker, XGBRegressor, XGBRFClassifier
+from xgboost.callback import EarlyStopping, LearningRateScheduler
 
 from tests.programs import on_cpu
 
@@ -95,9 +95,7 @@ PARAMETERS = {
     ),
     "class codes as margins": (classifier(objective="binary:logitraw"), X, YES),
     "hinge": (classifier(objective="binary:hinge"), X, YES),
-    "softmax": (classifier(objective="multi:softmax"), X, THREE),
     "counts": (regressor(objective="count:poisson"), X, COUNTS),
-    "gamma": (regressor(objective="reg:gamma"), X, COUNTS),
     "Tweedie": (regressor(objective="reg:tweedie", tweedie_variance_power=1.3), X, COUNTS),
     "absolute error": (regressor(objective="reg:absoluteerror"), X, NUMBERS),
     "a Huber loss": (regressor(objective="reg:pseudohubererror", huber_slope=0.5), X, NUMBERS),
@@ -112,20 +110,14 @@ PARAMETERS = {
     "linear": (regressor(booster="gblinear", max_depth=None), np.nan_to_num(X), NUMBERS),
     "dropped trees": (regressor(booster="dart", rate_drop=0.5), X, NUMBERS),
     "a forest": (XGBRFClassifier(n_estimators=5, n_jobs=1, random_state=3), X, YES),
-    "a forest of numbers": (XGBRFRegressor(n_estimators=5, n_jobs=1, random_state=3), X, NUMBERS),
     "trees in parallel": (classifier(num_parallel_tree=3, subsample=0.5), X, YES),
     "samples": (classifier(subsample=0.5, colsample_bytree=0.5, colsample_bynode=0.8), X, YES),
     "monotone": (regressor(monotone_constraints=(1, 0, 0, -1)), X, NUMBERS),
     "monotone by name": (regressor(monotone_constraints={"a": 1}), FRAME, NUMBERS),
-    "interactions": (regressor(interaction_constraints="[[0, 1], [2, 3]]"), X, NUMBERS),
     "interactions by name": (
         regressor(interaction_constraints=[["a", "b"], ["c", "d"]]), FRAME, NUMBERS,
     ),
-    "leaves": (regressor(grow_policy="lossguide", max_leaves=5, max_depth=0), X, NUMBERS),
     "exact": (regressor(tree_method="exact"), X, NUMBERS),
-    "few bins": (regressor(tree_method="hist", max_bin=8), X, NUMBERS),
-    "regularised": (regressor(reg_alpha=1.0, reg_lambda=3.0, gamma=0.5), X, NUMBERS),
-    "a start": (regressor(base_score=0.3), X, NUMBERS),
     "rare positives": (classifier(scale_pos_weight=5.0), X, YES),
     "another value for missing": (regressor(missing=-1.0), np.nan_to_num(X, nan=-1.0), NUMBERS),
     "other names of parameters": (regressor(eta=0.5, alpha=0.1), X, NUMBERS),
@@ -219,11 +211,6 @@ def linear(of: Through) -> Any:
     return [model.coef_, model.intercept_]
 
 
-def leaves(of: Through) -> Any:
-    model = of(classifier()).fit(X, THREE)
-    return [model.apply(X), model.apply(X, iteration_range=(0, 2)), model.n_classes_]
-
-
 def attributes(of: Through) -> Any:
     model = of(classifier()).fit(FRAME, YES)
     names = model.feature_names_in_.astype(str)
@@ -242,16 +229,10 @@ def refitted(of: Through) -> Any:
     ]
 
 
-def monitored(of: Through) -> Any:
-    model = of(regressor(callbacks=[EvaluationMonitor(period=2)]))
-    return answers(model.fit(X, NUMBERS, eval_set=[(X, NUMBERS)], verbose=False))
-
-
 USAGES: dict[str, Callable[[Through], Any]] = {
     "stops early": early,
     "callbacks": by_callbacks,
     "a metric of one's own": own_metric,
-    "a monitor": monitored,
     "weights": weighted,
     "margins": margins,
     "training goes on": continued,
@@ -262,7 +243,6 @@ USAGES: dict[str, Callable[[Through], Any]] = {
     "the booster": booster,
     "kinds of importances": importances,
     "coefficients": linear,
-    "leaves": leaves,
     "attributes": attributes,
     "pickled": saved,
     "fitted again": refitted,

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.model_selection import KFold
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     MinMaxScaler,
@@ -24,7 +24,7 @@ from sklearn.preprocessing import (
 )
 
 from pipeline import Accelerated
-from pipeline.errors import ConfigError, DataError, Unsupported
+from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.engine.program import Program
 from tests.names import one_in
 from tests.preprocessing.parity import assert_parity, quiet, sklearn_fit
@@ -74,7 +74,6 @@ SPECS = {
     "another order": columns(("c", ONE_HOT, ["c2", "c1"]), ("n", NUMBERS, ["n2", "n1"])),
     "positions": columns(("n", NUMBERS, [0, 1]), ("c", ONE_HOT, [-2, 2])),
     "slices": columns(("n", NUMBERS, slice(0, 2)), ("c", ONE_HOT, slice("c1", "c2"))),
-    "masks": columns(("n", NUMBERS, [True, True, False, False, False])),
     "selectors": columns(("n", NUMBERS, NUMERIC), ("c", ONE_HOT, WORDS)),
     "passed through": columns(("n", NUMBERS, ["n1"]), ("p", "passthrough", ["n2", "b"])),
     "dropped": columns(("n", NUMBERS, ["n1"]), ("d", "drop", ["n2"])),
@@ -84,20 +83,13 @@ SPECS = {
     "remainder scaled": columns(
         ("n", NUMBERS, ["n1"]), ("c", ONE_HOT, ["c1", "c2"]), remainder=StandardScaler()
     ),
-    "remainder in a pipeline": columns(("c", ONE_HOT, ["c1", "c2"]), remainder=MEDIAN),
     "a column twice": columns(("a", NUMBERS, ["n1"]), ("b", MEDIAN, ["n1", "n2"])),
     "no columns": columns(("e", ONE_HOT, []), ("n", NUMBERS, ["n1"])),
-    "short names": columns(
-        ("n", NUMBERS, ["n1"]), ("c", ONE_HOT, ["c1"]), verbose_feature_names_out=False
-    ),
     "names by format": columns(
         ("n", NUMBERS, ["n1"]), verbose_feature_names_out="{feature_name} of {transformer_name}"
     ),
     "target": columns(("t", TargetEncoder(cv=KFold(3)), ["c1", "c2"]), ("n", NUMBERS, ["n1"])),
     "nested": columns(("in", INNER, ["n1", "c1"]), ("x", ONE_HOT, ["c2"])),
-    "nested in another order": columns(
-        ("in", columns(("n", NUMBERS, [1]), ("c", ONE_HOT, [0])), ["c1", "n1"])
-    ),
     "nested in a pipeline": columns(
         ("in", make_pipeline(INNER, StandardScaler(with_mean=False)), ["n1", "c1", "n2"])
     ),
@@ -113,9 +105,6 @@ SPECS = {
         ("p", "passthrough", ["b"]),
         remainder=StandardScaler(),
         transformer_weights={"n": 2, "c": 0.5, "p": 3.0, "remainder": -1.0, "nobody": 9},
-    ),
-    "weighted to nothing, or not at all": columns(
-        ("n", NUMBERS, ["n1"]), ("c", ONE_HOT, ["c1"]), transformer_weights={"n": 0, "c": None}
     ),
     "weighted twice": columns(
         ("in", columns(("n", NUMBERS, ["n1"]), transformer_weights={"n": 2.0}), ["n1"]),
@@ -143,15 +132,11 @@ UNIONS = {
     "weighted": union(
         ("s", NUMBERS), ("p", "passthrough"), transformer_weights={"s": 3.0, "p": 0.5}
     ),
-    "weighted by whole numbers, and by nothing": union(
-        ("s", NUMBERS), ("m", MinMaxScaler()), transformer_weights={"s": 2, "m": None}
-    ),
     "passed through first": union(("p", "passthrough"), ("s", NUMBERS)),
     "dropped": union(("d", "drop"), ("s", NUMBERS), ("e", "drop")),
     "union in a union": union(
         ("u", BOTH), ("s", MinMaxScaler()), transformer_weights={"u": 10.0, "s": 2.0}
     ),
-    "made": make_union(NUMBERS, MinMaxScaler(), n_jobs=1),
     "short names": union(("s", NUMBERS), verbose_feature_names_out=False),
     "first in a pipeline": make_pipeline(BOTH, StandardScaler()),
     "behind a step": make_pipeline(
@@ -162,7 +147,6 @@ UNIONS = {
         BOTH,
         union(("s", StandardScaler()), ("p", "passthrough"), transformer_weights={"p": -1.0}),
     ),
-    "behind a step left out": Pipeline([("off", "passthrough"), ("u", BOTH)]),
     "of column transformers": union(
         ("one", columns(("s", NUMBERS, ["b", "a"]))),
         ("two", columns(("m", MinMaxScaler(), ["b"]), remainder="passthrough")),
@@ -170,10 +154,6 @@ UNIONS = {
     ),
     "in a column transformer": columns(
         ("u", union(("s", NUMBERS), ("p", "passthrough")), ["a"]), remainder=MinMaxScaler()
-    ),
-    "in both": columns(
-        ("u", union(("ct", columns(("s", NUMBERS, ["a"]))), ("p", "passthrough")), ["b", "a"]),
-        transformer_weights={"u": 4},
     ),
 }
 
@@ -219,13 +199,6 @@ def test_arrays_equal_sklearn(estimator: Any) -> None:
     assert_parity(estimator, X)
 
 
-@pytest.mark.parametrize(
-    "name", ["two", "weighted", "passed through first", "union in a union", "behind a step"]
-)
-def test_unions_of_arrays_equal_sklearn(name: str) -> None:
-    assert_parity(UNIONS[name], two_columns().to_numpy())
-
-
 def test_frames_with_numbers_for_names_equal_sklearn() -> None:
     X = table().set_axis([10, 20, 30, 40, 50], axis=1)
     assert_parity(columns(("n", NUMBERS, [0, 1]), ("c", ONE_HOT, [2])), X)
@@ -240,7 +213,7 @@ def test_all_dropped_is_a_matrix_without_columns(estimator: Any) -> None:
     assert sklearn_fit(estimator, table())[1].shape == (ROWS, 0)
 
 
-@pytest.mark.parametrize("name", ["remainder scaled", "nested", "in both"])
+@pytest.mark.parametrize("name", ["remainder scaled", "nested", "of column transformers"])
 def test_hand_over_holds_nothing_of_ours_and_can_be_fitted_again(name: str) -> None:
     estimator, X, new = EVERY[name]
     plain = Program(estimator).fit(X()[:50]).to_sklearn()
@@ -255,14 +228,6 @@ def test_odd_names_equal_sklearn() -> None:
     odd = {"n1": "", "n2": " a b ", "c1": "日本", "c2": "x__y"}
     estimator = columns(("n", NUMBERS, ["", " a b "]), ("c", ONE_HOT, ["日本", "x__y"]))
     assert_parity(estimator, table().rename(columns=odd))
-
-
-def test_a_weight_that_is_no_number_is_refused() -> None:
-    estimator = columns(
-        ("n", NUMBERS, ["n1", "n2"]), transformer_weights={"n": np.array([1.0, 2.0])}
-    )
-    with pytest.raises(Unsupported, match="the weight of 'n' is array.*use a Python number"):
-        Program(estimator).fit(table())
 
 
 def test_text_cannot_be_scaled() -> None:
@@ -299,9 +264,7 @@ PASSING = {
     "passed on": ("passthrough", ["a"]),
     "through a function": (FunctionTransformer(feature_names_out="one-to-one"), ["a"]),
     "of a function": (FunctionTransformer(np.negative, feature_names_out="one-to-one"), ["b"]),
-    "of a nested one": (make_column_transformer(("passthrough", ["a"])), ["a"]),
     "chosen by its type": ("passthrough", make_column_selector(dtype_include=["Int64"])),
-    "imputed": (SimpleImputer(missing_values=pd.NA), ["a"]),
     "encoded": (OneHotEncoder(), ["a"]),
 }
 
@@ -334,11 +297,3 @@ def test_a_first_row_may_be_missing_in_what_is_passed_on(kind: Any) -> None:
 def test_a_first_row_may_be_missing_in_all_that_passes(how: str) -> None:
     estimator = make_column_transformer(PASSING[how], ("passthrough", ["a"]), sparse_threshold=0)
     assert_lifted(estimator, with_gaps())
-
-
-def test_a_first_row_may_be_missing_in_text_that_another_one_encodes() -> None:
-    X = pd.DataFrame({"t": pd.array([None, "u", "v"], dtype="string"), "c": np.arange(3.0)})
-    first = make_column_transformer(("passthrough", ["t"]), (StandardScaler(), ["c"]))
-    estimator = make_pipeline(first, make_column_transformer((OneHotEncoder(), [0])))
-    found = Accelerated(estimator, device="cpu").fit(X).to_sklearn().transform(X[1:])
-    assert found.tolist() == [[1, 0, 0], [0, 1, 0]]

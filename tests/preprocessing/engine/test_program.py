@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.feature_selection import VarianceThreshold
@@ -23,7 +22,6 @@ from sklearn.preprocessing import (
     Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
-    PolynomialFeatures,
     StandardScaler,
     TargetEncoder,
 )
@@ -121,17 +119,6 @@ def test_blocks_do_not_matter(name: str, n_blocks: int, monkeypatch: pytest.Monk
     )
 
 
-# The scaler behind an encoder sees the held-out encodings, which follow the folds.
-@pytest.mark.parametrize("name", [name for name in programs() if name != "target of imputed"])
-def test_order_of_rows_does_not_matter(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folds follow the order of the rows; what is learnt from all rows does not."""
-    cut(monkeypatch, 50, 1)
-    shuffled = np.random.default_rng(2).permutation(ROWS)
-    here = Program(programs()[name], "float64").fit(table(), target())
-    there = Program(programs()[name], "float64").fit(table().iloc[shuffled], target()[shuffled])
-    assert_equally_fitted(there, here)
-
-
 def test_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "CHUNK_ROWS", 16)
     estimator = make_column_transformer(
@@ -149,14 +136,6 @@ def test_single_rows_equal_the_batch() -> None:
     batch = program.transform(table())
     singles = [program.transform(table()[i : i + 1])[0] for i in range(0, ROWS, 50)]
     np.testing.assert_array_equal(singles, batch[::50])
-
-
-def test_sparse_input_of_a_step_before_is_made_dense() -> None:
-    X = np.array([[0.0, 2.0], [1.0, 0.0]])
-    program = Program(StandardScaler())
-    found = program.fit_transform(csr_matrix(X))
-    np.testing.assert_array_equal(found, Program(StandardScaler()).fit_transform(X))
-    np.testing.assert_array_equal(program.transform(csr_matrix(X)), found)
 
 
 def test_output_is_one_c_ordered_matrix_of_the_type_asked_for() -> None:
@@ -277,29 +256,3 @@ def test_columns_have_the_types_of_sklearn(
         pd.testing.assert_frame_equal(made, wanted.astype(categories), check_exact=False, rtol=1e-6)
         for column in wanted.columns[wanted.dtypes == "int64"]:
             assert made[column].tolist() == wanted[column].tolist()
-
-
-def test_steps_are_named_by_the_frames_between_them() -> None:
-    estimator = make_column_transformer((MARKED, BOTH)).set_output(transform="pandas")
-    program, reference = Program(estimator), clone(estimator).fit(columns_of_each_type())
-    program.fit(columns_of_each_type())
-    ours, theirs = (
-        fitted.named_transformers_["pipeline"]["standardscaler"].feature_names_in_.tolist()
-        for fitted in (program.to_sklearn(), reference)
-    )
-    assert ours == theirs == ["a", "b", "missingindicator_a"]
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        PolynomialFeatures(order="F"),
-        make_pipeline(StandardScaler(), PolynomialFeatures(order="F")),
-    ],
-    ids=["polynomial", "last"],
-)
-def test_columns_are_contiguous_where_they_are_in_sklearn(estimator: Any) -> None:
-    X = np.random.default_rng(0).normal(size=(50, 3))
-    made, expected = Program(estimator).fit_transform(X), clone(estimator).fit_transform(X)
-    np.testing.assert_allclose(made, expected, rtol=1e-9, atol=1e-12)
-    assert made.flags.f_contiguous == expected.flags.f_contiguous

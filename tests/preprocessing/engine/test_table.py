@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 import tracemalloc
 from dataclasses import replace
 from threading import get_ident
@@ -28,7 +27,7 @@ from pipeline.preprocessing.engine.cells import Cells
 from pipeline.preprocessing.engine.csr import CellRows, count_cells, density, write_csr
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.engine.table import Part, Table
-from pipeline.system.threads import each, halved
+from pipeline.system.threads import halved
 from tests.contract import standins
 
 
@@ -149,24 +148,6 @@ def test_columns_keep_the_type_they_have_together(frame: pd.DataFrame) -> None:
     assert part.read(["i"], Numbers).values.tolist() == [[2], [3]]
     assert part.read(["i"], Numbers).values.dtype == "int64"
     assert part.read(["i", "f"], Numbers).values.dtype == "float64"
-
-
-def test_columns_are_converted_once_whichever_thread_asks(
-    frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-
-    def slow(table: Table, name: str) -> Any:
-        asked.append(name)
-        time.sleep(0.01)
-        return read(table, name)
-
-    read = Table._number
-    monkeypatch.setattr(Table, "_number", slow)
-    table = Table(frame)
-    parts = [Part(table, slice(i, i + 1)) for i in range(10)]
-    assert [b.values[0, 0] for b in each(lambda p: p.read(["i"], Numbers), parts)] == [*range(10)]
-    assert asked == ["i"]
 
 
 @pytest.fixture

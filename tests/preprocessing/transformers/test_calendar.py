@@ -130,13 +130,6 @@ def test_cyclical_feature_is_a_sine_and_a_cosine(feature: str) -> None:
     np.testing.assert_allclose(pair, np.stack([np.sin(angle), np.cos(angle)], 1), atol=1e-15)
 
 
-def test_only_named_features_are_cyclical() -> None:
-    model = CalendarFeatures(("hour", "year", "month"), cyclical=("month",)).fit(frame("ns"))
-    names = ["ns_hour", "ns_year", "ns_month_sin", "ns_month_cos"]
-    assert model.get_feature_names_out().tolist() == names
-    assert model.transform(frame("ns")).shape == (ROWS, 4)
-
-
 @pytest.mark.parametrize(
     "epoch",
     [
@@ -261,12 +254,6 @@ def test_beside_other_columns(dates: pd.DataFrame) -> None:
 def test_column_without_dates_is_refused(column: list[Any], dates: pd.DataFrame) -> None:
     message = assert_both_refuse(SPECS[0], dates[:2].assign(other=column))
     assert "'other'" in message
-
-
-def test_columns_without_dates_at_transform_are_refused(dates: pd.DataFrame) -> None:
-    program = Program(SPECS[0]).fit(dates)
-    with pytest.raises(DataError, match="'s'"):
-        program.transform(dates.assign(s=1))
 
 
 @given(

@@ -184,17 +184,6 @@ def test_kinds_of_columns(encoder: Any, kind: str) -> None:
     assert_parity(encoder, frame(kind), Y[: len(frame(kind))])
 
 
-@pytest.mark.parametrize("kind", one_in(2, CATEGORICAL))
-@pytest.mark.parametrize(
-    ("encoder", "group"), [(OneHotEncoder, {"max_categories": 3}), (OrdinalEncoder, GROUPS[2])]
-)
-def test_kinds_of_columns_with_their_own_categories_as_list(
-    encoder: Any, group: dict[str, Any], kind: str
-) -> None:
-    listed = OrdinalEncoder().fit(frame(kind)).categories_[0].tolist()
-    assert_parity(encoder(categories=[listed], **group), frame(kind))
-
-
 @pytest.mark.parametrize("encoder", [*STRICT, TARGET], ids=name)
 @pytest.mark.parametrize("kind", OURS_ALONE)
 def test_none_is_a_category_and_na_is_nan(encoder: Any, kind: str) -> None:
@@ -248,16 +237,6 @@ def test_values_outside_the_lists_are_refused_by_name(
     one = clone(encoder).set_params(categories=[listed])
     said = f"column '{column}' holds {shown}, which is not in categories[0] "
     assert assert_both_refuse(one, table[[column]]).startswith(said)
-
-
-@pytest.mark.parametrize("encoder", STRICT, ids=name)
-def test_first_column_at_fault_is_named(encoder: Any, table: pd.DataFrame) -> None:
-    estimator = clone(encoder).set_params(categories=[*LISTS[:2], [1.5, np.nan], [True]])
-    said = "column 'f' holds -2.5, which is not in categories[2] "
-    assert assert_both_refuse(estimator, table).startswith(said)
-    estimator.set_params(categories=[range(9), [1.5, np.nan]])
-    message = assert_both_refuse(estimator, table[["k", "f"]].to_numpy())
-    assert message.startswith("column 1 holds -2.5, which is not in")
 
 
 @pytest.mark.parametrize("encoder", [*STRICT, TARGET], ids=name)
@@ -432,19 +411,3 @@ def test_parameters_of_numbers_that_sklearn_refuses(
     message = assert_both_refuse(OrdinalEncoder(**params), table)
     assert message.startswith("OrdinalEncoder on the columns ['c', 'k', 'f', 'b']: ")
     assert why in message
-
-
-@pytest.mark.parametrize(
-    ("taken", "free"),
-    [
-        ({"unknown_value": 0, "handle_unknown": "use_encoded_value"}, {"unknown_value": 2}),
-        ({"encoded_missing_value": 0}, {"encoded_missing_value": 2}),
-    ],
-    ids=str,
-)
-def test_values_that_stand_for_a_group_are_taken(
-    taken: dict[str, Any], free: dict[str, Any], table: pd.DataFrame
-) -> None:
-    estimator = OrdinalEncoder(max_categories=2, **taken)
-    assert "already used" in assert_both_refuse(estimator, table)
-    assert_parity(estimator.set_params(**free), table)

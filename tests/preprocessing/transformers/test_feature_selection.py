@@ -33,12 +33,9 @@ from tests.names import one_in, plain
 from tests.preprocessing.cases import ROWS, numbers
 from tests.preprocessing.parity import (
     assert_both_refuse,
-    assert_handed_over,
     assert_parity,
-    close,
     cut,
     quiet,
-    sklearn_fit,
 )
 
 _rng = np.random.default_rng(7)
@@ -85,11 +82,6 @@ def test_kinds_of_targets(k: Any, name: str) -> None:
 def test_few_rows(score: Any, rows: int) -> None:
     X = numbers()[["int", "b", "constant"]][:rows].round()
     assert_parity(SelectKBest(score, k="all"), X, np.array([0, 1, 0])[:rows], new=X)
-
-
-def test_one_class_scores_nothing() -> None:
-    program = assert_parity(SelectKBest(k=1), numbers()[["int", "rounded"]], np.zeros(ROWS))
-    assert np.isnan(program.to_sklearn().scores_).all()
 
 
 @pytest.mark.usefixtures("by_sums")
@@ -148,14 +140,6 @@ def test_scores_do_not_depend_on_the_blocks(
     np.testing.assert_allclose(found.pvalues_, whole.pvalues_, rtol=1e-12)
 
 
-@pytest.mark.usefixtures("by_sums")
-@pytest.mark.parametrize("score", SCORES)
-def test_classes_in_blocks_of_their_own(score: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    cut(monkeypatch, ROWS, 5)
-    y = np.arange(ROWS) // 30
-    assert_parity(SelectKBest(score, k=1), pd.DataFrame({"a": REAL, "b": REAL + y}), y)
-
-
 @pytest.mark.parametrize("score", SCORES)
 def test_of_equal_columns_the_last_is_kept(score: Any) -> None:
     """In f_regression, scikit-learn's own scores of equal columns differ by rounding."""
@@ -167,24 +151,6 @@ def test_of_equal_columns_the_last_is_kept(score: Any) -> None:
     if score is f_classif:
         for k in (1, 2, 4, 5):
             assert_parity(SelectKBest(k=k), X, LABELS)
-
-
-@pytest.mark.usefixtures("by_sums")
-@pytest.mark.parametrize("score", SCORES)
-@pytest.mark.parametrize("dtype", ["float32", "int32", "uint8", "bool"])
-def test_small_types_are_scored_in_float64(score: Any, dtype: str) -> None:
-    X = numbers()[["b", "c", "int"]].to_numpy().clip(0).astype(dtype)
-    program = Program(SelectKBest(score, k=2), "float64")
-    ours = program.fit_transform(X, LABELS)
-    reference, expected = sklearn_fit(SelectKBest(score, k=2), X.astype("float64"), LABELS)
-    close(ours, expected)
-    assert_handed_over(program.to_sklearn(), reference, X)
-
-
-def test_target_is_needed() -> None:
-    assert "requires y to be passed, but the target y is None" in assert_both_refuse(
-        SelectKBest(k=1), numbers()
-    )
 
 
 @pytest.mark.parametrize(

@@ -105,16 +105,6 @@ def test_steps_around_it_equal_sklearn(name: str, numbers: pd.DataFrame) -> None
     assert_parity(CHAINS[name], numbers)
 
 
-def test_without_names_for_the_output_all_else_is_handed_over(numbers: pd.DataFrame) -> None:
-    estimator = make_pipeline(FunctionTransformer(np.log1p), StandardScaler())
-    reference, expected = sklearn_fit(estimator, numbers)
-    program = Program(estimator, "float64")
-    close(program.fit_transform(numbers), expected)
-    plain = program.to_sklearn()
-    assert differences(plain, reference) == []
-    np.testing.assert_allclose(plain.transform(numbers), expected)
-
-
 def test_text_stays_text() -> None:
     X = pd.DataFrame({"c": ["a", "b", None, "a"], "n": [1.0, 2.0, 2.0, np.nan]})
     imputed = make_pipeline(one(), SimpleImputer(strategy="most_frequent"), OneHotEncoder())

@@ -128,13 +128,6 @@ def test_constants(fill_value: Any, columns: list[str]) -> None:
     assert_parity(SimpleImputer(strategy="constant", fill_value=fill_value), X[columns])
 
 
-@pytest.mark.parametrize("fill_value", [None, "gone"])
-def test_empty_numbers_beside_text_are_filled_with_text(fill_value: Any) -> None:
-    X = pd.DataFrame({"t": ["a", None, "b"], "z": [np.nan] * 3})
-    params = {"fill_value": fill_value, "keep_empty_features": True}
-    assert_same_rows(encoded(strategy="constant", **params), X)
-
-
 def test_constants_of_integers() -> None:
     X = frame("int")
     program = Program(SimpleImputer(strategy="constant"), "float64").fit(X)
@@ -170,13 +163,6 @@ def test_none_marks_missing_text(keep: bool) -> None:
     X = pd.DataFrame({"t": ["b", None, "a"], "z": [None] * 3}, dtype=object)
     params = {"missing_values": None, "add_indicator": True, "keep_empty_features": keep}
     assert_parity(encoded(strategy="most_frequent", **params), X)
-
-
-def test_mixed_table_goes_to_an_encoder() -> None:
-    X = holes()[["a", "int"]].round(1)
-    assert_parity(encoded(strategy="most_frequent", add_indicator=True), X)
-    X = X.assign(t=pd.Series(list("xyzxy") * 30).mask(np.arange(ROWS) % 9 == 0))
-    assert_same_rows(encoded(strategy="most_frequent"), X)
 
 
 @given(X=tables(), strategy=st.sampled_from(STRATEGIES), keep=st.booleans(), add=st.booleans())

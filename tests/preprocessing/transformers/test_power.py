@@ -14,7 +14,6 @@ from sklearn.preprocessing import PowerTransformer
 
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.transformers.power import factors, powered
 from tests.names import one_in
 from tests.preprocessing.columns import BOOLEANS, NUMBERS, frame
 from tests.preprocessing.parity import assert_both_refuse, assert_parity, cut, quiet, sklearn_fit
@@ -99,17 +98,6 @@ def test_missing_values_stay_missing(estimator: Any) -> None:
     assert np.isfinite(out[:, 1]).all()
 
 
-def test_constant_beside_missing_values_is_no_constant_to_sklearn() -> None:
-    mixed = any_sign()
-    mixed.loc[::2, ["constant", "zero"]] = np.nan
-    estimator = PowerTransformer()
-    if SAME_DIGITS:  # else any power serves a constant as well as any other
-        assert_parity(estimator, mixed)
-    for fitted in (Program(estimator).fit(mixed).to_sklearn(), sklearn_fit(estimator, mixed)[0]):
-        assert fitted.lambdas_[-2] != 1.0
-        assert fitted.lambdas_[-1] == 1.0
-
-
 @pytest.mark.quick(4)
 @pytest.mark.parametrize("n_blocks", one_in(3, [7, 2, 64]))
 @pytest.mark.parametrize("estimator", TRANSFORMERS, ids=repr)
@@ -125,12 +113,6 @@ def test_result_does_not_depend_on_the_blocks(
     found = assert_near(estimator, X, X)
     np.testing.assert_array_equal(found.to_sklearn().lambdas_, whole.to_sklearn().lambdas_)
     np.testing.assert_allclose(found.transform(X), whole.transform(X), rtol=1e-12, atol=1e-13)
-
-
-def test_small_values_keep_their_digits_where_the_power_is_zero() -> None:
-    logs = np.log1p(np.array([1e-12, 1e-200]))
-    found = powered(logs, *factors(np.zeros(2), "yeo-johnson"))
-    np.testing.assert_allclose(found, logs, rtol=1e-15)
 
 
 @pytest.mark.parametrize("sign", ["positive", "negative", "both"])
@@ -166,12 +148,6 @@ def test_power_that_would_overflow_is_bounded_as_in_scipy() -> None:
     with pytest.warns(UserWarning, match="constrained optimum"):
         theirs = boxcox_normmax(x, method="mle")
     assert ours == pytest.approx(theirs, rel=1e-9)
-
-
-def test_one_row() -> None:
-    assert_parity(PowerTransformer(), any_sign()[:1], new=any_sign())
-    message = assert_both_refuse(PowerTransformer("box-cox"), positives()[:1])
-    assert "hold one value only" in message
 
 
 def test_column_without_values_is_refused_like_in_sklearn() -> None:

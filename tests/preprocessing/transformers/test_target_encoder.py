@@ -6,7 +6,7 @@ import gc
 import threading
 import weakref
 from itertools import product
-from threading import active_count, get_ident
+from threading import active_count
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,8 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold
-from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import LabelEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
 from sklearn.utils.multiclass import type_of_target
 
@@ -26,7 +23,6 @@ from pipeline import Accelerated
 from pipeline.data.target import encode_labels
 from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.transformers import target_encoder
 from pipeline.preprocessing.transformers.target_encoder import ahead, encode_target
 from tests.names import one_in
 from tests.preprocessing.parity import (
@@ -170,40 +166,6 @@ def test_target_is_needed(table: pd.DataFrame) -> None:
 def test_forced_multiclass_needs_three_labels(table: pd.DataFrame) -> None:
     with pytest.raises(DataError, match="target_type='multiclass' and y has 2 labels"):
         Program(TargetEncoder(target_type="multiclass")).fit(table, TARGETS["two labels"])
-
-
-def test_inside_a_pipeline_the_next_step_sees_the_held_out_encodings(
-    table: pd.DataFrame, new: pd.DataFrame
-) -> None:
-    estimator = make_pipeline(
-        SimpleImputer(strategy="most_frequent"), TargetEncoder(cv=FOLDS), StandardScaler()
-    )
-    assert_parity(estimator, table[["k", "f"]], TARGETS["real"], new[["k", "f"]])
-
-
-@pytest.mark.parametrize("target", ["two labels", "three labels", "real"])
-def test_encoders_with_the_same_folds_draw_them_once(
-    target: str, table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    drawn, draw = [], target_encoder._drawn
-
-    def counted(seen: Any) -> Any:
-        drawn.append(get_ident())
-        return draw(seen)
-
-    monkeypatch.setattr(target_encoder, "_drawn", counted)
-    seeded = TargetEncoder(cv=StratifiedKFold(4) if target != "real" else KFold(4))
-    estimator = make_pipeline(
-        make_column_transformer(
-            (make_pipeline(SimpleImputer(strategy="most_frequent"), seeded), ["k"]),
-            (make_union(clone(seeded), TargetEncoder(cv=FOLDS)), ["c", "f"]),
-        )
-    )
-    y = TARGETS[target]
-    found = Accelerated(estimator, device="cpu", dtype="float64").fit_transform(table, y)
-    assert len(drawn) == 2
-    assert get_ident() not in drawn
-    close(found, sklearn_fit(estimator, table, y)[1])
 
 
 def test_encoders_that_draw_from_the_same_generator_draw_in_order(table: pd.DataFrame) -> None:
@@ -432,42 +394,3 @@ def test_no_thread_and_no_folds_stay_when_a_fit_fails() -> None:
     gc.collect()
     assert threading.active_count() == before
     assert kept[0]() is None
-
-
-@pytest.mark.parametrize(
-    ("estimator", "y"),
-    [
-        (TargetEncoder(random_state=0), np.array([0.5, np.nan])),
-        (TargetEncoder(target_type="multiclass", random_state=0), np.array([0, 1] * 9)),
-        (TargetEncoder(cv=20, random_state=0), np.array([0, 1] * 9)),
-        (TargetEncoder(cv=KFold(20)), np.array([0, 1] * 9)),
-        (TargetEncoder(cv=StratifiedKFold(2)), np.arange(20) / 3),
-        (TargetEncoder(cv=1, random_state=0), np.array([0, 1] * 9)),
-    ],
-    ids=["missing", "two labels", "too many strata", "too many folds", "reals", "one fold"],
-)
-@pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")
-def test_errors_are_raised_where_the_target_is_needed(
-    estimator: TargetEncoder, y: np.ndarray
-) -> None:
-    with pytest.raises((TypeError, ValueError)) as expected:
-        encode_target(estimator, y)
-    with ahead([estimator], y), pytest.raises(type(expected.value)) as found:
-        encode_target(estimator, y)
-    assert str(found.value) == str(expected.value)
-
-
-def test_warnings_reach_the_thread_that_needs_the_target() -> None:
-    estimator, y = TargetEncoder(cv=5, random_state=0), np.array([0, 1] * 9 + [2] * 3)
-    with ahead([estimator], y), pytest.warns(UserWarning, match="The least populated class"):
-        encode_target(estimator, y)
-
-
-def test_what_others_draw_from_is_not_touched_ahead() -> None:
-    y = target(99, 2, 0)
-    np.random.seed(0)  # noqa: NPY002 - a part of what is tested
-    expected = [encode_target(estimator, y).folds for estimator in APART["drawn"]]
-    np.random.seed(0)  # noqa: NPY002
-    with ahead(APART["drawn"], y):
-        found = [encode_target(estimator, y).folds for estimator in APART["drawn"]]
-    np.testing.assert_array_equal(found, expected)
