@@ -81,20 +81,6 @@ def test_the_choice_is_cloned_and_can_be_taken_back() -> None:
         model.set_output(transform="arrow")
 
 
-def test_xgboost_gets_categories_through_a_column_transformer() -> None:
-    before = make_column_transformer((SimpleImputer(), N), ("passthrough", C))
-    before.set_output(transform="pandas")
-    booster = XGBClassifier(n_estimators=5, n_jobs=1, enable_categorical=True, random_state=0)
-    X = TABLE.astype(dict.fromkeys(C, "category"))
-    reference = make_pipeline(clone(before), clone(booster)).fit(X, NUMBERS)
-    model = on_cpu(make_pipeline(before, booster)).fit(X, NUMBERS)
-    np.testing.assert_allclose(
-        model.predict_proba(X), reference.predict_proba(X), rtol=1e-4, atol=1e-6
-    )
-    text = on_cpu(make_pipeline(before, booster)).fit(TABLE, NUMBERS)
-    np.testing.assert_allclose(text.predict_proba(TABLE), model.predict_proba(X), rtol=1e-6)
-
-
 @pytest.mark.parametrize(
     ("estimator", "why"),
     [

@@ -35,7 +35,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC
 
 from pipeline import Accelerated
-from pipeline.errors import ConfigError, DataError, Unsupported, in_words_of
+from pipeline.errors import ConfigError, DataError, Unsupported
 from pipeline.planning.explain import explain
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -370,15 +370,3 @@ def test_long_trainings_are_not_repeated() -> None:
     with pytest.raises(ValueError, match="no convergence"):
         Accelerated(make_pipeline(StandardScaler(), Tired()), device="cpu").fit(DENSE, CLASSES)
     assert calls == [ROWS]
-
-
-@pytest.mark.parametrize(
-    "theirs", [KeyError("k"), AttributeError("a"), UnicodeDecodeError("ascii", b"", 0, 1, "u")]
-)
-def test_errors_of_two_classes(theirs: Exception) -> None:
-    for ours in (DataError("ours"), Unsupported()):
-        made = in_words_of(theirs, ours)
-        assert isinstance(made, type(ours))
-        assert isinstance(made, type(theirs))
-        assert made.exit_code == ours.exit_code
-        assert str(made).startswith("k" if isinstance(theirs, KeyError) else str(theirs))

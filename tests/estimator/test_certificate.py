@@ -289,25 +289,3 @@ def test_what_the_lifted_model_raises_is_in_the_certificate() -> None:
     with pytest.raises(ParityError, match=said):
         found.require()
     assert msgspec.json.decode(msgspec.json.encode(found), type=Certificate) == found
-
-
-@pytest.mark.parametrize(
-    ("form", "passed"),
-    [
-        (lambda X: X, "pandas.DataFrame"),
-        (pl.from_pandas, "polars.DataFrame"),
-        (lambda X: X.to_numpy(), "numpy.ndarray"),
-        (lambda X: X.to_numpy().tolist(), "builtins.list"),
-    ],
-)
-def test_the_lifted_model_is_given_the_form_that_was_passed(form: Any, passed: str) -> None:
-    X = form(TABLE[["a", "b"]])
-    model = fitted(make_pipeline(StandardScaler(), LogisticRegression()), X)
-    asked: list[Any] = []
-    lifted = model.to_sklearn()
-    predict = lifted.predict
-    lifted.predict = lambda X: asked.append(X) or predict(X)
-    model.to_sklearn = lambda: lifted  # type: ignore[method-assign]
-    found = model.certify(X, n_rows=7).require()
-    assert found.passed == f"{passed}, as it was passed"
-    assert (type(asked[0]), len(asked[0])) == (type(X), 7)

@@ -13,7 +13,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
@@ -32,8 +31,6 @@ from sklearn.linear_model import (
     PoissonRegressor,
     Ridge,
     RidgeClassifier,
-    SGDClassifier,
-    TweedieRegressor,
 )
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -67,23 +64,19 @@ COUNTS = PLACES.astype(float)
 
 CASES: dict[str, tuple[Any, Any]] = {
     "XGBoost, values": (XGBRegressor(n_estimators=8), VALUES),
-    "XGBoost, targets": (XGBRegressor(n_estimators=8), np.c_[VALUES, -VALUES]),
     "XGBoost, two classes": (XGBClassifier(n_estimators=8), PLACES > 0),
     "XGBoost, classes": (XGBClassifier(n_estimators=8), PLACES),
     "XGBoost, dart": (XGBRegressor(n_estimators=8, booster="dart", rate_drop=0.5), VALUES),
     "XGBoost, linear": (XGBRegressor(n_estimators=8, booster="gblinear"), VALUES),
     "XGBoost, far from 0": (XGBRegressor(n_estimators=8), 1e6 + 10 * VALUES),
-    "logistic, two classes": (LogisticRegression(), TWO),
     "logistic": (LogisticRegression(), WORDS),
     "least squares": (LinearRegression(), VALUES),
     "ridge, targets": (Ridge(), np.c_[VALUES, -VALUES]),
     "ridge classifier": (RidgeClassifier(), WORDS),
-    "gradient descent": (SGDClassifier(random_state=0), WORDS),
     "support vectors": (LinearSVC(), WORDS),
     "support vectors, two classes": (SVC(kernel="linear"), TWO),
     "discriminants": (LinearDiscriminantAnalysis(), WORDS),
     "Poisson": (PoissonRegressor(), COUNTS),
-    "Tweedie": (TweedieRegressor(power=0), VALUES),
     "tree": (DecisionTreeRegressor(max_depth=5), VALUES),
     "forest of classes": (RandomForestClassifier(8), WORDS),
     "counts from histograms": (HistGradientBoostingRegressor(max_iter=8, loss="poisson"), COUNTS),
@@ -211,22 +204,6 @@ def test_a_saved_model_and_every_form_of_the_table_are_explained_alike(
     parts = dd.from_pandas(TABLE, npartitions=2)
     with pytest.raises(DataError, match="an explanation needs all rows in one table"):
         model.contributions(parts)
-
-
-@pytest.mark.parametrize(
-    "last",
-    [XGBRegressor(n_estimators=5), Ridge(), RandomForestRegressor(5, random_state=0)],
-    ids=lambda each: type(each).__name__,
-)
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix], ids=["array", "sparse"])
-def test_rows_without_names_are_numbered(last: Any, form: Any) -> None:
-    X = form(np.where(RNG.random((ROWS, 4)) < 0.5, 0, RNG.normal(size=(ROWS, 4))))
-    y = np.asarray(X.sum(axis=1)).ravel()
-    model = fitted(make_pipeline(StandardScaler(with_mean=False), last), y, X)
-    found = model.contributions(X)
-    assert found.columns == (0, 1, 2, 3)
-    plain = np.asarray(model.to_sklearn().predict(X))
-    np.testing.assert_allclose(total(found)[:, 0], plain, atol=1e-5)
 
 
 def test_texts_are_one_column() -> None:

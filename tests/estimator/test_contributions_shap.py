@@ -135,16 +135,3 @@ def test_linear_models_as_shap_explains_them(table: str, model: Any) -> None:
     made, X, matrix = fitted(table, model)
     rows = shap.maskers.Independent(matrix, max_samples=len(matrix))
     check(made, X, shap.LinearExplainer(made[-1], rows)(matrix), exact=1e-12)
-
-
-def test_an_explanation_is_cut_as_the_plots_of_shap_cut_it() -> None:
-    X, y = TABLES["three"]
-    model = Accelerated(prepared(X, LogisticRegression()), device="cpu").fit(X, y)
-    found = model.contributions(X)
-    made = found.to_shap(X)
-    assert isinstance(made, shap.Explanation)
-    assert made.shape == found.values.shape
-    one = made[:, X.columns[1], 2]
-    np.testing.assert_array_equal(one.values, found.values[:, 1, 2])
-    np.testing.assert_array_equal(one.data, X[X.columns[1]])
-    assert made[7].base_values.shape == (3,)

@@ -166,16 +166,6 @@ def test_a_user_s_estimator_is_not_fitted_and_makes_what_it_made(name: str) -> N
         assert all(vars(part)[key] is value for key, value in held.items())
 
 
-def test_a_user_s_estimator_that_is_fitted_is_gone_on_from_and_does_not_change() -> None:
-    theirs = copy.deepcopy(FOREST).fit(X, Y)
-    mine = copy.deepcopy(theirs).set_params(n_estimators=4)
-    model = on_cpu(mine).fit(X, Y)
-    assert len(mine.estimators_) == 2
-    np.testing.assert_array_equal(
-        model.predict(X), theirs.set_params(n_estimators=4).fit(X, Y).predict(X)
-    )
-
-
 def test_copies_and_saved_models_go_on(tmp_path: Path) -> None:
     plain = copy.deepcopy(FOREST).fit(X, Y)
     model = on_cpu(copy.deepcopy(FOREST)).fit(X, Y)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.impute import SimpleImputer
 from sklearn.inspection import permutation_importance
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, get_scorer, make_scorer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
@@ -28,9 +26,8 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 from sklearn.svm import LinearSVC
-from xgboost import XGBClassifier, XGBRegressor
+from xgboost import XGBClassifier
 
-import pipeline
 from pipeline import Accelerated, CalendarFeatures, shared
 from pipeline.errors import ConfigError, DataError
 
@@ -60,7 +57,6 @@ def table() -> tuple[pd.DataFrame, np.ndarray]:
 
 X, TOLD = table()
 LATE = np.where(TOLD + np.random.default_rng(1).normal(0, 0.5, ROWS) > 0.7, "yes", "no")
-PRICE = TOLD + np.random.default_rng(2).normal(0, 0.2, ROWS)
 filled = make_pipeline(SimpleImputer(), StandardScaler())
 logistic = LogisticRegression()
 
@@ -184,13 +180,6 @@ def test_a_sample_of_the_rows_and_weights(name: str, max_samples: float) -> None
     assert_same(*both(case(name), X, LATE, **asked))
 
 
-@pytest.mark.parametrize("last", [Ridge(), XGBRegressor(n_estimators=5)])
-def test_regression(last: Any) -> None:
-    model = fitted((CASES["sparse beside numbers"][0], last), y=PRICE)
-    assert_same(*both(model, X, PRICE))
-    assert_same(*both(model, X, PRICE, scoring="neg_mean_absolute_error"))
-
-
 def test_a_column_that_no_step_reads_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     model = fitted((make_column_transformer((filled, ["age"])), logistic))
     asked = []
@@ -204,15 +193,6 @@ def test_a_column_that_no_step_reads_costs_nothing(monkeypatch: pytest.MonkeyPat
     asked.clear()
     model.importance(X, LATE, scoring="neg_log_loss", repeats=3, max_samples=50)
     assert len(asked) == 2 + 3
-
-
-def test_a_function_that_says_what_is_not_so_is_asked() -> None:
-    turned = FunctionTransformer(lambda t: np.asarray(t)[:, ::-1], feature_names_out="one-to-one")
-    chosen = make_pipeline(filled, turned, SelectKBest(f_classif, k=1))
-    steps = (make_column_transformer((chosen, ["age", "fare"])), logistic)
-    found, expected = both(fitted(steps), X, LATE, scoring="neg_log_loss")
-    assert_same(found, expected)
-    assert np.count_nonzero(found.importances_mean) == 1
 
 
 # Forms of tables.
@@ -271,14 +251,6 @@ def test_columns_are_found_by_name() -> None:
     ours = dict(zip(found.feature_names, found.importances.tolist(), strict=True))
     theirs = dict(zip(expected.feature_names, expected.importances.tolist(), strict=True))
     assert ours == {**theirs, "other": [0.0] * 2}
-
-
-def test_saved_and_pickled_models_say_the_same(tmp_path: Path) -> None:
-    model = case("indicators")
-    expected = model.importance(X, LATE, random_state=0, repeats=1)
-    saved = pipeline.load(pipeline.save(model, tmp_path / "model"), "cpu")
-    for other in (saved, pickle.loads(pickle.dumps(model))):  # noqa: S301
-        assert_same(other.importance(X, LATE, random_state=0, repeats=1), expected)
 
 
 WRONG = [

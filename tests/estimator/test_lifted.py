@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
-from sklearn.calibration import CalibratedClassifierCV, CalibrationDisplay
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.decomposition import PCA
@@ -20,12 +20,7 @@ from sklearn.ensemble import (
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import RFE, SelectFromModel, SequentialFeatureSelector
 from sklearn.frozen import FrozenEstimator
-from sklearn.inspection import (
-    DecisionBoundaryDisplay,
-    PartialDependenceDisplay,
-)
 from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge
-from sklearn.metrics import RocCurveDisplay
 from sklearn.model_selection import (
     GridSearchCV,
     TunedThresholdClassifierCV,
@@ -36,7 +31,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, TargetEncoder
 from sklearn.svm import SVC, LinearSVC
-from sklearn.tree import DecisionTreeClassifier, export_text
+from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline import Accelerated
@@ -111,18 +106,10 @@ def test_it_has_all_that_the_fitted_estimator_has(name: str) -> None:
 METHODS_OF_THEIRS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "leaves": (ALONE["forest"], lambda m: m.apply(X)),
     "paths": (ALONE["tree"], lambda m: m.decision_path(X).toarray()),
-    "text of a tree": (
-        make_pipeline(StandardScaler(), ALONE["tree"]),
-        lambda m: export_text(m[-1]),
-    ),
     "trees": (ALONE["forest"], lambda m: [tree.get_n_leaves() for tree in m]),
-    "number of trees": (ALONE["forest"], len),
     "one tree": (ALONE["forest"], lambda m: m[2].predict(X.to_numpy())),
     "graph": (ALONE["neighbours"], lambda m: m.kneighbors_graph(X, 2).toarray()),
-    "covariance": (ALONE["PCA"], lambda m: m.get_covariance()),
     "booster": (BOOSTED, lambda m: m.get_booster().get_dump()),
-    "leaves of a booster": (BOOSTED, lambda m: m.apply(X)),
-    "thresholds": (ALONE["tree"], lambda m: m.tree_.threshold),
 }
 
 
@@ -286,26 +273,3 @@ def test_around_it_as_around_a_plain_estimator(name: str) -> None:
         return (found(X) if takes else found()) if callable(found) else found
 
     assert_alike(answer(on_cpu), answer(plainly))
-
-
-TREE = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=2, random_state=0))
-TWO = X[["n1", "n3"]]
-DRAWN: dict[str, Callable[[Any], Any]] = {
-    "dependence": lambda m: PartialDependenceDisplay.from_estimator(m, TWO, ["n1"]).pd_results[0][
-        "average"
-    ],
-    "boundary": lambda m: (
-        DecisionBoundaryDisplay.from_estimator(
-            m, TWO, response_method="predict", grid_resolution=9
-        ).response
-    ),
-    "ROC": lambda m: RocCurveDisplay.from_estimator(m, TWO, NUMBERS).tpr,
-    "calibration": lambda m: CalibrationDisplay.from_estimator(m, TWO, NUMBERS).prob_true,
-}
-
-
-@pytest.mark.parametrize("name", DRAWN)
-def test_it_is_drawn_as_a_plain_estimator(name: str) -> None:
-    pytest.importorskip("matplotlib").use("Agg")
-    ours, theirs = on_cpu(TREE).fit(TWO, NUMBERS), clone(TREE).fit(TWO, NUMBERS)
-    assert_alike(DRAWN[name](ours), DRAWN[name](theirs))

@@ -19,7 +19,6 @@ from sklearn.ensemble import (
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import (
-    BayesianRidge,
     LogisticRegression,
     Ridge,
     SGDClassifier,
@@ -199,18 +198,6 @@ def test_an_estimator_alone_takes_what_its_methods_name_without_a_request(name: 
             each.fit(TABLE, LABELS, sample_weight=WEIGHTS)
         found, expected = (getattr(m, method)(TABLE) for m in (model, plain))
         np.testing.assert_allclose(found, expected)
-
-
-@pytest.mark.usefixtures("routing")
-def test_predictions_take_what_is_asked_for() -> None:
-    estimator = make_pipeline(
-        StandardScaler(), BayesianRidge().set_predict_request(return_std=True)
-    )
-    model, plain = ours(estimator).fit(TABLE, LABELS), clone(estimator).fit(TABLE, LABELS)
-    found, expected = (each.predict(TABLE, return_std=True) for each in (model, plain))
-    np.testing.assert_allclose(found[1], expected[1])
-    with pytest.raises(TypeError, match="predict got unexpected argument"):
-        model.predict(TABLE, strange=True)
 
 
 @pytest.mark.usefixtures("routing")

@@ -212,14 +212,6 @@ def test_rows_of_another_form_than_those_of_the_fit(name: str, learnt: str) -> N
     assert model.certify(new).holds
 
 
-@pytest.mark.parametrize("form", ["bsr_array", "dia_matrix"])
-def test_forms_from_which_no_columns_are_selected(form: str) -> None:
-    plain = outcome(lambda: clone(CHAINS["by position"]).fit(getattr(sp, form)(DENSE), Y))
-    found = outcome(lambda: on_cpu(CHAINS["by position"]).fit(getattr(sp, form)(DENSE), Y))
-    assert problem(found, plain) == ""
-    assert str(found).endswith("X is sparse; pass X.tocsr() or X.toarray()")
-
-
 def test_what_is_stored_may_be_missing() -> None:
     holes = X.copy()
     holes.data[::5] = np.nan
@@ -364,25 +356,6 @@ def test_sparse_columns(name: str, tmp_path: Path) -> None:
             assert type(made) is type(wanted)
     save(model, tmp_path / "m.model")
     assert_same(load(tmp_path / "m.model", device="cpu"), plain, new)
-
-
-@DENSIFIED
-@pytest.mark.parametrize("name", OF_COLUMNS)
-@pytest.mark.parametrize("learnt", ["sparse", "dense"])
-def test_columns_of_another_form_than_those_of_the_fit(name: str, learnt: str) -> None:
-    estimator, table = OF_COLUMNS[name]
-    dense = table.assign(
-        **{
-            n: table[n].sparse.to_dense()
-            for n in table
-            if isinstance(table[n].dtype, pd.SparseDtype)
-        }
-    )
-    fit, new = (table, dense) if learnt == "sparse" else (dense, table)
-    plain, model = clone(estimator).fit(fit, Y), on_cpu(estimator).fit(fit, Y)
-    made, wanted = answers(model, new), answers(plain, new)
-    for method, value in wanted.items():
-        np.testing.assert_allclose(made[method], value, rtol=1e-9, atol=1e-9)
 
 
 def test_sparse_columns_that_no_step_reads_are_nothing() -> None:

@@ -32,9 +32,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import LinearSVC
 from xgboost import XGBClassifier
 
-from pipeline import Accelerated, DataError, load, save
-from pipeline.serving.job import PredictionJob
-from pipeline.serving.predict import run_job
+from pipeline import Accelerated, load, save
 from tests.estimator.test_sparse_output import assert_same
 
 ROWS = 200
@@ -154,31 +152,6 @@ def test_faults_are_told_in_sklearns_words(fault: str) -> None:
     with pytest.raises(type(theirs.value)) as ours:
         Accelerated(clone(BESIDE), device="cpu").fit(FAULTS[fault], Y[: len(FAULTS[fault])])
     assert str(theirs.value) in str(ours.value)
-
-
-def test_new_rows_are_judged_as_sklearn_judges_them() -> None:
-    model, reference = Accelerated(clone(BESIDE), device="cpu").fit(X), clone(BESIDE).fit(X)
-    for wrong in (NEW.assign(body=1.5), NEW.assign(body=[None, *NEW["body"][1:].astype(object)])):
-        with pytest.raises(Exception) as theirs:  # noqa: PT011 - whatever scikit-learn raises
-            reference.transform(wrong)
-        with pytest.raises(type(theirs.value)) as ours:
-            model.transform(wrong)
-        assert str(theirs.value) in str(ours.value)
-
-
-@pytest.mark.parametrize("kind", ["parquet", "csv"])
-def test_files_are_predicted(kind: str, tmp_path: Path) -> None:
-    whole = make_pipeline(clone(BESIDE), LogisticRegression())
-    model = Accelerated(whole, device="cpu").fit(X, Y)
-    saved, rows = save(model, tmp_path / "m.model"), tmp_path / f"in.{kind}"
-    job = PredictionJob(saved, rows, tmp_path / "out.parquet", device="cpu", rows=7)
-    getattr(NEW, f"to_{kind}")(rows, index=False)
-    run_job(job, say=str)
-    made = pd.read_parquet(tmp_path / "out.parquet").to_numpy()
-    np.testing.assert_allclose(made[:, -1], model.predict_proba(NEW)[:, 1])
-    getattr(NEW.assign(body=[None, *NEW["body"][1:]]), f"to_{kind}")(rows, index=False)
-    with pytest.raises(DataError, match="invalid document(?s:.*)columntransformer.text"):
-        run_job(job, say=str)
 
 
 @pytest.mark.parametrize("name", ["sparse as asked for", "hashes", "two columns"])

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from dask import dataframe
-from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -23,7 +22,7 @@ from sklearn.preprocessing import (
 )
 from xgboost import XGBClassifier
 
-from pipeline import Accelerated, explain
+from pipeline import explain
 from pipeline.backends.array_api import ESTIMATORS
 from pipeline.backends.cuml.single_tree import FORESTS
 from pipeline.backends.cuml.tables import CUML, XGBOOST, name_of_class
@@ -164,19 +163,6 @@ def test_beside_a_gpu_the_size_decides_where_auto_is_asked_for(device, X, name, 
     found = choose_for(device, LinearRegression(), X)
     assert found.name == name
     assert found.why.startswith(why)
-
-
-@pytest.mark.usefixtures("one_gpu")
-def test_the_model_keeps_the_reason() -> None:
-    model = Accelerated(LinearRegression()).fit(ZEROS, ZEROS[:, 0])
-    assert (model.device_, model.device_why_.rpartition(": ")[2]) == ("cpu", SMALL)
-
-
-@pytest.mark.usefixtures("one_gpu")
-def test_of_sparse_rows_the_cells_count_that_are_not_zero() -> None:
-    X = sparse.eye_array(4_000, 100_000, format="csr")
-    found = choose_for("auto", LogisticRegression(), X)
-    assert "4,000 rows × 1 cells a row that are not zero" in found.why
 
 
 def test_without_a_gpu_nothing_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,27 +110,6 @@ def test_models_are_listed(runs: Path) -> None:
     assert_one_message(call("models", empty), 2, "holds no model", "pipeline run TASK")
 
 
-NAMES = [
-    ("a,b", ["a", "b"]),
-    (" a , b ,", ["a", "b"]),
-    ('"price, EUR",b', ["price, EUR", "b"]),
-    ('a, "say ""hi"""', ["a", 'say "hi"']),
-    ("", []),
-    ("it's $5 `x` \\t", ["it's $5 `x` \\t"]),
-]
-
-
-@pytest.mark.parametrize(("text", "names"), NAMES)
-def test_columns_are_named_as_csv_names_them(text: str, names: list[str], tmp_path: Path) -> None:
-    folder = pipeline.save(model(), tmp_path / "m")
-    table = X.assign(**{name: range(len(X)) for name in names})
-    table.to_csv(tmp_path / "in.csv", index=False)
-    work = [folder, tmp_path / "in.csv", tmp_path / "out.csv", "--device", "cpu"]
-    done = call("predict", *work, "--copy-columns", text, "--copy-columns", "width")
-    assert (done.code, done.err) == (0, "")
-    assert list(pd.read_csv(tmp_path / "out.csv")) == [*names, "width", "prediction"]
-
-
 FULL = "error: standard output: No space left on device"
 CLOSED = "error: standard output: is closed"
 

@@ -109,14 +109,6 @@ def test_the_cuda_version_is_read_where_there_is_one(
     assert (probe().cuda, probe().why_not) == (cuda, "")
 
 
-def test_a_gpu_that_cannot_be_read_is_passed_over_and_named(driver: Driver) -> None:
-    driver("[Unknown Error], [GPU is lost], [GPU is lost], [GPU is lost]", H200)
-    found = probe()
-    assert [device.name for device in found.devices] == ["NVIDIA H200"]
-    assert "[GPU is lost]" in gpu.describe_probe(found)
-    assert gpu.choose_extra(found, {})[0] == "cu13"
-
-
 def test_without_the_command_there_is_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "this_host", lambda: LINUX)
     monkeypatch.setattr(gpu.shutil, "which", lambda name: None)

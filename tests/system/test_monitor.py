@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from pipeline.records import Trace
-from pipeline.system import monitor
 from pipeline.system.monitor import Sampler, watching
 
 
@@ -127,24 +126,3 @@ def test_energy_of_the_processor_comes_from_rapl_even_when_it_wraps(tmp_path: Pa
     trace = sampler.stop()
     assert trace.energy["processor"].joules == pytest.approx(5.0)
     assert "processor energy" not in trace.not_measured
-
-
-def test_a_long_run_keeps_few_samples_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 0.0
-
-    def wait(seconds: float) -> bool:
-        nonlocal now
-        now += seconds
-        return now > 60 * monitor.INTERVAL
-
-    clock = SimpleNamespace(perf_counter=lambda: now, thread_time=time.thread_time)
-    monkeypatch.setattr(monitor, "MOST", 10)
-    monkeypatch.setattr(monitor, "time", clock)
-    sampler = Sampler(gpu=False)
-    sampler._done = SimpleNamespace(wait=wait, set=lambda: None)
-    sampler.start()
-    trace = sampler.stop()
-    assert 4 < len(trace.seconds) <= 12
-    assert sampler.interval > 4 * monitor.INTERVAL
-    steps = np.diff(trace.seconds[1:-1])
-    assert steps.max() < 3 * steps.min()

@@ -158,17 +158,6 @@ def test_vocabulary_that_sklearn_refuses_is_an_error_of_the_step(vocabulary: Any
         text.TEXT_BACKEND.describe(CountVectorizer(vocabulary=vocabulary), "words")
 
 
-@pytest.mark.parametrize("estimator", [CountVectorizer(max_df=0.5), TfidfVectorizer(use_idf=False)])
-def test_lifted_vectorizer_has_the_attributes_of_one_that_sklearn_fitted(estimator: Any) -> None:
-    reference = clone(estimator).fit(TEXTS)
-    lifted = text.with_vocabulary(estimator, reference.get_feature_names_out())
-    assert lifted.get_params() == estimator.get_params()
-    assert lifted.vocabulary_ == reference.vocabulary_
-    assert lifted.fixed_vocabulary_ is reference.fixed_vocabulary_ is False
-    assert set(vars(lifted)) == set(vars(reference))
-    np.testing.assert_array_equal(dense(lifted.transform(TEXTS)), dense(reference.transform(TEXTS)))
-
-
 @pytest.mark.parametrize(
     ("estimator", "takes"),
     [(GaussianNB(), False), (HistGradientBoostingClassifier(), False), (SGDClassifier(), True)],

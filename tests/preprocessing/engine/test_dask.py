@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,7 +17,6 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from pipeline import Accelerated
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.program import Program
 
@@ -102,13 +99,3 @@ def test_partitions_become_partitions_of_a_frame() -> None:
     found = Program(estimator, "float64").fit_transform(parts)
     expected = Program(estimator, "float64").fit_transform(table())
     pd.testing.assert_frame_equal(found.compute(), expected)
-
-
-def test_they_have_the_columns_of_the_fit() -> None:
-    parts: Any = dd.from_pandas(table("numbers"), npartitions=3)
-    model = Accelerated(SPECS["numbers"], device="cpu", dtype="float64").fit(parts)
-    assert model.feature_names_in_.tolist() == NUMBERS
-    expected = model.transform(table("numbers"))
-    np.testing.assert_allclose(model.transform(parts[["b", "a"]]).compute(), expected)
-    with pytest.raises(DataError, match=r"X lacks the columns \['a'\]"):
-        model.transform(parts[["b"]])

@@ -138,14 +138,6 @@ def test_single_rows_equal_the_batch() -> None:
     np.testing.assert_array_equal(singles, batch[::50])
 
 
-def test_output_is_one_c_ordered_matrix_of_the_type_asked_for() -> None:
-    for dtype in ("float32", "float64"):
-        out = Program(programs()["filled one-hot"], dtype).fit_transform(table())
-        assert out.dtype == dtype
-        assert out.flags.c_contiguous
-        assert out.shape == (ROWS, 7 + 5)
-
-
 @given(X=tables(), n_rows=st.integers(1, 9))
 def test_any_table_in_any_blocks(X: pd.DataFrame, n_rows: int) -> None:
     X = X.loc[:, X.notna().any()]

@@ -10,8 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.compose import make_column_transformer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import check_array
 from sklearn.utils.estimator_checks import check_estimator
@@ -24,7 +22,7 @@ from pipeline.preprocessing.transformers.calendar import (
 )
 from pipeline.preprocessing.transformers.gregorian import FEATURES, PERIODS
 from tests.preprocessing.dates import CLOCKS, FORMS, ROWS, frame
-from tests.preprocessing.parity import assert_both_refuse, assert_parity, cut
+from tests.preprocessing.parity import assert_both_refuse, assert_parity
 
 PLAIN = [name for name in FEATURES if name not in ("weekofyear", "is_weekend")][:-2]
 """What pandas' `.dt` has under the same name."""
@@ -213,24 +211,6 @@ def test_one_row_one_column_and_arrays(estimator: Any, dates: pd.DataFrame) -> N
     assert_parity(estimator, dates[:1], new=dates)
     assert_parity(estimator, dates[["zone"]])
     assert_parity(estimator, dates[["ns", "s"]].to_numpy())
-
-
-@pytest.mark.parametrize("n_blocks", [7, 64])
-def test_result_does_not_depend_on_the_blocks(
-    n_blocks: int, dates: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = Program(SPECS[1], "float64").fit_transform(dates)
-    cut(monkeypatch, ROWS, n_blocks)
-    found = assert_parity(SPECS[1], dates).transform(dates)
-    np.testing.assert_array_equal(found, whole)
-
-
-def test_steps_after_it(dates: pd.DataFrame) -> None:
-    scaled = make_pipeline(SPECS[2], SimpleImputer(add_indicator=True), StandardScaler())
-    coded = make_pipeline(SPECS[3], OneHotEncoder(handle_unknown="ignore"))
-    both = FeatureUnion([("all", SPECS[0]), ("few", SPECS[3])], transformer_weights={"few": 0.5})
-    for estimator in (scaled, coded, both):
-        assert_parity(estimator, dates)
 
 
 def test_beside_other_columns(dates: pd.DataFrame) -> None:

@@ -212,15 +212,6 @@ def test_unknown_values_are_refused_by_name(
 
 
 @pytest.mark.parametrize("encoder", STRICT, ids=name)
-def test_missing_value_that_was_not_there_at_fit_is_unknown(
-    encoder: Any, table: pd.DataFrame
-) -> None:
-    program = Program(encoder).fit(table.dropna())
-    with pytest.raises(DataError, match="column 'c' holds a missing value"):
-        program.transform(table[["c", "k"]].assign(f=1.5, b=True))
-
-
-@pytest.mark.parametrize("encoder", STRICT, ids=name)
 @pytest.mark.parametrize(
     ("column", "listed", "shown"),
     [
@@ -359,17 +350,6 @@ def test_dropping_an_infrequent_category_is_refused(table: pd.DataFrame) -> None
 )
 def test_drops_that_sklearn_refuses(drop: Any, why: str, table: pd.DataFrame) -> None:
     assert why in assert_both_refuse(OneHotEncoder(drop=drop), table)
-
-
-@pytest.mark.parametrize("kind", OURS_ALONE)
-@pytest.mark.parametrize("missing", [None, pd.NA, np.nan], ids=str)
-def test_none_and_na_may_be_listed(kind: str, missing: Any) -> None:
-    X, values = with_nan(frame(kind, OURS_ALONE)), ["日本", "b", "a", "Zé", ""]
-    reference = OneHotEncoder(handle_unknown="ignore", min_frequency=20)
-    program = Program(clone(reference).set_params(categories=[[*values, missing]]), "float64")
-    reference.set_params(categories=[[*values, None if missing is None else np.nan]])
-    close(program.fit_transform(X), sklearn_fit(reference, X)[1])
-    assert program.to_sklearn().get_params()["categories"][0][-1] is missing
 
 
 def caught(call: Callable[[], Any]) -> list[str]:
