@@ -13,12 +13,18 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import xgboost
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
     GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
@@ -26,6 +32,7 @@ from sklearn.ensemble import (
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import (
+    Lasso,
     LinearRegression,
     LogisticRegression,
     PoissonRegressor,
@@ -36,14 +43,12 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC, LinearSVC
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from xgboost import XGBClassifier, XGBRegressor, XGBRFRegressor
 
 from pipeline import Accelerated, ConfigError, DataError, Unsupported, load, save
 from pipeline.errors import ParityError
 from pipeline.estimator.contributions import Contributions
-
-xgboost = pytest.importorskip("xgboost")
-from xgboost import XGBClassifier, XGBRegressor  # noqa: E402
 
 ROWS = 240
 RNG = np.random.default_rng(0)
@@ -292,3 +297,111 @@ def test_shap_is_given_what_its_plots_read(monkeypatch: pytest.MonkeyPatch) -> N
     one = fitted(Ridge(), VALUES, numbers).contributions(numbers).to_shap(numbers)
     assert one.output_names is None
     np.testing.assert_array_equal(one.data, numbers)
+
+
+Table = tuple[pd.DataFrame, pd.Series]
+
+
+def with_words(load: Any) -> Table:
+    """Return one of scikit-learn's tables, its first column cut into four words."""
+    X, y = load(as_frame=True, return_X_y=True)
+    words = pd.qcut(X[X.columns[0]], 4, labels=["low", "fair", "good", "high"])
+    return X.assign(**{X.columns[0]: words.astype(str)}), y
+
+
+TABLES = {
+    "values": with_words(load_diabetes),
+    "two": with_words(load_breast_cancer),
+    "three": with_words(load_iris),
+}
+TREES = {
+    "values": [
+        XGBRegressor(n_estimators=30, max_depth=4),
+        XGBRFRegressor(n_estimators=20, random_state=0),
+        RandomForestRegressor(30, random_state=0),
+        ExtraTreesRegressor(20, max_depth=6, random_state=0),
+        DecisionTreeRegressor(max_depth=5, random_state=0),
+        GradientBoostingRegressor(n_estimators=30, random_state=0),
+        HistGradientBoostingRegressor(max_iter=30),
+    ],
+    "two": [
+        XGBClassifier(n_estimators=30, max_depth=4),
+        RandomForestClassifier(30, random_state=0),
+        GradientBoostingClassifier(n_estimators=30, random_state=0),
+        HistGradientBoostingClassifier(max_iter=30),
+    ],
+    "three": [
+        XGBClassifier(n_estimators=30, max_depth=4),
+        RandomForestClassifier(30, random_state=0),
+        ExtraTreesClassifier(20, max_depth=6, random_state=0),
+        DecisionTreeClassifier(max_depth=5, random_state=0),
+        HistGradientBoostingClassifier(max_iter=30),
+    ],
+}
+LINEAR = {
+    "values": [Ridge(), Lasso()],
+    "two": [LogisticRegression(), LinearSVC(random_state=0)],
+    "three": [LogisticRegression()],
+}
+
+
+def cases(models: dict[str, list[Any]]) -> list[Any]:
+    named = [(table, model) for table in models for model in models[table]]
+    return [pytest.param(*each, id=f"{each[0]}-{type(each[1]).__name__}") for each in named]
+
+
+def encoded(X: pd.DataFrame, model: Any) -> Any:
+    word, *numbers = X.columns
+    encoder = OneHotEncoder(sparse_output=False)
+    return make_pipeline(
+        make_column_transformer((StandardScaler(), numbers), (encoder, [word])), clone(model)
+    )
+
+
+def of_columns(plain: Any, X: pd.DataFrame, values: np.ndarray) -> np.ndarray:
+    """Add up what shap finds for the columns of the matrix, each under the column it is made of."""
+    made = [name.partition("__")[2] for name in plain[:-1].get_feature_names_out()]
+    return np.stack(
+        [
+            values[:, [name == column or name.startswith(f"{column}_") for name in made]].sum(1)
+            for column in X.columns
+        ],
+        axis=1,
+    )
+
+
+def check(model: Any, X: pd.DataFrame, theirs: Any, *, exact: float) -> None:
+    """Hold the contributions of a model to what shap says of the same model on its matrix."""
+    found, values = model.contributions(X), of_columns(model, X, theirs.values)
+    base = theirs.base_values
+    if values.ndim > found.values.ndim:  # two classes, which shap explains both
+        values, base = values[..., 1], base[..., 1]
+    np.testing.assert_allclose(found.values, values, rtol=0, atol=exact * np.abs(values).max())
+    base = np.broadcast_to(base, found.base_values.shape)
+    np.testing.assert_allclose(found.base_values, base, rtol=0, atol=exact * np.abs(values).max())
+
+
+def explained(table: str, model: Any) -> tuple[Any, pd.DataFrame, np.ndarray]:
+    X, y = TABLES[table]
+    made = Accelerated(encoded(X, model), device="cpu").fit(X, y)
+    return made, X, made[:-1].transform(X)
+
+
+@pytest.mark.quick(3)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("table", "model"), cases(TREES))
+def test_trees_as_shap_explains_them(table: str, model: Any) -> None:
+    shap = pytest.importorskip("shap")
+    made, X, matrix = explained(table, model)
+    explain = shap.TreeExplainer(made[-1], feature_perturbation="tree_path_dependent")
+    # XGBoost's trees add up in float32.
+    check(made, X, explain(matrix, check_additivity=False), exact=2e-6)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("table", "model"), cases(LINEAR))
+def test_linear_models_as_shap_explains_them(table: str, model: Any) -> None:
+    shap = pytest.importorskip("shap")
+    made, X, matrix = explained(table, model)
+    rows = shap.maskers.Independent(matrix, max_samples=len(matrix))
+    check(made, X, shap.LinearExplainer(made[-1], rows)(matrix), exact=1e-12)

@@ -9,18 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
+    LabelEncoder,
     OneHotEncoder,
     PolynomialFeatures,
     PowerTransformer,
     StandardScaler,
 )
+from xgboost import XGBClassifier
 
 import pipeline
 from pipeline import Accelerated
@@ -199,3 +203,55 @@ def test_names_are_not_told_after_a_parameter_was_changed() -> None:
     model.set_params(estimator__include_bias=False)
     with pytest.raises(ConfigError, match="include_bias of Poly.* was changed after `fit`"):
         model.get_feature_names_out()
+
+
+RANDOM = np.random.default_rng(0)
+TABLE = pd.DataFrame(RANDOM.normal(size=(200, 2)), columns=["a", "b"])
+PLACES = np.add(TABLE["a"] > 0, TABLE["b"] > 0.5, dtype=int)
+TEXTS = np.array(["cat", "cow", "dog"], object)[PLACES]
+LABELS = {"text": TEXTS, "numbers": np.array([3, 5, 9])[PLACES]}
+CLASSIFIERS = {
+    "alone": XGBClassifier(n_estimators=5, n_jobs=1),
+    "pipeline": make_pipeline(StandardScaler(), XGBClassifier(n_estimators=5, n_jobs=1)),
+    "calibrated": CalibratedClassifierCV(XGBClassifier(n_estimators=5, n_jobs=1), cv=2),
+}
+
+
+def told(program: str, labels: str) -> Accelerated:
+    encoder = LabelEncoder()
+    model = Accelerated(CLASSIFIERS[program], device="cpu")
+    model.fit(TABLE, encoder.fit_transform(LABELS[labels]))
+    model.classes_ = encoder.classes_
+    return model
+
+
+@pytest.mark.quick(3)
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("program", CLASSIFIERS)
+def test_a_model_predicts_the_labels_that_it_was_told(
+    program: str, labels: str, tmp_path: Path
+) -> None:
+    model, y = told(program, labels), LABELS[labels]
+    wanted = clone(CLASSIFIERS[program]).fit(TABLE, PLACES)
+    saved = pipeline.save(model, tmp_path / "model")
+    for each in (model, pipeline.load(saved, "cpu"), pickle.loads(pickle.dumps(model))):
+        assert each.predict(TABLE).tolist() == each.classes_[wanted.predict(TABLE)].tolist()
+        assert each.score(TABLE, y) == np.mean(each.predict(TABLE) == y) > 0.9
+        each.certify(TABLE).require()
+    assert model.to_sklearn().predict(TABLE).tolist() == wanted.predict(TABLE).tolist()
+
+
+def test_what_scikit_learn_runs_as_it_is_predicts_them_too() -> None:
+    digits, encoder = TABLE.astype(str), LabelEncoder()
+    model = Accelerated(CLASSIFIERS["pipeline"], device="cpu")
+    model.fit(digits, encoder.fit_transform(TEXTS))
+    model.classes_ = encoder.classes_
+    assert model.plan_.as_given
+    assert model.predict(digits).tolist() == TEXTS.tolist()
+    assert model.score(digits, TEXTS) == 1.0
+
+
+def test_a_new_fit_forgets_them() -> None:
+    model = told("pipeline", "text").fit(TABLE, PLACES)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert set(model.predict(TABLE)) == {0, 1, 2}
