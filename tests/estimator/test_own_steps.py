@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline, make_union
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     MaxAbsScaler,
@@ -24,7 +24,6 @@ from sklearn.preprocessing import (
     RobustScaler,
     StandardScaler,
 )
-from xgboost import XGBClassifier
 
 from pipeline import Accelerated, DataError, load, save
 
@@ -154,37 +153,3 @@ def beside(estimator: Any, *, threshold: float = 1.0) -> ColumnTransformer:
     return make_column_transformer(
         (estimator, ["a", "b", "c"]), (OneHotEncoder(), ["t"]), sparse_threshold=threshold
     )
-
-
-EXACT: dict[str, Any] = {
-    "a mean": beside(make_pipeline(SimpleImputer(), StandardScaler())),
-    "a union": beside(make_union(StandardScaler(), MinMaxScaler())),
-    "in a pipeline": make_pipeline(beside(make_pipeline(MaxAbsScaler(), StandardScaler()))),
-}
-
-
-@pytest.mark.parametrize("n_rows", [500, ROWS])
-@pytest.mark.parametrize("name", EXACT)
-def test_numbers_beside_sparse_rows_are_sklearns_bits_for_xgboost(name: str, n_rows: int) -> None:
-    rows = X[:n_rows].assign(t=np.random.default_rng(1).integers(0, 40, n_rows).astype(str))
-    estimator = make_pipeline(EXACT[name], XGBClassifier(n_estimators=5, n_jobs=1))
-    expected = clone(estimator).fit(rows, y[:n_rows])
-    model = Accelerated(estimator, device="cpu").fit(rows, y[:n_rows])
-    notes = {place.implementation: place.note for place in model.plan_.placements}
-    assert "sparse" in notes["sklearn.StandardScaler"]
-    assert not notes[TWIN]
-    np.testing.assert_array_equal(model.predict_proba(rows), expected.predict_proba(rows))
-
-
-def test_what_is_too_small_for_float32_is_there_for_xgboost() -> None:
-    rows = pd.DataFrame({"a": np.geomspace(1e-60, 1, 400), "t": np.arange(400) % 9})
-    target = rows["a"] > 1e-50
-    columns = make_column_transformer(
-        (MaxAbsScaler(), ["a"]), (OneHotEncoder(), ["t"]), sparse_threshold=1.0
-    )
-    estimator = make_pipeline(columns, XGBClassifier(n_estimators=3, n_jobs=1))
-    expected = clone(estimator).fit(rows, target)
-    model = Accelerated(estimator, device="cpu").fit(rows, target)
-    np.testing.assert_array_equal(model.predict_proba(rows), expected.predict_proba(rows))
-    handed = model.plan_.steps[0].call("transform", rows)
-    assert handed.nnz == expected[0].transform(rows).nnz

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer, make_column_transformer
@@ -190,18 +189,6 @@ def test_unions_of_vectorizers_read_documents(name: str, form: Any) -> None:
     expected = clone(whole).fit(documents, Y).predict_proba(more)
     np.testing.assert_array_equal(fitted.predict_proba(more), expected)
     assert fitted.certify(more).holds
-
-
-def test_frames_hold_what_components_make(tmp_path: Path) -> None:
-    how = make_pipeline(TfidfVectorizer(), TruncatedSVD(3, random_state=0))
-    dense = beside(how).set_params(cat__sparse_output=False)
-    with config_context(transform_output="pandas"):
-        model, reference = Accelerated(clone(dense), device="cpu").fit(X), clone(dense).fit(X)
-        new = NEW.reset_index(drop=True)  # scikit-learn takes no other
-        expected = reference.transform(new)
-        pd.testing.assert_frame_equal(model.transform(new), expected)
-        save(model, tmp_path / "m.model")
-        pd.testing.assert_frame_equal(load(tmp_path / "m.model", "cpu").transform(new), expected)
 
 
 def test_it_learns_from_all_rows_at_once() -> None:

@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.cluster import Birch, KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import FastICA, TruncatedSVD
 from sklearn.ensemble import RandomForestClassifier
@@ -16,7 +14,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     KBinsDiscretizer,
-    LabelEncoder,
     MaxAbsScaler,
     OneHotEncoder,
     StandardScaler,
@@ -25,34 +22,8 @@ from sklearn.random_projection import SparseRandomProjection
 from xgboost import XGBClassifier
 
 from pipeline.backends.cpu import HOST
-from pipeline.planning.classify import Kind, classify, classify_step, kind_of_step
+from pipeline.planning.classify import classify, classify_step
 from tests.names import plain
-
-
-class OwnVectorizer(TfidfVectorizer):
-    pass
-
-
-@pytest.mark.parametrize(
-    ("estimator", "kind"),
-    [
-        (StandardScaler(), Kind.PREPROCESSING),
-        (make_column_transformer((OneHotEncoder(), ["c"])), Kind.PREPROCESSING),
-        (make_pipeline(StandardScaler(), OneHotEncoder()), Kind.PREPROCESSING),
-        (LabelEncoder(), Kind.LABELS),
-        (TfidfVectorizer(), Kind.TEXT),
-        (OwnVectorizer(), Kind.PREPROCESSING),
-        (XGBClassifier(), Kind.XGBOOST),
-        (LogisticRegression(), Kind.MODEL),
-        (KMeans(), Kind.MODEL),
-        (Birch(), Kind.MODEL),
-        (FastICA(), Kind.MODEL),
-        (CalibratedClassifierCV(), Kind.MODEL),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_a_step_is_of_one_kind(estimator: Any, kind: Kind) -> None:
-    assert kind_of_step(estimator) is kind
 
 
 def test_one_walk_says_what_runs_each_step_or_why_nothing_does() -> None:

@@ -188,27 +188,3 @@ def test_columns_that_are_lacking_are_named_with_what_may_be_meant(
     WRITTEN.rename(columns=names).to_csv(tmp_path / "in.csv", sep=";", index=False)
     with pytest.raises(DataError, match=says):
         predict_file(model, tmp_path / "in.csv", tmp_path / "out.csv", device="cpu")
-
-
-@pytest.mark.quick(3)
-@pytest.mark.parametrize(
-    ("name", "content", "says"),
-    [
-        ("in.xlsx", b"PK\3\4" + b"[Content_Types].xml xl/" + bytes(90), "an Excel workbook"),
-        ("in.zip", b"PK\3\4" + bytes(90), "an archive"),
-        ("in.csv", b"", "in.csv: "),
-        ("in.csv", b"price;share\n", r"lacks the columns \['sum', 'day'"),
-        ("in.parquet", b"PAR1" + bytes(90), "in.parquet: "),
-        ("in.csv", b"<!doctype html><table>", "HTML"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_what_is_no_table_is_named(name: str, content: bytes, says: str, tmp_path: Path) -> None:
-    model, _ = model_of(structs.replace(FORMAT, delimiter=";"), tmp_path)
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(DataError, match=says):
-        predict_file(model, tmp_path / name, tmp_path / "out.csv", device="cpu")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=str(tmp_path / "empty")):
-        predict_file(model, tmp_path / "empty", tmp_path / "out.csv", device="cpu")
-    assert not (tmp_path / "out.csv").exists()

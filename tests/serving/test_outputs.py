@@ -128,18 +128,6 @@ METHODS: dict[str, tuple[Any, Any, str | None, list[str]]] = {
     "no probabilities": (LinearSVC(), SPECIES, None, ["prediction"]),
     "predict": (LogisticRegression(), SPECIES, "predict", ["prediction"]),
     "decision": (LogisticRegression(), X["width"] > 0, "decision_function", ["decision_function"]),
-    "decisions": (
-        LogisticRegression(),
-        np.resize(["a", "b", "c"], 60),
-        "decision_function",
-        ["decision_function_a", "decision_function_b", "decision_function_c"],
-    ),
-    "probabilities": (
-        LogisticRegression(),
-        np.resize(["a", "b"], 60),
-        "predict_proba",
-        ["probability_a", "probability_b"],
-    ),
 }
 
 

@@ -25,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from xgboost import XGBClassifier
 
-from pipeline import Accelerated, scan
+from pipeline import Accelerated
 from pipeline.data.files import digest
 from pipeline.errors import ConfigError, DataError, OutputError, OutputLocked
 from pipeline.serving.load import load
@@ -338,16 +338,3 @@ def test_the_command_says_what_it_did(here: Here, tmp_path: Path) -> None:
         target = tmp_path / "folder" / "out"
         target.parent.mkdir(mode=0o500)
     assert call("predict", here.model, here.source, target, "--device", "cpu").code == 73
-
-
-def test_a_model_of_partitions_reads_columns_as_they_were_at_fit(tmp_path: Path) -> None:
-    pytest.importorskip("dask.dataframe")
-    (tmp_path / "fit.csv").write_text("code,y\n" + "007,0\nA1,1\n01,0\n" * 30)
-    X, y = scan(tmp_path / "fit.csv", ["code"], "y", partition_bytes=200)
-    encoder = OneHotEncoder(handle_unknown="ignore")
-    here = fitted(make_pipeline(encoder, LogisticRegression()), X, y, tmp_path)
-    (tmp_path / "in.csv").write_text("more,code\n" + "x,007\ny,01\n" * 9)
-    record = here.predict(source=tmp_path / "in.csv", rows=7)
-    texts = pd.DataFrame({"code": ["007", "01"] * 9})
-    np.testing.assert_array_equal(here.made()["probability"], here.wanted(texts)[:, 1])
-    assert record.not_read == ["more"]

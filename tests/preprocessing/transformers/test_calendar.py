@@ -9,8 +9,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.compose import make_column_transformer
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import check_array
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -21,7 +19,7 @@ from pipeline.preprocessing.transformers.calendar import (
     CalendarFeatures,
 )
 from pipeline.preprocessing.transformers.gregorian import FEATURES, PERIODS
-from tests.preprocessing.dates import CLOCKS, FORMS, ROWS, frame
+from tests.preprocessing.dates import CLOCKS, FORMS, frame
 from tests.preprocessing.parity import assert_both_refuse, assert_parity
 
 PLAIN = [name for name in FEATURES if name not in ("weekofyear", "is_weekend")][:-2]
@@ -72,21 +70,6 @@ def test_equals_pandas(form: str, feature: str) -> None:
     found = CalendarFeatures([feature]).fit_transform(X)
     expected = getattr(CLOCKS[form].dt, feature).astype("float64").mask(CLOCKS[form].isna())
     np.testing.assert_array_equal(found[:, 0], expected)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_features_that_pandas_has_elsewhere(form: str) -> None:
-    clock = CLOCKS[form]
-    since = ["days_since", "total_seconds", "weekofyear", "is_weekend"]
-    found = CalendarFeatures(since, epoch="2020-01-01").fit_transform(frame(form))
-    expected = {
-        "days_since": (clock - pd.Timestamp("2020-01-01")) / pd.Timedelta(days=1),
-        "total_seconds": (clock - pd.Timestamp(0)) / pd.Timedelta(seconds=1),
-        "weekofyear": clock.dt.isocalendar().week.astype("float64"),
-        "is_weekend": clock.dt.weekday.isin([5, 6]).astype("float64").mask(clock.isna()),
-    }
-    assert list(expected) == since
-    np.testing.assert_allclose(found, pd.DataFrame(expected), rtol=1e-12)
 
 
 def test_zone_gives_the_time_on_the_wall() -> None:
@@ -211,21 +194,6 @@ def test_one_row_one_column_and_arrays(estimator: Any, dates: pd.DataFrame) -> N
     assert_parity(estimator, dates[:1], new=dates)
     assert_parity(estimator, dates[["zone"]])
     assert_parity(estimator, dates[["ns", "s"]].to_numpy())
-
-
-def test_beside_other_columns(dates: pd.DataFrame) -> None:
-    X = dates.assign(size=np.arange(ROWS), colour=["red", "blue", "green"] * (ROWS // 3))
-    estimator = make_column_transformer(
-        (CalendarFeatures(["month"], cyclical=True), ["ns", "zone"]),
-        (OneHotEncoder(), ["colour"]),
-        ("drop", ["s", "arrow"]),
-        remainder=StandardScaler(),
-    )
-    program = assert_parity(estimator, X)
-    assert program.to_sklearn().get_feature_names_out()[:2].tolist() == [
-        "calendarfeatures__ns_month_sin",
-        "calendarfeatures__ns_month_cos",
-    ]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,6 @@ from tests.preprocessing.parity import (
     assert_both_refuse,
     assert_parity,
     close,
-    cut,
     dense,
     quiet,
     sklearn_fit,
@@ -287,29 +286,6 @@ def test_forms_of_new_rows_need_not_match(encoder: Any) -> None:
     none = pd.DataFrame({"b": [True, False] * 3})
     assert_parity(encoder, gaps, new=none)
     assert_parity(encoder, none, new=none.astype("float64"))
-
-
-@pytest.mark.parametrize("rows", one_in(2, [7, 1, 64, 2]))
-@pytest.mark.parametrize(
-    "encoder",
-    [
-        OneHotEncoder(max_categories=3, drop="first"),
-        OneHotEncoder(min_frequency=0.2, handle_unknown="infrequent_if_exist"),
-        OneHotEncoder(categories=LISTS, min_frequency=9),
-        OrdinalEncoder(max_categories=3, **PASSING[1]),
-        OrdinalEncoder(categories=LISTS, min_frequency=0.1, **PASSING[1]),
-    ],
-    ids=described,
-)
-def test_blocks_do_not_matter(
-    encoder: Any,
-    rows: int,
-    table: pd.DataFrame,
-    new: pd.DataFrame,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    cut(monkeypatch, rows, 1)
-    assert_all_equal(encoder, table, new)
 
 
 @given(X=tables(), data=st.data())

@@ -124,22 +124,6 @@ def test_scores_keep_their_digits_beside(score: Any, x: Any, near: Any) -> None:
     np.testing.assert_allclose(fitted.pvalues_, pvalues, rtol=1e-9)
 
 
-@pytest.mark.usefixtures("by_sums")
-@pytest.mark.filterwarnings("ignore:Features .* are constant", "ignore:.* in divide")
-@pytest.mark.parametrize("n_blocks", one_in(3, [7, 2, 64]))
-@pytest.mark.parametrize("score", SCORES)
-@pytest.mark.parametrize("offset", [0, 1e6])
-def test_scores_do_not_depend_on_the_blocks(
-    score: Any, n_blocks: int, offset: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    X = numbers() + offset
-    whole = Program(SelectKBest(score, k=3)).fit(X, LABELS).to_sklearn()
-    cut(monkeypatch, ROWS, n_blocks)
-    found = Program(SelectKBest(score, k=3)).fit(X, LABELS).to_sklearn()
-    np.testing.assert_allclose(found.scores_, whole.scores_, rtol=1e-12)
-    np.testing.assert_allclose(found.pvalues_, whole.pvalues_, rtol=1e-12)
-
-
 @pytest.mark.parametrize("score", SCORES)
 def test_of_equal_columns_the_last_is_kept(score: Any) -> None:
     """In f_regression, scikit-learn's own scores of equal columns differ by rounding."""

@@ -14,7 +14,6 @@ from sklearn.preprocessing import PowerTransformer
 
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.program import Program
-from tests.names import one_in
 from tests.preprocessing.columns import BOOLEANS, NUMBERS, frame
 from tests.preprocessing.parity import assert_both_refuse, assert_parity, cut, quiet, sklearn_fit
 from tests.strategies import tables
@@ -96,23 +95,6 @@ def test_missing_values_stay_missing(estimator: Any) -> None:
     out = assert_near(estimator, X, X).transform(X)
     assert np.isnan(out[::3, 0]).all()
     assert np.isfinite(out[:, 1]).all()
-
-
-@pytest.mark.quick(4)
-@pytest.mark.parametrize("n_blocks", one_in(3, [7, 2, 64]))
-@pytest.mark.parametrize("estimator", TRANSFORMERS, ids=repr)
-def test_result_does_not_depend_on_the_blocks(
-    estimator: Any,
-    n_blocks: int,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    X = data(estimator)
-    X.loc[:100, "cubed"] = np.nan
-    whole = Program(estimator, "float64").fit(X)
-    cut(monkeypatch, ROWS, n_blocks)
-    found = assert_near(estimator, X, X)
-    np.testing.assert_array_equal(found.to_sklearn().lambdas_, whole.to_sklearn().lambdas_)
-    np.testing.assert_allclose(found.transform(X), whole.transform(X), rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("sign", ["positive", "negative", "both"])
