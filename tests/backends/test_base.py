@@ -5,8 +5,12 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from threadpoolctl import threadpool_limits
+from xgboost import XGBClassifier, XGBRegressor
 
+from pipeline.backends import cpu
 from pipeline.backends.base import HostModel
+from pipeline.backends.cpu import HOST
+from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.system.threads import scipy_blas
 
 X = pd.DataFrame({"a": [0.0, 1.0, 2.0], "b": [1.0, 0.0, 5.0]})
@@ -41,3 +45,24 @@ def test_a_solver_that_calls_numpy_and_scipy_by_turns_has_one_thread_of_scipy(
         model.fit(X, y > 1)
         assert model.to_sklearn().threads_ == [threads] * len(scipy_blas())
         assert all(library.num_threads == 2 for library in scipy_blas())
+
+
+class OwnBoosting(XGBClassifier):
+    pass
+
+
+@pytest.mark.parametrize("device", [None, "cpu", "cuda", "cuda:1"])
+def test_xgboost_is_told_to_run_on_the_cpu(device: str | None) -> None:
+    estimator = XGBRegressor(device=device)
+    placed = HOST.place(estimator, "model")
+    assert isinstance(placed, XGBoostModel)
+    assert placed.native.device == "cpu"
+    assert estimator.device == device
+    replaced = device not in (None, "cpu")
+    assert bool(HOST.describe(estimator, "model").note) is replaced
+
+
+def test_a_subclass_of_xgboost_is_not_xgboosts_own() -> None:
+    assert cpu.is_xgboost(XGBClassifier())
+    assert not cpu.is_xgboost(OwnBoosting())
+    assert isinstance(HOST.place(OwnBoosting(), "model"), HostModel)

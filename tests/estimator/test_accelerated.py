@@ -266,17 +266,6 @@ def test_fit_predict_labels_the_training_rows(estimator: Any) -> None:
     assert not hasattr(exact(LogisticRegression()), "fit_predict")
 
 
-def test_probabilities_of_several_targets_are_a_list() -> None:
-    targets = np.column_stack([WORDS, NUMBERS.astype(str)])
-    model = exact(KNeighborsClassifier()).fit(X, targets)
-    expected = KNeighborsClassifier().fit(X, targets).predict_proba(X)
-    found = model.predict_proba(X)
-    assert [each.tolist() for each in model.classes_] == [["no", "yes"], ["0", "1"]]
-    assert len(found) == 2
-    for ours, theirs in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-
-
 def test_a_fitted_model_goes_through_pickle_with_its_books() -> None:
     model = exact(boosted()).fit(TABLE, NUMBERS, eval_set=[(TABLE, NUMBERS)], verbose=False)
     again = pickle.loads(pickle.dumps(model))

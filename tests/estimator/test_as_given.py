@@ -249,16 +249,6 @@ def test_a_gpu_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
         Accelerated(MaxAbsScaler(), device="cuda").fit(SPARSE.X)
 
 
-@pytest.mark.parametrize("method", ["predict", "predict_proba"])
-def test_rows_that_were_not_sparse_at_fit(method: str) -> None:
-    model = Accelerated(clone(SCALED), device="cpu").fit(DENSE, CLASSES)
-    assert "pipeline.preprocessing" in model.plan_.placements[0].implementation
-    expected = getattr(model, method)(DENSE)
-    np.testing.assert_allclose(getattr(model, method)(SPARSE.X), expected, rtol=1e-12)
-    assert model.execution_log_.entries[-1].step == "as it is"
-    assert model.execution_log_.entries[-1].why == "X is sparse"
-
-
 def named(X: pd.DataFrame) -> pd.DataFrame:
     return X.assign(e=["?"] * len(X))
 

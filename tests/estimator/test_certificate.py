@@ -274,18 +274,3 @@ def test_where_the_lifted_model_would_answer_otherwise_the_certificate_does_not_
     assert not found.holds
     with pytest.raises(ParityError, match="transform"):
         found.require()
-
-
-def test_what_the_lifted_model_raises_is_in_the_certificate() -> None:
-    X = cells(["a", pd.NA, "b"])
-    found = fitted(OneHotEncoder(), X, None).certify(X)
-    (each,) = found.differences
-    assert not each.holds
-    assert (
-        each.failure
-        == "raises ValueError: Found unknown categories [<NA>] in column 0 during transform"
-    )
-    said = r"transform: the lifted model raises ValueError: Found unknown .*pandas.DataFrame, as it"
-    with pytest.raises(ParityError, match=said):
-        found.require()
-    assert msgspec.json.decode(msgspec.json.encode(found), type=Certificate) == found

@@ -97,13 +97,6 @@ def test_what_a_method_is_given_goes_to_the_last_step(
     )
 
 
-def test_xgboost_that_ignores_names_reads_columns_by_position() -> None:
-    given = X[X.columns[::-1]]
-    expected = clone(REGRESSOR).fit(X, Y).predict(given, validate_features=False)
-    found = on_cpu(REGRESSOR).fit(X, Y).predict(given, validate_features=False)
-    np.testing.assert_array_equal(found, expected)
-
-
 COLUMNS = make_column_transformer((StandardScaler(), ["a"]))
 STRANGE = [
     *((LogisticRegression(), m) for m in ("predict", "predict_proba", "decision_function")),

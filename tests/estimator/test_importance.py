@@ -204,18 +204,6 @@ def numeric() -> tuple[np.ndarray, Accelerated]:
     return cells, fitted((StandardScaler(), logistic), cells)
 
 
-@pytest.mark.parametrize("last", [logistic, XGBClassifier(n_estimators=4)])
-@pytest.mark.parametrize("framed", [False, True])
-def test_an_estimator_alone(last: Any, framed: bool) -> None:
-    cells, _ = numeric()
-    given = pd.DataFrame(cells, columns=list("abcd")) if framed else cells
-    y = (LATE == "yes").astype(int)
-    model = Accelerated(last, device="cpu").fit(given, y)
-    before = given.copy()
-    assert_same(*both(model, given, y))
-    np.testing.assert_array_equal(given, before)
-
-
 def test_polars_and_shared_rows() -> None:
     given = X.drop(columns="day")
     model = fitted(CASES["sparse beside numbers"], given)

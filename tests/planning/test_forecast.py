@@ -17,7 +17,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from xgboost import XGBClassifier
 
-import pipeline
 from pipeline import Accelerated, explain
 from pipeline.backends.cuml import multi_gpu
 from pipeline.data import partitioned
@@ -159,13 +158,6 @@ def test_what_cannot_be_spread_is_said(
     monkeypatch.setattr("pipeline.system.devices.obstacle", lambda: "none here")
     places = explain(make_pipeline(*steps), device, parts()).placements
     assert all(p.note.startswith(note) for p, note in zip(places[-2:], said, strict=True))
-
-
-def test_a_cluster_trains_together() -> None:
-    pytest.importorskip("distributed")
-    with pipeline.cluster("local", workers=1):
-        (place,) = explain(SMALL, "cpu", parts()).placements
-    assert place.note == "trained by all workers of the cluster"
 
 
 def test_a_model_explains_itself_with_its_own_type_and_device() -> None:

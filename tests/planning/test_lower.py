@@ -23,10 +23,9 @@ from xgboost import XGBClassifier
 from pipeline import explain
 from pipeline.backends.base import HostModel
 from pipeline.errors import ConfigError, Unsupported
-from pipeline.planning.classify import classify, named_steps
+from pipeline.planning.classify import classify
 from pipeline.planning.lower import LoweringOptions, lower
 from pipeline.planning.plan import Plan
-from pipeline.preprocessing.engine.program import Program
 
 OURS = {"cpu": "pipeline.preprocessing (NumPy)", "cuda": "pipeline.preprocessing (CuPy)"}
 
@@ -138,17 +137,6 @@ def test_a_plan_is_pickled_without_the_rules_which_hold_functions() -> None:
     with pytest.raises((AttributeError, pickle.PicklingError)):
         pickle.dumps(plan.nodes)
     assert pickle.loads(pickle.dumps(plan)).nodes == ()
-
-
-def test_steps_left_out_are_left_out() -> None:
-    estimator = Pipeline(
-        [("a", "passthrough"), ("s", StandardScaler()), ("b", None), ("m", LogisticRegression())]
-    )
-    assert [name for name, _ in named_steps(estimator)] == ["s", "m"]
-    assert [p.step for p in lower(estimator, "cpu").placements] == ["s", "m"]
-    (alone,) = lower(StandardScaler(), "cpu", LoweringOptions(dtype="float64")).steps
-    assert isinstance(alone.worker, Program)
-    assert (alone.name, alone.worker.dtype) == ("standardscaler", "float64")
 
 
 @pytest.mark.parametrize(

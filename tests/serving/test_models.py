@@ -71,14 +71,6 @@ def test_a_model_remembers_how_its_table_was_read(tmp_path: Path) -> None:
     assert pipeline.load(pipeline.save(again, tmp_path / "d"), "cpu").table_format_ is None
 
 
-def test_a_model_remembers_the_names_of_its_targets(tmp_path: Path) -> None:
-    fitted = Accelerated(LinearRegression(), device="cpu").fit(X, X + 1)
-    assert fitted.target_names_ == ["length", "width"]
-    kept = pipeline.load(pipeline.save(fitted, tmp_path / "m"), "cpu")
-    assert kept.target_names_ == ["length", "width"]
-    assert kept.fit(X, X["width"]).target_names_ is None
-
-
 def test_models_are_found_with_task_and_metrics(runs: Path) -> None:
     found = {str(each.path.relative_to(runs)): each for each in find_models(runs)}
     assert list(found) == ["houses/boosting.model", "houses/linear.model", "mine"]

@@ -175,22 +175,6 @@ def test_every_estimator_of_scikit_learn_comes_back_or_is_refused(
 
 X_OF_KEYS = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [4.0, 1.0, 1.0], "c": list("xyx")})
 NUMERIC = X_OF_KEYS.select_dtypes("number").columns
-KEYS: dict[str, Any] = {
-    "index": NUMERIC,
-    "array of pandas": NUMERIC.array,
-    "positions": pd.Index([0, 1]),
-    "mask": X_OF_KEYS.dtypes == "float64",
-}
-
-
-@pytest.mark.parametrize("key", KEYS.values(), ids=[*KEYS])
-def test_keys_taken_from_a_table_come_back(tmp_path: Path, key: Any) -> None:
-    columns = make_column_transformer((StandardScaler(), key), remainder=OrdinalEncoder())
-    model = Accelerated(make_pipeline(columns), device="cpu").fit(X_OF_KEYS)
-    loaded = again(model, tmp_path)
-    assert_same(loaded, model, X_OF_KEYS)
-    assert_same(loaded.fit(X_OF_KEYS), model, X_OF_KEYS)
-    assert model.estimator[0].transformers[0][2] is key
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "default"])

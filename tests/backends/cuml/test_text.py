@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.feature_extraction.text import (
     CountVectorizer,
     HashingVectorizer,
@@ -20,12 +20,11 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import StandardScaler
-from xgboost import XGBClassifier
 
 from pipeline import Accelerated, explain
 from pipeline.backends.cuml import text
 from pipeline.errors import ConfigError, Unsupported
-from pipeline.planning.classify import classify, classify_step
+from pipeline.planning.classify import classify
 from pipeline.planning.lower import lower
 
 TEXTS = [
@@ -172,23 +171,6 @@ def test_estimator_that_takes_no_sparse_rows_is_refused_before_anything_runs(
         return
     with pytest.raises(Unsupported, match="takes no sparse rows, which tfidfvectorizer makes; put"):
         explain(estimator, device)
-
-
-@pytest.mark.parametrize(
-    ("model", "told"),
-    [
-        (RandomForestClassifier(5), "sparse rows are made dense where they fit"),
-        (XGBClassifier(n_estimators=5), "sparse rows come to the host"),
-    ],
-    ids=["forest", "xgboost"],
-)
-def test_what_takes_sparse_rows_on_the_cpu_only_says_what_becomes_of_them(
-    model: Any, told: str
-) -> None:
-    estimator = make_pipeline(HashingVectorizer(n_features=64), model)
-    assert told in explain(estimator, "cuda").placements[1].note
-    assert told not in classify_step(estimator[-1], "model", "cuda").placements[0].note
-    assert Accelerated(estimator, device="cpu").fit(TEXTS, y).predict(TEXTS).shape == (6,)
 
 
 MIXED = make_pipeline(

@@ -14,7 +14,6 @@ from pipeline.preprocessing.engine.blocks import (
     Numbers,
     Sparse,
     as_categories,
-    as_numbers,
     scale,
     take_columns,
 )
@@ -63,12 +62,6 @@ def test_scaled_multiplies_each_form_and_leaves_the_block_as_it_is() -> None:
     assert written(times_two)[0].tolist() == [0, 0, 2, 2, 0, 3, 4]
     assert written(both)[0].tolist() == [0, 0, 1, 1, 0, 1.5, 2]
     assert scale(both, None) is both
-
-
-def test_scaled_keeps_whole_numbers_whole() -> None:
-    whole = scale(Numbers(np.array([[2**62]])), -1)
-    assert as_numbers(whole, rows(1)).values.tolist() == [[-(2**62)]]
-    assert as_numbers(scale(ONE_HOT, 0.5), rows(2)).values[0].tolist() == [0, 0, 0.5, 0.5, 0]
 
 
 def test_categories_cannot_be_scaled() -> None:
