@@ -22,7 +22,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import MultinomialNB
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
     LabelBinarizer,
@@ -35,7 +35,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC
 
 from pipeline import Accelerated
-from pipeline.errors import ConfigError, DataError, Unsupported
+from pipeline.errors import ConfigError, DataError, Unsupported, in_words_of
 from pipeline.planning.explain import explain
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -360,3 +360,22 @@ def test_long_trainings_are_not_repeated() -> None:
     with pytest.raises(ValueError, match="no convergence"):
         Accelerated(make_pipeline(StandardScaler(), Tired()), device="cpu").fit(DENSE, CLASSES)
     assert calls == [ROWS]
+
+
+def test_neighbours_of_no_other_rows() -> None:
+    model = Accelerated(NearestNeighbors(n_neighbors=2), device="cpu").fit(DENSE)
+    expected = NearestNeighbors(n_neighbors=2).fit(DENSE).kneighbors()
+    for found, wanted in zip(model.kneighbors(), expected, strict=True):
+        np.testing.assert_allclose(found, wanted)
+
+
+@pytest.mark.parametrize(
+    "theirs", [KeyError("k"), AttributeError("a"), UnicodeDecodeError("ascii", b"", 0, 1, "u")]
+)
+def test_errors_of_two_classes(theirs: Exception) -> None:
+    for ours in (DataError("ours"), Unsupported()):
+        made = in_words_of(theirs, ours)
+        assert isinstance(made, type(ours))
+        assert isinstance(made, type(theirs))
+        assert made.exit_code == ours.exit_code
+        assert str(made).startswith("k" if isinstance(theirs, KeyError) else str(theirs))

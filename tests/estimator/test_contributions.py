@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import xgboost
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
@@ -405,3 +406,19 @@ def test_linear_models_as_shap_explains_them(table: str, model: Any) -> None:
     made, X, matrix = explained(table, model)
     rows = shap.maskers.Independent(matrix, max_samples=len(matrix))
     check(made, X, shap.LinearExplainer(made[-1], rows)(matrix), exact=1e-12)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [XGBRegressor(n_estimators=5), Ridge(), RandomForestRegressor(5, random_state=0)],
+    ids=lambda each: type(each).__name__,
+)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix], ids=["array", "sparse"])
+def test_rows_without_names_are_numbered(last: Any, form: Any) -> None:
+    X = form(np.where(RNG.random((ROWS, 4)) < 0.5, 0, RNG.normal(size=(ROWS, 4))))
+    y = np.asarray(X.sum(axis=1)).ravel()
+    model = fitted(make_pipeline(StandardScaler(with_mean=False), last), y, X)
+    found = model.contributions(X)
+    assert found.columns == (0, 1, 2, 3)
+    plain = np.asarray(model.to_sklearn().predict(X))
+    np.testing.assert_allclose(total(found)[:, 0], plain, atol=1e-5)

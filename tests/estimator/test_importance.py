@@ -264,3 +264,10 @@ def test_partitions_are_refused() -> None:
     dd = pytest.importorskip("dask.dataframe")
     with pytest.raises(DataError, match="has partitions; pass X.compute"):
         case("target").importance(dd.from_pandas(X, npartitions=2), LATE)
+
+
+def test_texts_have_no_columns() -> None:
+    model = Accelerated(make_pipeline(TfidfVectorizer(), logistic), device="cpu")
+    model.fit(X["note"], LATE)
+    with pytest.raises(DataError, match="1 dimension"):
+        model.importance(X["note"], LATE)

@@ -155,3 +155,11 @@ def test_nothing_heavy_is_imported() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == ""
+
+
+def test_a_warning_leaves_the_environment_usable_and_an_error_does_not() -> None:
+    warning = doctor.Problem("warning", "what", "fix")
+    error = doctor.Problem("error", "what", "fix")
+    assert HEALTHY.usable
+    assert replace(HEALTHY, problems=(warning,)).usable
+    assert not replace(HEALTHY, problems=(warning, error)).usable

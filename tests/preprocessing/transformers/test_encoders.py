@@ -229,6 +229,16 @@ def test_values_outside_the_lists_are_refused_by_name(
     assert assert_both_refuse(one, table[[column]]).startswith(said)
 
 
+@pytest.mark.parametrize("encoder", STRICT, ids=name)
+def test_first_column_at_fault_is_named(encoder: Any, table: pd.DataFrame) -> None:
+    estimator = clone(encoder).set_params(categories=[*LISTS[:2], [1.5, np.nan], [True]])
+    said = "column 'f' holds -2.5, which is not in categories[2] "
+    assert assert_both_refuse(estimator, table).startswith(said)
+    estimator.set_params(categories=[range(9), [1.5, np.nan]])
+    message = assert_both_refuse(estimator, table[["k", "f"]].to_numpy())
+    assert message.startswith("column 1 holds -2.5, which is not in")
+
+
 @pytest.mark.parametrize("encoder", [*STRICT, TARGET], ids=name)
 @pytest.mark.parametrize(
     ("categories", "why"),
