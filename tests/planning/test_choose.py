@@ -8,6 +8,7 @@ import pytest
 from dask import dataframe
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.kernel_ridge import KernelRidge
@@ -183,3 +184,9 @@ def test_explain_says_which_sizes_would_go_where() -> None:
     assert describe_sizes(estimator) in explained.to_html()
     assert explain(estimator, "cpu").advice == ""
     assert "auto" not in str(explain(estimator, "cpu"))
+
+
+def test_many_small_batches_are_for_the_cpu() -> None:
+    assert advise(IncrementalPCA(5), MANY, 20).name == "cpu"
+    assert advise(IncrementalPCA(5, batch_size=MANY // 10), MANY, 20).name == "cuda"
+    assert advise(PCA(5), MANY, 20).name == "cuda"

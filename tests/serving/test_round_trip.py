@@ -25,7 +25,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     LabelEncoder,
@@ -384,3 +384,12 @@ def test_what_scikit_learn_runs_as_it_is(tmp_path: Path) -> None:
     assert loaded.plan_.placements[0].note == "as it is: it was saved so"
     with pytest.raises(Unsupported, match="it was saved so; use device="):
         load(tmp_path / "model", "cuda")
+
+
+def test_the_folder_of_a_memory_stays_where_it_is(tmp_path: Path) -> None:
+    estimator = Pipeline([("scale", StandardScaler())], memory=str(tmp_path / "cache"))
+    model = Accelerated(estimator, device="cpu").fit(np.eye(3))
+    loaded = again(model, tmp_path)
+    assert loaded.estimator.memory is None
+    assert model.estimator.memory == str(tmp_path / "cache")
+    assert b"cache" not in (tmp_path / "model" / "model.skops").read_bytes()

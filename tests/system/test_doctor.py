@@ -163,3 +163,7 @@ def test_a_warning_leaves_the_environment_usable_and_an_error_does_not() -> None
     assert HEALTHY.usable
     assert replace(HEALTHY, problems=(warning,)).usable
     assert not replace(HEALTHY, problems=(warning, error)).usable
+
+
+def test_a_program_that_hangs_is_killed() -> None:
+    assert doctor.try_program("while True: pass", timeout=0.3) == (True, "no answer in 0.3 s")
