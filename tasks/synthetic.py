@@ -27,7 +27,12 @@ def logistic(seed: int) -> Pipeline:
     """Linear model on bins of the numbers, one-hot and target-encoded categories, weekends."""
     return make_pipeline(
         make_column_transformer(
-            (make_pipeline(SimpleImputer(), KBinsDiscretizer(10, subsample=None, random_state=seed)), NUMBERS),
+            (
+                make_pipeline(
+                    SimpleImputer(), KBinsDiscretizer(10, subsample=None, random_state=seed)
+                ),
+                NUMBERS,
+            ),
             (OneHotEncoder(handle_unknown="ignore"), FEW),
             (make_pipeline(by_rate(seed), StandardScaler()), MANY),
             (make_pipeline(CalendarFeatures(["is_weekend"]), SimpleImputer()), synthetic.DATES),

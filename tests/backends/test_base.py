@@ -3,11 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from threadpoolctl import threadpool_limits
+from xgboost import XGBClassifier, XGBRegressor
 
+from pipeline.backends import cpu
 from pipeline.backends.base import HostModel
+from pipeline.backends.cpu import HOST
+from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.system.threads import scipy_blas
 
 X = pd.DataFrame({"a": [0.0, 1.0, 2.0], "b": [1.0, 0.0, 5.0]})
@@ -23,12 +26,6 @@ def test_a_host_model_works_on_a_clone_and_passes_parameters_of_fit_on() -> None
     estimator.fit(X[["a"]], y**2, **weights)
     np.testing.assert_allclose(model.to_sklearn().coef_, estimator.coef_)
     np.testing.assert_allclose(model.call("predict", X[["a"]]), estimator.predict(X[["a"]]))
-
-
-def test_a_host_model_transforms() -> None:
-    model = HostModel(PCA(1))
-    np.testing.assert_allclose(model.fit_transform(X, None), model.call("transform", X))
-    assert type(model.to_sklearn()) is PCA
 
 
 class Counting(LogisticRegression):
@@ -48,3 +45,24 @@ def test_a_solver_that_calls_numpy_and_scipy_by_turns_has_one_thread_of_scipy(
         model.fit(X, y > 1)
         assert model.to_sklearn().threads_ == [threads] * len(scipy_blas())
         assert all(library.num_threads == 2 for library in scipy_blas())
+
+
+class OwnBoosting(XGBClassifier):
+    pass
+
+
+@pytest.mark.parametrize("device", [None, "cpu", "cuda", "cuda:1"])
+def test_xgboost_is_told_to_run_on_the_cpu(device: str | None) -> None:
+    estimator = XGBRegressor(device=device)
+    placed = HOST.place(estimator, "model")
+    assert isinstance(placed, XGBoostModel)
+    assert placed.native.device == "cpu"
+    assert estimator.device == device
+    replaced = device not in (None, "cpu")
+    assert bool(HOST.describe(estimator, "model").note) is replaced
+
+
+def test_a_subclass_of_xgboost_is_not_xgboosts_own() -> None:
+    assert cpu.is_xgboost(XGBClassifier())
+    assert not cpu.is_xgboost(OwnBoosting())
+    assert isinstance(HOST.place(OwnBoosting(), "model"), HostModel)

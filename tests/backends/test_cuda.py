@@ -4,27 +4,23 @@ from typing import Any
 
 import pytest
 from sklearn import svm
-from sklearn.cluster import HDBSCAN, AgglomerativeClustering
+from sklearn.cluster import HDBSCAN
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
     VotingClassifier,
 )
 from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge, RidgeCV, SGDClassifier
-from sklearn.naive_bayes import MultinomialNB
-from sklearn.utils import all_estimators
 from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline import explain
 from pipeline.backends import cuda
-from pipeline.backends.array_api import ESTIMATORS
 from pipeline.backends.base import Placement
 from pipeline.backends.cuml import tables, translations
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.errors import Unsupported
 from pipeline.planning.classify import classify_step
 from tests.contract.estimators import LOST, REFUSED
-from tests.estimators import CASES, Case, named
 
 
 class OwnLogistic(LogisticRegression):
@@ -103,30 +99,6 @@ def test_the_nearest_substitute_is_suggested_and_not_used(estimator: Any, sugges
     assert suggestion in reason.instead
 
 
-def test_substitutes_have_rules_themselves_or_are_searches_over_one() -> None:
-    rules = {*tables.CUML, *ESTIMATORS, *tables.XGBOOST}
-    ruled = {name.rpartition(".")[2] for name in rules}
-    assert set(tables.SUBSTITUTES) <= {name for name, _ in all_estimators()}
-    for name, instead in tables.SUBSTITUTES.items():
-        assert name not in ruled
-        assert any(known in instead for known in ruled)
-
-
-@pytest.mark.parametrize(
-    ("estimator", "parameters"),
-    [
-        (AgglomerativeClustering(), ["linkage"]),
-        (AgglomerativeClustering(linkage="single", compute_distances=True), ["compute_distances"]),
-        (MultinomialNB(alpha=[1.0, 2.0], force_alpha=False), ["alpha", "force_alpha"]),
-    ],
-    ids=lambda value: "",
-)
-def test_our_translations_refuse_what_cuml_lacks(estimator: Any, parameters: list[str]) -> None:
-    found = refusal(estimator)
-    assert [reason.parameter for reason in found] == parameters
-    assert all("device='auto'" in reason.instead for reason in found)
-
-
 def test_scikit_learn_computes_on_cupy_what_stays_there() -> None:
     assert describe(RidgeCV()).implementation == "sklearn.RidgeCV on CuPy"
     (reason,) = refusal(RidgeCV(cv=3))
@@ -187,17 +159,3 @@ def test_what_cuml_drops_is_listed(estimator: Any, lost: list[str]) -> None:
 )
 def test_what_cuml_takes_instead_is_listed(estimator: Any, takes: dict[str, Any]) -> None:
     assert dict(describe(estimator).parameters) == takes
-
-
-@pytest.mark.parametrize("case", [c for c in CASES if tables.rule(c.estimator)], ids=named)
-def test_every_estimator_of_the_table_is_explained(case: Case) -> None:
-    (place,) = explain(case.estimator, "cuda").placements
-    twin = tables.CUML[tables.public_name(case.estimator)].twin
-    assert (place.device, place.implementation) == ("cuda", twin)
-
-
-def test_the_table_names_estimators_by_their_cuml_twins_in_order() -> None:
-    for original, row in tables.CUML.items():
-        twin = row.twin.rpartition(".")[2].removeprefix("_Sklearn")
-        assert twin == original.rpartition(".")[2]
-    assert list(tables.CUML) == sorted(tables.CUML)

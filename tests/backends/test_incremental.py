@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.cluster import MiniBatchKMeans
-from sklearn.datasets import load_digits
 from sklearn.decomposition import IncrementalPCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Perceptron, SGDClassifier, SGDRegressor
@@ -97,12 +95,6 @@ def area(model: Any, X: np.ndarray, y: np.ndarray) -> float:
     return float(roc_auc_score(y, scores if scores.ndim == 1 else scores[:, 1]))
 
 
-def test_a_regressor_comes_to_the_same_line() -> None:
-    X, y = table()
-    found = streamed(SGDRegressor(random_state=0), X, y).to_sklearn()
-    np.testing.assert_allclose(found.coef_, [1, -2, 0, 0], atol=0.1)
-
-
 def epochs(estimator: Any) -> float:
     """Return how often the rows were passed over; `t_` counts steps from 1."""
     return float((estimator.t_ - 1) / ROWS)
@@ -128,21 +120,6 @@ def test_components_are_those_of_the_same_batches_and_rows_flow_on_behind_them()
     np.testing.assert_allclose(found.predict_proba(X), alone.predict_proba(X), rtol=1e-6)
     found, alone = streamed(estimator[0], X), clone(estimator[0]).fit(X)
     np.testing.assert_allclose(found.transform(X), alone.transform(X), rtol=1e-9)
-
-
-def test_clusters_are_as_tight_as_in_memory() -> None:
-    X = load_digits().data
-    estimator = MiniBatchKMeans(10, random_state=0, n_init=1, batch_size=256)
-    found, alone = streamed(estimator, X).to_sklearn(), estimator.fit(X)
-    assert -found.score(X) < 1.1 * -alone.score(X)
-
-
-def test_partitions_without_rows_are_passed_over() -> None:
-    X, score = table()
-    y = (score > 1).astype("int64")
-    holes = da.concatenate([parts(X)[:0], parts(X)])
-    found = Accelerated(GaussianNB(), device="cpu", dtype="float64").fit(holes, y)
-    np.testing.assert_allclose(found.to_sklearn().theta_, GaussianNB().fit(X, y).theta_)
 
 
 def test_what_has_no_such_way_is_refused_with_sizes() -> None:

@@ -12,7 +12,7 @@ import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.feature_selection import SelectFromModel
-from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -84,12 +84,6 @@ def test_what_is_put_in_its_place_is_taken_for_the_estimator() -> None:
     for copied in (copy.deepcopy(again), pickle.loads(pickle.dumps(again))):
         assert type(copied) is type(again)
         np.testing.assert_array_equal(copied.coef_, again.coef_)
-
-
-def test_the_threshold_goes_by_the_class_that_is_inside() -> None:
-    assert lowered(SelectFromModel(Lasso())).native.threshold == 1e-5
-    assert lowered(SelectFromModel(Ridge())).native.threshold == "mean"
-    assert lowered(SelectFromModel(Lasso(), threshold="median")).native.threshold == "median"
 
 
 def test_what_the_device_refuses_is_no_bad_score_to_a_search() -> None:

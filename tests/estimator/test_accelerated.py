@@ -6,37 +6,40 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import clone, is_classifier, is_regressor
+from scipy.stats import loguniform
+from sklearn.base import clone
 from sklearn.cluster import DBSCAN, KMeans
-from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
-    RandomForestClassifier,
-    RandomTreesEmbedding,
+    AdaBoostClassifier,
     StackingClassifier,
     VotingClassifier,
 )
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_selection import SelectFromModel
-from sklearn.impute import SimpleImputer
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    RandomizedSearchCV,
+)
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier, LocalOutlierFactor
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
-    MinMaxScaler,
     Normalizer,
-    OrdinalEncoder,
-    PolynomialFeatures,
     StandardScaler,
 )
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import has_fit_parameter
 from xgboost import XGBClassifier
 
+from pipeline import Accelerated, explain
+from pipeline.errors import DataError
 from pipeline.preprocessing.engine import table
-from pipeline.system import threads
-from tests.programs import MODELS, NUMBERS, TABLE, WORDS, on_cpu, preprocessing, program
+from tests.programs import MODELS, NUMBERS, TABLE, WORDS, on_cpu, program
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -68,42 +71,6 @@ def test_labels_may_be_words(name: str) -> None:
     assert model.to_sklearn().predict(TABLE).tolist() == model.predict(TABLE).tolist()
 
 
-def test_xgboost_takes_the_frame_as_it_is() -> None:
-    estimator = XGBClassifier(n_estimators=5, n_jobs=1, enable_categorical=True)
-    model = on_cpu(estimator).fit(TABLE, NUMBERS)
-    typed = TABLE.astype({"c1": "category", "c2": "category"})
-    expected = clone(estimator).fit(typed, NUMBERS).predict_proba(typed)
-    np.testing.assert_array_equal(model.predict_proba(TABLE), expected)
-    np.testing.assert_array_equal(model.to_sklearn().predict_proba(typed), expected)
-
-
-def test_xgboost_is_told_the_types_of_a_matrix() -> None:
-    encode = make_column_transformer((OrdinalEncoder(), ["c1", "c2"]), remainder="passthrough")
-    types = ["c", "c", "q", "q"]
-    boosting = XGBClassifier(n_estimators=5, n_jobs=1, enable_categorical=True, feature_types=types)
-    estimator = make_pipeline(encode, boosting)
-    model = on_cpu(estimator).fit(TABLE, NUMBERS)
-    expected = clone(estimator).fit(TABLE, NUMBERS).predict_proba(TABLE)
-    np.testing.assert_allclose(model.predict_proba(TABLE), expected, rtol=1e-6)
-    np.testing.assert_allclose(model.to_sklearn().predict_proba(TABLE), expected, rtol=1e-6)
-
-
-def test_a_transformer_alone() -> None:
-    model = on_cpu(preprocessing(), dtype="float64").fit(TABLE, NUMBERS)
-    reference = preprocessing().fit(TABLE, NUMBERS)
-    np.testing.assert_allclose(model.transform(TABLE), reference.transform(TABLE), atol=1e-12)
-
-
-def test_a_regressor_alone() -> None:
-    X = TABLE[["n2"]].to_numpy("float64")
-    y = X[:, 0] * 2 + 1
-    model = on_cpu(LinearRegression()).fit(X, y)
-    assert model.score(X, y) == pytest.approx(1.0)
-    assert not hasattr(model, "classes_")
-    assert is_regressor(model)
-    assert is_classifier(on_cpu())
-
-
 NAMES = (
     *("predict", "predict_proba", "predict_log_proba", "decision_function", "score"),
     *("score_samples", "fit_predict", "fit_transform", "transform", "inverse_transform"),
@@ -114,19 +81,13 @@ ENDS: dict[str, Any] = {
     "passthrough": make_pipeline("passthrough"),
     "None": Pipeline([("scale", StandardScaler()), ("last", None)]),
     "a step that is left out": make_pipeline(MEANS, "passthrough"),
-    "a pipeline that is left out": make_pipeline(make_pipeline(MEANS), "passthrough"),
     "no way back": make_pipeline(Normalizer(), PCA(2)),
     "a way back": make_pipeline(StandardScaler(), PCA(2)),
     "no way back within": make_pipeline(make_pipeline(Normalizer()), StandardScaler()),
-    "columns": make_pipeline(make_column_transformer((StandardScaler(), [0])), StandardScaler()),
     "a union": make_pipeline(make_union(StandardScaler()), StandardScaler()),
     "logistic": make_pipeline(StandardScaler(), LogisticRegression()),
-    "logistic, nested": make_pipeline(make_pipeline(StandardScaler(), LogisticRegression())),
     "regression": make_pipeline("passthrough", LinearRegression()),
-    "forest": RandomForestClassifier(2, random_state=0),
-    "support vectors": make_pipeline(StandardScaler(), SVC()),
     "neighbours": make_pipeline(StandardScaler(), KNeighborsClassifier()),
-    "clusters": make_pipeline(PolynomialFeatures(), MEANS),
     "clusters for these rows alone": make_pipeline(StandardScaler(), DBSCAN()),
     "outliers": make_pipeline(StandardScaler(), LocalOutlierFactor()),
     "novelties": make_pipeline(StandardScaler(), LocalOutlierFactor(novelty=True)),
@@ -148,45 +109,6 @@ def test_methods_are_those_of_the_estimator(name: str) -> None:
             plain.fit(X, y), model.fit(X, y)
         found, expected = ([n for n in NAMES if hasattr(m, n)] for m in (model, plain))
         assert found == expected, fitted
-
-
-def test_a_step_without_a_twin_runs_as_it_is() -> None:
-    estimator = make_pipeline(
-        SimpleImputer(), SelectFromModel(LogisticRegression()), LogisticRegression()
-    )
-    X = TABLE[["n1", "n2"]]
-    model = on_cpu(estimator, dtype="float64").fit(X, WORDS)
-    expected = clone(estimator).fit(X, WORDS).predict_proba(X)
-    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-6)
-    place = model.plan_.placements[1]
-    assert (place.implementation, place.device) == ("sklearn.SelectFromModel", "cpu")
-
-
-@pytest.mark.parametrize(
-    "selector", [lambda X: ["n2"], lambda X: X.columns[:2][X.nunique()[:2] < 9]]
-)
-def test_functions_that_select_columns_give_what_sklearn_gives(selector: Any) -> None:
-    estimator = make_pipeline(
-        make_column_transformer((StandardScaler(), selector), ("passthrough", ["n2"])),
-        LogisticRegression(),
-    )
-    expected = clone(estimator).fit(TABLE, WORDS).predict_proba(TABLE)
-    np.testing.assert_allclose(on_cpu(estimator).fit(TABLE, WORDS).predict_proba(TABLE), expected)
-
-
-def test_a_sparse_step_before_a_twin() -> None:
-    trees = RandomTreesEmbedding(5, max_depth=2, random_state=0)
-    estimator = make_pipeline(trees, StandardScaler(with_mean=False), LogisticRegression())
-    X = TABLE[["n2"]]
-    expected = clone(estimator).fit(X, WORDS).predict_proba(X)
-    model = on_cpu(estimator, dtype="float64").fit(X, WORDS)
-    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-4)
-
-
-def test_the_last_step_may_be_left_out() -> None:
-    estimator = Pipeline([("s", StandardScaler()), ("m", "passthrough")])
-    found = on_cpu(estimator, dtype="float64").fit(TABLE[["n2"]]).transform(TABLE[["n2"]])
-    np.testing.assert_allclose(found, StandardScaler().fit_transform(TABLE[["n2"]]))
 
 
 @pytest.mark.quick(2)
@@ -213,15 +135,6 @@ def test_threads_predict_alike_and_keep_their_own_books(
     assert {tuple(tail) for tail in tails} <= {("transform", method) for method in expected}
 
 
-def test_number_of_cores_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "CHUNK_ROWS", 16)
-    found = []
-    for cores in (1, 4):
-        monkeypatch.setattr(threads.os, "sched_getaffinity", lambda pid, n=cores: range(n))
-        found.append(on_cpu().fit(TABLE, NUMBERS).predict_proba(TABLE).tobytes())
-    assert found[0] == found[1]
-
-
 def test_the_execution_log_tells_of_the_fit_and_of_the_last_call() -> None:
     model = on_cpu().fit(TABLE, WORDS)
     fit = [("columntransformer", "fit_transform"), ("logisticregression", "fit")]
@@ -245,19 +158,116 @@ def test_parameters_of_fit_go_to_the_last_step() -> None:
     np.testing.assert_array_equal(same.predict_proba(TABLE), found)
 
 
-def test_the_error_of_a_missing_method_comes_from_that_of_the_last_step() -> None:
-    model = on_cpu(make_pipeline(StandardScaler(), MinMaxScaler()))
-    with pytest.raises(AttributeError, match="'Accelerated' has no attribute") as caught:
-        model.predict  # noqa: B018
-    cause: BaseException = caught.value
-    while cause.__cause__:
-        cause = cause.__cause__
-    assert str(cause) == "'MinMaxScaler' object has no attribute 'predict'"
-
-
 def test_what_a_method_does_not_take_is_refused_before_a_fit_too() -> None:
     model = on_cpu(make_pipeline(StandardScaler(), LogisticRegression()))
     with pytest.raises(ValueError, match="enable_metadata_routing=True"):
         model.decision_function(TABLE, other=1)
     with pytest.raises(NotFittedError):
         model.score(TABLE, NUMBERS)
+
+
+X = TABLE[["n2"]].assign(n3=TABLE["n1"].fillna(0.0)).to_numpy()
+
+
+def exact(estimator: Any = None) -> Accelerated:
+    return on_cpu(estimator, dtype="float64")
+
+
+GRID = {"logisticregression__C": [1e-3, 1.0]}
+AROUND = {
+    "grid": lambda of, prefix: GridSearchCV(of, {f"{prefix}{k}": v for k, v in GRID.items()}, cv=2),
+    "random": lambda of, prefix: RandomizedSearchCV(
+        of,
+        {f"{prefix}logisticregression__C": loguniform(1e-3, 1)},
+        n_iter=2,
+        cv=2,
+        random_state=0,
+    ),
+    "halving": lambda of, prefix: HalvingGridSearchCV(
+        of, {f"{prefix}{k}": v for k, v in GRID.items()}, cv=2, random_state=0
+    ),
+    "stacking": lambda of, prefix: StackingClassifier([("a", of)], cv=2),
+    "one-vs-rest": lambda of, prefix: OneVsRestClassifier(of),
+}
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_around_it_as_around_a_plain_pipeline(name: str) -> None:
+    """On matrices, since some of these convert tables before they pass them on."""
+    plain = make_pipeline(StandardScaler(), LogisticRegression())
+    ours = AROUND[name](exact(plain), "estimator__").fit(X, WORDS)
+    theirs = AROUND[name](plain, "").fit(X, WORDS)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-6)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+@pytest.mark.parametrize("name", ["grid", "stacking"])
+def test_inside_it_they_run_as_they_are(name: str) -> None:
+    inner = AROUND[name](make_pipeline(StandardScaler(), LogisticRegression()), "")
+    estimator = make_pipeline(StandardScaler(), inner)
+    model = exact(estimator).fit(X, WORDS)
+    expected = clone(estimator).fit(X, WORDS)
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), rtol=1e-6)
+    assert f"sklearn.{type(inner).__name__}" in str(explain(estimator, device="cpu"))
+
+
+def test_weights_are_shown_where_the_spec_has_them() -> None:
+    assert has_fit_parameter(exact(LogisticRegression()), "sample_weight")
+    assert not has_fit_parameter(exact(KNeighborsClassifier()), "sample_weight")
+    boosted = AdaBoostClassifier(exact(DecisionTreeClassifier(max_depth=1)), n_estimators=3)
+    plain = AdaBoostClassifier(DecisionTreeClassifier(max_depth=1), n_estimators=3)
+    ours, theirs = boosted.fit(X, WORDS).predict(X), plain.fit(X, WORDS).predict(X)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def boosted() -> Pipeline:
+    model = XGBClassifier(
+        n_estimators=30, max_depth=2, learning_rate=0.9, early_stopping_rounds=2, n_jobs=1
+    )
+    return program(model)
+
+
+def test_eval_sets_are_prepared_as_the_training_rows_are() -> None:
+    seen, held = TABLE[:160], TABLE[160:]
+    labels, held_labels = NUMBERS[:160], NUMBERS[160:]
+    model = exact(boosted()).fit(seen, labels, eval_set=[(held, held_labels)], verbose=False)
+    prepare, last = boosted().named_steps["columntransformer"], boosted()[-1]
+    ready = prepare.fit_transform(seen, labels)
+    last.fit(ready, labels, eval_set=[(prepare.transform(held), held_labels)], verbose=False)
+    assert 0 < last.best_iteration < 29
+    expected = last.predict_proba(prepare.transform(held))
+    np.testing.assert_allclose(model.predict_proba(held), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("sets", "message"),
+    [
+        ([TABLE], "not a list of pairs"),
+        ([(TABLE.drop(columns="n2"), NUMBERS)], "n2"),
+        ([(TABLE, NUMBERS[1:])], "239 values"),
+    ],
+    ids=["no pair", "other columns", "other rows"],
+)
+def test_bad_eval_sets_are_refused(sets: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        exact(boosted()).fit(TABLE, NUMBERS, eval_set=sets)
+
+
+@pytest.mark.parametrize(
+    "estimator", [DBSCAN(eps=1.0), KMeans(2, n_init=1, random_state=0)], ids=str
+)
+def test_fit_predict_labels_the_training_rows(estimator: Any) -> None:
+    whole = make_pipeline(StandardScaler(), estimator)
+    model = exact(whole)
+    np.testing.assert_array_equal(model.fit_predict(X), clone(whole).fit_predict(X))
+    assert [entry.step for entry in model.execution_log_.entries][-1] == type(
+        estimator
+    ).__name__.lower()
+    assert not hasattr(exact(LogisticRegression()), "fit_predict")
+
+
+def test_a_fitted_model_goes_through_pickle_with_its_books() -> None:
+    model = exact(boosted()).fit(TABLE, NUMBERS, eval_set=[(TABLE, NUMBERS)], verbose=False)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.execution_log_ == model.execution_log_
+    np.testing.assert_array_equal(again.predict_proba(TABLE), model.predict_proba(TABLE))

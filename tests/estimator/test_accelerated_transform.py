@@ -10,14 +10,12 @@ import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     Binarizer,
@@ -26,11 +24,9 @@ from sklearn.preprocessing import (
     LabelBinarizer,
     LabelEncoder,
     MaxAbsScaler,
-    MinMaxScaler,
     MultiLabelBinarizer,
     Normalizer,
     OneHotEncoder,
-    OrdinalEncoder,
     PolynomialFeatures,
     RobustScaler,
     StandardScaler,
@@ -50,16 +46,6 @@ SCALED = make_column_transformer(
     (make_pipeline(SimpleImputer(), StandardScaler()), N),
     (OneHotEncoder(sparse_output=False, handle_unknown="ignore"), C),
 )
-
-
-def test_fit_transform_encodes_rows_by_the_other_folds() -> None:
-    estimator = TargetEncoder(cv=4, random_state=0, shuffle=True)
-    with pytest.warns(FutureWarning):
-        expected = clone(estimator).fit_transform(TABLE[C], NUMBERS)
-    model = on_cpu(estimator, dtype="float64")
-    found = model.fit_transform(TABLE[C], NUMBERS)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-    assert np.abs(model.transform(TABLE[C]) - found).max() > 0.001
 
 
 @pytest.mark.parametrize("way", ["of the estimator", "of the model", "of the session"])
@@ -95,54 +81,6 @@ def test_the_choice_is_cloned_and_can_be_taken_back() -> None:
         model.set_output(transform="arrow")
 
 
-def test_polars_in_polars_out() -> None:
-    polars = pytest.importorskip("polars")
-    X = polars.from_pandas(TABLE[N])
-    found = (
-        on_cpu(StandardScaler(), dtype="float64").set_output(transform="polars").fit_transform(X)
-    )
-    assert found.columns == N
-    expected = on_cpu(StandardScaler(), dtype="float64").fit_transform(TABLE[N])
-    np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-12)
-
-
-def test_xgboost_gets_categories_through_a_column_transformer() -> None:
-    before = make_column_transformer((SimpleImputer(), N), ("passthrough", C))
-    before.set_output(transform="pandas")
-    booster = XGBClassifier(n_estimators=5, n_jobs=1, enable_categorical=True, random_state=0)
-    X = TABLE.astype(dict.fromkeys(C, "category"))
-    reference = make_pipeline(clone(before), clone(booster)).fit(X, NUMBERS)
-    model = on_cpu(make_pipeline(before, booster)).fit(X, NUMBERS)
-    np.testing.assert_allclose(
-        model.predict_proba(X), reference.predict_proba(X), rtol=1e-4, atol=1e-6
-    )
-    text = on_cpu(make_pipeline(before, booster)).fit(TABLE, NUMBERS)
-    np.testing.assert_allclose(text.predict_proba(TABLE), model.predict_proba(X), rtol=1e-6)
-
-
-BATCHED = {
-    "scaler": StandardScaler(),
-    "range": MinMaxScaler(),
-    "largest": MaxAbsScaler(),
-    "median": RobustScaler(),
-    "imputer": SimpleImputer(strategy="median"),
-    "columns": make_column_transformer(
-        (MinMaxScaler(), N), (OneHotEncoder(), ["c1"]), (OrdinalEncoder(), ["c2"])
-    ),
-}
-
-
-@pytest.mark.parametrize("name", BATCHED)
-def test_batches_give_what_all_rows_give(name: str) -> None:
-    X = TABLE if name == "columns" else TABLE[N]
-    model, whole = on_cpu(BATCHED[name], dtype="float64"), on_cpu(BATCHED[name], dtype="float64")
-    for rows in np.array_split(np.arange(len(X)), 5):
-        assert model.partial_fit(X.iloc[rows]) is model
-    expected = whole.fit(X).transform(X)
-    np.testing.assert_allclose(model.transform(X), expected, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(dense(model.to_sklearn().transform(X)), expected, rtol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("estimator", "why"),
     [
@@ -156,16 +94,6 @@ def test_what_needs_all_rows_says_so(estimator: object, why: str) -> None:
     with pytest.raises(AttributeError) as caught:
         on_cpu(estimator).partial_fit(TABLE, NUMBERS)
     assert why in str(caught.value)
-
-
-def test_estimators_that_learn_in_batches_do() -> None:
-    X = TABLE[N].fillna(0.0).to_numpy()
-    estimator = SGDClassifier(random_state=0)
-    model, reference = on_cpu(estimator), clone(estimator)
-    for rows in np.array_split(np.arange(len(X)), 3):
-        model.partial_fit(X[rows], NUMBERS[rows], classes=[0, 1])
-        reference.partial_fit(X[rows], NUMBERS[rows], classes=[0, 1])
-    np.testing.assert_array_equal(model.predict(X), reference.predict(X))
 
 
 STATELESS = {
@@ -204,11 +132,6 @@ def test_what_needs_a_fit_is_refused_without_one(estimator) -> None:
             each.transform(TABLE[N].fillna(0).to_numpy())
 
 
-def test_the_inverse_of_a_function_needs_no_fit() -> None:
-    model = on_cpu(FunctionTransformer(np.log, np.exp))
-    assert model.inverse_transform(np.array([[0.0]])).tolist() == [[1.0]]
-
-
 class Doubled(TransformerMixin, BaseEstimator):
     """A user's own, which names no columns."""
 
@@ -226,24 +149,14 @@ MIXED = pd.DataFrame(
 FRAMED: dict[str, Any] = {
     "a function": FunctionTransformer(lambda X: X * 2),
     "a function of more columns": FunctionTransformer(lambda X: X.assign(more=1)),
-    "nothing": FunctionTransformer(),
     "after a scaler": make_pipeline(StandardScaler(), FunctionTransformer(np.abs)),
-    "before a scaler": make_pipeline(FunctionTransformer(np.sqrt), StandardScaler()),
     "in a branch": make_column_transformer(
         (FunctionTransformer(np.sqrt), ["n"]), ("passthrough", ["i"])
     ),
     "passed on": make_column_transformer((StandardScaler(), ["n"]), remainder="passthrough"),
-    "two column transformers": make_pipeline(
-        make_column_transformer((StandardScaler(), ["n"]), remainder="passthrough"),
-        make_column_transformer((MinMaxScaler(), ["standardscaler__n"]), remainder="passthrough"),
-    ),
     "without a twin": PCA(2),
-    "clusters": KMeans(2, n_init=1, random_state=0),
     "without a twin behind columns that a union has picked": make_pipeline(
         make_union(VarianceThreshold()), make_pipeline(PCA(2), RobustScaler())
-    ),
-    "without a twin behind columns that are picked": make_union(
-        make_pipeline(VarianceThreshold(), PCA(2)), "passthrough"
     ),
     "a function in a union": make_union(FunctionTransformer(np.abs), PCA(2)),
     "names that are not unique": make_pipeline(
@@ -279,9 +192,7 @@ def names_or_error(model: Any) -> Any:
 ARRAYS = {
     "of a function": FunctionTransformer(np.abs),
     "of functions": make_union(FunctionTransformer(np.abs), PCA(1)),
-    "as they came": make_pipeline("passthrough"),
     "as they came, nested": make_pipeline(make_pipeline("passthrough"), "passthrough"),
-    "scaled, and as they came": make_pipeline(StandardScaler(), make_pipeline("passthrough")),
 }
 
 
@@ -294,14 +205,6 @@ def test_of_an_array_it_makes_what_sklearn_makes(name: str) -> None:
     for found in (model.fit_transform(X), model.transform(X)):
         assert type(found) is type(expected)
         pd.testing.assert_frame_equal(pd.DataFrame(found), pd.DataFrame(expected))
-
-
-def test_a_frame_that_scikit_learn_cannot_name_stops_no_lift() -> None:
-    union = make_union(PCA(1), make_pipeline("passthrough")).set_output(transform="pandas")
-    plain, lifted = clone(union).fit(MIXED), on_cpu(union).fit(MIXED).to_sklearn()
-    for each in (plain, lifted):
-        with pytest.raises(TypeError, match="not iterable"):
-            each.transform(MIXED)
 
 
 UNFRAMED: dict[str, tuple[Any, Any]] = {
@@ -326,24 +229,6 @@ def test_what_has_no_set_output_makes_no_frame(name: str) -> None:
     assert not hasattr(model, "set_output")
 
 
-def test_frames_between_the_steps_reach_a_classifier() -> None:
-    estimator = make_pipeline(StandardScaler(), SGDClassifier(random_state=0))
-    X, y = TABLE[N[1:]].to_numpy(), NUMBERS
-    plain = clone(estimator).set_output(transform="pandas").fit(X, y)
-    model = on_cpu(estimator).set_output(transform="pandas").fit(X, y)
-    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
-    assert model[-1].feature_names_in_.tolist() == plain[-1].feature_names_in_.tolist()
-    later = on_cpu(estimator).fit(X, y)
-    assert isinstance(later[:-1].transform(X), np.ndarray)
-    for each in (model, later.set_output(transform="pandas")):
-        pd.testing.assert_frame_equal(each[:-1].transform(X), plain[:-1].transform(X))
-    np.testing.assert_array_equal(later.predict(X), plain.predict(X))
-    mute = make_pipeline(Doubled(), StandardScaler())
-    for each in (clone(mute), on_cpu(mute)):
-        with pytest.raises(ValueError, match="`set_output` is not available"):
-            each.set_output(transform="pandas")
-
-
 @pytest.mark.filterwarnings(
     "ignore:X (has|does not have valid) feature names", "ignore:When `set_o"
 )
@@ -352,33 +237,12 @@ def test_a_container_that_is_chosen_after_fit_is_filled_as_in_sklearn(
     first: str, later: str
 ) -> None:
     X = MIXED[["n", "i"]]
-    for name in ("passed on", "after a scaler", "without a twin", "nothing"):
+    for name in ("passed on", "after a scaler", "without a twin", "a function"):
         plain = clone(FRAMED[name]).set_output(transform=first).fit(X)
         expected = plain.set_output(transform=later).transform(X)
         model = on_cpu(FRAMED[name]).set_output(transform=first).fit(X)
         for _ in range(2):
             assert_same_container(model.set_output(transform=later).transform(X), expected, name)
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        FunctionTransformer(np.abs),
-        FunctionTransformer(),
-        FunctionTransformer(np.abs, validate=True),
-        make_pipeline(FunctionTransformer(np.sqrt), FunctionTransformer(np.abs)),
-        make_pipeline(FunctionTransformer(np.sqrt), "passthrough"),
-        make_pipeline(StandardScaler(), FunctionTransformer(np.abs)),
-        make_union(FunctionTransformer(np.abs)),
-    ],
-    ids=str,
-)
-def test_functions_of_frames_make_frames(estimator: Any) -> None:
-    X = MIXED[["n", "i"]]
-    expected = clone(estimator).fit_transform(X)
-    model = on_cpu(estimator)
-    for found in (model.fit_transform(X), model.transform(X)):
-        assert_same_container(found, expected)
 
 
 def assert_same_container(found: Any, expected: Any, name: str = "") -> None:

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.callback import ProgressBar, ScoringMonitor
+from sklearn.callback import ScoringMonitor
 from sklearn.callback._callback_context import get_context_path
 from sklearn.compose import make_column_transformer
 from sklearn.feature_selection import SelectKBest
@@ -17,7 +17,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
 
-from pipeline import Accelerated, load, save, shared
+from pipeline import Accelerated, explain, load, save, shared
+from pipeline.errors import Unsupported
 
 RANDOM = np.random.default_rng(0)
 X = pd.DataFrame({"a": RANDOM.normal(size=200), "b": RANDOM.choice(list("xyz"), 200)})
@@ -79,14 +80,6 @@ def test_a_model_tells_what_its_pipeline_tells() -> None:
     assert set(theirs.begun) - set(ours.begun) == set(steps)
 
 
-@pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
-@pytest.mark.filterwarnings("ignore:.* does not support callbacks")
-def test_callbacks_of_the_pipeline_itself_hear_what_they_hear_without_us() -> None:
-    theirs, ours = told(program()), Tasks()
-    Accelerated(program().set_callbacks(ours), device="cpu").fit(X, Y)
-    assert (ours.begun, ours.ended, ours.torn_down) == (theirs.begun, theirs.ended, 1)
-
-
 def scores(monitor: ScoringMonitor) -> pd.DataFrame:
     logs = monitor.get_logs()
     return (logs[-1] if isinstance(logs, list) else logs).data_as_pandas
@@ -125,14 +118,6 @@ def test_a_search_hears_each_of_its_fits(rows) -> None:
     assert found[0] == pytest.approx(found[1], abs=1e-12)
 
 
-def test_a_bar_is_shown(capsys) -> None:
-    model = Accelerated(program().set_params(logisticregression__max_iter=100), device="cpu")
-    model.set_callbacks(ProgressBar()).fit(X, Y)
-    shown = capsys.readouterr().out
-    assert "Accelerated - fit" in shown
-    assert "fit-final-estimator | LogisticRegression - fit" in shown
-
-
 def test_what_takes_no_callbacks_is_one_task() -> None:
     model = Accelerated(
         make_pipeline(StandardScaler(), XGBClassifier(n_estimators=2)), device="cpu"
@@ -151,3 +136,9 @@ def test_callbacks_end_when_a_fit_fails_and_are_no_part_of_a_saved_model(tmp_pat
     save(model, tmp_path / "model")
     assert not hasattr(load(tmp_path / "model", "cpu"), "_skl_callbacks")
     assert not hasattr(model, "_callback_fit_ctx")
+
+
+def test_a_gpu_calls_no_callbacks() -> None:
+    model = make_pipeline(StandardScaler().set_callbacks(Tasks()), LogisticRegression())
+    with pytest.raises(Unsupported, match="callbacks"):
+        explain(model, "cuda")

@@ -13,44 +13,43 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import xgboost
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
     GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import (
-    ElasticNet,
     Lasso,
     LinearRegression,
     LogisticRegression,
     PoissonRegressor,
     Ridge,
     RidgeClassifier,
-    SGDClassifier,
-    TweedieRegressor,
 )
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
-from sklearn.svm import SVC, LinearSVC, LinearSVR
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from xgboost import XGBClassifier, XGBRegressor, XGBRFRegressor
 
 from pipeline import Accelerated, ConfigError, DataError, Unsupported, load, save
 from pipeline.errors import ParityError
 from pipeline.estimator.contributions import Contributions
-
-xgboost = pytest.importorskip("xgboost")
-from xgboost import XGBClassifier, XGBRanker, XGBRegressor, XGBRFRegressor  # noqa: E402
 
 ROWS = 240
 RNG = np.random.default_rng(0)
@@ -71,31 +70,21 @@ COUNTS = PLACES.astype(float)
 
 CASES: dict[str, tuple[Any, Any]] = {
     "XGBoost, values": (XGBRegressor(n_estimators=8), VALUES),
-    "XGBoost, targets": (XGBRegressor(n_estimators=8), np.c_[VALUES, -VALUES]),
     "XGBoost, two classes": (XGBClassifier(n_estimators=8), PLACES > 0),
     "XGBoost, classes": (XGBClassifier(n_estimators=8), PLACES),
     "XGBoost, dart": (XGBRegressor(n_estimators=8, booster="dart", rate_drop=0.5), VALUES),
     "XGBoost, linear": (XGBRegressor(n_estimators=8, booster="gblinear"), VALUES),
-    "XGBoost, forest": (XGBRFRegressor(n_estimators=8), VALUES),
     "XGBoost, far from 0": (XGBRegressor(n_estimators=8), 1e6 + 10 * VALUES),
-    "logistic, two classes": (LogisticRegression(), TWO),
     "logistic": (LogisticRegression(), WORDS),
     "least squares": (LinearRegression(), VALUES),
     "ridge, targets": (Ridge(), np.c_[VALUES, -VALUES]),
-    "lasso": (Lasso(0.01), VALUES),
-    "elastic net": (ElasticNet(0.01), VALUES),
     "ridge classifier": (RidgeClassifier(), WORDS),
-    "gradient descent": (SGDClassifier(random_state=0), WORDS),
     "support vectors": (LinearSVC(), WORDS),
-    "support vectors of values": (LinearSVR(), VALUES),
     "support vectors, two classes": (SVC(kernel="linear"), TWO),
     "discriminants": (LinearDiscriminantAnalysis(), WORDS),
     "Poisson": (PoissonRegressor(), COUNTS),
-    "Tweedie": (TweedieRegressor(power=0), VALUES),
     "tree": (DecisionTreeRegressor(max_depth=5), VALUES),
-    "forest": (RandomForestRegressor(8), VALUES),
     "forest of classes": (RandomForestClassifier(8), WORDS),
-    "boosted from histograms": (HistGradientBoostingRegressor(max_iter=8), VALUES),
     "counts from histograms": (HistGradientBoostingRegressor(max_iter=8, loss="poisson"), COUNTS),
     "boosted": (GradientBoostingClassifier(n_estimators=8), TWO),
 }
@@ -156,38 +145,6 @@ def test_values_sum_to_what_the_lifted_model_answers(name: str) -> None:
     assert len(found.outputs) == (wanted.shape[1] if wanted.shape[1] > 1 else found.outputs != ())
 
 
-@pytest.mark.parametrize(
-    ("last", "y"),
-    [
-        (XGBRegressor(n_estimators=12), VALUES),
-        (XGBClassifier(n_estimators=12), PLACES),
-        (XGBClassifier(n_estimators=12, booster="dart"), PLACES > 0),
-    ],
-    ids=["values", "classes", "dart"],
-)
-def test_they_are_xgboosts_own_on_scikit_learns_matrix_summed_by_column(last: Any, y: Any) -> None:
-    columns = make_column_transformer(
-        ("passthrough", ["pay", "age"]), (OneHotEncoder(), ["town"]), sparse_threshold=1.0
-    )
-    model = fitted(make_pipeline(columns, last), y)
-    plain = model.to_sklearn()
-    matrix = plain[0].transform(TABLE)
-    assert sparse.issparse(matrix)
-    assert np.isnan(matrix.data).any()
-    own = (
-        plain[-1]
-        .get_booster()
-        .predict(xgboost.DMatrix(matrix), pred_contribs=True, strict_shape=True)
-    )
-    of_names = [name.split("__")[1].split("_")[0] for name in plain[0].get_feature_names_out()]
-    found = model.contributions(TABLE)
-    for place, column in enumerate(found.columns):
-        parts = [at for at, name in enumerate(of_names) if name == column]
-        summed = own[:, :, parts].astype("float64").sum(axis=2).squeeze()
-        np.testing.assert_allclose(found.values[:, place], summed, rtol=1e-6, atol=1e-7)
-    np.testing.assert_allclose(found.base_values, own[:, :, -1].squeeze())
-
-
 def test_only_the_trees_that_answer_are_explained() -> None:
     X, y = RNG.normal(size=(ROWS, 3)), RNG.normal(size=ROWS)
     estimator = XGBRegressor(n_estimators=40, early_stopping_rounds=2)
@@ -210,43 +167,11 @@ def test_categories_and_holes_that_xgboost_reads_itself() -> None:
     np.testing.assert_allclose(model.contributions(few).values, own[:9, :-1], atol=1e-7)
 
 
-def test_a_ranker() -> None:
-    X, queries = RNG.normal(size=(ROWS, 3)), np.repeat(np.arange(24), 10)
-    model = Accelerated(XGBRanker(n_estimators=5), device="cpu").fit(X, PLACES, qid=queries)
-    np.testing.assert_allclose(total(model.contributions(X)), answers(model, X), atol=1e-5)
-
-
 def test_trees_of_several_targets_are_refused() -> None:
     estimator = XGBRegressor(n_estimators=2, multi_strategy="multi_output_tree")
     model = fitted(estimator, np.c_[VALUES, VALUES], TABLE[["pay", "age"]])
     with pytest.raises(Unsupported, match="multi_strategy.*no trees of several targets"):
         model.contributions(TABLE[["pay", "age"]])
-
-
-@pytest.mark.parametrize("threshold", [0.0, 1.0], ids=["dense", "sparse"])
-def test_a_linear_model_is_the_distance_to_the_mean_times_the_coefficient(
-    threshold: float,
-) -> None:
-    model = fitted(prepared(LogisticRegression(), threshold), WORDS)
-    plain, background = model.to_sklearn(), TABLE[:50]
-    matrix, mean = plain[:-1].transform(TABLE), plain[:-1].transform(background).mean(axis=0)
-    assert sparse.issparse(matrix) == bool(threshold)
-    matrix = matrix.toarray() if threshold else matrix
-    names = [name.split("__")[1] for name in plain[0].get_feature_names_out()]
-    columns = {
-        "age": [i for i, n in enumerate(names) if "age" in n and "pay" not in n],
-        "town": [i for i, n in enumerate(names) if "town" in n],
-        "pay": [i for i, n in enumerate(names) if "pay" in n and "age" not in n],
-        "age, pay": [i for i, n in enumerate(names) if "pay age" in n],
-    }
-    found = model.contributions(TABLE, background=background)
-    off = matrix - np.asarray(mean)
-    for column, at in columns.items():
-        wanted = off[:, at] @ plain[-1].coef_[:, at].T
-        np.testing.assert_allclose(found.values[:, found.columns.index(column)], wanted, atol=1e-10)
-    decided = plain[-1].decision_function(np.asarray(mean).reshape(1, -1))
-    np.testing.assert_allclose(found.base_values, np.repeat(decided, ROWS, axis=0))
-    assert found.outputs == ("low", "mid", "top")
 
 
 def test_rows_are_their_own_background_and_one_row_needs_another() -> None:
@@ -287,29 +212,6 @@ def test_a_saved_model_and_every_form_of_the_table_are_explained_alike(
         model.contributions(parts)
 
 
-@pytest.mark.parametrize(
-    "last",
-    [XGBRegressor(n_estimators=5), Ridge(), RandomForestRegressor(5, random_state=0)],
-    ids=lambda each: type(each).__name__,
-)
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix], ids=["array", "sparse"])
-def test_rows_without_names_are_numbered(last: Any, form: Any) -> None:
-    X = form(np.where(RNG.random((ROWS, 4)) < 0.5, 0, RNG.normal(size=(ROWS, 4))))
-    y = np.asarray(X.sum(axis=1)).ravel()
-    model = fitted(make_pipeline(StandardScaler(with_mean=False), last), y, X)
-    found = model.contributions(X)
-    assert found.columns == (0, 1, 2, 3)
-    plain = np.asarray(model.to_sklearn().predict(X))
-    np.testing.assert_allclose(total(found)[:, 0], plain, atol=1e-5)
-
-
-def test_the_last_step_alone() -> None:
-    X = TABLE[["pay", "idle"]]
-    model = fitted(LinearRegression(), VALUES, X)
-    off = (X - X.mean()).to_numpy() * model.coef_
-    np.testing.assert_allclose(model.contributions(X).values, off, atol=1e-9)
-
-
 def test_texts_are_one_column() -> None:
     texts = [f"row {i % 7} of {'few' if c else 'many'}" for i, c in enumerate(PLACES > 0)]
     model = fitted(make_pipeline(TfidfVectorizer(), LogisticRegression()), TWO, texts)
@@ -330,15 +232,6 @@ def test_columns_that_a_step_mixes_stand_together() -> None:
     assert found.members == ((2,), (0, 1, 3))
 
 
-def test_a_model_that_runs_as_it_is_given() -> None:
-    X = TABLE[["pay", "idle"]].to_dict("list")
-    rows = [dict(zip(X, row, strict=True)) for row in zip(*X.values(), strict=True)]
-    model = fitted(make_pipeline(DictVectorizer(), Ridge()), VALUES, rows)
-    assert model.plan_.as_given
-    found = model.contributions(rows)
-    np.testing.assert_allclose(total(found), answers(model, rows), atol=1e-9)
-
-
 @pytest.mark.parametrize(
     ("last", "y", "said"),
     [
@@ -356,24 +249,6 @@ def test_others_are_refused_with_a_way_out(last: Any, y: Any, said: str) -> None
     assert refused.value.reasons[0].step == type(last).__name__.lower()
 
 
-def test_before_fit() -> None:
-    with pytest.raises(NotFittedError):
-        Accelerated(Ridge()).contributions(TABLE)
-
-
-@pytest.mark.parametrize(
-    ("name", "output"),
-    [
-        ("Poisson", "log(predict)"),
-        ("Tweedie", "predict"),
-        ("forest of classes", "predict_proba"),
-        ("XGBoost, values", "predict(output_margin=True)"),
-    ],
-)
-def test_it_says_what_is_explained(name: str, output: str) -> None:
-    assert fitted(prepared(CASES[name][0]), CASES[name][1]).contributions(TABLE).output == output
-
-
 def test_what_does_not_add_up_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     model = fitted(prepared(Ridge()), VALUES)
     native = model.plan_.steps[-1].worker.native
@@ -381,14 +256,6 @@ def test_what_does_not_add_up_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(native, "predict", lambda X: answer(X) + 1e-3 * (np.arange(ROWS) == 7))
     with pytest.raises(ParityError, match="contributions to row 7 .* in 1 of 240 rows"):
         model.contributions(TABLE)
-
-
-def test_the_log_tells_of_the_call() -> None:
-    model = fitted(prepared(XGBRegressor(n_estimators=3)), VALUES)
-    model.contributions(TABLE)
-    assert [event.call for event in model.execution_log_.last.events] == [
-        *("transform", "predict", "contributions")
-    ]
 
 
 def test_a_frame_of_one_output() -> None:
@@ -431,3 +298,127 @@ def test_shap_is_given_what_its_plots_read(monkeypatch: pytest.MonkeyPatch) -> N
     one = fitted(Ridge(), VALUES, numbers).contributions(numbers).to_shap(numbers)
     assert one.output_names is None
     np.testing.assert_array_equal(one.data, numbers)
+
+
+Table = tuple[pd.DataFrame, pd.Series]
+
+
+def with_words(load: Any) -> Table:
+    """Return one of scikit-learn's tables, its first column cut into four words."""
+    X, y = load(as_frame=True, return_X_y=True)
+    words = pd.qcut(X[X.columns[0]], 4, labels=["low", "fair", "good", "high"])
+    return X.assign(**{X.columns[0]: words.astype(str)}), y
+
+
+TABLES = {
+    "values": with_words(load_diabetes),
+    "two": with_words(load_breast_cancer),
+    "three": with_words(load_iris),
+}
+TREES = {
+    "values": [
+        XGBRegressor(n_estimators=30, max_depth=4),
+        XGBRFRegressor(n_estimators=20, random_state=0),
+        RandomForestRegressor(30, random_state=0),
+        ExtraTreesRegressor(20, max_depth=6, random_state=0),
+        DecisionTreeRegressor(max_depth=5, random_state=0),
+        GradientBoostingRegressor(n_estimators=30, random_state=0),
+        HistGradientBoostingRegressor(max_iter=30),
+    ],
+    "two": [
+        XGBClassifier(n_estimators=30, max_depth=4),
+        RandomForestClassifier(30, random_state=0),
+        GradientBoostingClassifier(n_estimators=30, random_state=0),
+        HistGradientBoostingClassifier(max_iter=30),
+    ],
+    "three": [
+        XGBClassifier(n_estimators=30, max_depth=4),
+        RandomForestClassifier(30, random_state=0),
+        ExtraTreesClassifier(20, max_depth=6, random_state=0),
+        DecisionTreeClassifier(max_depth=5, random_state=0),
+        HistGradientBoostingClassifier(max_iter=30),
+    ],
+}
+LINEAR = {
+    "values": [Ridge(), Lasso()],
+    "two": [LogisticRegression(), LinearSVC(random_state=0)],
+    "three": [LogisticRegression()],
+}
+
+
+def cases(models: dict[str, list[Any]]) -> list[Any]:
+    named = [(table, model) for table in models for model in models[table]]
+    return [pytest.param(*each, id=f"{each[0]}-{type(each[1]).__name__}") for each in named]
+
+
+def encoded(X: pd.DataFrame, model: Any) -> Any:
+    word, *numbers = X.columns
+    encoder = OneHotEncoder(sparse_output=False)
+    return make_pipeline(
+        make_column_transformer((StandardScaler(), numbers), (encoder, [word])), clone(model)
+    )
+
+
+def of_columns(plain: Any, X: pd.DataFrame, values: np.ndarray) -> np.ndarray:
+    """Add up what shap finds for the columns of the matrix, each under the column it is made of."""
+    made = [name.partition("__")[2] for name in plain[:-1].get_feature_names_out()]
+    return np.stack(
+        [
+            values[:, [name == column or name.startswith(f"{column}_") for name in made]].sum(1)
+            for column in X.columns
+        ],
+        axis=1,
+    )
+
+
+def check(model: Any, X: pd.DataFrame, theirs: Any, *, exact: float) -> None:
+    """Hold the contributions of a model to what shap says of the same model on its matrix."""
+    found, values = model.contributions(X), of_columns(model, X, theirs.values)
+    base = theirs.base_values
+    if values.ndim > found.values.ndim:  # two classes, which shap explains both
+        values, base = values[..., 1], base[..., 1]
+    np.testing.assert_allclose(found.values, values, rtol=0, atol=exact * np.abs(values).max())
+    base = np.broadcast_to(base, found.base_values.shape)
+    np.testing.assert_allclose(found.base_values, base, rtol=0, atol=exact * np.abs(values).max())
+
+
+def explained(table: str, model: Any) -> tuple[Any, pd.DataFrame, np.ndarray]:
+    X, y = TABLES[table]
+    made = Accelerated(encoded(X, model), device="cpu").fit(X, y)
+    return made, X, made[:-1].transform(X)
+
+
+@pytest.mark.quick(3)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("table", "model"), cases(TREES))
+def test_trees_as_shap_explains_them(table: str, model: Any) -> None:
+    shap = pytest.importorskip("shap")
+    made, X, matrix = explained(table, model)
+    explain = shap.TreeExplainer(made[-1], feature_perturbation="tree_path_dependent")
+    # XGBoost's trees add up in float32.
+    check(made, X, explain(matrix, check_additivity=False), exact=2e-6)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("table", "model"), cases(LINEAR))
+def test_linear_models_as_shap_explains_them(table: str, model: Any) -> None:
+    shap = pytest.importorskip("shap")
+    made, X, matrix = explained(table, model)
+    rows = shap.maskers.Independent(matrix, max_samples=len(matrix))
+    check(made, X, shap.LinearExplainer(made[-1], rows)(matrix), exact=1e-12)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [XGBRegressor(n_estimators=5), Ridge(), RandomForestRegressor(5, random_state=0)],
+    ids=lambda each: type(each).__name__,
+)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix], ids=["array", "sparse"])
+def test_rows_without_names_are_numbered(last: Any, form: Any) -> None:
+    X = form(np.where(RNG.random((ROWS, 4)) < 0.5, 0, RNG.normal(size=(ROWS, 4))))
+    y = np.asarray(X.sum(axis=1)).ravel()
+    model = fitted(make_pipeline(StandardScaler(with_mean=False), last), y, X)
+    found = model.contributions(X)
+    assert found.columns == (0, 1, 2, 3)
+    plain = np.asarray(model.to_sklearn().predict(X))
+    np.testing.assert_allclose(total(found)[:, 0], plain, atol=1e-5)

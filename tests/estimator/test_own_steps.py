@@ -11,8 +11,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
-from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.pipeline import make_pipeline, make_union
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     MaxAbsScaler,
@@ -24,11 +24,8 @@ from sklearn.preprocessing import (
     RobustScaler,
     StandardScaler,
 )
-from sklearn.tree import DecisionTreeRegressor
-from xgboost import XGBClassifier
 
 from pipeline import Accelerated, DataError, load, save
-from pipeline.preprocessing.engine.workers import WorkerNode
 
 ROWS = 12_000
 TWIN = "pipeline.preprocessing (NumPy)"
@@ -48,14 +45,11 @@ OWN: dict[str, Any] = {
     "range": MinMaxScaler(),
     "mean": SimpleImputer(),
     "imputer, scaler": make_pipeline(SimpleImputer(), StandardScaler()),
-    "imputer, norm": make_pipeline(SimpleImputer(), Normalizer()),
     "before PCA": make_pipeline(SimpleImputer(), StandardScaler(), PCA(2)),
-    "before a tree": make_pipeline(MinMaxScaler(), DecisionTreeRegressor(max_depth=3)),
     "columns": make_pipeline(
         make_column_transformer((StandardScaler(), ["a", "b"]), ("passthrough", ["c"])),
         SimpleImputer(),
     ),
-    "union": make_pipeline(SimpleImputer(), make_union(StandardScaler(), MaxAbsScaler())),
     "function": FunctionTransformer(np.arctan),
 }
 
@@ -97,17 +91,14 @@ def test_steps_of_numbers_are_sklearns_own(name: str, kind: str, tmp_path: Path)
 TWINS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "few rows": (MinMaxScaler(), X[:100], {}),
     "a twin is faster": (make_pipeline(SimpleImputer(), PolynomialFeatures()), X, {}),
-    "order statistics of many rows": (RobustScaler(), table(30_000), {}),
     "rows are contiguous": (StandardScaler(), np.ascontiguousarray(X), {}),
     "text beside them": (
         make_column_transformer((StandardScaler(), ["b"]), (OneHotEncoder(), ["t"])),
         X.assign(t="x"),
         {},
     ),
-    "nullable": (MinMaxScaler(), X.astype("Float64"), {}),
     "float64 of float32": (MinMaxScaler(), table(kind="float32"), {"dtype": "float64"}),
     "in place": (MinMaxScaler(copy=False), X, {}),
-    "columns that miss values": (MissingIndicator(features="all"), X, {}),
     "a frame is asked for": (MinMaxScaler().set_output(transform="pandas"), X, {}),
 }
 
@@ -117,34 +108,6 @@ def test_other_rows_are_the_twins(name: str) -> None:
     estimator, rows, options = TWINS[name]
     model = Accelerated(estimator, device="cpu", **options).fit(rows)
     assert ran(model) == {TWIN}
-
-
-def test_weighted_rows_are_the_twins() -> None:
-    model = Accelerated(make_pipeline(StandardScaler(), PCA(2)), device="cpu")
-    model.fit(X[["b", "c"]], standardscaler__sample_weight=np.arange(ROWS) + 1.0)
-    assert ran(model) == {TWIN}
-
-
-def test_no_second_matrix_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
-
-    def kept(node: WorkerNode, rows: Any, table: Any) -> Any:
-        made.append(rows)
-        return read(node, rows, table)
-
-    read = WorkerNode._read
-    monkeypatch.setattr(WorkerNode, "_read", kept)
-    out = Accelerated(MinMaxScaler(), device="cpu").fit_transform(X)
-    assert np.shares_memory(out, made[0])
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_type_that_is_asked_for_is_made(dtype: str) -> None:
-    model = Accelerated(MinMaxScaler(), device="cpu", dtype=dtype)
-    made = model.fit_transform(X)
-    assert TWIN not in ran(model)
-    np.testing.assert_array_equal(made, MinMaxScaler().fit_transform(X).astype(dtype))
-    assert made.dtype == dtype
 
 
 def test_columns_are_named_where_sklearn_names_none() -> None:
@@ -190,42 +153,3 @@ def beside(estimator: Any, *, threshold: float = 1.0) -> ColumnTransformer:
     return make_column_transformer(
         (estimator, ["a", "b", "c"]), (OneHotEncoder(), ["t"]), sparse_threshold=threshold
     )
-
-
-EXACT: dict[str, Any] = {
-    "a mean": beside(make_pipeline(SimpleImputer(), StandardScaler())),
-    "a union": beside(make_union(StandardScaler(), MinMaxScaler())),
-    "in a pipeline": make_pipeline(beside(make_pipeline(MaxAbsScaler(), StandardScaler()))),
-}
-
-
-@pytest.mark.parametrize("n_rows", [500, ROWS])
-@pytest.mark.parametrize("name", EXACT)
-def test_numbers_beside_sparse_rows_are_sklearns_bits_for_xgboost(name: str, n_rows: int) -> None:
-    rows = X[:n_rows].assign(t=np.random.default_rng(1).integers(0, 40, n_rows).astype(str))
-    estimator = make_pipeline(EXACT[name], XGBClassifier(n_estimators=5, n_jobs=1))
-    expected = clone(estimator).fit(rows, y[:n_rows])
-    model = Accelerated(estimator, device="cpu").fit(rows, y[:n_rows])
-    notes = {place.implementation: place.note for place in model.plan_.placements}
-    assert "sparse" in notes["sklearn.StandardScaler"]
-    assert not notes[TWIN]
-    np.testing.assert_array_equal(model.predict_proba(rows), expected.predict_proba(rows))
-
-
-def test_what_is_too_small_for_float32_is_there_for_xgboost() -> None:
-    rows = pd.DataFrame({"a": np.geomspace(1e-60, 1, 400), "t": np.arange(400) % 9})
-    target = rows["a"] > 1e-50
-    columns = make_column_transformer(
-        (MaxAbsScaler(), ["a"]), (OneHotEncoder(), ["t"]), sparse_threshold=1.0
-    )
-    estimator = make_pipeline(columns, XGBClassifier(n_estimators=3, n_jobs=1))
-    expected = clone(estimator).fit(rows, target)
-    model = Accelerated(estimator, device="cpu").fit(rows, target)
-    np.testing.assert_array_equal(model.predict_proba(rows), expected.predict_proba(rows))
-    handed = model.plan_.steps[0].call("transform", rows)
-    assert handed.nnz == expected[0].transform(rows).nnz
-
-
-def test_before_other_estimators_numbers_beside_sparse_rows_are_the_twins() -> None:
-    model = Accelerated(make_pipeline(beside(StandardScaler()), PCA(2)), device="cpu")
-    assert ran(model.fit(X.fillna(0).assign(t="x"))) == {TWIN}

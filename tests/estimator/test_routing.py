@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from inspect import signature
 from typing import Any
@@ -11,29 +10,26 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.cluster import KMeans
-from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     AdaBoostRegressor,
     BaggingRegressor,
     StackingRegressor,
-    VotingRegressor,
 )
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import (
-    BayesianRidge,
-    LassoLarsCV,
     LogisticRegression,
     Ridge,
     SGDClassifier,
 )
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from pipeline import Accelerated
-from pipeline.errors import DataError, Unsupported
+from pipeline.errors import DataError
 
 ROWS = 120
 _rng = np.random.default_rng(0)
@@ -74,16 +70,10 @@ def branches(asks: Any = True) -> Any:
 
 SPECS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
     "both": (lambda: make_pipeline(scaler(), logistic()), METADATA),
-    "the scaler alone": (lambda: make_pipeline(scaler(), logistic(False)), METADATA),
     "the last step alone": (lambda: make_pipeline(scaler(False), logistic()), METADATA),
     "nobody was given any": (lambda: make_pipeline(scaler(), logistic()), {}),
     "another name": (lambda: make_pipeline(scaler("w"), logistic(False)), {"w": WEIGHTS}),
-    "two names": (
-        lambda: make_pipeline(scaler("w"), logistic()),
-        {"w": WEIGHTS[::-1], "sample_weight": WEIGHTS},
-    ),
     "columns": (lambda: make_pipeline(branches(), logistic()), METADATA),
-    "columns, unweighted": (lambda: make_pipeline(branches(False), logistic()), METADATA),
     "union": (
         lambda: make_pipeline(make_union(scaler(), MinMaxScaler()), logistic(False)),
         METADATA,
@@ -184,15 +174,11 @@ def within(kind: Callable[..., Any], **params: Any) -> Callable[[], Any]:
 
 UNASKED: dict[str, Callable[[], Any]] = {
     "unset": Ridge,
-    "not wanted": lambda: ridge(False).set_score_request(sample_weight=False),
     "scaler": StandardScaler,
     "clusters": lambda: KMeans(2, n_init=1, random_state=0),
     "no routing yet": lambda: AdaBoostRegressor(n_estimators=2, random_state=0),
-    "another target": within(TransformedTargetRegressor),
     "bagging": within(BaggingRegressor, n_estimators=2, random_state=0),
-    "votes": lambda: VotingRegressor([("one", ridge())]),
     "a stack": lambda: StackingRegressor([("one", ridge())], ridge()),
-    "folds": LassoLarsCV,
 }
 
 
@@ -215,47 +201,6 @@ def test_an_estimator_alone_takes_what_its_methods_name_without_a_request(name: 
 
 
 @pytest.mark.usefixtures("routing")
-def test_predictions_take_what_is_asked_for() -> None:
-    estimator = make_pipeline(
-        StandardScaler(), BayesianRidge().set_predict_request(return_std=True)
-    )
-    model, plain = ours(estimator).fit(TABLE, LABELS), clone(estimator).fit(TABLE, LABELS)
-    found, expected = (each.predict(TABLE, return_std=True) for each in (model, plain))
-    np.testing.assert_allclose(found[1], expected[1])
-    with pytest.raises(TypeError, match="predict got unexpected argument"):
-        model.predict(TABLE, strange=True)
-
-
-NO_TAKERS: dict[str, Callable[[], Any]] = {
-    r"kmeans\(sample_weight\)": lambda: KMeans(2, n_init=1, random_state=0).set_fit_request(
-        sample_weight=True
-    ),
-}
-
-
-@pytest.mark.usefixtures("routing")
-@pytest.mark.parametrize("said", NO_TAKERS)
-def test_a_step_that_takes_no_weights_is_named_and_scikit_learn_runs_it(said: str) -> None:
-    estimator = make_pipeline(NO_TAKERS[said](), logistic())
-    model = ours(estimator).fit(TABLE, LABELS, **METADATA)
-    assert re.search(said, model.plan_.placements[0].note)
-    expected = clone(estimator).fit(TABLE, LABELS, **METADATA).predict_proba(TABLE)
-    np.testing.assert_array_equal(model.predict_proba(TABLE), expected)
-    estimator = make_pipeline(scaler(), logistic(), transform_input=["sample_weight"])
-    with pytest.raises(Unsupported, match=r"transform_input"):
-        ours(estimator).fit(TABLE, LABELS, **METADATA)
-
-
-@pytest.mark.usefixtures("routing")
-def test_transformers_alone() -> None:
-    for estimator in (scaler(), branches()):
-        expected = clone(estimator).fit_transform(TABLE, LABELS, **METADATA)
-        model = ours(clone(estimator)).fit(TABLE, LABELS, **METADATA)
-        np.testing.assert_allclose(model.transform(TABLE), expected)
-        np.testing.assert_allclose(model.fit_transform(TABLE, LABELS, **METADATA), expected)
-
-
-@pytest.mark.usefixtures("routing")
 def test_batches_take_what_is_asked_for() -> None:
     estimator = SGDClassifier(random_state=0).set_partial_fit_request(
         classes=True, sample_weight=True
@@ -271,14 +216,6 @@ def test_batches_take_what_is_asked_for() -> None:
         asking.partial_fit(TABLE, **METADATA)
     assert not model.plan_.as_given
     np.testing.assert_allclose(model.to_sklearn().scale_, asking.scale_, rtol=1e-12)
-
-
-@pytest.mark.usefixtures("routing")
-def test_requests_are_those_of_the_spec() -> None:
-    assert not hasattr(Accelerated, "set_fit_request")
-    assert not hasattr(Accelerated, "set_score_request")
-    asked = ours(make_pipeline(scaler("w"), logistic())).get_metadata_routing()
-    assert asked.consumes("fit", {"w", "sample_weight", "strange"}) == {"w", "sample_weight"}
 
 
 INNER = make_pipeline(make_pipeline(StandardScaler()), LogisticRegression())
@@ -303,30 +240,6 @@ def test_without_routing_steps_are_named(estimator: Any, names: list[str]) -> No
 
 
 @pytest.mark.parametrize(
-    ("first", "name", "said"),
-    [
-        (
-            branches(None),
-            "columntransformer",
-            "ColumnTransformer.fit_transform is only supported if",
-        ),
-        (INNER[0], "pipeline", r"Pipeline.fit does not accept the \w+ parameter"),
-    ],
-)
-def test_without_routing_what_a_step_cannot_take_is_its_own_fault(
-    first: Any, name: str, said: str
-) -> None:
-    estimator = make_pipeline(first, LogisticRegression())
-    for model in (estimator, ours(estimator)):
-        with pytest.raises(ValueError, match=said):
-            model.fit(TABLE, LABELS, **{f"{name}__sample_weight": WEIGHTS})
-    scaled = make_pipeline(MinMaxScaler(), LogisticRegression())
-    for model in (scaled, ours(scaled)):
-        with pytest.raises(TypeError, match=r"MinMaxScaler.fit\(\) got an unexpected keyword"):
-            model.fit(TABLE, LABELS, minmaxscaler__sample_weight=WEIGHTS)
-
-
-@pytest.mark.parametrize(
     ("weights", "said"),
     [
         (WEIGHTS[:5], "5 values and X has 120 rows"),
@@ -340,24 +253,11 @@ def test_weights_that_match_no_rows_are_refused(weights: Any, said: str) -> None
         ours(StandardScaler()).fit(TABLE, sample_weight=weights)
 
 
-def test_partitions_are_weighted() -> None:
-    dd = pytest.importorskip("dask.dataframe")
-    plain = StandardScaler().fit(TABLE, sample_weight=WEIGHTS)
-    model = ours(StandardScaler()).fit(dd.from_pandas(TABLE, npartitions=5), sample_weight=WEIGHTS)
-    np.testing.assert_allclose(model.to_sklearn().scale_, plain.scale_, rtol=1e-12)
-
-
 NOT_TAKEN: dict[str, tuple[Any, dict[str, Any]]] = {
     "as they come": (make_pipeline(StandardScaler(), "passthrough"), METADATA),
-    "nothing": (Pipeline([("scale", StandardScaler()), ("last", None)]), METADATA),
     "neighbours": (make_pipeline(StandardScaler(), KNeighborsClassifier()), METADATA),
-    "transformer": (make_pipeline(StandardScaler(), MinMaxScaler()), METADATA),
     "columns": (make_pipeline(branches(None)), METADATA),
     "input": (make_pipeline(scaler(None), Ridge(), transform_input=["X_val"]), {}),
-    "input inside": (
-        make_pipeline(scaler(None), make_pipeline(Ridge(), transform_input=["X_val"])),
-        {},
-    ),
 }
 
 

@@ -11,26 +11,22 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.feature_selection import SelectFromModel, SelectKBest
+from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
-    FunctionTransformer,
     MaxAbsScaler,
     OneHotEncoder,
     PolynomialFeatures,
-    QuantileTransformer,
     StandardScaler,
     TargetEncoder,
 )
-from xgboost import XGBClassifier, XGBRegressor
+from xgboost import XGBClassifier
 
 from pipeline import Accelerated
 from pipeline.data.shared import shared
@@ -69,10 +65,6 @@ def encoded():
 
 PROGRAMS = {
     "one-hot": (make_pipeline(one_hot(), LogisticRegression()), {"logisticregression__C": [1, 9]}),
-    "one-hot scaled": (
-        make_pipeline(one_hot(), MaxAbsScaler(), LogisticRegression()),
-        {"logisticregression__C": [1, 9]},
-    ),
     "selected": (
         make_pipeline(encoded(), SelectKBest(k=3), LogisticRegression()),
         {"selectkbest__k": [2, 3], "logisticregression__C": [1, 9]},
@@ -97,39 +89,13 @@ PROGRAMS = {
         make_pipeline(encoded(), PCA(2), LogisticRegression()),
         {"logisticregression__C": [1, 9]},
     ),
-    "union": (
-        make_pipeline(
-            encoded(), FeatureUnion([("pca", PCA(2)), ("all", StandardScaler())]), Ridge()
-        ),
-        {"ridge__alpha": [1, 9]},
-    ),
-    "quantiles": (
-        make_pipeline(encoded(), QuantileTransformer(n_quantiles=50), KNeighborsClassifier()),
-        {"kneighborsclassifier__n_neighbors": [3, 9]},
-    ),
-    "function": (
-        make_pipeline(encoded(), FunctionTransformer(np.tanh), Ridge()),
-        {"ridge__alpha": [1, 9]},
-    ),
-    "from model": (
-        make_pipeline(encoded(), SelectFromModel(LogisticRegression()), Ridge()),
-        {"ridge__alpha": [1, 9]},
-    ),
     "forest": (
         make_pipeline(encoded(), RandomForestClassifier(5, random_state=0)),
         {"randomforestclassifier__max_depth": [3, 6]},
     ),
-    "boosting": (
-        make_pipeline(encoded(), HistGradientBoostingClassifier(max_iter=5)),
-        {"histgradientboostingclassifier__max_depth": [3, 6]},
-    ),
     "XGBoost": (
         make_pipeline(encoded(), XGBClassifier(n_estimators=5)),
         {"xgbclassifier__max_depth": [3, 6], "xgbclassifier__max_bin": [16, 64]},
-    ),
-    "XGBoost on one-hot": (
-        make_pipeline(one_hot(), XGBRegressor(n_estimators=5, subsample=0.5, random_state=0)),
-        {"xgbregressor__max_depth": [3, 6]},
     ),
     "XGBoost alone": (
         make_pipeline(XGBClassifier(n_estimators=5, enable_categorical=True)),
@@ -158,10 +124,7 @@ def test_a_search_finds_what_it_finds_unshared(name: str) -> None:
     assert np.allclose(found, plain, rtol=0, atol=1e-12)
 
 
-SAME = {
-    "one-hot", "one-hot scaled", "selected", "third step", "first step", "seeded", "quantiles",
-    "forest", "boosting", "XGBoost",
-}  # fmt: skip
+SAME = {"one-hot", "selected", "third step", "first step", "seeded", "forest", "XGBoost"}
 
 
 @pytest.mark.quick(1)
@@ -236,7 +199,6 @@ CHANGES = {
     "rows": lambda m, rows, y: (m, rows[:399], y[:399]),
     "order of rows": lambda m, rows, y: (m, rows[::-1], y[::-1]),
     "target": lambda m, rows, y: (m, rows, 1 - y),
-    "type of the target": lambda m, rows, y: (m, rows, y.astype("int8")),
     "a cell": lambda m, rows, y: (m, shared(X.assign(b=X["b"].where(X.index != 3, 9)))[:400], y),
     "a parameter": lambda m, rows, y: (
         m.set_params(estimator__columntransformer__simpleimputer__add_indicator=True), rows, y,
@@ -269,7 +231,6 @@ SAMES = {
         m, shared(rows)[np.arange(len(rows))], y.copy(),
     ),
     "what bounds copies": lambda m, rows, y: (m.set_params(host_bytes=10**9), rows, y),
-    "how steps are called": lambda m, rows, y: (m.set_params(profile=True), rows, y),
     "weights of the last step": lambda m, rows, y: (m, rows, y),
 }  # fmt: skip
 
@@ -321,37 +282,6 @@ def test_early_stopping_judges_by_shared_rows(calls) -> None:
     ]  # fmt: skip
 
 
-def test_rows_to_judge_by_may_be_of_another_shared_table() -> None:
-    program = make_pipeline(encoded(), XGBClassifier(n_estimators=50, early_stopping_rounds=3))
-    found = []
-    for judged in (X[400:], shared(X[400:]), shared(X)[400:]):
-        model = Accelerated(program, device="cpu")
-        model.fit(X[:400], Y[:400], eval_set=[(judged, Y[400:])], verbose=False)
-        found.append((model[-1].best_iteration, model.predict_proba(X).tolist()))
-    assert found[0] == found[1] == found[2]
-
-
-def test_texts_and_other_inputs_are_shared_too(calls) -> None:
-    texts = (X["few"] + " " + X["many"]).rename("text")
-    program = make_pipeline(TfidfVectorizer(), LogisticRegression())
-    space = {"logisticregression__C": [1, 9]}
-    found = search(program, space, shared(texts), dtype="auto").cv_results_["mean_test_score"]
-    assert calls["tfidfvectorizer", "fit_transform"] == 3 + 1
-    plain = search(program, space, texts, dtype="auto").cv_results_["mean_test_score"]
-    assert np.array_equal(found, plain)
-
-
-def test_a_model_of_shared_rows_is_saved_and_answers_for_others(tmp_path) -> None:
-    import pipeline
-
-    model = Accelerated(PROGRAMS["selected"][0], device="cpu").fit(shared(X)[:400], Y[:400])
-    expected = model.predict_proba(X)
-    assert np.allclose(model.to_sklearn().predict_proba(X), expected, rtol=0, atol=1e-12)
-    model.certify(shared(X)[400:]).require()
-    pipeline.save(model, tmp_path / "model")
-    assert np.array_equal(pipeline.load(tmp_path / "model", "cpu").predict_proba(X), expected)
-
-
 class Noise(TransformerMixin, BaseEstimator):
     """A transformer of a user's own that draws numbers and has no seed."""
 
@@ -374,13 +304,3 @@ def test_code_of_ones_own_that_may_differ_runs_unshared(alone: bool, calls) -> N
     assert np.allclose(getattr(model, ask)(rows), plain)
     assert sum(n for (_, call), n in calls.items() if call.startswith("fit")) >= 2 * (2 - alone)
     assert alone or "noise: Noise is code of your own" in repr(model.plan_)
-
-
-def test_an_error_is_that_of_the_rows() -> None:
-    program = make_pipeline(make_column_transformer((StandardScaler(), ["none"])), Ridge())
-    errors = []
-    for rows in (shared(X), X):
-        with pytest.raises(ValueError, match="none") as caught:
-            Accelerated(program, device="cpu").fit(rows, Y)
-        errors.append(str(caught.value))
-    assert errors[0] == errors[1]

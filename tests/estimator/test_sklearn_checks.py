@@ -6,49 +6,16 @@ import numpy as np
 import pytest
 import xgboost
 from packaging.version import Version
+from sklearn import feature_selection, linear_model, preprocessing
 from sklearn.base import BaseEstimator
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.feature_selection import (
-    GenericUnivariateSelect,
-    SelectFdr,
-    SelectFpr,
-    SelectFwe,
-    SelectKBest,
-    SelectPercentile,
-    VarianceThreshold,
-)
 from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.linear_model import (
-    BayesianRidge,
-    ElasticNet,
-    Lasso,
-    LinearRegression,
-    LogisticRegression,
-    Ridge,
-    SGDClassifier,
-)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, NearestNeighbors
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import (
-    Binarizer,
-    FunctionTransformer,
-    KBinsDiscretizer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    Normalizer,
-    OneHotEncoder,
-    OrdinalEncoder,
-    PolynomialFeatures,
-    PowerTransformer,
-    QuantileTransformer,
-    RobustScaler,
-    StandardScaler,
-    TargetEncoder,
-)
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import (
@@ -64,13 +31,13 @@ from pipeline.preprocessing.transformers.calendar import CalendarFeatures
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 SPECS: dict[str, BaseEstimator] = {
-    "logistic": LogisticRegression(),
-    "ridge": Ridge(),
-    "linear": LinearRegression(),
-    "lasso": Lasso(alpha=0.01),
-    "elastic net": ElasticNet(alpha=0.01),
-    "bayesian ridge": BayesianRidge(),
-    "SGD": SGDClassifier(random_state=0),
+    "logistic": linear_model.LogisticRegression(),
+    "ridge": linear_model.Ridge(),
+    "linear": linear_model.LinearRegression(),
+    "lasso": linear_model.Lasso(alpha=0.01),
+    "elastic net": linear_model.ElasticNet(alpha=0.01),
+    "bayesian ridge": linear_model.BayesianRidge(),
+    "SGD": linear_model.SGDClassifier(random_state=0),
     "k-means": KMeans(n_clusters=2, n_init=1, random_state=0),
     "DBSCAN": DBSCAN(),
     "tree": DecisionTreeClassifier(random_state=0),
@@ -87,38 +54,40 @@ SPECS: dict[str, BaseEstimator] = {
     "SVD": TruncatedSVD(n_components=1),
     "XGBoost": XGBClassifier(n_estimators=5, n_jobs=1),
     "XGBoost regression": XGBRegressor(n_estimators=5, n_jobs=1),
-    "standard scaler": StandardScaler(),
-    "min-max scaler": MinMaxScaler(),
-    "max-abs scaler": MaxAbsScaler(),
-    "robust scaler": RobustScaler(),
+    "standard scaler": preprocessing.StandardScaler(),
+    "min-max scaler": preprocessing.MinMaxScaler(),
+    "max-abs scaler": preprocessing.MaxAbsScaler(),
+    "robust scaler": preprocessing.RobustScaler(),
     "imputer": SimpleImputer(),
-    "one-hot": OneHotEncoder(),
-    "ordinal": OrdinalEncoder(),
-    "quantiles": QuantileTransformer(n_quantiles=5, random_state=0),
-    "power": PowerTransformer(),
-    "binarizer": Binarizer(),
-    "bins": KBinsDiscretizer(n_bins=3),
-    "bin numbers": KBinsDiscretizer(n_bins=3, encode="ordinal"),
-    "function": FunctionTransformer(np.log1p),
+    "one-hot": preprocessing.OneHotEncoder(),
+    "ordinal": preprocessing.OrdinalEncoder(),
+    "quantiles": preprocessing.QuantileTransformer(n_quantiles=5, random_state=0),
+    "power": preprocessing.PowerTransformer(),
+    "binarizer": preprocessing.Binarizer(),
+    "bins": preprocessing.KBinsDiscretizer(n_bins=3),
+    "bin numbers": preprocessing.KBinsDiscretizer(n_bins=3, encode="ordinal"),
+    "function": preprocessing.FunctionTransformer(np.log1p),
     "missing indicator": MissingIndicator(),
-    "normalizer": Normalizer(),
-    "polynomial": PolynomialFeatures(),
-    "best column": SelectKBest(k=1),
-    "best share of columns": SelectPercentile(),
-    "no false columns": SelectFpr(),
-    "few false columns": SelectFdr(),
-    "no false column at all": SelectFwe(),
-    "any selection": GenericUnivariateSelect(),
-    "target encoder": TargetEncoder(),
-    "variance": VarianceThreshold(),
-    "union": make_union(StandardScaler(), PCA(n_components=1)),
-    "impute and scale": make_pipeline(SimpleImputer(), StandardScaler()),
-    "scale and classify": make_pipeline(StandardScaler(), LogisticRegression()),
-    "scale and regress": make_pipeline(StandardScaler(), Ridge()),
-    "scale and cluster": make_pipeline(
-        StandardScaler(), KMeans(n_clusters=2, n_init=1, random_state=0)
+    "normalizer": preprocessing.Normalizer(),
+    "polynomial": preprocessing.PolynomialFeatures(),
+    "best column": feature_selection.SelectKBest(k=1),
+    "best share of columns": feature_selection.SelectPercentile(),
+    "no false columns": feature_selection.SelectFpr(),
+    "few false columns": feature_selection.SelectFdr(),
+    "no false column at all": feature_selection.SelectFwe(),
+    "any selection": feature_selection.GenericUnivariateSelect(),
+    "target encoder": preprocessing.TargetEncoder(),
+    "variance": feature_selection.VarianceThreshold(),
+    "union": make_union(preprocessing.StandardScaler(), PCA(n_components=1)),
+    "impute and scale": make_pipeline(SimpleImputer(), preprocessing.StandardScaler()),
+    "scale and classify": make_pipeline(
+        preprocessing.StandardScaler(), linear_model.LogisticRegression()
     ),
-    "first column": make_column_transformer((StandardScaler(), [0])),
+    "scale and regress": make_pipeline(preprocessing.StandardScaler(), linear_model.Ridge()),
+    "scale and cluster": make_pipeline(
+        preprocessing.StandardScaler(), KMeans(n_clusters=2, n_init=1, random_state=0)
+    ),
+    "first column": make_column_transformer((preprocessing.StandardScaler(), [0])),
 }
 
 FEW = (

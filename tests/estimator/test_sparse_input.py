@@ -14,23 +14,18 @@ from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import IncrementalPCA, TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.feature_selection import SelectKBest, VarianceThreshold, chi2
+from sklearn.feature_selection import SelectKBest, chi2
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
-from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
-from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
-    Binarizer,
-    FunctionTransformer,
-    KBinsDiscretizer,
     MaxAbsScaler,
     Normalizer,
     OneHotEncoder,
     PolynomialFeatures,
     StandardScaler,
 )
-from sklearn.random_projection import SparseRandomProjection
 from sklearn.utils import get_tags
 from xgboost import XGBClassifier
 
@@ -134,20 +129,13 @@ ODD["zeros that are stored"].data[::3] = 0
 CHAINS: dict[str, Any] = {
     "scaled": SCALED,
     "not centred": make_pipeline(StandardScaler(with_mean=False), LogisticRegression()),
-    "normalized": make_pipeline(Normalizer(), Binarizer(threshold=0.3), LogisticRegression()),
     "components": make_pipeline(TruncatedSVD(2, random_state=0), Ridge()),
     "selected": make_pipeline(SelectKBest(chi2, k=3), MultinomialNB()),
-    "varied": make_pipeline(VarianceThreshold(0.1), LogisticRegression()),
     "polynomial": make_pipeline(PolynomialFeatures(2), Ridge()),
-    "a function": make_pipeline(FunctionTransformer(np.sqrt, accept_sparse=True), Ridge()),
     "weighted counts": make_pipeline(TfidfTransformer(), MaxAbsScaler(), MultinomialNB()),
-    "projected": make_pipeline(
-        SparseRandomProjection(3, random_state=0), StandardScaler(with_mean=False), Ridge()
-    ),
     "by position": make_pipeline(
         make_column_transformer((MaxAbsScaler(), [0, 2]), ("passthrough", slice(3, 5))), Ridge()
     ),
-    "in a union": make_pipeline(make_union(MaxAbsScaler(), TruncatedSVD(2)), Ridge()),
     "chained in branches": make_column_transformer(
         (make_pipeline(MaxAbsScaler(), Normalizer()), [0, 1]),
         remainder=StandardScaler(with_mean=False),
@@ -224,14 +212,6 @@ def test_rows_of_another_form_than_those_of_the_fit(name: str, learnt: str) -> N
     assert model.certify(new).holds
 
 
-@pytest.mark.parametrize("form", ["bsr_array", "dia_matrix"])
-def test_forms_from_which_no_columns_are_selected(form: str) -> None:
-    plain = outcome(lambda: clone(CHAINS["by position"]).fit(getattr(sp, form)(DENSE), Y))
-    found = outcome(lambda: on_cpu(CHAINS["by position"]).fit(getattr(sp, form)(DENSE), Y))
-    assert problem(found, plain) == ""
-    assert str(found).endswith("X is sparse; pass X.tocsr() or X.toarray()")
-
-
 def test_what_is_stored_may_be_missing() -> None:
     holes = X.copy()
     holes.data[::5] = np.nan
@@ -280,11 +260,6 @@ def test_what_is_given_to_the_fit_of_trees() -> None:
     never_refused(model)
 
 
-def test_trees_are_kept_while_they_train(tmp_path: Path) -> None:
-    model = on_cpu(TREES, checkpoint=tmp_path / "kept").fit(X, Y)
-    assert_same(model, clone(TREES).fit(X, Y), X)
-
-
 def test_weights_of_a_transformer_and_of_the_last_step() -> None:
     weights = np.linspace(1, 2, ROWS)
     estimator = make_pipeline(StandardScaler(with_mean=False), LogisticRegression())
@@ -292,14 +267,6 @@ def test_weights_of_a_transformer_and_of_the_last_step() -> None:
     model = on_cpu(estimator).fit(X, Y, **given)
     assert_same(model, clone(estimator).fit(X, Y, **given), X)
     assert {place.note for place in model.plan_.placements} == {"as it is: X is sparse"}
-
-
-def test_profiles_of_sparse_columns_are_those_of_dense_ones() -> None:
-    estimator, table = OF_COLUMNS["beside text"]
-    dense = table.assign(a=table["a"].sparse.to_dense(), b=table["b"].sparse.to_dense())
-    profiles = [on_cpu(estimator, profile=True).fit(each).profile_ for each in (table, dense)]
-    assert profiles[0] == profiles[1]
-    assert set(profiles[0]) == {"a", "b", "t", "k"}
 
 
 BATCHES: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -337,20 +304,6 @@ def test_batches_that_scikit_learn_does_not_learn_from(before: str) -> None:
         on_cpu(IncrementalPCA(2)).partial_fit(X)
 
 
-def test_searches_and_folds() -> None:
-    expected = cross_val_score(clone(SCALED), X, Y, cv=3)
-    np.testing.assert_array_equal(cross_val_score(on_cpu(SCALED), X, Y, cv=3), expected)
-    grid = {"logisticregression__C": [0.1, 1.0]}
-    plain = GridSearchCV(clone(SCALED), grid, cv=3).fit(X, Y)
-    inside = on_cpu(GridSearchCV(clone(SCALED), grid, cv=3)).fit(X, Y)
-    around = GridSearchCV(
-        on_cpu(SCALED), {f"estimator__{name}": values for name, values in grid.items()}, cv=3
-    ).fit(X, Y)
-    assert inside.best_params_ == plain.best_params_
-    assert around.best_score_ == plain.best_score_
-    assert_same(inside, plain, X)
-
-
 COLUMNS = pd.DataFrame(DENSE[:, :3], columns=["a", "b", "c"]).astype(pd.SparseDtype("float64", 0.0))
 COLUMNS["counts"] = pd.arrays.SparseArray(DENSE[:, 3].astype("int64"))
 COLUMNS["flag"] = pd.arrays.SparseArray(DENSE[:, 4] > 0)
@@ -360,11 +313,9 @@ MIXED = COLUMNS.assign(
 HOT = OneHotEncoder(handle_unknown="ignore")
 OF_COLUMNS: dict[str, tuple[Any, pd.DataFrame]] = {
     "scaled": (SCALED, COLUMNS),
-    "alone": (Ridge(), COLUMNS),
     "transformed": (MaxAbsScaler(), COLUMNS),
     "trees": (TREES, COLUMNS),
     "some": (Ridge(), COLUMNS.assign(n=DENSE[:, 5])),
-    "some, scaled": (make_pipeline(StandardScaler(), Ridge()), COLUMNS.assign(n=DENSE[:, 5])),
     "beside text": (
         make_column_transformer((MaxAbsScaler(), ["a", "b"]), (HOT, ["t", "k"])),
         MIXED,
@@ -372,12 +323,6 @@ OF_COLUMNS: dict[str, tuple[Any, pd.DataFrame]] = {
     "passed on": (
         make_column_transformer(
             ("passthrough", ["a", "counts"]), (HOT, ["t"]), (StandardScaler(), ["n"])
-        ),
-        MIXED,
-    ),
-    "bins": (
-        make_column_transformer(
-            (KBinsDiscretizer(2, strategy="uniform"), ["n"]), ("passthrough", ["a"])
         ),
         MIXED,
     ),
@@ -411,35 +356,6 @@ def test_sparse_columns(name: str, tmp_path: Path) -> None:
             assert type(made) is type(wanted)
     save(model, tmp_path / "m.model")
     assert_same(load(tmp_path / "m.model", device="cpu"), plain, new)
-
-
-@DENSIFIED
-@pytest.mark.parametrize("name", OF_COLUMNS)
-@pytest.mark.parametrize("learnt", ["sparse", "dense"])
-def test_columns_of_another_form_than_those_of_the_fit(name: str, learnt: str) -> None:
-    estimator, table = OF_COLUMNS[name]
-    dense = table.assign(
-        **{
-            n: table[n].sparse.to_dense()
-            for n in table
-            if isinstance(table[n].dtype, pd.SparseDtype)
-        }
-    )
-    fit, new = (table, dense) if learnt == "sparse" else (dense, table)
-    plain, model = clone(estimator).fit(fit, Y), on_cpu(estimator).fit(fit, Y)
-    made, wanted = answers(model, new), answers(plain, new)
-    for method, value in wanted.items():
-        np.testing.assert_allclose(made[method], value, rtol=1e-9, atol=1e-9)
-
-
-def test_sparse_columns_of_a_model_of_sparse_rows() -> None:
-    rows = X[:, :3]
-    table = pd.DataFrame.sparse.from_spmatrix(rows, columns=list("abc"))
-    model = on_cpu(SCALED).fit(rows, Y)
-    with pytest.warns(UserWarning, match="X has feature names"):
-        made = model.predict_proba(table)
-    np.testing.assert_array_equal(made, clone(SCALED).fit(rows, Y).predict_proba(rows))
-    never_refused(model)
 
 
 def test_sparse_columns_that_no_step_reads_are_nothing() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer, make_column_transformer
@@ -24,7 +23,6 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
-    FunctionTransformer,
     MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
@@ -33,9 +31,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import LinearSVC
 from xgboost import XGBClassifier
 
-from pipeline import Accelerated, DataError, explain, load, save
-from pipeline.serving.job import PredictionJob
-from pipeline.serving.predict import run_job
+from pipeline import Accelerated, load, save
 from tests.estimator.test_sparse_output import assert_same
 
 ROWS = 200
@@ -71,7 +67,6 @@ def beside(how: Any, **params: Any) -> ColumnTransformer:
 SPECS: dict[str, Any] = {
     "weights": BESIDE,
     "counts": beside(CountVectorizer(ngram_range=(1, 2), min_df=2)),
-    "counts as float32": beside(CountVectorizer(dtype="float32", binary=True)),
     "hashes": beside(HashingVectorizer(n_features=64)),
     "a pipeline": beside(WEIGHED),
     "components": beside(make_pipeline(TfidfVectorizer(), TruncatedSVD(3, random_state=0))),
@@ -79,22 +74,13 @@ SPECS: dict[str, Any] = {
     "two columns": ColumnTransformer(
         [("t", TfidfVectorizer(), "title"), ("b", CountVectorizer(), "body"), NUMBERS]
     ),
-    "a column twice": ColumnTransformer(
-        [("w", TfidfVectorizer(), "body"), ("c", CountVectorizer(analyzer="char"), "body"), HOT]
-    ),
     "text alone": ColumnTransformer([("text", TfidfVectorizer(), "body")]),
-    "what is left": make_column_transformer(
-        (TfidfVectorizer(), "body"), ("drop", ["title", "c"]), remainder="passthrough"
-    ),
-    "by position": ColumnTransformer([("text", TfidfVectorizer(), 0), NUMBERS]),
     "a union in a branch": beside(make_union(TfidfVectorizer(), CountVectorizer(analyzer="char"))),
     "weighted": beside(TfidfVectorizer(), transformer_weights={"text": 2.0, "num": 0.5}),
     "dense as asked for": beside(TfidfVectorizer(), sparse_threshold=0),
     "sparse as asked for": beside(CountVectorizer(), sparse_threshold=1.0),
     "rows within a pipeline": make_pipeline(BESIDE, MaxAbsScaler()),
     "scaled": make_pipeline(BESIDE, StandardScaler(with_mean=False)),
-    "weights behind": make_pipeline(beside(CountVectorizer()), TfidfTransformer()),
-    "components behind": make_pipeline(BESIDE, TruncatedSVD(3, random_state=0)),
     "a transformer inside": make_union(BESIDE, make_column_transformer((StandardScaler(), ["b"]))),
 }
 each_spec = pytest.mark.parametrize("name", SPECS)
@@ -118,16 +104,6 @@ def test_rows_are_those_of_sklearn(name: str, tmp_path: Path) -> None:
     loaded: Any = load(tmp_path / "m.model", device="cpu")
     assert_same(loaded.transform(NEW), expected)
     assert_same(loaded.to_sklearn().transform(NEW), expected)
-
-
-@pytest.mark.parametrize("key", ["body", ["body"]], ids=["series", "frame"])
-def test_a_step_before_the_vectorizer_may_make_the_documents(key: Any) -> None:
-    how = make_pipeline(FunctionTransformer(np.ravel), TfidfVectorizer())
-    whole = ColumnTransformer([("text", how, key), NUMBERS, HOT])
-    model, reference = Accelerated(clone(whole), device="cpu").fit(X), clone(whole).fit(X)
-    assert [place.device for place in model.plan_.placements] == ["cpu"] * 3
-    assert not model.plan_.as_given
-    assert_same(model.transform(NEW), reference.transform(NEW))
 
 
 MODELS = {
@@ -157,38 +133,6 @@ def test_models_learn_from_the_same_rows(name: str, tmp_path: Path) -> None:
     same(load(tmp_path / "m.model", device="cpu").predict(NEW), expected)
 
 
-def test_the_text_alone_is_no_twins_work() -> None:
-    whole = make_pipeline(BESIDE, LogisticRegression())
-    expected = {
-        "columntransformer.text": "sklearn.TfidfVectorizer",
-        "columntransformer.num": "pipeline.preprocessing (NumPy)",
-        "columntransformer.cat": "pipeline.preprocessing (NumPy)",
-        "logisticregression": "sklearn.LogisticRegression",
-    }
-    found = explain(whole, "cpu").placements
-    assert {place.step: place.implementation for place in found} == expected
-    model = Accelerated(whole, device="cpu").fit(X, Y)
-    assert {p.step: p.implementation for p in model.plan_.placements} == expected
-
-
-FORMS: dict[str, Any] = {
-    "objects": lambda text: text.astype(object),
-    "str": lambda text: text.astype("str"),
-    "strings": lambda text: text.astype("string"),
-    "of Arrow": lambda text: text.astype("string[pyarrow]"),
-    "categories": lambda text: text.astype("category"),
-}
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_text_comes_in_any_form(form: str) -> None:
-    table = X.assign(body=FORMS[form](X["body"]))
-    model = Accelerated(clone(BESIDE), device="cpu").fit(table, Y)
-    expected = clone(BESIDE).fit(table, Y)
-    assert_same(model.transform(table), expected.transform(table))
-    assert_same(model.transform(NEW), expected.transform(NEW))
-
-
 FAULTS: dict[str, Any] = {
     "None": X.assign(body=[None, *X["body"][1:].astype(object)]).astype({"body": object}),
     "NaN": X.assign(body=[np.nan, *X["body"][1:].astype(object)]).astype({"body": object}),
@@ -209,31 +153,6 @@ def test_faults_are_told_in_sklearns_words(fault: str) -> None:
     assert str(theirs.value) in str(ours.value)
 
 
-def test_new_rows_are_judged_as_sklearn_judges_them() -> None:
-    model, reference = Accelerated(clone(BESIDE), device="cpu").fit(X), clone(BESIDE).fit(X)
-    for wrong in (NEW.assign(body=1.5), NEW.assign(body=[None, *NEW["body"][1:].astype(object)])):
-        with pytest.raises(Exception) as theirs:  # noqa: PT011 - whatever scikit-learn raises
-            reference.transform(wrong)
-        with pytest.raises(type(theirs.value)) as ours:
-            model.transform(wrong)
-        assert str(theirs.value) in str(ours.value)
-
-
-@pytest.mark.parametrize("kind", ["parquet", "csv"])
-def test_files_are_predicted(kind: str, tmp_path: Path) -> None:
-    whole = make_pipeline(clone(BESIDE), LogisticRegression())
-    model = Accelerated(whole, device="cpu").fit(X, Y)
-    saved, rows = save(model, tmp_path / "m.model"), tmp_path / f"in.{kind}"
-    job = PredictionJob(saved, rows, tmp_path / "out.parquet", device="cpu", rows=7)
-    getattr(NEW, f"to_{kind}")(rows, index=False)
-    run_job(job, say=str)
-    made = pd.read_parquet(tmp_path / "out.parquet").to_numpy()
-    np.testing.assert_allclose(made[:, -1], model.predict_proba(NEW)[:, 1])
-    getattr(NEW.assign(body=[None, *NEW["body"][1:]]), f"to_{kind}")(rows, index=False)
-    with pytest.raises(DataError, match="invalid document(?s:.*)columntransformer.text"):
-        run_job(job, say=str)
-
-
 @pytest.mark.parametrize("name", ["sparse as asked for", "hashes", "two columns"])
 def test_partitions_are_gathered_to_be_learnt_from(name: str) -> None:
     dask = pytest.importorskip("dask.dataframe")
@@ -252,7 +171,6 @@ UNIONS: dict[str, Any] = {
     "dense beside sparse": make_union(
         make_pipeline(TfidfVectorizer(), TruncatedSVD(2, random_state=0)), CountVectorizer()
     ),
-    "a pipeline in a pipeline": make_pipeline(WEIGHED, MaxAbsScaler()),
 }
 
 
@@ -271,18 +189,6 @@ def test_unions_of_vectorizers_read_documents(name: str, form: Any) -> None:
     expected = clone(whole).fit(documents, Y).predict_proba(more)
     np.testing.assert_array_equal(fitted.predict_proba(more), expected)
     assert fitted.certify(more).holds
-
-
-def test_frames_hold_what_components_make(tmp_path: Path) -> None:
-    how = make_pipeline(TfidfVectorizer(), TruncatedSVD(3, random_state=0))
-    dense = beside(how).set_params(cat__sparse_output=False)
-    with config_context(transform_output="pandas"):
-        model, reference = Accelerated(clone(dense), device="cpu").fit(X), clone(dense).fit(X)
-        new = NEW.reset_index(drop=True)  # scikit-learn takes no other
-        expected = reference.transform(new)
-        pd.testing.assert_frame_equal(model.transform(new), expected)
-        save(model, tmp_path / "m.model")
-        pd.testing.assert_frame_equal(load(tmp_path / "m.model", "cpu").transform(new), expected)
 
 
 def test_it_learns_from_all_rows_at_once() -> None:

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from dask import dataframe
-from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA, IncrementalPCA
@@ -25,12 +23,12 @@ from sklearn.preprocessing import (
 )
 from xgboost import XGBClassifier
 
-from pipeline import Accelerated, explain
+from pipeline import explain
 from pipeline.backends.array_api import ESTIMATORS
 from pipeline.backends.cuml.single_tree import FORESTS
 from pipeline.backends.cuml.tables import CUML, XGBOOST, name_of_class
 from pipeline.backends.cuml.text import CUML as VECTORIZERS
-from pipeline.errors import ConfigError, DeviceUnavailable, Reason
+from pipeline.errors import DeviceUnavailable, Reason
 from pipeline.planning import choose
 from pipeline.planning.choose import advise, choose_by_size, choose_for, describe_sizes
 from pipeline.planning.classify import Kind, Node
@@ -74,23 +72,6 @@ def test_the_boundary_is_where_the_cpu_takes_a_second(estimator, columns, least)
     assert advise(estimator, int(least * 1.02), columns).name == "cuda"
 
 
-def test_between_the_known_widths_the_boundary_falls_evenly() -> None:
-    family = choose.FAMILY["sklearn.linear_model.LinearRegression"]
-    at = [family.least_rows(columns) for columns in (1, 10, 30, 100, 2000)]
-    assert at[0] == at[1]
-    assert at == sorted(at, reverse=True)
-    assert at[2] == pytest.approx(2_400_000 * (48_000 / 2_400_000) ** math.log10(3))
-
-
-def test_the_reason_says_that_it_is_assumed() -> None:
-    small, large = (advise(LogisticRegression(), rows, 10).why for rows in (64_000, 6_400_000))
-    assert small == "10.0% of the smallest size that is worth a GPU (assumed)"
-    assert large == "10.0 times the smallest size that is worth a GPU (assumed)"
-    assert describe_sizes(LogisticRegression()).endswith("(sizes are assumed)")
-    texts = make_pipeline(TfidfVectorizer(), LogisticRegression())
-    assert " texts; else the CPU" in describe_sizes(texts)
-
-
 def test_the_steps_add_up() -> None:
     whole = make_pipeline(StandardScaler(), LinearRegression())
     rows = next(n for n in range(10**5, 10**8, 10**5) if advise(whole, n, 20).name == "cuda")
@@ -130,12 +111,6 @@ def test_of_sparse_rows_a_cell_takes_the_number_of_its_column_too(first: Any, si
         )
     ]
     assert [f"{each / 2**30:.1f}" for each in found] == [size, size]
-
-
-def test_many_small_batches_are_for_the_cpu() -> None:
-    assert advise(IncrementalPCA(5), MANY, 20).name == "cpu"
-    assert advise(IncrementalPCA(5, batch_size=MANY // 10), MANY, 20).name == "cuda"
-    assert advise(PCA(5), MANY, 20).name == "cuda"
 
 
 def test_what_does_not_fit_into_the_gpu_stays_on_the_cpu() -> None:
@@ -191,25 +166,6 @@ def test_beside_a_gpu_the_size_decides_where_auto_is_asked_for(device, X, name, 
     assert found.why.startswith(why)
 
 
-@pytest.mark.usefixtures("one_gpu")
-def test_the_model_keeps_the_reason() -> None:
-    model = Accelerated(LinearRegression()).fit(ZEROS, ZEROS[:, 0])
-    assert (model.device_, model.device_why_.rpartition(": ")[2]) == ("cpu", SMALL)
-
-
-@pytest.mark.usefixtures("one_gpu")
-def test_an_invalid_spec_is_refused_before_it_is_judged() -> None:
-    with pytest.raises(ConfigError, match="C"):
-        choose_for("auto", LogisticRegression(C=-1), np.zeros((100, 3)))
-
-
-@pytest.mark.usefixtures("one_gpu")
-def test_of_sparse_rows_the_cells_count_that_are_not_zero() -> None:
-    X = sparse.eye_array(4_000, 100_000, format="csr")
-    found = choose_for("auto", LogisticRegression(), X)
-    assert "4,000 rows × 1 cells a row that are not zero" in found.why
-
-
 def test_without_a_gpu_nothing_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "obstacle", lambda: "no driver")
     X = np.zeros((100, 3))
@@ -228,3 +184,9 @@ def test_explain_says_which_sizes_would_go_where() -> None:
     assert describe_sizes(estimator) in explained.to_html()
     assert explain(estimator, "cpu").advice == ""
     assert "auto" not in str(explain(estimator, "cpu"))
+
+
+def test_many_small_batches_are_for_the_cpu() -> None:
+    assert advise(IncrementalPCA(5), MANY, 20).name == "cpu"
+    assert advise(IncrementalPCA(5, batch_size=MANY // 10), MANY, 20).name == "cuda"
+    assert advise(PCA(5), MANY, 20).name == "cuda"

@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.cluster import Birch, KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import FastICA, TruncatedSVD
 from sklearn.ensemble import RandomForestClassifier
@@ -16,9 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     KBinsDiscretizer,
-    LabelEncoder,
     MaxAbsScaler,
-    MinMaxScaler,
     OneHotEncoder,
     StandardScaler,
 )
@@ -26,34 +22,8 @@ from sklearn.random_projection import SparseRandomProjection
 from xgboost import XGBClassifier
 
 from pipeline.backends.cpu import HOST
-from pipeline.planning.classify import Kind, classify, classify_step, kind_of_step
+from pipeline.planning.classify import classify, classify_step
 from tests.names import plain
-
-
-class OwnVectorizer(TfidfVectorizer):
-    pass
-
-
-@pytest.mark.parametrize(
-    ("estimator", "kind"),
-    [
-        (StandardScaler(), Kind.PREPROCESSING),
-        (make_column_transformer((OneHotEncoder(), ["c"])), Kind.PREPROCESSING),
-        (make_pipeline(StandardScaler(), OneHotEncoder()), Kind.PREPROCESSING),
-        (LabelEncoder(), Kind.LABELS),
-        (TfidfVectorizer(), Kind.TEXT),
-        (OwnVectorizer(), Kind.PREPROCESSING),
-        (XGBClassifier(), Kind.XGBOOST),
-        (LogisticRegression(), Kind.MODEL),
-        (KMeans(), Kind.MODEL),
-        (Birch(), Kind.MODEL),
-        (FastICA(), Kind.MODEL),
-        (CalibratedClassifierCV(), Kind.MODEL),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_a_step_is_of_one_kind(estimator: Any, kind: Kind) -> None:
-    assert kind_of_step(estimator) is kind
 
 
 def test_one_walk_says_what_runs_each_step_or_why_nothing_does() -> None:
@@ -91,19 +61,13 @@ def test_what_follows_text_is_given_sparse_rows(taker: Any, why: str) -> None:
 
 NUMBERS = (StandardScaler(), ["n"])
 HOT = make_column_transformer((OneHotEncoder(), ["c"]), NUMBERS)
-DENSE = OneHotEncoder(sparse_output=False)
 FEW = "is given CSR where fewer than 0.3 of the cells are not zero"
 GIVEN = "is given CSR"
-
-
-def in_branch(*steps: Any) -> Any:
-    return make_column_transformer((make_pipeline(*steps), ["c"]))
 
 
 MAKERS: dict[str, tuple[Any, str]] = {
     "few": (HOT, FEW),
     "all": (clone(HOT).set_params(sparse_threshold=1), FEW.replace("0.3", "1")),
-    "none": (clone(HOT).set_params(sparse_threshold=0), ""),
     "asked to be dense": (
         make_column_transformer((OneHotEncoder(sparse_output=False), ["c"]), NUMBERS),
         "",
@@ -113,8 +77,6 @@ MAKERS: dict[str, tuple[Any, str]] = {
         FEW,
     ),
     "bins": (make_column_transformer((KBinsDiscretizer(), ["n"])), FEW),
-    "ordinal bins": (make_column_transformer((KBinsDiscretizer(encode="ordinal"), ["n"])), ""),
-    "indicators": (make_column_transformer((MissingIndicator(), ["n"])), ""),
     "sparse indicators": (make_column_transformer((MissingIndicator(sparse=True), ["n"])), FEW),
     "remainder": (make_column_transformer(NUMBERS, remainder=OneHotEncoder()), FEW),
     "scaled in a branch": (
@@ -123,13 +85,10 @@ MAKERS: dict[str, tuple[Any, str]] = {
     ),
     "text beside numbers": (make_column_transformer((TfidfVectorizer(), "t"), NUMBERS), FEW),
     "scaled": (make_pipeline(HOT, MaxAbsScaler()), FEW),
-    "projected": (make_pipeline(HOT, SparseRandomProjection(2)), FEW),
     "projected to dense": (make_pipeline(HOT, SparseRandomProjection(2, dense_output=True)), ""),
     "reduced": (make_pipeline(HOT, TruncatedSVD()), ""),
     "alone": (OneHotEncoder(), GIVEN),
     "a union": (make_union(StandardScaler(), OneHotEncoder()), GIVEN),
-    "a dense union": (make_union(StandardScaler(), MinMaxScaler()), ""),
-    "numbers": (StandardScaler(), ""),
 }
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from html.parser import HTMLParser
 
-import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import FastICA
 from sklearn.ensemble import RandomTreesEmbedding
@@ -87,9 +86,3 @@ def test_data_hold_reasons_and_parameters() -> None:
     assert str(explain(program(XGBClassifier()), "cuda")).count("no equivalent") == 1
     assert (steps["fastica"]["device"], steps["fastica"]["implementation"]) == ("", "")
     assert explain(LogisticRegression(), "cpu").supported
-
-
-def test_auto_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.system.devices.obstacle", lambda: "none here")
-    found = explain(LogisticRegression())
-    assert (found.device, found.why) == ("cpu", "no usable GPU: none here")

@@ -17,7 +17,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from xgboost import XGBClassifier
 
-import pipeline
 from pipeline import Accelerated, explain
 from pipeline.backends.cuml import multi_gpu
 from pipeline.data import partitioned
@@ -26,7 +25,6 @@ from pipeline.planning import forecast
 from pipeline.planning.classify import classify
 
 dd = pytest.importorskip("dask.dataframe")
-da = pytest.importorskip("dask.array")
 ROWS = 600
 SMALL = XGBClassifier(n_estimators=2)
 
@@ -100,21 +98,6 @@ def test_rows_of_files_are_known_from_their_footers(tmp_path: Path) -> None:
     assert forecast.find_row_count(dd.read_csv(tmp_path / "x.csv")) is None
 
 
-def test_rows_of_arrays_are_known_where_their_blocks_are() -> None:
-    array = da.zeros((ROWS, 3), chunks=(100, 3), dtype="float32")
-    assert forecast.describe_rows(array) == forecast.PartitionRows(ROWS, 12, framed=False)
-    assert forecast.describe_rows(array[array[:, 0] > 0]).rows is None
-
-
-def test_the_estimate_says_what_it_leaves_out() -> None:
-    X = dd.from_pandas(table().assign(c="x"), npartitions=2)
-    (place,) = explain(LogisticRegression(), "cpu", X).placements
-    assert f"about {ROWS * 24:,} bytes of rows and what their texts take" in place.note
-    coded = table().assign(c=pd.Categorical(["x"] * ROWS), d=pd.array([1] * ROWS, "Int64"))
-    (place,) = explain(LogisticRegression(), "cpu", dd.from_pandas(coded, 2)).placements
-    assert f"about {ROWS * 28:,} bytes of rows, " in place.note
-
-
 WIDE = pd.DataFrame({"t": [f"v{i % 50}" for i in range(ROWS)], "u": ["a", "b"] * (ROWS // 2)})
 
 
@@ -141,12 +124,6 @@ def test_the_bytes_of_sparse_rows_are_those_of_their_cells(encoder: Any, said: s
     estimator = make_pipeline(encoder, LogisticRegression())
     (*_, last) = explain(estimator, "cpu", dd.from_pandas(WIDE, 3)).placements
     assert f"gathered to one process: about {said}" in last.note
-
-
-def test_partitions_on_a_gpu_are_said_to_be_dense() -> None:
-    estimator = make_pipeline(OneHotEncoder(), LogisticRegression())
-    (*_, last) = explain(estimator, "cuda", dd.from_pandas(WIDE, 3)).placements
-    assert "bytes of rows, dense in partitions on a GPU, if there are as many" in last.note
 
 
 def test_what_is_said_of_sparse_rows_is_what_the_fit_finds() -> None:
@@ -181,13 +158,6 @@ def test_what_cannot_be_spread_is_said(
     monkeypatch.setattr("pipeline.system.devices.obstacle", lambda: "none here")
     places = explain(make_pipeline(*steps), device, parts()).placements
     assert all(p.note.startswith(note) for p, note in zip(places[-2:], said, strict=True))
-
-
-def test_a_cluster_trains_together() -> None:
-    pytest.importorskip("distributed")
-    with pipeline.cluster("local", workers=1):
-        (place,) = explain(SMALL, "cpu", parts()).placements
-    assert place.note == "trained by all workers of the cluster"
 
 
 def test_a_model_explains_itself_with_its_own_type_and_device() -> None:

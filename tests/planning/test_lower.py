@@ -23,10 +23,9 @@ from xgboost import XGBClassifier
 from pipeline import explain
 from pipeline.backends.base import HostModel
 from pipeline.errors import ConfigError, Unsupported
-from pipeline.planning.classify import classify, named_steps
+from pipeline.planning.classify import classify
 from pipeline.planning.lower import LoweringOptions, lower
 from pipeline.planning.plan import Plan
-from pipeline.preprocessing.engine.program import Program
 
 OURS = {"cpu": "pipeline.preprocessing (NumPy)", "cuda": "pipeline.preprocessing (CuPy)"}
 
@@ -59,16 +58,6 @@ def test_every_inner_step_has_its_place(device: str) -> None:
         "remainder",
     ]
     assert found[-1] == ("xgbclassifier", device, "xgboost.XGBClassifier")
-
-
-def test_cuda_is_explained_without_a_gpu_and_without_cuml() -> None:
-    explained = explain(program(LogisticRegression(C=0.5)), "cuda")
-    last = explained.placements[-1]
-    assert (last.device, last.implementation) == ("cuda", "cuml.linear_model.LogisticRegression")
-    assert last.parameters["solver"] == "qn"
-    assert last.note == "is given CSR where fewer than 0.3 of the cells are not zero"
-    assert str(explained).splitlines()[-1].startswith("logisticregression")
-    assert "takes penalty='l2'" in str(explained)
 
 
 @pytest.mark.parametrize(
@@ -150,17 +139,6 @@ def test_a_plan_is_pickled_without_the_rules_which_hold_functions() -> None:
     assert pickle.loads(pickle.dumps(plan)).nodes == ()
 
 
-def test_steps_left_out_are_left_out() -> None:
-    estimator = Pipeline(
-        [("a", "passthrough"), ("s", StandardScaler()), ("b", None), ("m", LogisticRegression())]
-    )
-    assert [name for name, _ in named_steps(estimator)] == ["s", "m"]
-    assert [p.step for p in lower(estimator, "cpu").placements] == ["s", "m"]
-    (alone,) = lower(StandardScaler(), "cpu", LoweringOptions(dtype="float64")).steps
-    assert isinstance(alone.worker, Program)
-    assert (alone.name, alone.worker.dtype) == ("standardscaler", "float64")
-
-
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
@@ -202,8 +180,3 @@ def test_the_spec_is_never_changed(model: Any) -> None:
     X = pd.DataFrame({"n": [0.0, 1.0, np.nan, 3.0], "c": list("abab"), "d": 0, "e": 1})
     lower(estimator, "cpu").fit(X, np.array([0, 1, 0, 1]))
     assert repr(estimator.get_params()) == before
-
-
-def test_placement_tells_that_the_device_of_the_spec_is_replaced() -> None:
-    placed = explain(XGBClassifier(device="cuda"), "cpu").placements[0]
-    assert placed.note == "device='cuda' of the estimator is replaced"

@@ -57,21 +57,6 @@ def test_a_verbose_pipeline_prints_the_lines_of_sklearn(
     assert lines(on_cpu(quiet), "fit", capsys) == lines(clone(quiet), "fit", capsys)
 
 
-def test_times_are_those_of_the_steps(capsys: pytest.CaptureFixture[str]) -> None:
-    pipeline = make_pipeline(SimpleImputer(), StandardScaler(), Ridge(), verbose=True)
-    on_cpu(pipeline).fit(X, NUMBERS)
-    assert len(re.findall(r"total= +\d+\.\ds$", capsys.readouterr().out, re.MULTILINE)) == 3
-
-
-def test_fitted_pipelines_print_nothing_of_it(capsys: pytest.CaptureFixture[str]) -> None:
-    model = on_cpu(make_pipeline(SimpleImputer(), StandardScaler(), Ridge(), verbose=True))
-    pickle.loads(pickle.dumps(model.fit(X, NUMBERS)))
-    capsys.readouterr()
-    model.predict(X)
-    model.to_sklearn().predict(X)
-    assert capsys.readouterr().out == ""
-
-
 def test_a_memory_that_is_not_used_is_said(tmp_path: Any) -> None:
     pipeline = make_pipeline(OneHotEncoder(), Ridge(), memory=str(tmp_path))
     assert "memory: fitted steps are not kept" in str(explain(pipeline, device="cpu"))

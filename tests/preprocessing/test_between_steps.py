@@ -10,34 +10,26 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
+from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.compose import make_column_transformer
-from sklearn.decomposition import NMF, PCA
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif
-from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
-    Binarizer,
-    FunctionTransformer,
     KBinsDiscretizer,
     MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
-    PolynomialFeatures,
-    PowerTransformer,
-    QuantileTransformer,
-    RobustScaler,
     StandardScaler,
     TargetEncoder,
 )
 from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeClassifier
 
 from pipeline import Accelerated, load, save
 
@@ -47,7 +39,6 @@ SECONDS = 1_700_000_000 + np.sort(RNG.choice(3_600, ROWS, replace=False)).astype
 NOISE = RNG.normal(size=(ROWS, 2))
 Y = (np.sin(SECONDS / 300) + 0.1 * RNG.normal(size=ROWS) > 0).astype(int)
 IDS = 20_000_001 + np.arange(ROWS) % 4
-HUGE = 2**60 + np.arange(ROWS) % 3
 TEXT = RNG.choice(["a", "b", "c"], ROWS)
 
 
@@ -67,52 +58,12 @@ FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)
 CODES = OrdinalEncoder()
 MOST = {"strategy": "most_frequent"}
 CASES: dict[str, tuple[Any, Any]] = {
-    "mean and scale": (make_pipeline(SimpleImputer(), StandardScaler()), seconds()),
-    "median and range": (
-        make_pipeline(SimpleImputer(strategy="median"), MinMaxScaler()),
-        seconds(),
-    ),
-    "quantiles": (make_pipeline(SimpleImputer(), QuantileTransformer(n_quantiles=50)), seconds()),
-    "robust": (make_pipeline(SimpleImputer(), RobustScaler()), seconds()),
-    "bins": (make_pipeline(SimpleImputer(), KBinsDiscretizer(20, subsample=None)), seconds()),
-    "powers": (make_pipeline(SimpleImputer(), StandardScaler(), PolynomialFeatures(3)), seconds()),
-    "ids": (
-        make_pipeline(SimpleImputer(**MOST), OneHotEncoder(sparse_output=False)),
-        pd.DataFrame({"id": IDS}),
-    ),
-    "ids of an array": (
-        make_pipeline(SimpleImputer(**MOST), OneHotEncoder(sparse_output=False)),
-        IDS[:, None].astype("float64"),
-    ),
-    "huge ids": (
-        make_pipeline(SimpleImputer(**MOST), OneHotEncoder(sparse_output=False)),
-        HUGE[:, None],
-    ),
-    "huge unsigned ids": (
-        make_pipeline(SimpleImputer(**MOST), OrdinalEncoder()),
-        (np.arange(ROWS) % 5).astype("uint64")[:, None] + np.uint64(2**63),
-    ),
-    "huge ids, left as they are": (
-        make_pipeline(FunctionTransformer(), OrdinalEncoder()),
-        HUGE[:, None],
-    ),
     "ids behind a selection": (
         make_pipeline(VarianceThreshold(), OrdinalEncoder()),
         np.column_stack([IDS, np.zeros(ROWS, "int64")]),
     ),
-    "tenths": (
-        make_pipeline(SimpleImputer(), OneHotEncoder(sparse_output=False)),
-        pd.DataFrame({"x": np.resize([0.1, 0.2, 0.3], ROWS)}),
-    ),
     "text": (
         make_pipeline(SimpleImputer(**MOST), OneHotEncoder(sparse_output=False)),
-        text(),
-    ),
-    "text that is marked": (
-        make_pipeline(
-            SimpleImputer(strategy="constant", fill_value="none", add_indicator=True),
-            OrdinalEncoder(),
-        ),
         text(),
     ),
     "text by its target": (
@@ -142,31 +93,6 @@ CASES: dict[str, tuple[Any, Any]] = {
         ),
         seconds().assign(c=TEXT),
     ),
-    "branches behind a step": (
-        make_pipeline(
-            SimpleImputer(),
-            make_union(StandardScaler(), make_pipeline(Binarizer(threshold=SECONDS.mean()))),
-        ),
-        seconds(),
-    ),
-    "missing, then scaled": (
-        make_pipeline(make_union(SimpleImputer(), MissingIndicator()), MaxAbsScaler()),
-        seconds(),
-    ),
-    "columns behind a step": (
-        make_pipeline(
-            SimpleImputer(),
-            make_column_transformer((StandardScaler(), [0]), ("passthrough", [1])),
-        ),
-        seconds(),
-    ),
-    "text, then columns": (
-        make_pipeline(
-            SimpleImputer(**MOST),
-            make_column_transformer((OneHotEncoder(sparse_output=False), [0]), (CODES, [1])),
-        ),
-        text(),
-    ),
     "text, then columns by name": (
         make_pipeline(
             SimpleImputer(**MOST).set_output(transform="pandas"),
@@ -192,9 +118,9 @@ def dense(made: Any) -> np.ndarray:
     return np.asarray(made.toarray() if hasattr(made, "toarray") else made)
 
 
-@pytest.mark.quick(23)
+@pytest.mark.quick(10)
 @pytest.mark.parametrize("name", CASES)
-def test_transformers_give_what_sklearn_gives(name: str) -> None:
+def test_transformers_give_what_sklearn_gives(name: str, tmp_path: Path) -> None:
     estimator, X = CASES[name]
     expected = dense(clone(estimator).fit_transform(X, Y))
     model = Accelerated(estimator, device="cpu")
@@ -202,59 +128,21 @@ def test_transformers_give_what_sklearn_gives(name: str) -> None:
     assert found.dtype == expected.dtype
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
     assert len(np.unique(found[:, 0])) == len(np.unique(expected[:, 0]))
-    np.testing.assert_allclose(
-        dense(model.to_sklearn().transform(X)), dense(model.transform(X)), rtol=1e-9, atol=1e-9
-    )
-
-
-@pytest.mark.quick(10)
-@pytest.mark.parametrize("name", CASES)
-def test_a_saved_program_gives_the_same(name: str, tmp_path: Path) -> None:
-    estimator, X = CASES[name]
-    model = Accelerated(estimator, device="cpu").fit(X, Y)
-    loaded = load(save(model, tmp_path / "model"), "cpu")
-    found, expected = loaded.transform(X), model.transform(X)
-    assert type(found) is type(expected)
-    np.testing.assert_allclose(dense(found), dense(expected), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(
-        dense(loaded.to_sklearn().transform(X)), dense(expected), rtol=1e-9, atol=1e-9
-    )
-
-
-MODELS: dict[str, Any] = {
-    "powers": make_pipeline(SimpleImputer(), PolynomialFeatures(2), MinMaxScaler(), Ridge()),
-    "powers, unscaled": make_pipeline(
-        SimpleImputer(), StandardScaler(), PolynomialFeatures(5), LinearRegression()
-    ),
-    "components": make_pipeline(SimpleImputer(), PCA(2), StandardScaler(), LogisticRegression()),
-    "machine": make_pipeline(SimpleImputer(), StandardScaler(), SVC()),
-    "tree": make_pipeline(SimpleImputer(), DecisionTreeClassifier(max_depth=3, random_state=0)),
-    "Gauss": make_pipeline(SimpleImputer(), PowerTransformer(), GaussianNB()),
-    "Gauss, scaled": make_pipeline(
-        SimpleImputer(), StandardScaler(), PowerTransformer(), GaussianNB()
-    ),
-    "neighbours": make_pipeline(SimpleImputer(), StandardScaler(), KNeighborsClassifier()),
-}
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_models_answer_as_sklearn_does(name: str) -> None:
-    expected = clone(MODELS[name]).fit(seconds(), Y)
-    model = Accelerated(MODELS[name], device="cpu").fit(seconds(), Y)
-    np.testing.assert_allclose(model.predict(seconds()), expected.predict(seconds()), rtol=1e-6)
+    loaded, made = load(save(model, tmp_path / "model"), "cpu"), dense(model.transform(X))
+    np.testing.assert_allclose(dense(loaded.transform(X)), made, rtol=1e-12, atol=1e-12)
+    for each in (model, loaded):
+        np.testing.assert_allclose(
+            dense(each.to_sklearn().transform(X)), made, rtol=1e-9, atol=1e-9
+        )
 
 
 LIFTED: dict[str, Any] = {
     "KMeans": KMeans(3, random_state=0, n_init=1),
     "MiniBatchKMeans": MiniBatchKMeans(3, random_state=0, n_init=1),
-    "BisectingKMeans": BisectingKMeans(3, random_state=0),
     "HistGradientBoosting": HistGradientBoostingClassifier(max_iter=5),
     "KNN": KNeighborsClassifier(weights="distance"),
-    "KNN of numbers": KNeighborsRegressor(),
-    "Ridge": Ridge(),
     "logistic": LogisticRegression(),
     "SVC": SVC(),
-    "forest": RandomForestClassifier(5, random_state=0),
     "Gauss": GaussianNB(),
 }
 
@@ -269,16 +157,6 @@ def test_lifted_models_answer_in_the_type_they_learnt_from(name: str, dtype: str
     lifted = pickle.loads(pickle.dumps(model.to_sklearn()))
     np.testing.assert_allclose(lifted.predict(X), model.predict(X), rtol=1e-12)
     assert model.certify(X).holds
-
-
-@pytest.mark.parametrize("dtype", ["auto", "float32", "float64"])
-def test_a_lifted_factorization_transforms(dtype: str) -> None:
-    X = np.abs(NOISE).astype("float32")
-    model = Accelerated(
-        make_pipeline(MinMaxScaler(clip=True), NMF(2)), device="cpu", dtype=dtype
-    ).fit(X)
-    found = model.to_sklearn().transform(X)
-    np.testing.assert_allclose(found, model.transform(X), rtol=1e-5, atol=1e-6)
 
 
 def test_a_lifted_model_of_frames_takes_float32_columns_alone() -> None:
@@ -318,13 +196,10 @@ def test_the_lifted_pipeline_has_the_steps_of_the_spec() -> None:
 ADDING: dict[str, Any] = {
     "standard": StandardScaler(),
     "range": MinMaxScaler(),
-    "maximum": MaxAbsScaler(),
     "mean": SimpleImputer(),
     "most frequent": SimpleImputer(strategy="most_frequent"),
-    "variance": VarianceThreshold(),
     "one-hot": OneHotEncoder(handle_unknown="ignore", sparse_output=False),
     "ordinal": OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
-    "holes": MissingIndicator(features="all"),
     "columns": make_column_transformer((StandardScaler(), [0]), (MinMaxScaler(), [1])),
     "union": FeatureUnion([("s", StandardScaler()), ("m", MaxAbsScaler())]),
     "alone in a pipeline": Pipeline([("s", StandardScaler())]),
@@ -337,20 +212,3 @@ def test_partial_fit_adds_to_what_fit_has_learnt(name: str) -> None:
     model = Accelerated(ADDING[name], device="cpu").fit(X[:500]).partial_fit(X[500:])
     expected = Accelerated(ADDING[name], device="cpu").fit(X)
     np.testing.assert_allclose(model.transform(X), expected.transform(X), rtol=1e-9, atol=1e-12)
-
-
-def test_partial_fit_after_fit_is_that_of_sklearn() -> None:
-    expected = StandardScaler().fit(NOISE[:500]).partial_fit(NOISE[500:])
-    model = Accelerated(StandardScaler(), device="cpu").fit(NOISE[:500]).partial_fit(NOISE[500:])
-    np.testing.assert_allclose(model.to_sklearn().mean_, expected.mean_)
-    np.testing.assert_allclose(model.to_sklearn().var_, expected.var_)
-    assert model.to_sklearn().n_samples_seen_ == ROWS
-
-
-@pytest.mark.parametrize("estimator", [RobustScaler(), SimpleImputer(strategy="median")])
-def test_rows_that_were_not_kept_are_not_forgotten_in_silence(estimator: Any) -> None:
-    model = Accelerated(estimator, device="cpu").fit(NOISE[:500])
-    before = model.transform(NOISE)
-    with pytest.raises(AttributeError, match="call partial_fit with the first rows as well"):
-        model.partial_fit(NOISE[500:])
-    np.testing.assert_array_equal(model.transform(NOISE), before)

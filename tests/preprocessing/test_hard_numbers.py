@@ -6,26 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn import preprocessing
 from sklearn.base import clone
 from sklearn.feature_selection import SelectKBest, SelectPercentile, VarianceThreshold
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    Binarizer,
-    FunctionTransformer,
-    KBinsDiscretizer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    Normalizer,
-    OneHotEncoder,
-    OrdinalEncoder,
-    PolynomialFeatures,
-    PowerTransformer,
-    QuantileTransformer,
-    RobustScaler,
-    StandardScaler,
-    TargetEncoder,
-)
 
 from pipeline import Accelerated
 from tests.names import one_in
@@ -54,24 +39,24 @@ TABLES: dict[str, np.ndarray] = {
     "bool": _rng.random((ROWS, 2)) < 0.5,
 }
 TWINS: dict[str, Any] = {
-    "binarizer": Binarizer(),
-    "as it is": FunctionTransformer(),
-    "bins": KBinsDiscretizer(3, encode="ordinal"),
-    "largest": MaxAbsScaler(),
-    "range": MinMaxScaler(),
+    "binarizer": preprocessing.Binarizer(),
+    "as it is": preprocessing.FunctionTransformer(),
+    "bins": preprocessing.KBinsDiscretizer(3, encode="ordinal"),
+    "largest": preprocessing.MaxAbsScaler(),
+    "range": preprocessing.MinMaxScaler(),
     "missing": MissingIndicator(features="all"),
-    "norm": Normalizer(),
-    "one-hot": OneHotEncoder(handle_unknown="ignore", sparse_output=False),
-    "ordinal": OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
-    "products": PolynomialFeatures(),
-    "powers": PowerTransformer(),
-    "quantiles": QuantileTransformer(n_quantiles=9),
-    "quartiles": RobustScaler(),
+    "norm": preprocessing.Normalizer(),
+    "one-hot": preprocessing.OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+    "ordinal": preprocessing.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
+    "products": preprocessing.PolynomialFeatures(),
+    "powers": preprocessing.PowerTransformer(),
+    "quantiles": preprocessing.QuantileTransformer(n_quantiles=9),
+    "quartiles": preprocessing.RobustScaler(),
     "best": SelectKBest(k=1),
     "best half": SelectPercentile(percentile=50),
     "imputer": SimpleImputer(),
-    "standard": StandardScaler(),
-    "target": TargetEncoder(shuffle=False),
+    "standard": preprocessing.StandardScaler(),
+    "target": preprocessing.TargetEncoder(shuffle=False),
     "varied": VarianceThreshold(),
 }
 LOST = {

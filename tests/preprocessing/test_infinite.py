@@ -6,23 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn import preprocessing
 from sklearn.base import clone
 from sklearn.feature_selection import SelectKBest, VarianceThreshold, mutual_info_regression
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    Binarizer,
-    FunctionTransformer,
-    KBinsDiscretizer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    Normalizer,
-    PolynomialFeatures,
-    PowerTransformer,
-    QuantileTransformer,
-    RobustScaler,
-    StandardScaler,
-)
 
 from pipeline import Accelerated
 from tests.names import plain
@@ -33,23 +21,26 @@ X = np.random.default_rng(0).integers(1, 9, (ROWS, 3)).astype("float64")
 ZERO = X.copy()
 ZERO[ROWS - 2, 1] = 0
 Y = np.arange(ROWS) % 2
-MAKERS = [FunctionTransformer(np.log), FunctionTransformer(np.reciprocal)]
+MAKERS = [
+    preprocessing.FunctionTransformer(np.log),
+    preprocessing.FunctionTransformer(np.reciprocal),
+]
 TAKERS = [
-    Binarizer(),
-    FunctionTransformer(validate=True),
-    KBinsDiscretizer(2, encode="ordinal"),
-    MaxAbsScaler(),
-    MinMaxScaler(),
+    preprocessing.Binarizer(),
+    preprocessing.FunctionTransformer(validate=True),
+    preprocessing.KBinsDiscretizer(2, encode="ordinal"),
+    preprocessing.MaxAbsScaler(),
+    preprocessing.MinMaxScaler(),
     MissingIndicator(features="all"),
-    Normalizer(),
-    PolynomialFeatures(),
-    PowerTransformer(),
-    QuantileTransformer(n_quantiles=5),
-    RobustScaler(),
+    preprocessing.Normalizer(),
+    preprocessing.PolynomialFeatures(),
+    preprocessing.PowerTransformer(),
+    preprocessing.QuantileTransformer(n_quantiles=5),
+    preprocessing.RobustScaler(),
     SelectKBest(mutual_info_regression, k=1),
     SelectKBest(k=1),
     SimpleImputer(),
-    StandardScaler(),
+    preprocessing.StandardScaler(),
     VarianceThreshold(),
 ]
 
@@ -76,6 +67,6 @@ def test_infinite_numbers_between_steps_are_refused(
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("maker", MAKERS, ids=plain)
 def test_where_sklearn_takes_them_they_pass(maker: Any) -> None:
-    spec = make_pipeline(maker, FunctionTransformer(np.exp))
+    spec = make_pipeline(maker, preprocessing.FunctionTransformer(np.exp))
     expected = clone(spec).fit_transform(ZERO)
     np.testing.assert_array_equal(Accelerated(spec, device="cpu").fit_transform(ZERO), expected)

@@ -13,7 +13,6 @@ from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
-from sklearn.kernel_approximation import RBFSampler
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -30,6 +29,7 @@ from sklearn.preprocessing import (
 )
 
 from pipeline import CalendarFeatures, Unsupported
+from pipeline.preprocessing.engine.sources import find_sources
 from pipeline.preprocessing.origins import group, trace_columns
 
 pytestmark = pytest.mark.filterwarnings("ignore:Skipping features without any observed values")
@@ -57,20 +57,13 @@ EXACT: dict[str, Any] = {
     "ordinal": (OrdinalEncoder(), TEXT),
     "one hot": (OneHotEncoder(), TEXT),
     "one hot without the first": (OneHotEncoder(drop="first"), TEXT),
-    "one hot of frequent": (OneHotEncoder(max_categories=2), TEXT),
     "imputed": (SimpleImputer(), HOLES),
-    "imputed, empty kept": (SimpleImputer(keep_empty_features=True), ["a", "c"]),
     "imputed, marked": (SimpleImputer(add_indicator=True), ["a", "c"]),
     "imputed with words": (SimpleImputer(strategy="most_frequent"), TEXT),
     "marked": (MissingIndicator(), ["a", "c"]),
-    "marked all": (MissingIndicator(features="all"), ["c"]),
     "products": (PolynomialFeatures(3), ["a", "b"]),
     "splines": (SplineTransformer(), NUMBERS),
     "bins": (KBinsDiscretizer(quantile_method="averaged_inverted_cdf"), NUMBERS),
-    "bins in order": (
-        KBinsDiscretizer(encode="ordinal", quantile_method="averaged_inverted_cdf"),
-        NUMBERS,
-    ),
     "targets": (TargetEncoder(), TEXT),
     "logarithms": (FunctionTransformer(np.square), NUMBERS),
     "declared": (FunctionTransformer(lambda X: X * 2, feature_names_out="one-to-one"), NUMBERS),
@@ -81,7 +74,6 @@ EXACT: dict[str, Any] = {
     "passed on": ("passthrough", NUMBERS),
     "rotated": (PCA(2), NUMBERS),
     "normed": (Normalizer(), NUMBERS),
-    "random": (RBFSampler(n_components=4, random_state=0), NUMBERS),
     "in turn": (make_pipeline(SimpleImputer(), MinMaxScaler(), PolynomialFeatures(2)), ["a", "c"]),
     "beside each other": (make_union(StandardScaler(), PCA(1)), NUMBERS),
 }
@@ -100,6 +92,10 @@ def dense(made: Any) -> np.ndarray:
     return np.asarray(made.toarray() if hasattr(made, "toarray") else made)
 
 
+MIXED = ("declared", "products", "rotated", "normed", "in turn", "beside each other")
+"""What makes a column of several, or of rows that it does not tell."""
+
+
 @pytest.mark.quick(7)
 @pytest.mark.parametrize("name", EXACT)
 def test_a_column_changes_where_one_that_feeds_it_does_and_nowhere_else(name: str) -> None:
@@ -112,6 +108,33 @@ def test_a_column_changes_where_one_that_feeds_it_does_and_nowhere_else(name: st
     for at in range(TABLE.shape[1]):
         fed = {place for place, each in enumerate(origins) if at in each}
         assert changed_by(fitted, TABLE, at) == fed, TABLE.columns[at]
+
+
+@pytest.mark.quick(9)
+@pytest.mark.parametrize("name", EXACT)
+def test_what_is_said_to_come_from_a_column_alone_moves_with_its_rows(name: str) -> None:
+    fitted = make_column_transformer(EXACT[name]).fit(TABLE, CLASSES)
+    before, order = dense(fitted.transform(TABLE)), RNG.permutation(ROWS)
+    sources = find_sources(fitted, TABLE.shape[1])
+    for at, label in enumerate(TABLE):
+        made = dense(fitted.transform(TABLE.assign(**{label: TABLE[label].to_numpy()[order]})))
+        outputs = sources.fed_by(at)
+        if sources.move_with(at):
+            np.testing.assert_array_equal(made[:, outputs], before[order][:, outputs])
+        else:
+            assert name in MIXED
+
+
+def test_of_what_does_not_say_how_much_it_makes_nothing_is_known() -> None:
+    assert find_sources(FunctionTransformer(lambda X: X), 3) is None
+
+
+def test_a_step_behind_that_mixes_mixes_all() -> None:
+    columns = make_column_transformer((StandardScaler(), ["a"]), (KNNImputer(), ["b"]))
+    sources = find_sources(columns.fit(TABLE), TABLE.shape[1])
+    assert [sources.move_with(at) for at in range(2)] == [True, False]
+    sources = find_sources(make_pipeline(columns, PCA(2)).fit(TABLE), TABLE.shape[1])
+    assert not sources.move_with(0)
 
 
 def test_what_is_not_known_may_read_all_that_it_is_given() -> None:

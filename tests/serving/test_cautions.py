@@ -51,10 +51,6 @@ CASES: dict[str, tuple[pd.DataFrame, list[str]]] = {
         NEW.assign(mass=NEW["mass"].where(NEW.index < 100)),
         ["'mass': 50% of the rows have no value, and 0% had none at fit; check where"],
     ),
-    "a sensor that fails at times": (
-        NEW.assign(mass=NEW["mass"].where(NEW.index >= 20)),
-        ["'mass': 10% of the rows have no value, and 0% had none at fit; check where"],
-    ),
     "a few": (NEW.assign(island=["Traum"] * 5 + ["Dream"] * 195), []),
 }
 

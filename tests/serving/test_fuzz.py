@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 
 from pipeline.errors import ConfigError, DataError, PipelineError
 from pipeline.serving import allowlist, load, manifest
-from pipeline.task import prepare
 from tests.names import one_in
 from tests.serving.test_formats import FOLDERS
 from tests.serving.test_load import members, zipped
@@ -122,16 +121,6 @@ def test_a_model_without_an_attribute_is_refused_or_read(number: int) -> None:
         parts = members(files["model.skops"])
         parts["schema.json"] = parts["schema.json"].replace(b'"%s": {' % name, b'"x%s": {' % name)
         unpacked({**files, "model.skops": zipped(parts)})
-
-
-@MANY
-@given(st.text(max_size=60))
-def test_settings_of_the_command_line_are_read_or_refused(text: str) -> None:
-    try:
-        name, _ = prepare.parse_change(text)
-    except ConfigError:
-        return
-    assert isinstance(name, str)
 
 
 @pytest.mark.parametrize("depth", [500, 100_000])

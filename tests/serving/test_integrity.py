@@ -176,18 +176,6 @@ def test_no_training_row_is_kept(tmp_path: Path) -> None:
         assert b"secret" not in data
 
 
-def test_a_transformer_of_strict_encoders_comes_back(tmp_path: Path) -> None:
-    estimator = make_column_transformer(
-        (OneHotEncoder(), ["c1", "n2"]), (SimpleImputer(), ["n1"]), sparse_threshold=1.0
-    )
-    model = Accelerated(estimator, device="cpu").fit(programs.TABLE)
-    loaded = load(save(model, tmp_path / "model"), "cpu")
-    made, wanted = (m.to_sklearn().transform(programs.TABLE) for m in (loaded, model))
-    assert type(made) is type(wanted)
-    np.testing.assert_array_equal(made.toarray(), wanted.toarray())
-    assert loaded.get_feature_names_out().tolist() == model.get_feature_names_out().tolist()
-
-
 def test_a_state_of_another_program_is_refused(folder: Path, tmp_path: Path) -> None:
     other = Accelerated(LogisticRegression(), device="cpu").fit(np.eye(4), [0, 1, 0, 1])
     _, files = manifest.read_manifest(save(other, tmp_path / "other"))

@@ -21,7 +21,7 @@ from pipeline.errors import DataError
 from pipeline.serving import manifest
 from pipeline.serving.models import find_models
 from pipeline.serving.save import About
-from tests.commands import ROOT, assert_one_message, call, python
+from tests.commands import ROOT, assert_one_message, call
 
 X = pd.DataFrame({"length": np.arange(9.0), "width": np.arange(9.0) % 4})
 FORMAT = TableFormat(
@@ -73,14 +73,6 @@ def test_a_model_remembers_how_its_table_was_read(tmp_path: Path) -> None:
     assert pipeline.load(pipeline.save(again, tmp_path / "d"), "cpu").table_format_ is None
 
 
-def test_a_model_remembers_the_names_of_its_targets(tmp_path: Path) -> None:
-    fitted = Accelerated(LinearRegression(), device="cpu").fit(X, X + 1)
-    assert fitted.target_names_ == ["length", "width"]
-    kept = pipeline.load(pipeline.save(fitted, tmp_path / "m"), "cpu")
-    assert kept.target_names_ == ["length", "width"]
-    assert kept.fit(X, X["width"]).target_names_ is None
-
-
 def test_models_are_found_with_task_and_metrics(runs: Path) -> None:
     found = {str(each.path.relative_to(runs)): each for each in find_models(runs)}
     assert list(found) == ["houses/boosting.model", "houses/linear.model", "mine"]
@@ -110,60 +102,6 @@ def test_models_are_listed(runs: Path) -> None:
         assert line.startswith(f"{path} ")
     empty = runs / "houses" / "linear.model" / "no"
     assert_one_message(call("models", empty), 2, "holds no model", "pipeline run TASK")
-
-
-@pytest.mark.parametrize(
-    ("given", "lost"),
-    [
-        ((), "MODEL, IN, OUT"),
-        (("m",), "IN, OUT"),
-        (("m", "in", ""), "OUT"),
-        (("", "i"), "MODEL, OUT"),
-    ],
-    ids=str,
-)
-def test_what_was_not_named_is_asked_for(given: tuple[str, ...], lost: str) -> None:
-    done = call("predict", *given)
-    assert (done.code, done.out) == (2, "")
-    assert f"predict needs {lost}: " in done.err
-    assert "-m pipeline predict MODEL IN OUT" in done.err
-
-
-@pytest.mark.slow
-def test_without_a_model_those_of_runs_are_named(
-    runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done = python("-c", f"import os; os.chdir({str(runs.parent)!r}); from pipeline.cli.main import "
-                  "main; import sys; sys.argv = ['p', 'predict']; main()")  # fmt: skip
-    assert done.code == 2
-    assert "the models in runs:\n  runs/houses/boosting.model  houses  r2 0.5000" in done.err
-
-
-NAMES = [
-    ("a,b", ["a", "b"]),
-    (" a , b ,", ["a", "b"]),
-    ('"price, EUR",b', ["price, EUR", "b"]),
-    ('a, "say ""hi"""', ["a", 'say "hi"']),
-    ("", []),
-    ("it's $5 `x` \\t", ["it's $5 `x` \\t"]),
-]
-
-
-@pytest.mark.parametrize(("text", "names"), NAMES)
-def test_columns_are_named_as_csv_names_them(text: str, names: list[str], tmp_path: Path) -> None:
-    folder = pipeline.save(model(), tmp_path / "m")
-    table = X.assign(**{name: range(len(X)) for name in names})
-    table.to_csv(tmp_path / "in.csv", index=False)
-    work = [folder, tmp_path / "in.csv", tmp_path / "out.csv", "--device", "cpu"]
-    done = call("predict", *work, "--copy-columns", text, "--copy-columns", "width")
-    assert (done.code, done.err) == (0, "")
-    assert list(pd.read_csv(tmp_path / "out.csv")) == [*names, "width", "prediction"]
-
-
-def test_a_quote_that_is_not_closed_is_said(tmp_path: Path) -> None:
-    done = call("predict", "m", "i", "o", "--copy-columns", '"a')
-    assert done.code == 2
-    assert 'write a,"b, c" for two names' in done.err
 
 
 FULL = "error: standard output: No space left on device"

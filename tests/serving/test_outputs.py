@@ -14,20 +14,16 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from xgboost import XGBClassifier
 
 import pipeline
 from pipeline import Accelerated, predict_file
 from pipeline.errors import ConfigError, DataError
 from pipeline.estimator.as_given import GivenInput
-from tests.names import plain
 
 CHANCE = np.random.default_rng(0)
 X = pd.DataFrame({"length": CHANCE.normal(size=60), "width": CHANCE.normal(size=60)})
@@ -76,11 +72,6 @@ def test_text_that_a_spreadsheet_runs_is_quoted_where_that_is_asked_for(
         predict_file(*files, tmp_path / "o", quote_formulas=True, **how)
 
 
-def assert_as_near(parts: Any, whole: np.ndarray) -> None:
-    """Check that parts are predicted as the whole is: BLAS may add some rows in another order."""
-    np.testing.assert_allclose(parts, whole, rtol=1e-12)
-
-
 def read(path: Path) -> pd.DataFrame:
     """Return a file as pandas reads it by its name."""
     zipped = path.suffix == ".gz"
@@ -112,11 +103,8 @@ def test_every_kind_of_file_holds_the_same(kind: str, tmp_path: Path) -> None:
 
 LABELS: dict[str, tuple[Any, list[str]]] = {
     "two texts": (["good", "bad"], ["probability_bad", "probability_good"]),
-    "yes and no": (["yes", "no"], ["probability_no", "probability_yes"]),
     "0 and 1": ([0, 1], ["probability"]),
-    "0.0 and 1.0": ([0.0, 1.0], ["probability"]),
     "booleans": ([False, True], ["probability"]),
-    "1 and 2": ([1, 2], ["probability_1", "probability_2"]),
     "-1 and 1": ([-1, 1], ["probability_-1", "probability_1"]),
     "three numbers": ([3, 5, 9], ["probability_3", "probability_5", "probability_9"]),
     "texts of digits": (["0", "1"], ["probability_0", "probability_1"]),
@@ -135,52 +123,11 @@ def test_classes_have_their_names_and_type(labels: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(made[names], model.predict_proba(X)[:, -len(names) :])
 
 
-CLASSIFIERS = [
-    RandomForestClassifier(4, random_state=0),
-    GradientBoostingClassifier(n_estimators=2, max_depth=1, min_samples_leaf=40),  # learns nothing
-    DecisionTreeClassifier(max_depth=1),
-    XGBClassifier(n_estimators=2),
-    FixedThresholdClassifier(LogisticRegression(), threshold=0.2, response_method="predict_proba"),
-]
-
-
-@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=plain)
-def test_the_prediction_is_that_of_the_model(estimator: Any, tmp_path: Path) -> None:
-    y = np.resize([0, 1], len(X))  # as many of each: a model that learns nothing ties
-    model = saved(estimator, y, tmp_path)
-    made = predicted(tmp_path, rows=25)
-    np.testing.assert_array_equal(made["prediction"], model.predict(X))
-    assert_as_near(made["probability"], model.predict_proba(X)[:, 1])
-
-
-def test_xgboost_that_was_told_the_names_says_them(tmp_path: Path) -> None:
-    names, places = np.unique(SPECIES, return_inverse=True)
-    model = Accelerated(XGBClassifier(n_estimators=2), device="cpu").fit(X, places)
-    model.classes_ = names
-    pipeline.save(model, tmp_path / "model")
-    made = predicted(tmp_path)
-    assert made["prediction"].tolist() == names[model.to_sklearn().predict(X)].tolist()
-    probabilities = [f"probability_{name}" for name in names]
-    np.testing.assert_array_equal(made[probabilities], model.predict_proba(X))
-
-
 METHODS: dict[str, tuple[Any, Any, str | None, list[str]]] = {
     "regression": (LinearRegression(), X["width"] * 2, None, ["prediction"]),
     "no probabilities": (LinearSVC(), SPECIES, None, ["prediction"]),
     "predict": (LogisticRegression(), SPECIES, "predict", ["prediction"]),
     "decision": (LogisticRegression(), X["width"] > 0, "decision_function", ["decision_function"]),
-    "decisions": (
-        LogisticRegression(),
-        np.resize(["a", "b", "c"], 60),
-        "decision_function",
-        ["decision_function_a", "decision_function_b", "decision_function_c"],
-    ),
-    "probabilities": (
-        LogisticRegression(),
-        np.resize(["a", "b"], 60),
-        "predict_proba",
-        ["probability_a", "probability_b"],
-    ),
 }
 
 
@@ -200,18 +147,6 @@ def test_several_targets_have_their_names(named: bool, tmp_path: Path) -> None:
     model = saved(LinearRegression(), y if named else y.to_numpy(), tmp_path)
     names = ["prediction_price", "prediction_area"] if named else ["prediction_0", "prediction_1"]
     np.testing.assert_array_equal(predicted(tmp_path)[names], model.predict(X))
-
-
-def test_several_targets_of_classes_have_a_column_for_each_class(tmp_path: Path) -> None:
-    y = pd.DataFrame({"late": (X["width"] > 0).astype(int), "kind": SPECIES})
-    model = saved(RandomForestClassifier(3, random_state=0), y.astype(str), tmp_path)
-    made = predicted(tmp_path, rows=50)
-    late, kinds = model.predict_proba(X)
-    names = [f"probability_kind_{each}" for each in np.unique(SPECIES)]
-    assert list(made)[:3] == ["row", "prediction_late", "prediction_kind"]
-    np.testing.assert_array_equal(made[names], kinds)
-    np.testing.assert_array_equal(made[["probability_late_0", "probability_late_1"]], late)
-    assert made["prediction_kind"].tolist() == model.predict(X)[:, 1].tolist()
 
 
 COPIED: dict[str, Any] = {
@@ -270,30 +205,12 @@ def test_classes_that_csv_would_lose_are_told(name: str, tmp_path: Path) -> None
     assert name in set(predicted(tmp_path, kind=".jsonl")["prediction"])
 
 
-@pytest.mark.parametrize("kind", [".csv", ".jsonl"])
-@pytest.mark.parametrize("name", [None, "id", "index"])
-def test_the_index_of_a_frame_says_which_row_it_is(
-    name: str | None, kind: str, tmp_path: Path
-) -> None:
-    saved(LinearRegression(), X["width"], tmp_path)
-    table = X.set_axis(pd.Index([f"r{i}" for i in range(len(X))], name=name))
-    made = predicted(tmp_path, table, kind)
-    assert list(made) == [name or "index", "prediction"]
-    assert made.iloc[:, 0].tolist() == table.index.tolist()
-
-
 REFUSED: dict[str, tuple[dict[str, Any], str, type[Exception]]] = {
     "Excel": ({"kind": ".xlsx"}, r"out\.xlsx: .*\.parquet, \.csv", ConfigError),
-    "zipped Parquet": ({"kind": ".parquet.gz"}, r"out\.parquet\.gz: ", ConfigError),
     "no kind at all": ({"kind": ".2024"}, r"out\.2024: ", ConfigError),
     "lists as CSV": (
         {"kind": ".csv", "copy_columns": ["list"]},
         r"'list' holds list<.*>, .*write a \.parquet file",
-        ConfigError,
-    ),
-    "bytes as JSON": (
-        {"kind": ".jsonl", "copy_columns": ["bytes"]},
-        r"'bytes' holds binary, which is no cell",
         ConfigError,
     ),
     "infinite numbers as JSON": (
@@ -304,11 +221,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str, type[Exception]]] = {
     "a copy with the name of the prediction": (
         {"copy_columns": ["prediction"]},
         "two columns .* 'prediction'; rename",
-        ConfigError,
-    ),
-    "a copy with the name of a class": (
-        {"copy_columns": ["probability_b"]},
-        "two columns .* 'probability_b'; rename",
         ConfigError,
     ),
     "a column that is not there": ({"copy_columns": ["no"]}, r"no columns \['no'\]", ConfigError),

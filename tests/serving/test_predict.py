@@ -25,17 +25,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from xgboost import XGBClassifier
 
-from pipeline import Accelerated, scan
-from pipeline.data import partitioned
+from pipeline import Accelerated
 from pipeline.data.files import digest
 from pipeline.errors import ConfigError, DataError, OutputError, OutputLocked
 from pipeline.serving.load import load
 from pipeline.serving.predict import (
     SCHEMA,
     PredictionJob,
-    Predictor,
     Record,
-    batches,
     run_job,
 )
 from pipeline.serving.save import save
@@ -101,32 +98,6 @@ def test_batches_of_any_size_give_what_one_call_gives(here: Here, rows: int) -> 
     assert (record.rows, record.batches) == (len(TABLE), -(-len(TABLE) // rows))
     names = {path.name for path in here.folder.iterdir()}
     assert names == {"in.parquet", "out", "out.record.json", ".out.lock"}
-
-
-def test_csv_and_parquet_give_the_same(here: Here) -> None:
-    here.predict()
-    whole = here.made()
-    TABLE.to_csv(here.folder / "in.csv", index=False)
-    here.predict(source=here.folder / "in.csv", rows=90)
-    pd.testing.assert_frame_equal(here.made(), whole)
-
-
-def test_names_of_a_batch_are_asked_for_once_whatever_its_width(here: Here) -> None:
-    class Asked:
-        def __init__(self, table: pa.Table) -> None:
-            self.table, self.times = table, 0
-
-        @property
-        def column_names(self) -> list[str]:
-            self.times += 1  # Arrow makes the list anew: as long as the table is wide.
-            return list(self.table.column_names)
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.table, name)
-
-    asked: Any = Asked(pa.Table.from_pandas(TABLE))
-    assert Predictor(here.job())._rows(asked).shape == TABLE.shape
-    assert asked.times == 1
 
 
 @pytest.mark.parametrize("name", [None, "id"])
@@ -237,13 +208,6 @@ def test_predictions_never_lie_beside_the_record_of_others(
     monkeypatch.undo()
     assert here.predict(method="predict").batches_before == 1
     assert (here.folder / "out.record.json").exists()
-
-
-def test_other_work_begins_anew(here: Here) -> None:
-    with pytest.raises(Ended):
-        run_job(here.job(rows=80), ending(2))
-    assert here.predict(rows=80, method="predict").batches_before == 0
-    assert list(here.made()) == ["row", "prediction"]
 
 
 @pytest.mark.slow
@@ -359,19 +323,6 @@ def test_models_of_texts_matrices_and_tables(tmp_path: Path) -> None:
     assert list(here.made()) == ["row", *names]
 
 
-def test_sparse_rows_are_written_where_all_their_cells_fit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    X = pd.DataFrame({"t": [f"v{i % 50}" for i in range(100)]})
-    here = fitted(OneHotEncoder(), X, None, tmp_path)
-    monkeypatch.setattr(partitioned, "room", lambda device: 20_000)
-    with pytest.raises(ConfigError, match=r"50 columns.*100 rows are 40,000 bytes.*at most 25,"):
-        here.predict(X)
-    here.predict(X, rows=25)
-    made = here.made().drop(columns="row")
-    np.testing.assert_array_equal(made, OneHotEncoder().fit_transform(X).toarray())
-
-
 def test_the_command_says_what_it_did(here: Here, tmp_path: Path) -> None:
     code, out, err = call("predict", here.model, here.source, here.target, "--rows", 30, "--device",
                           "cpu", "--copy-columns", "c1, c2", "--method", "predict")  # fmt: skip
@@ -387,22 +338,3 @@ def test_the_command_says_what_it_did(here: Here, tmp_path: Path) -> None:
         target = tmp_path / "folder" / "out"
         target.parent.mkdir(mode=0o500)
     assert call("predict", here.model, here.source, target, "--device", "cpu").code == 73
-
-
-def test_the_number_of_batches_is_known_for_parquet_alone(here: Here) -> None:
-    TABLE.to_csv(here.folder / "in.csv", index=False)
-    assert batches(here.job(rows=len(TABLE) - 1)) == 2
-    assert batches(here.job(source=here.folder / "in.csv")) == 0
-
-
-def test_a_model_of_partitions_reads_columns_as_they_were_at_fit(tmp_path: Path) -> None:
-    pytest.importorskip("dask.dataframe")
-    (tmp_path / "fit.csv").write_text("code,y\n" + "007,0\nA1,1\n01,0\n" * 30)
-    X, y = scan(tmp_path / "fit.csv", ["code"], "y", partition_bytes=200)
-    encoder = OneHotEncoder(handle_unknown="ignore")
-    here = fitted(make_pipeline(encoder, LogisticRegression()), X, y, tmp_path)
-    (tmp_path / "in.csv").write_text("more,code\n" + "x,007\ny,01\n" * 9)
-    record = here.predict(source=tmp_path / "in.csv", rows=7)
-    texts = pd.DataFrame({"code": ["007", "01"] * 9})
-    np.testing.assert_array_equal(here.made()["probability"], here.wanted(texts)[:, 1])
-    assert record.not_read == ["more"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -22,10 +21,8 @@ from pipeline.errors import DataError
 from pipeline.serving.predict import PredictionJob, Record, run_job
 from pipeline.serving.save import save
 from tests import clusters, programs
-from tests.commands import call
 
 pytest.importorskip("distributed")
-dd = pytest.importorskip("dask.dataframe")
 TABLE, Y = programs.TABLE, programs.NUMBERS
 OF_A_RUN = {"created", "seconds", "cluster", "output"}
 """Fields of the record that differ between two runs of the same work."""
@@ -152,16 +149,3 @@ def test_an_error_names_the_rows_as_it_does_without(
             each(work)
         errors.append(str(found.value))
     assert errors[0] == errors[1]
-
-
-@pytest.mark.slow
-def test_the_command_starts_a_cluster_of_its_own(files: tuple[Path, Path], tmp_path: Path) -> None:
-    done = call(
-        "predict", *files, tmp_path / "out", "--device", "cpu", "--rows", 60,
-        "--cluster", "local", "--workers", 1,
-    )  # fmt: skip
-    assert (done.code, done.err) == (0, "")
-    assert f"predictions: {tmp_path / 'out'} ({len(TABLE)} rows" in done.out
-    record = json.loads((tmp_path / "out.record.json").read_text())
-    assert record["cluster"] == "1 worker(s) on this machine"
-    assert call("predict", *files, tmp_path / "out", "--workers", 1).code == 2

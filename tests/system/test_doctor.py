@@ -67,16 +67,6 @@ def test_missing_packages_and_versions_out_of_bounds_are_errors(versions, extra,
     assert found == [doctor.Problem("error", *each) for each in expected]
 
 
-def test_only_the_packages_of_the_installed_extra_are_wanted() -> None:
-    names = [package.name for package in doctor.wanted_packages(REQUIREMENTS, CU13, "cu13")]
-    assert names == ["numpy", "cudf-cu13"]
-
-
-def test_an_unknown_project_is_a_warning_not_a_clean_bill() -> None:
-    (problem,) = doctor.package_problems([], "cpu")
-    assert (problem.kind, problem.fix) == ("warning", "make setup")
-
-
 @pytest.mark.parametrize(
     ("versions", "clash"),
     [
@@ -111,11 +101,6 @@ def test_packages_that_do_not_fit_the_machine_are_reported(installed, fits, kind
     assert (problem.kind, problem.fix) == (kind, fix)
 
 
-@pytest.mark.parametrize("pair", [("cpu", "cpu"), ("cu12", "cu13"), ("conda", "cu12")])
-def test_packages_that_fit_are_no_problem(pair) -> None:
-    assert doctor.mismatch(*pair, "the reason") == []
-
-
 @pytest.mark.parametrize(
     ("program", "failed", "said"),
     [
@@ -126,18 +111,6 @@ def test_packages_that_fit_are_no_problem(pair) -> None:
 )
 def test_a_program_is_quoted_by_its_last_line(program, failed, said) -> None:
     assert doctor.try_program(program) == (failed, said)
-
-
-def test_a_program_that_hangs_is_killed() -> None:
-    assert doctor.try_program("while True: pass", timeout=0.3) == (True, "no answer in 0.3 s")
-
-
-def test_a_warning_leaves_the_environment_usable_and_an_error_does_not() -> None:
-    warning = doctor.Problem("warning", "what", "fix")
-    error = doctor.Problem("error", "what", "fix")
-    assert HEALTHY.usable
-    assert replace(HEALTHY, problems=(warning,)).usable
-    assert not replace(HEALTHY, problems=(warning, error)).usable
 
 
 def test_the_text_has_device_machine_packages_and_problems_with_their_fix() -> None:
@@ -182,3 +155,15 @@ def test_nothing_heavy_is_imported() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == ""
+
+
+def test_a_warning_leaves_the_environment_usable_and_an_error_does_not() -> None:
+    warning = doctor.Problem("warning", "what", "fix")
+    error = doctor.Problem("error", "what", "fix")
+    assert HEALTHY.usable
+    assert replace(HEALTHY, problems=(warning,)).usable
+    assert not replace(HEALTHY, problems=(warning, error)).usable
+
+
+def test_a_program_that_hangs_is_killed() -> None:
+    assert doctor.try_program("while True: pass", timeout=0.3) == (True, "no answer in 0.3 s")

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from contextvars import ContextVar
 
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
@@ -15,14 +14,11 @@ from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limi
 from pipeline.system.threads import (
     alone,
     each,
-    halved,
     in_step,
     limit_threads,
     one_scipy_thread,
-    pieces,
     scipy_blas,
 )  # fmt: skip
-from pipeline.trace import execution_log, record, record_transfer
 
 
 def test_results_come_in_order_whatever_thread_is_first() -> None:
@@ -41,22 +37,6 @@ def test_few_results_wait_to_be_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     time.sleep(0.05)
     assert len(made) <= 5
     assert len(list(results)) == 99
-
-
-def test_one_item_stays_in_the_calling_thread_and_others_report_to_its_log() -> None:
-    assert list(each(lambda item: threading.get_ident(), [0])) == [threading.get_ident()]
-    with execution_log() as book, record("step", "fit", "cpu"):
-        list(each(lambda item: record_transfer(to_host=item), range(5)))
-    assert book.to_host_bytes == 10
-
-
-def test_an_error_in_a_thread_reaches_the_caller() -> None:
-    def fail(item: int) -> None:
-        if item == 2:
-            raise KeyError("block 2")
-
-    with pytest.raises(KeyError, match="block 2"):
-        list(each(fail, range(4)))
 
 
 Ask = Callable[[int], int]
@@ -99,37 +79,6 @@ def test_an_error_while_searches_wait_reaches_the_caller(last: int, names: list[
     with pytest.raises(KeyError, match="out of memory"):
         in_step({name: SEARCHES[name] for name in names}, evaluate)
     assert threading.active_count() == before
-
-
-def test_an_error_in_a_search_reaches_the_caller_when_the_others_have_ended() -> None:
-    rounds = []
-
-    def fail(ask: Ask) -> int:
-        raise KeyError(f"after {ask(1)}")
-
-    def evaluate(points: dict[str, int]) -> dict[str, int]:
-        rounds.append(list(points))
-        return points
-
-    with pytest.raises(KeyError, match="after 1"):
-        in_step({"bad": fail, "three": SEARCHES["three"]}, evaluate)
-    assert rounds[1:] == [["three"]] * 2
-
-
-def test_context_reaches_searches() -> None:
-    known = ContextVar("known", default=0)
-    known.set(5)
-    assert in_step({j: lambda ask: known.get() for j in range(3)}, lambda points: {}) == {
-        0: 5,
-        1: 5,
-        2: 5,
-    }
-
-
-def test_blocks_are_twice_as_many_inside_and_as_before_behind() -> None:
-    with halved(), halved(), halved():
-        assert pieces() == 8
-    assert pieces() == 1
 
 
 MAPPED = """

@@ -62,15 +62,6 @@ def test_of_millions_of_rows_float64_alone_is_not_enough() -> None:
     assert difference(X, y, rows, factor * 1000**0.5) < 1e-6
 
 
-@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
-@pytest.mark.parametrize("n_targets", [1, 2])
-def test_any_unit_will_do(scale: float, n_targets: int) -> None:
-    X, y = redundant(2000)
-    X, y = X * np.float32(scale), np.column_stack([y, -y])[:, :n_targets].squeeze()
-    rows, factor = scale_matrix(X, one_target=n_targets == 1)
-    assert difference(X, y, rows, factor) < 1e-6
-
-
 def seconds(span: float, n_rows: int = 2000) -> tuple[np.ndarray, np.ndarray]:
     """Return seconds since 1970 within a span, beside shares and a flag, and a target."""
     random = np.random.default_rng(0)
@@ -109,20 +100,6 @@ def test_columns_that_are_redundant_but_for_rounding_are_dropped_of_wide_rows_to
     np.testing.assert_allclose(found * factor, wanted.coef_, atol=1e-3)
     made = X @ (found * factor).T + intercept
     np.testing.assert_allclose(made, wanted.predict(X.astype("float64")), atol=1e-3)
-
-
-class Weights(np.ndarray):
-    """Weights that Python does not go through one by one."""
-
-    def __iter__(self) -> Any:
-        raise AssertionError("a loop of Python over the rows")
-
-
-def test_weights_are_not_looped_over() -> None:
-    X, y = redundant(200)
-    weights = np.random.default_rng(1).uniform(0, 2, len(y))
-    _, factor = scale_matrix(X, weights.view(Weights))
-    assert factor == scale_matrix(X, weights)[1]
 
 
 @pytest.mark.parametrize("X", [np.ones((3, 2)), np.full((3, 2), 1e200)], ids=["same", "too large"])

@@ -32,7 +32,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed"
 
 ROWS = 90
 LOGISTIC = "sklearn.linear_model.LogisticRegression"
-TAKEN = {"C": 1.0, "fit_intercept": True}
 
 
 @pytest.fixture(scope="module")
@@ -102,15 +101,6 @@ def test_weights_are_gathered_and_that_is_said() -> None:
     assert "the fit of tests.backends.fakes.TogetherLogistic takes no sample_weight" in note(made)
 
 
-def test_where_there_are_not_several_gpus_nothing_is_said_of_them(workers: Any) -> None:
-    X = numbers()
-    made = step(LogisticRegression())
-    made.learn("fit", parted(X), (X[:, 0] > 0).astype(int))
-    assert multi_gpu.count_gpus(workers) == 0
-    assert note(made).startswith("gathered to one process")
-    assert "cuml.dask" not in note(made)
-
-
 @pytest.mark.usefixtures("together")
 def test_missing_values_and_a_target_of_another_length_are_refused() -> None:
     X = numbers()
@@ -178,27 +168,6 @@ def test_least_squares_of_several_gpus_are_those_of_scikit_learn(
     assert np.abs(made.worker.call("predict", asked) - wanted).max() < 1e-5 * y.std()
 
 
-@pytest.mark.usefixtures("together")
-def test_partitions_are_learnt_and_transformed_in_the_type_asked_for() -> None:
-    X = numbers().astype("float64")
-    made = step(KMeans(n_clusters=2), "CumlClusters")
-    made.worker.asked_for("float32")  # type: ignore[attr-defined]
-    rows = made.learn("fit_transform", parted(X), None)
-    assert rows.dtype == rows.compute().dtype == "float32"
-    assert made.worker.native.cluster_centers_.dtype == "float32"  # type: ignore[attr-defined]
-    name, _ = made.worker.cast() or ("", None)
-    assert name == "to_float32"
-    answers = made.worker.call("predict", parted(X))
-    np.testing.assert_array_equal(answers, made.worker.call("predict", X))
-
-
-@pytest.mark.usefixtures("together")
-def test_batches_learn_on_one_gpu() -> None:
-    model, X = step(LogisticRegression()).worker, parted(numbers())
-    assert model.trains_distributed("partial_fit", X, TWO, {}) == ""
-    assert model.why_gathered("partial_fit", X, TWO, {}) == "partial_fit learns on one GPU"
-
-
 @pytest.mark.alone
 @pytest.mark.slow
 def test_a_training_that_loses_a_worker_does_not_wait_for_it(
@@ -251,12 +220,6 @@ def test_what_the_classes_for_several_gpus_do_not_do_is_found(
     monkeypatch.setattr(multi_gpu, "available", lambda package: True)
     (found,) = multi_gpu.find_unsupported_reasons(estimator, taken, (X, y), {})
     assert why in found
-
-
-def test_packages_that_are_not_there_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(multi_gpu, "available", lambda package: package != "raft_dask")
-    found = multi_gpu.find_unsupported_reasons(LogisticRegression(), TAKEN, (TABLE, TWO), {})
-    assert found == ["raft_dask is not installed"]
 
 
 @pytest.mark.parametrize(

@@ -28,13 +28,6 @@ def test_the_forest_learns_the_tree(kind: Any, data: Any, criterion: str, column
     np.testing.assert_array_equal(forest.predict(X), alone.predict(X))
 
 
-def test_explain_says_what_a_tree_is_grown_as() -> None:
-    (placed,) = explain(DecisionTreeClassifier(max_depth=3), "cuda").placements
-    assert placed.implementation == "cuml.ensemble.RandomForestClassifier"
-    assert placed.parameters["n_estimators"] == 1
-    assert "a forest of one tree" in placed.note
-
-
 @pytest.mark.parametrize(
     ("params", "parameter", "why"),
     [

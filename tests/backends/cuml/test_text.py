@@ -8,8 +8,7 @@ import pytest
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import TruncatedSVD
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.feature_extraction.text import (
     CountVectorizer,
     HashingVectorizer,
@@ -20,16 +19,13 @@ from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import MaxAbsScaler, StandardScaler
-from xgboost import XGBClassifier
+from sklearn.preprocessing import StandardScaler
 
 from pipeline import Accelerated, explain
-from pipeline.backends.base import HostModel
 from pipeline.backends.cuml import text
-from pipeline.errors import ConfigError, DataError, Unsupported
-from pipeline.planning.classify import classify, classify_step
+from pipeline.errors import ConfigError, Unsupported
+from pipeline.planning.classify import classify
 from pipeline.planning.lower import lower
-from pipeline.preprocessing.engine.program import Program
 
 TEXTS = [
     "The cat sat on the mat, the cat!",
@@ -46,12 +42,9 @@ VECTORIZERS = {
     "counts of pairs": CountVectorizer(ngram_range=(1, 2), max_df=1, stop_words=["the"]),
     "characters": CountVectorizer(analyzer="char_wb", ngram_range=(2, 3), binary=True),
     "hashes": HashingVectorizer(n_features=64),
-    "hashes without signs": HashingVectorizer(n_features=64, alternate_sign=False, norm="l1"),
     "weights": TfidfVectorizer(),
-    "best weights": TfidfVectorizer(max_features=5, sublinear_tf=True, smooth_idf=False),
     "given words": TfidfVectorizer(vocabulary={"mat": 1, "cat": 0}, use_idf=False),
     "counts, then weights": make_pipeline(CountVectorizer(), TfidfTransformer(norm="l1")),
-    "any token": CountVectorizer(token_pattern=r"\S+", strip_accents="ascii"),
     "union": make_union(TfidfVectorizer(), CountVectorizer(analyzer="char")),
 }
 
@@ -78,11 +71,6 @@ def test_rows_and_answers_are_those_of_sklearn(estimator: Any) -> None:
         np.testing.assert_array_equal(found, wanted.predict_proba(TEXTS))
         assert model.classes_.tolist() == [0, 1]
         assert model.score(TEXTS, y) == wanted.score(TEXTS, y)
-
-
-def test_missing_documents_are_an_error_before_anything_runs() -> None:
-    with pytest.raises(DataError, match="1 missing documents"):
-        Accelerated(CountVectorizer(), device="cpu").fit([*TEXTS, None])
 
 
 def test_places_on_both_devices_say_what_differs() -> None:
@@ -145,25 +133,6 @@ def test_a_value_that_cuml_honours_has_its_place(estimator: Any) -> None:
     assert placement.implementation == text.CUML[type(estimator)]
 
 
-def test_all_reasons_come_at_once() -> None:
-    estimator = TfidfVectorizer(preprocessor=str.lower, tokenizer=str.split, input="file")
-    with pytest.raises(Unsupported) as caught:
-        text.TEXT_BACKEND.describe(estimator, "step")
-    parameters = [reason.parameter for reason in caught.value.reasons]
-    assert parameters == ["input", "preprocessor", "tokenizer"]
-
-
-def test_subclasses_are_other_algorithms() -> None:
-    class OwnVectorizer(CountVectorizer):
-        pass
-
-    assert not text.is_vectorizer(OwnVectorizer())
-    (placed,) = explain(OwnVectorizer(), "cpu").placements
-    assert placed.note.startswith("as it is: OwnVectorizer has no twin")
-    found = Accelerated(OwnVectorizer(), device="cpu").fit(TEXTS).transform(TEXTS)
-    np.testing.assert_array_equal(dense(found), dense(CountVectorizer().fit_transform(TEXTS)))
-
-
 def test_parameters_are_put_into_cumls_terms() -> None:
     estimator = TfidfVectorizer(
         stop_words={"the", "a"}, vocabulary={"b": 1, "c": 0}, dtype=np.float32
@@ -188,22 +157,6 @@ def test_vocabulary_that_sklearn_refuses_is_an_error_of_the_step(vocabulary: Any
         text.TEXT_BACKEND.describe(CountVectorizer(vocabulary=vocabulary), "words")
 
 
-def test_a_vocabulary_that_no_text_can_match_warns_as_sklearn_does() -> None:
-    with pytest.warns(UserWarning, match="Upper case characters found in vocabulary"):
-        text.TEXT_BACKEND.describe(CountVectorizer(vocabulary=["Cat"]), "words")
-
-
-@pytest.mark.parametrize("estimator", [CountVectorizer(max_df=0.5), TfidfVectorizer(use_idf=False)])
-def test_lifted_vectorizer_has_the_attributes_of_one_that_sklearn_fitted(estimator: Any) -> None:
-    reference = clone(estimator).fit(TEXTS)
-    lifted = text.with_vocabulary(estimator, reference.get_feature_names_out())
-    assert lifted.get_params() == estimator.get_params()
-    assert lifted.vocabulary_ == reference.vocabulary_
-    assert lifted.fixed_vocabulary_ is reference.fixed_vocabulary_ is False
-    assert set(vars(lifted)) == set(vars(reference))
-    np.testing.assert_array_equal(dense(lifted.transform(TEXTS)), dense(reference.transform(TEXTS)))
-
-
 @pytest.mark.parametrize(
     ("estimator", "takes"),
     [(GaussianNB(), False), (HistGradientBoostingClassifier(), False), (SGDClassifier(), True)],
@@ -220,51 +173,6 @@ def test_estimator_that_takes_no_sparse_rows_is_refused_before_anything_runs(
         explain(estimator, device)
 
 
-@pytest.mark.parametrize(
-    ("model", "told"),
-    [
-        (RandomForestClassifier(5), "sparse rows are made dense where they fit"),
-        (XGBClassifier(n_estimators=5), "sparse rows come to the host"),
-    ],
-    ids=["forest", "xgboost"],
-)
-def test_what_takes_sparse_rows_on_the_cpu_only_says_what_becomes_of_them(
-    model: Any, told: str
-) -> None:
-    estimator = make_pipeline(HashingVectorizer(n_features=64), model)
-    assert told in explain(estimator, "cuda").placements[1].note
-    assert told not in classify_step(estimator[-1], "model", "cuda").placements[0].note
-    assert Accelerated(estimator, device="cpu").fit(TEXTS, y).predict(TEXTS).shape == (6,)
-
-
-def test_transformer_after_text_stays_sparse_with_sklearn() -> None:
-    estimator = make_pipeline(TfidfVectorizer(), MaxAbsScaler(), LogisticRegression())
-    placed = explain(estimator, "cpu").placements[1]
-    assert placed.implementation == "sklearn.MaxAbsScaler"
-    assert "its rows are sparse" in placed.note
-    assert isinstance(lower(estimator, "cpu").steps[1].worker, HostModel)
-    reference = clone(estimator).fit(TEXTS, y).predict_proba(TEXTS)
-    found = Accelerated(estimator, device="cpu").fit(TEXTS, y).predict_proba(TEXTS)
-    np.testing.assert_array_equal(found, reference)
-    assert "maxabsscaler: its rows are sparse" in str(explain(estimator, "cuda"))
-
-
-def test_dense_rows_made_of_text_go_to_estimators_that_need_them() -> None:
-    estimator = make_pipeline(
-        TfidfVectorizer(), TruncatedSVD(2, random_state=0), StandardScaler(), GaussianNB()
-    )
-    assert [step.device for step in lower(estimator, "cpu").steps] == ["cpu"] * 4
-    reference = clone(estimator).fit(TEXTS, y).predict_proba(TEXTS)
-    found = Accelerated(estimator, device="cpu", dtype="float64").fit(TEXTS, y).predict_proba(TEXTS)
-    np.testing.assert_allclose(found, reference, rtol=1e-12)
-
-
-def test_a_step_without_a_twin_does_not_take_the_next_off_the_blocks() -> None:
-    plan = lower(make_pipeline(TruncatedSVD(2), StandardScaler(), GaussianNB()), "cpu")
-    assert isinstance(plan.steps[1].worker, Program)
-
-
-TABLE = pd.DataFrame({"headline": TEXTS, "n": [1.0, 2.0, 3.0, 5.0, 7.0, 11.0]})
 MIXED = make_pipeline(
     ColumnTransformer(
         [("text", TfidfVectorizer(max_features=1000), "headline"), ("n", StandardScaler(), ["n"])]
@@ -325,10 +233,3 @@ def test_a_text_column_that_cuml_cannot_read_is_refused_alone(
     assert "device='auto'" in reason.instead
     places = classify(whole, "cuda")[0].placements
     assert [place.device for place in places] == ["cpu", "cuda"], "where it may run on the host"
-
-
-def test_what_follows_components_of_text_is_given_dense_rows() -> None:
-    components = make_pipeline(TfidfVectorizer(), TruncatedSVD(2))
-    whole = make_pipeline(components, StandardScaler(), GaussianNB())
-    for device in ("cpu", "cuda"):
-        assert [node.reasons for node in classify(whole, device)] == [()] * 3

@@ -84,10 +84,6 @@ def test_so_is_that_with_weights_of_classes(estimator: Any, of_classes: dict[int
     check_optimum(weighted, X, y, sample_weight=WEIGHTS["below 1"])
 
 
-def test_so_is_that_of_a_halved_gradient_with_balanced_classes() -> None:
-    check_optimum(clone(SPECS[1]).set_params(**OF_CLASSES), *binary())
-
-
 @pytest.mark.parametrize(
     "estimator", [Lasso(0.05, tol=1e-10), ElasticNet(0.05, tol=1e-10)], ids=named
 )
@@ -134,18 +130,6 @@ def test_weights_of_three_classes_are_refused(estimator: Any, params: dict[str, 
     name = next(iter(params or OF_CLASSES))
     with pytest.raises(Unsupported, match=f"takes {name} of two classes only"):
         on_quasi_newton(estimator).fit(X, y, **params)
-
-
-def test_liblinear_weighs_one_class_and_not_the_rest() -> None:
-    X, y = classes(3)
-    estimator = LinearSVC(C=0.001, dual=False, tol=1e-8)
-    wanted = clone(estimator).set_params(C=0.002).fit(X, y).coef_
-    rows = clone(estimator).fit(X, y, sample_weight=np.full(len(y), 2.0)).coef_
-    np.testing.assert_allclose(rows, wanted, atol=1e-4)
-    of_classes = (
-        clone(estimator).set_params(class_weight=dict.fromkeys(range(3), 2.0)).fit(X, y).coef_
-    )
-    assert np.abs(of_classes - wanted).max() > 0.01
 
 
 def test_labels_of_text_have_weights_by_name() -> None:

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
-from xgboost import XGBClassifier, XGBRanker, XGBRegressor
+from xgboost import XGBClassifier, XGBRegressor
 
-from pipeline import Accelerated, explain
+from pipeline import Accelerated
 from pipeline.backends.xgboost import estimator as xgboost_estimator
 from pipeline.backends.xgboost.estimator import XGBoostModel, find_bad_params
 from pipeline.errors import DataError, DeviceUnavailable
@@ -101,15 +100,6 @@ def test_the_types_of_a_matrix_are_honoured(table: pd.DataFrame, labels: np.ndar
     assert model.to_sklearn().feature_types == ["q", "c"]
 
 
-def test_parameters_of_fit_reach_xgboost(table: pd.DataFrame, labels: np.ndarray) -> None:
-    X, weights = table[["n"]], np.where(labels == 1, 5.0, 1.0)
-    model = XGBoostModel(native(), "cpu")
-    model.fit(X, labels, sample_weight=weights)
-    expected = native().fit(X, labels, sample_weight=weights).predict_proba(X)
-    np.testing.assert_array_equal(model.call("predict_proba", X), expected)
-    assert (expected != native().fit(X, labels).predict_proba(X)).any()
-
-
 class Elsewhere:
     """A booster, and its estimator, that says where it ran."""
 
@@ -166,11 +156,6 @@ def test_keywords_that_xgboost_would_ignore_are_found(
         assert all(reason.step == "model" for reason in found)
 
 
-def test_a_misspelt_keyword_is_answered_with_the_right_one() -> None:
-    (reason,) = find_bad_params(XGBClassifier(max_dpth=3), "model")
-    assert reason.instead == "did you mean 'max_depth'?"
-
-
 @pytest.mark.parametrize(
     ("params", "said"),
     [
@@ -223,21 +208,6 @@ def test_bad_values_are_found_before_training(params: dict, said: str) -> None:
 )
 def test_good_values_pass(estimator: XGBClassifier) -> None:
     assert find_bad_params(estimator, "boosting") == []
-
-
-@pytest.mark.parametrize("alphas", [[0.1, 0.9], np.array([0.1, 0.9])], ids=["list", "array"])
-def test_several_quantiles_are_learnt_as_by_xgboost_alone(table: pd.DataFrame, alphas: Any) -> None:
-    X, y = table[["n"]].to_numpy(), table["n"].fillna(0).to_numpy()
-    estimator = XGBRegressor(n_estimators=3, objective="reg:quantileerror", quantile_alpha=alphas)
-    made = Accelerated(estimator, device="cpu").fit(X, y)
-    assert str(explain(estimator, device="cuda"))
-    np.testing.assert_array_equal(made.predict(X), clone(estimator).fit(X, y).predict(X))
-
-
-def test_a_ranker_is_judged_on_a_query() -> None:
-    assert find_bad_params(XGBRanker(objective="rank:ndcg"), "rank") == []
-    (reason,) = find_bad_params(XGBRanker(objective="rank:ndgc"), "rank")
-    assert "rank:ndgc" in reason.why
 
 
 @pytest.mark.parametrize(

@@ -65,15 +65,6 @@ def test_a_classifier_is_as_good_as_in_memory_and_the_same_again(
 
 
 @pytest.mark.slow
-def test_several_classes() -> None:
-    X, score = table()
-    y = np.digitize(score, [0.0, 2.0])
-    model = fitted(XGBClassifier(n_estimators=5, max_depth=3), y)
-    assert model.predict_proba(X).shape == (ROWS, 3)
-    assert (model.predict(X) == y).mean() > 0.5
-
-
-@pytest.mark.slow
 def test_a_regressor_learns_from_weighted_rows() -> None:
     X, y = table()
     weights = np.where(np.arange(ROWS) < 3000, 0.0, 1.0)

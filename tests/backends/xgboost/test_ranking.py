@@ -81,15 +81,6 @@ def test_what_is_judged_while_it_learns_may_be_in_any_order_too(rows: pd.DataFra
     assert found[0] > 0.8
 
 
-def test_partitions_are_gathered_with_their_queries(rows: pd.DataFrame) -> None:
-    dask_frame = pytest.importorskip("dask.dataframe")
-    X = dask_frame.from_pandas(rows[["a", "b", "c"]], npartitions=5)
-    model = Accelerated(make_pipeline(StandardScaler(), estimator()), device="cpu")
-    model.fit(X, rows["grade"].to_numpy(), qid=rows["query"].to_numpy())
-    np.testing.assert_allclose(scores(model, rows), scores(fitted(rows), rows), rtol=1e-4)
-    assert "gathered" in model.plan_.placements[-1].note
-
-
 @pytest.mark.parametrize(
     ("told", "said"),
     [

@@ -14,24 +14,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import StackingRegressor, VotingClassifier
-from sklearn.feature_selection import RFE, SelectFromModel
-from sklearn.frozen import FrozenEstimator
-from sklearn.inspection import permutation_importance
-from sklearn.linear_model import Ridge
 from sklearn.metrics import mean_absolute_error
-from sklearn.model_selection import (
-    GridSearchCV,
-    RandomizedSearchCV,
-    cross_val_predict,
-    cross_val_score,
-)
-from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from xgboost import DMatrix, XGBClassifier, XGBRanker, XGBRegressor, XGBRFClassifier, XGBRFRegressor
-from xgboost.callback import EarlyStopping, EvaluationMonitor, LearningRateScheduler
+from xgboost import DMatrix, XGBClassifier, XGBRanker, XGBRegressor, XGBRFClassifier
+from xgboost.callback import EarlyStopping, LearningRateScheduler
 
 from tests.programs import on_cpu
 
@@ -108,9 +95,7 @@ PARAMETERS = {
     ),
     "class codes as margins": (classifier(objective="binary:logitraw"), X, YES),
     "hinge": (classifier(objective="binary:hinge"), X, YES),
-    "softmax": (classifier(objective="multi:softmax"), X, THREE),
     "counts": (regressor(objective="count:poisson"), X, COUNTS),
-    "gamma": (regressor(objective="reg:gamma"), X, COUNTS),
     "Tweedie": (regressor(objective="reg:tweedie", tweedie_variance_power=1.3), X, COUNTS),
     "absolute error": (regressor(objective="reg:absoluteerror"), X, NUMBERS),
     "a Huber loss": (regressor(objective="reg:pseudohubererror", huber_slope=0.5), X, NUMBERS),
@@ -125,20 +110,14 @@ PARAMETERS = {
     "linear": (regressor(booster="gblinear", max_depth=None), np.nan_to_num(X), NUMBERS),
     "dropped trees": (regressor(booster="dart", rate_drop=0.5), X, NUMBERS),
     "a forest": (XGBRFClassifier(n_estimators=5, n_jobs=1, random_state=3), X, YES),
-    "a forest of numbers": (XGBRFRegressor(n_estimators=5, n_jobs=1, random_state=3), X, NUMBERS),
     "trees in parallel": (classifier(num_parallel_tree=3, subsample=0.5), X, YES),
     "samples": (classifier(subsample=0.5, colsample_bytree=0.5, colsample_bynode=0.8), X, YES),
     "monotone": (regressor(monotone_constraints=(1, 0, 0, -1)), X, NUMBERS),
     "monotone by name": (regressor(monotone_constraints={"a": 1}), FRAME, NUMBERS),
-    "interactions": (regressor(interaction_constraints="[[0, 1], [2, 3]]"), X, NUMBERS),
     "interactions by name": (
         regressor(interaction_constraints=[["a", "b"], ["c", "d"]]), FRAME, NUMBERS,
     ),
-    "leaves": (regressor(grow_policy="lossguide", max_leaves=5, max_depth=0), X, NUMBERS),
     "exact": (regressor(tree_method="exact"), X, NUMBERS),
-    "few bins": (regressor(tree_method="hist", max_bin=8), X, NUMBERS),
-    "regularised": (regressor(reg_alpha=1.0, reg_lambda=3.0, gamma=0.5), X, NUMBERS),
-    "a start": (regressor(base_score=0.3), X, NUMBERS),
     "rare positives": (classifier(scale_pos_weight=5.0), X, YES),
     "another value for missing": (regressor(missing=-1.0), np.nan_to_num(X, nan=-1.0), NUMBERS),
     "other names of parameters": (regressor(eta=0.5, alpha=0.1), X, NUMBERS),
@@ -232,11 +211,6 @@ def linear(of: Through) -> Any:
     return [model.coef_, model.intercept_]
 
 
-def leaves(of: Through) -> Any:
-    model = of(classifier()).fit(X, THREE)
-    return [model.apply(X), model.apply(X, iteration_range=(0, 2)), model.n_classes_]
-
-
 def attributes(of: Through) -> Any:
     model = of(classifier()).fit(FRAME, YES)
     names = model.feature_names_in_.astype(str)
@@ -255,42 +229,10 @@ def refitted(of: Through) -> Any:
     ]
 
 
-def grid(of: Through) -> Any:
-    inside = "estimator__" if of is not as_it_is else ""
-    values = {f"{inside}max_depth": [1, 3], f"{inside}learning_rate": [0.1, 0.5]}
-    search = GridSearchCV(of(regressor()), values, cv=3).fit(X, NUMBERS)
-    return [search.cv_results_["mean_test_score"], search.best_score_, search.predict(X)]
-
-
-def searched_inside(of: Through) -> Any:
-    values = {"max_depth": [1, 2, 3], "subsample": [0.5, 1.0]}
-    search = RandomizedSearchCV(classifier(), values, n_iter=3, cv=2, random_state=0)
-    model = of(search).fit(X, YES)
-    return [model.best_score_, model.predict_proba(X), model.score(X, YES)]
-
-
-def selected(of: Through) -> Any:
-    frozen = FrozenEstimator(of(classifier()).fit(np.nan_to_num(X), YES))
-    found = [SelectFromModel(of(classifier())), SelectFromModel(frozen, prefit=True)]
-    return [each.fit(np.nan_to_num(X), YES).get_support() for each in found]
-
-
-def calibrated(of: Through) -> Any:
-    frozen = FrozenEstimator(of(classifier()).fit(X, YES))
-    both = [CalibratedClassifierCV(each, cv=2) for each in (frozen, of(classifier()))]
-    return [each.fit(X, YES).predict_proba(X) for each in both]
-
-
-def monitored(of: Through) -> Any:
-    model = of(regressor(callbacks=[EvaluationMonitor(period=2)]))
-    return answers(model.fit(X, NUMBERS, eval_set=[(X, NUMBERS)], verbose=False))
-
-
 USAGES: dict[str, Callable[[Through], Any]] = {
     "stops early": early,
     "callbacks": by_callbacks,
     "a metric of one's own": own_metric,
-    "a monitor": monitored,
     "weights": weighted,
     "margins": margins,
     "training goes on": continued,
@@ -301,30 +243,9 @@ USAGES: dict[str, Callable[[Through], Any]] = {
     "the booster": booster,
     "kinds of importances": importances,
     "coefficients": linear,
-    "leaves": leaves,
     "attributes": attributes,
     "pickled": saved,
     "fitted again": refitted,
-    "a grid": grid,
-    "a search inside": searched_inside,
-    "cross-validated": lambda of: cross_val_score(of(classifier()), X, YES, cv=3),
-    "predicted by folds": lambda of: cross_val_predict(
-        of(classifier()), X, YES, cv=3, method="predict_proba"
-    ),
-    "folds in a frame": lambda of: cross_val_predict(of(regressor()), FRAME, NUMBERS, cv=3),
-    "features eliminated": lambda of: RFE(of(classifier()), n_features_to_select=2).fit(
-        np.nan_to_num(X), YES
-    ).ranking_,
-    "features selected": selected,
-    "calibrated": calibrated,
-    "stacked": lambda of: StackingRegressor([("x", of(regressor()))], Ridge(), cv=2)
-    .fit(X, NUMBERS).predict(X),
-    "votes": lambda of: VotingClassifier([("x", of(classifier()))], voting="soft")
-    .fit(X, YES).predict_proba(X),
-    "one model a target": lambda of: MultiOutputRegressor(of(regressor())).fit(X, TWO).predict(X),
-    "permuted": lambda of: permutation_importance(
-        of(regressor()).fit(X, NUMBERS), X, NUMBERS, n_repeats=2, random_state=0
-    ).importances,
     "some trees": lambda of: of(regressor()).fit(X, NUMBERS).predict(X, iteration_range=(1, 3)),
     "weights of features": lambda of: answers(
         of(regressor(feature_weights=[1, 2, 3, 4], colsample_bynode=0.5)).fit(X, NUMBERS)

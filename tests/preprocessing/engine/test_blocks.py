@@ -14,7 +14,6 @@ from pipeline.preprocessing.engine.blocks import (
     Numbers,
     Sparse,
     as_categories,
-    as_numbers,
     scale,
     take_columns,
 )
@@ -34,10 +33,6 @@ def written(block: Block) -> np.ndarray:
     out = np.zeros((2, block.width), dtype="float32")
     block.write(out)
     return out
-
-
-def test_numbers_are_cast_to_the_output() -> None:
-    assert written(NUMBERS).tolist()[0] == [1.5, 2.0]
 
 
 def test_indicators_write_ones_and_nothing_for_unknown() -> None:
@@ -60,11 +55,6 @@ def test_joined_writes_side_by_side() -> None:
     assert written(both)[0].tolist() == [0, 0, 1, 1, 0, 1.5, 2.0, 1.5, 2.0]
 
 
-def test_nothing_joined_has_no_width() -> None:
-    assert Joined([]).width == 0
-    assert written(Joined([])).shape == (2, 0)
-
-
 def test_scaled_multiplies_each_form_and_leaves_the_block_as_it_is() -> None:
     both = Joined([ONE_HOT, NUMBERS])
     times_two = scale(both, 2)
@@ -74,26 +64,9 @@ def test_scaled_multiplies_each_form_and_leaves_the_block_as_it_is() -> None:
     assert scale(both, None) is both
 
 
-def test_scaled_keeps_whole_numbers_whole() -> None:
-    whole = scale(Numbers(np.array([[2**62]])), -1)
-    assert as_numbers(whole, rows(1)).values.tolist() == [[-(2**62)]]
-    assert as_numbers(scale(ONE_HOT, 0.5), rows(2)).values[0].tolist() == [0, 0, 0.5, 0.5, 0]
-
-
 def test_categories_cannot_be_scaled() -> None:
     with pytest.raises(ConfigError, match="put OneHotEncoder"):
         as_categories(scale(TEXT, 2.0), rows(2))
-
-
-def test_categories_have_no_place_in_a_matrix() -> None:
-    assert TEXT.width == 1
-    with pytest.raises(ConfigError, match="put OneHotEncoder"):
-        written(TEXT)
-
-
-def test_as_numbers_expands_indicators() -> None:
-    assert as_numbers(ONE_HOT, rows(2)).values.tolist() == [[0, 0, 1, 1, 0], [0, 0, 0, 0, 1]]
-    assert as_numbers(NUMBERS, rows(2)) is NUMBERS
 
 
 def test_as_categories_codes_numbers_and_keeps_missing() -> None:

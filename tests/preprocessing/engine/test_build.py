@@ -9,12 +9,12 @@ from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import NMF, PCA
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from pipeline.errors import ConfigError, Unsupported
 from pipeline.preprocessing.engine.build import build
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.engine.tree import leaves, selected
+from pipeline.preprocessing.engine.tree import selected
 from pipeline.preprocessing.engine.unsupported import reasons
 from tests.names import plain
 
@@ -96,20 +96,6 @@ def test_missing_columns_are_refused_with_those_there() -> None:
         build(only("n", StandardScaler(), ["zz"]), HEAD, "ct")
 
 
-def test_leaves_are_found_in_order_with_paths() -> None:
-    inner = make_pipeline(SimpleImputer(), "passthrough", StandardScaler())
-    estimator = ColumnTransformer(
-        [("n", inner, ["a"]), ("d", "drop", ["b"])], remainder=OneHotEncoder()
-    )
-    assert [path for path, _ in leaves(estimator, "ct")] == [
-        "ct.n.simpleimputer",
-        "ct.n.passthrough",
-        "ct.n.standardscaler",
-        "ct.d",
-        "ct.remainder",
-    ]
-
-
 @pytest.mark.parametrize(
     ("estimator", "steps"),
     [
@@ -183,12 +169,6 @@ def test_column_transformer_after_another_step_is_refused(steps: list[Any]) -> N
 def test_column_transformer_after_a_step_left_out_is_first(nothing: Any) -> None:
     inner = only("n", StandardScaler(), ["a"])
     assert reasons(Pipeline([("off", nothing), ("ct", inner)]), "s") == []
-
-
-def test_containers_in_the_remainder_are_looked_into() -> None:
-    weighted = only("n", StandardScaler(), ["a"], transformer_weights={"n": [2.0]})
-    (reason,) = reasons(only("x", "drop", ["t"], remainder=weighted), "s")
-    assert (reason.step, reason.parameter) == ("s.remainder", "transformer_weights")
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,8 +17,6 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from pipeline import Accelerated
-from pipeline.data import partitioned
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.program import Program
 
@@ -103,31 +99,3 @@ def test_partitions_become_partitions_of_a_frame() -> None:
     found = Program(estimator, "float64").fit_transform(parts)
     expected = Program(estimator, "float64").fit_transform(table())
     pd.testing.assert_frame_equal(found.compute(), expected)
-
-
-def test_they_have_the_columns_of_the_fit() -> None:
-    parts: Any = dd.from_pandas(table("numbers"), npartitions=3)
-    model = Accelerated(SPECS["numbers"], device="cpu", dtype="float64").fit(parts)
-    assert model.feature_names_in_.tolist() == NUMBERS
-    expected = model.transform(table("numbers"))
-    np.testing.assert_allclose(model.transform(parts[["b", "a"]]).compute(), expected)
-    with pytest.raises(DataError, match=r"X lacks the columns \['a'\]"):
-        model.transform(parts[["b"]])
-
-
-def test_encoders_with_the_same_folds_cut_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    cut, check = [], partitioned.check_rows
-
-    def counted(array: Any, n_rows: int) -> None:
-        cut.append(array)
-        check(array, n_rows)
-
-    monkeypatch.setattr(partitioned, "check_rows", counted)
-    estimator = make_column_transformer(
-        (TargetEncoder(cv=FOLDS), ["t"]), (TargetEncoder(cv=FOLDS), ["c"])
-    )
-    X, y = table(), target()
-    found = Accelerated(estimator, dtype="float64").fit(dd.from_pandas(X, npartitions=3), y)
-    assert [len(array) for array in cut] == [ROWS, ROWS]
-    expected = estimator.fit(X, y)
-    np.testing.assert_allclose(found.transform(X), expected.transform(X), rtol=1e-12)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.feature_selection import VarianceThreshold
@@ -24,7 +22,6 @@ from sklearn.preprocessing import (
     Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
-    PolynomialFeatures,
     StandardScaler,
     TargetEncoder,
 )
@@ -122,17 +119,6 @@ def test_blocks_do_not_matter(name: str, n_blocks: int, monkeypatch: pytest.Monk
     )
 
 
-# The scaler behind an encoder sees the held-out encodings, which follow the folds.
-@pytest.mark.parametrize("name", [name for name in programs() if name != "target of imputed"])
-def test_order_of_rows_does_not_matter(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folds follow the order of the rows; what is learnt from all rows does not."""
-    cut(monkeypatch, 50, 1)
-    shuffled = np.random.default_rng(2).permutation(ROWS)
-    here = Program(programs()[name], "float64").fit(table(), target())
-    there = Program(programs()[name], "float64").fit(table().iloc[shuffled], target()[shuffled])
-    assert_equally_fitted(there, here)
-
-
 def test_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "CHUNK_ROWS", 16)
     estimator = make_column_transformer(
@@ -145,46 +131,11 @@ def test_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> N
     assert results[0] == results[1] == results[2]
 
 
-def test_one_program_serves_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "CHUNK_ROWS", 32)
-    program = Program(programs()["ordinal"]).fit(table(), target())
-    expected = {start: program.transform(table()[start:]) for start in range(8)}
-    found: dict[int, Any] = {}
-
-    def serve(start: int) -> None:
-        for _ in range(5):
-            found[start] = program.transform(table()[start:])
-
-    threads = [threading.Thread(target=serve, args=(start,)) for start in expected]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for start, matrix in expected.items():
-        np.testing.assert_array_equal(found[start], matrix)
-
-
 def test_single_rows_equal_the_batch() -> None:
     program = Program(programs()["filled one-hot"]).fit(table())
     batch = program.transform(table())
     singles = [program.transform(table()[i : i + 1])[0] for i in range(0, ROWS, 50)]
     np.testing.assert_array_equal(singles, batch[::50])
-
-
-def test_sparse_input_of_a_step_before_is_made_dense() -> None:
-    X = np.array([[0.0, 2.0], [1.0, 0.0]])
-    program = Program(StandardScaler())
-    found = program.fit_transform(csr_matrix(X))
-    np.testing.assert_array_equal(found, Program(StandardScaler()).fit_transform(X))
-    np.testing.assert_array_equal(program.transform(csr_matrix(X)), found)
-
-
-def test_output_is_one_c_ordered_matrix_of_the_type_asked_for() -> None:
-    for dtype in ("float32", "float64"):
-        out = Program(programs()["filled one-hot"], dtype).fit_transform(table())
-        assert out.dtype == dtype
-        assert out.flags.c_contiguous
-        assert out.shape == (ROWS, 7 + 5)
 
 
 @given(X=tables(), n_rows=st.integers(1, 9))
@@ -245,25 +196,6 @@ FRAMES = {
 }
 
 
-@pytest.mark.quick(9)
-@pytest.mark.parametrize("n_rows", [13, FRAME_ROWS])
-@pytest.mark.parametrize("name", FRAMES)
-def test_frames_equal_sklearns(name: str, n_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    cut(monkeypatch, n_rows, 1)
-    estimator = clone(FRAMES[name]).set_output(transform="pandas")
-    program = Program(estimator, "float64", classified=True, make_worker=HostWorker)
-    reference = clone(estimator)
-    same(
-        program.fit_transform(columns_of_each_type()),
-        reference.fit_transform(columns_of_each_type()),
-    )
-    same(program.transform(columns_of_each_type(9)), reference.transform(columns_of_each_type(9)))
-    same(
-        program.to_sklearn().transform(columns_of_each_type(9)),
-        reference.transform(columns_of_each_type(9)),
-    )
-
-
 TYPED = {
     **FRAMES,
     "most frequent integers": make_column_transformer(
@@ -316,49 +248,3 @@ def test_columns_have_the_types_of_sklearn(
         pd.testing.assert_frame_equal(made, wanted.astype(categories), check_exact=False, rtol=1e-6)
         for column in wanted.columns[wanted.dtypes == "int64"]:
             assert made[column].tolist() == wanted[column].tolist()
-
-
-def same(found: pd.DataFrame, expected: pd.DataFrame) -> None:
-    """Compare frames; ours has one type of numbers, but for those passed on."""
-    assert found.columns.tolist() == expected.columns.tolist()
-    assert found.index.equals(expected.index)
-    for name in expected:
-        if found[name].dtype == "float64":
-            theirs = expected[name].astype("float64")
-            np.testing.assert_allclose(found[name], theirs, rtol=1e-6, atol=1e-12)
-        else:
-            pd.testing.assert_series_equal(found[name], expected[name])
-
-
-def test_steps_are_named_by_the_frames_between_them() -> None:
-    estimator = make_column_transformer((MARKED, BOTH)).set_output(transform="pandas")
-    program, reference = Program(estimator), clone(estimator).fit(columns_of_each_type())
-    program.fit(columns_of_each_type())
-    ours, theirs = (
-        fitted.named_transformers_["pipeline"]["standardscaler"].feature_names_in_.tolist()
-        for fitted in (program.to_sklearn(), reference)
-    )
-    assert ours == theirs == ["a", "b", "missingindicator_a"]
-
-
-def test_sparse_output_has_no_frame() -> None:
-    estimator = make_column_transformer((OneHotEncoder(), ["t"])).set_output(transform="pandas")
-    with pytest.raises(ValueError, match="Pandas output does not support sparse data"):
-        Program(estimator, classified=True, make_worker=HostWorker).fit_transform(
-            columns_of_each_type()
-        )
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        PolynomialFeatures(order="F"),
-        make_pipeline(StandardScaler(), PolynomialFeatures(order="F")),
-    ],
-    ids=["polynomial", "last"],
-)
-def test_columns_are_contiguous_where_they_are_in_sklearn(estimator: Any) -> None:
-    X = np.random.default_rng(0).normal(size=(50, 3))
-    made, expected = Program(estimator).fit_transform(X), clone(estimator).fit_transform(X)
-    np.testing.assert_allclose(made, expected, rtol=1e-9, atol=1e-12)
-    assert made.flags.f_contiguous == expected.flags.f_contiguous

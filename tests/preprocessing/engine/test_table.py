@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 import tracemalloc
 from dataclasses import replace
 from threading import get_ident
@@ -27,8 +26,8 @@ from pipeline.preprocessing.engine.blocks import (
 from pipeline.preprocessing.engine.cells import Cells
 from pipeline.preprocessing.engine.csr import CellRows, count_cells, density, write_csr
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.engine.table import Cut, Part, Table
-from pipeline.system.threads import each, halved
+from pipeline.preprocessing.engine.table import Part, Table
+from pipeline.system.threads import halved
 from tests.contract import standins
 
 
@@ -49,14 +48,6 @@ def test_parts_cover_every_row_once(n_rows: int, frame: pd.DataFrame) -> None:
     rows = [row for part in parts for row in range(part.rows.start, part.rows.stop)]
     assert rows == list(range(n_rows))
     assert all(part.n_rows <= 3 for part in parts)
-
-
-@pytest.mark.usefixtures("small_blocks")
-def test_reduce_merges_left_to_right(frame: pd.DataFrame) -> None:
-    table = Table(frame)
-    assert table.reduce(lambda part: f"{part.rows.start}", lambda a, b: f"({a} {b})") == (
-        "(((0 3) 6) 9)"
-    )
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -152,49 +143,11 @@ def test_one_hot_rows_take_little_more_than_their_matrix(monkeypatch: pytest.Mon
     assert peak <= own + X.memory_usage().sum() / 4
 
 
-def test_a_part_takes_its_rows_of_arrays(frame: pd.DataFrame) -> None:
-    part = Part(Table(frame, [np.arange(100, 110)]), slice(2, 4))
-    found = part.of([np.arange(10), Cut(0)])
-    assert [array.tolist() for array in found] == [[2, 3], [102, 103]]
-
-
 def test_columns_keep_the_type_they_have_together(frame: pd.DataFrame) -> None:
     part = Part(Table(frame), slice(2, 4))
     assert part.read(["i"], Numbers).values.tolist() == [[2], [3]]
     assert part.read(["i"], Numbers).values.dtype == "int64"
     assert part.read(["i", "f"], Numbers).values.dtype == "float64"
-
-
-def test_columns_of_a_block_are_contiguous(frame: pd.DataFrame) -> None:
-    block = Part(Table(frame), slice(0, 9)).read(["i", "f"], Numbers)
-    assert block.values[:, 0].flags.c_contiguous
-
-
-def test_columns_are_converted_once_whichever_thread_asks(
-    frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-
-    def slow(table: Table, name: str) -> Any:
-        asked.append(name)
-        time.sleep(0.01)
-        return read(table, name)
-
-    read = Table._number
-    monkeypatch.setattr(Table, "_number", slow)
-    table = Table(frame)
-    parts = [Part(table, slice(i, i + 1)) for i in range(10)]
-    assert [b.values[0, 0] for b in each(lambda p: p.read(["i"], Numbers), parts)] == [*range(10)]
-    assert asked == ["i"]
-
-
-def test_parts_share_the_dictionary(frame: pd.DataFrame) -> None:
-    table = Table(frame)
-    first, second = (
-        Part(table, rows).read(["t"], Categories).columns[0] for rows in (slice(0, 5), slice(5, 10))
-    )
-    assert first.values is second.values
-    assert first.codes.tolist() == second.codes.tolist() == [0, 1, 2, 3, 4]
 
 
 @pytest.fixture

@@ -66,13 +66,6 @@ def test_all_reasons_come_at_once() -> None:
     assert str(caught.value).count("\n") == 1
 
 
-@pytest.mark.parametrize("value", [np.nan, float("nan"), None])
-def test_all_nans_are_one_value(value: Any) -> None:
-    assert (
-        TWINS[SimpleImputer].unsupported_reasons(SimpleImputer(missing_values=value), "step") == []
-    )
-
-
 @pytest.mark.parametrize(("value", "equal"), [(True, 1), (False, 0)])
 def test_a_flag_is_not_a_number(value: bool, equal: int) -> None:
     estimator = SimpleImputer()
@@ -81,13 +74,6 @@ def test_a_flag_is_not_a_number(value: bool, equal: int) -> None:
     assert (
         TWINS[SimpleImputer].unsupported_reasons(SimpleImputer(add_indicator=value), "step") == []
     )
-
-
-def test_the_spec_is_cloned() -> None:
-    estimator = StandardScaler(with_mean=False)
-    twin = TWINS[StandardScaler](estimator)
-    assert twin.estimator is not estimator
-    assert twin.estimator.get_params() == estimator.get_params()
 
 
 @pytest.mark.parametrize(("names", "said"), [(None, "[1]"), (["a", "b"], "['b']")])

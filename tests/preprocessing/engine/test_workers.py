@@ -8,14 +8,13 @@ from typing import Any
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from scipy.sparse import csc_matrix, csr_array, issparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401 - makes IterativeImputer
-from sklearn.impute import IterativeImputer, KNNImputer, MissingIndicator, SimpleImputer
+from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.model_selection import KFold
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
@@ -27,8 +26,6 @@ from sklearn.preprocessing import (
 
 from pipeline import Accelerated, explain, load, save
 from pipeline.preprocessing.engine import table
-from pipeline.preprocessing.engine.workers import HostWorker
-from tests.names import plain
 
 ROWS = 120
 NUMBERS = make_pipeline(SimpleImputer(), StandardScaler())
@@ -98,10 +95,6 @@ def first_letters(column: pd.Series) -> pd.DataFrame:
     return column.str[:1].to_frame()
 
 
-def whole_numbers(X: Any) -> Any:
-    return np.asarray(X).astype("int64")
-
-
 def less_the_mean(X: Any) -> Any:
     return X - X.mean()
 
@@ -131,15 +124,11 @@ def rows(n: int = ROWS, seed: int = 0) -> pd.DataFrame:
 
 CASES: dict[str, Any] = {
     "neighbours": columns((KNNImputer(), ["a", "b"]), (StandardScaler(), ["i"]), (ONE_HOT, ["t"])),
-    "iterations": columns((IterativeImputer(max_iter=2), ["a", "b"]), (ONE_HOT, ["t"])),
     "components behind a twin": columns((make_pipeline(SimpleImputer(), PCA(1)), ["a", "i"])),
     "a twin behind components": columns(
         (make_pipeline(KNNImputer(), PCA(2), StandardScaler()), ["a", "b"]), (ONE_HOT, ["c"])
     ),
     "in a union": columns((make_union(KNNImputer(), SimpleImputer()), ["a", "b"])),
-    "in the remainder": columns(
-        (ONE_HOT, ["t"]), ("drop", ["c", "o", "m", "raw"]), remainder=KNNImputer()
-    ),
     "weighted": ColumnTransformer(
         [("k", KNNImputer(), ["a"]), ("s", StandardScaler(), ["b"])], transformer_weights={"k": 3}
     ),
@@ -150,40 +139,18 @@ CASES: dict[str, Any] = {
     "an object that a twin reads too": columns((ONE_HOT, ["o", "t"]), (function(length), ["o"])),
     "an encoder of mixed objects": columns((function(length), ["m"]), (ONE_HOT, ["raw"])),
     "text that is filled": columns((SimpleImputer(strategy="most_frequent"), ["t", "c"])),
-    "text that is filled by a word": columns(
-        (SimpleImputer(strategy="constant", fill_value="?"), ["o"]), (StandardScaler(), ["b"])
-    ),
     "text that is passed on": columns(("passthrough", ["t", "c", "i"]), (StandardScaler(), ["b"])),
     "objects that are passed on": columns(("passthrough", ["o", "m", "raw"]), (NUMBERS, ["a"])),
-    "text through no function": columns((FunctionTransformer(), ["t", "o"])),
     "filled, then encoded": columns(
         (make_pipeline(SimpleImputer(strategy="most_frequent"), ONE_HOT), ["t"]), (Duck(), ["i"])
     ),
     "what is missing": columns((MissingIndicator(), ["a", "t"])),
-    "selected from numbers": columns(
-        (
-            make_pipeline(
-                SimpleImputer(),
-                ColumnTransformer([("s", StandardScaler(), [0])], remainder="passthrough"),
-            ),
-            ["a", "b"],
-        )
-    ),
     "a series": columns((FunctionTransformer(first_letters), "t"), (StandardScaler(), ["b"])),
-    "selected by types": columns(
-        (KNNImputer(), make_column_selector(dtype_include=np.number)), (ONE_HOT, ["t"])
-    ),
     "short names": columns(
         (KNNImputer(), ["a"]), ("passthrough", ["t", "i"]), verbose_feature_names_out=False
     ),
-    "integers": columns((function(whole_numbers), ["i", "b"])),
     "flags": columns((function(np.logical_not), ["flag"]), (function(length), ["o"])),
 }
-
-
-def words() -> pd.DataFrame:
-    X = rows()[["t", "o"]].reset_index(drop=True)
-    return X.assign(o=X["o"].where(X["o"].notna(), None))
 
 
 def assert_same(ours: Any, theirs: Any) -> None:
@@ -261,71 +228,12 @@ def test_partitions_are_gathered_for_what_needs_all_rows() -> None:
         np.testing.assert_allclose(fitted.transform(others), expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("how", ["passthrough", StandardScaler(), OneHotEncoder()], ids=plain)
-def test_a_column_alone_that_scikit_learn_refuses_is_refused_in_its_words(how: Any) -> None:
-    estimator = columns((how, "b"), (StandardScaler(), ["a"]))
-    with pytest.raises(ValueError, match=".") as theirs:
-        clone(estimator).fit(rows())
-    with pytest.raises(ValueError, match=".") as ours:
-        Accelerated(estimator, device="cpu").fit(rows())
-    assert str(theirs.value).splitlines()[0][:40] in str(ours.value)
-
-
-@pytest.mark.parametrize("place", [0, 1], ids=["first", "last"])
-def test_a_step_to_drop_in_a_pipeline_is_refused_in_the_words_of_sklearn(place: int) -> None:
-    steps = [("s", StandardScaler())]
-    steps.insert(place, ("d", "drop"))
-    estimator = columns((Pipeline(steps), ["b"]))
-    with pytest.raises(TypeError, match="'drop'") as theirs:
-        clone(estimator).fit(rows())
-    with pytest.raises(TypeError, match="'drop'") as ours:
-        Accelerated(estimator, device="cpu").fit(rows())
-    assert str(theirs.value)[:60] in str(ours.value)
-
-
 def test_a_function_as_key_is_called_once_with_the_rows_of_the_user() -> None:
     given: list[Any] = []
     estimator = columns((StandardScaler(), lambda X: given.append(X) or ["b"]))
     Accelerated(estimator, device="cpu").fit(X := rows())
     (seen,) = given
     pd.testing.assert_frame_equal(seen, X)
-
-
-def test_what_the_columns_rule_out_is_told_once_it_is_fitted() -> None:
-    model = Accelerated(CASES["text that is filled"], device="cpu").fit(rows())
-    (place,) = model.plan_.placements
-    assert place.implementation == "sklearn.SimpleImputer"
-    assert "are no numbers, and come out" in place.note
-
-
-def test_the_worker_gets_all_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "CHUNK_ROWS", 7)
-    seen: list[int] = []
-    monkeypatch.setattr(
-        HostWorker, "call", lambda self, _, X: seen.append(len(X)) or self.native.transform(X)
-    )
-    model = Accelerated(CASES["neighbours"], device="cpu").fit(rows())
-    model.transform(rows(50))
-    assert seen == [50]
-
-
-@pytest.mark.parametrize(
-    "X",
-    [
-        words().to_numpy(),
-        words().to_numpy().tolist(),
-        pl.from_pandas(words()),
-    ],
-    ids=lambda X: plain(type(X)),
-)
-def test_objects_of_every_container_stay_what_they_are(X: Any) -> None:
-    estimator = make_pipeline(
-        SimpleImputer(strategy="constant", fill_value="?", missing_values=None)
-    )
-    theirs = clone(estimator).fit_transform(X)
-    ours = Accelerated(estimator, device="cpu").fit_transform(X)
-    assert ours.tolist() == theirs.tolist()
-    assert "?" in theirs
 
 
 @pytest.mark.parametrize(
@@ -336,15 +244,6 @@ def test_a_saved_model_transforms_the_same(name: str, tmp_path: Any) -> None:
     model = Accelerated(CASES[name], device="cpu").fit(X)
     loaded = load(save(model, tmp_path / "model"), device="cpu")
     assert_same(loaded.transform(new), model.transform(new))
-
-
-def test_a_model_that_reads_objects_is_saved_with_their_names(tmp_path: Any) -> None:
-    X = rows()
-    model = Accelerated(columns((ONE_HOT, ["m"]), (KNNImputer(), ["a"])), device="cpu")
-    model.fit(X.assign(m=X["m"].map(str).astype(object).where(X.index == 1, "w")))
-    X = X.assign(m=["w", None] * (ROWS // 2))
-    loaded = load(save(model, tmp_path / "model"), device="cpu")
-    assert_same(loaded.transform(X), model.transform(X))
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 from pipeline.preprocessing.statistics.categories import (
     CategorySums,
     count_codes,
-    make_table,
-    merge_columns,
     missing_value,
-    place_codes,
     positions,
 )
 from tests.strategies import cuts, words
@@ -45,23 +42,10 @@ def test_merged_blocks_are_the_whole_in_any_order(data: st.DataObject, values: l
     assert as_dict(reduce(CategorySums.merge, halves)) == as_dict(tally(values))
 
 
-def test_one_dictionary_is_added_without_looking_up() -> None:
-    a = tally(["x", "y", None])
-    both = a.merge(CategorySums(a.values, a.sums * 2))
-    assert both.values is a.values
-    assert both.sums.tolist() == [[3.0, 3.0, 3.0]]
-
-
 def test_integers_and_floats_are_one_value() -> None:
     a = CategorySums(np.array([1, 2]), np.array([[1.0, 1.0, 0.0]]))
     b = CategorySums(np.array([2.0, 3.0]), np.array([[5.0, 5.0, 0.0]]))
     assert as_dict(a.merge(b)) == {1.0: 1.0, 2.0: 6.0, 3.0: 5.0}
-
-
-def test_columns_are_merged_one_by_one() -> None:
-    first, second = merge_columns([tally(["a"]), tally([1])], [tally(["b"]), tally([1])])
-    assert as_dict(first) == {"a": 1.0, "b": 1.0}
-    assert as_dict(second) == {1: 2.0}
 
 
 def test_present_leaves_out_what_does_not_occur() -> None:
@@ -87,17 +71,3 @@ def test_nothing_is_one_missing_value() -> None:
 def test_positions_of_large_integers_are_exact() -> None:
     known = np.array([2**62, 2**62 + 1])
     assert positions(known, np.array([2**62 + 1, 2**62 + 2])).tolist() == [1, -1]
-
-
-def test_count_puts_missing_last() -> None:
-    assert count_codes(np.array([0, -1, 2, 0, -1], dtype="int8"), 4, np).tolist() == [2, 0, 1, 0, 2]
-
-
-def test_places_do_not_overflow_small_codes() -> None:
-    assert place_codes(np.array([127, -1], dtype="int8"), 128, np).tolist() == [127, 128]
-
-
-def test_a_table_keeps_the_types_of_named_columns() -> None:
-    table = make_table([np.array([1]), np.array(["a"], dtype=object)], ["x", "y"])
-    assert table["x"].dtype == "int64"
-    assert table["y"].tolist() == ["a"]

@@ -24,13 +24,6 @@ def test_merged_blocks_are_the_whole(data: st.DataObject, values: list[float]) -
     assert found.empty.tolist() == [len(known) == 0]
 
 
-def test_column_without_values() -> None:
-    found = min_max(np.array([[np.nan, 1.0]]))
-    assert found.low.tolist() == [np.inf, 1.0]
-    assert found.high.tolist() == [-np.inf, 1.0]
-    assert found.empty.tolist() == [True, False]
-
-
 def test_infinities_are_values() -> None:
     found = min_max(np.array([[np.inf, -np.inf], [np.nan, np.nan]]))
     assert found.low.tolist() == found.high.tolist() == [np.inf, -np.inf]

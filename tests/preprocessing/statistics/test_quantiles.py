@@ -12,10 +12,8 @@ from pipeline.preprocessing.statistics.quantiles import (
     MANY,
     RowBlocks,
     draw_rows,
-    on_all_cores,
     quantile,
     quantile_ranks,
-    special_function,
     take_rows,
 )
 from tests.preprocessing.cases import METHODS
@@ -83,12 +81,6 @@ def test_more_ranks_than_are_partitioned_are_sorted() -> None:
     np.testing.assert_array_equal(quantile(RowBlocks([X]), q), np.nanquantile(X, q, axis=0))
 
 
-def test_blocks_are_not_changed() -> None:
-    X = matrix()
-    quantile(RowBlocks([X]), [0.5])
-    np.testing.assert_array_equal(X, matrix())
-
-
 def test_column_without_values() -> None:
     stat = cut(np.full((5, 1), np.nan), 2)
     assert np.isnan(quantile(stat, [0.0, 0.5, 1.0])).all()
@@ -104,21 +96,6 @@ def test_ranks_stay_inside_the_column() -> None:
 def test_equal_infinities_have_themselves_for_a_median() -> None:
     stat = RowBlocks([np.array([[-np.inf], [np.inf], [np.inf], [np.inf]])])
     assert quantile(stat, [0.5, 0.7, 1.0]).ravel().tolist() == [np.inf] * 3
-
-
-@pytest.mark.parametrize("n_blocks", BLOCKS)
-def test_rows_know_counts_type_and_bounds(n_blocks: int) -> None:
-    stat = cut(matrix(), n_blocks)
-    assert stat.counts.tolist() == [200, 200, 200, 133]
-    assert stat.dtype == "float64"
-    assert stat.min_max.n_rows == 200
-    np.testing.assert_array_equal(stat.min_max.low, np.nanmin(matrix(), axis=0))
-
-
-def test_type_is_that_of_all_blocks() -> None:
-    blocks = [np.zeros((1, 1), dtype="int64"), np.zeros((1, 1), dtype="float32")]
-    assert RowBlocks(blocks).dtype == "float64"
-    assert RowBlocks(blocks[1:]).dtype == "float32"
 
 
 @pytest.mark.parametrize("replace", [False, True])
@@ -140,17 +117,3 @@ def test_taken_rows_are_those_asked_for(data: st.DataObject, n_rows: int) -> Non
     found = take_rows(stat, np.array(chosen))
     assert found.column(0).tolist() == sorted(chosen)
     assert found.n_rows == len(chosen)
-
-
-def test_merged_rows_keep_their_order() -> None:
-    stat = cut(matrix(), 7)
-    assert (stat.n_rows, stat.n_columns) == (200, 4)
-    np.testing.assert_array_equal(stat.column(2), matrix()[:, 2])
-
-
-def test_each_returns_results_in_order() -> None:
-    assert on_all_cores(lambda i: i * i, range(20), np.zeros(1)) == [i * i for i in range(20)]
-
-
-def test_special_functions_are_those_of_the_array() -> None:
-    assert special_function("ndtri", np.zeros(1))(0.5) == 0.0

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pickle
 import re
 from datetime import UTC, datetime
 from typing import Any
@@ -10,29 +9,18 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
-from sklearn.compose import ColumnTransformer, make_column_transformer
-from sklearn.exceptions import NotFittedError
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LinearRegression
-from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import check_array
 from sklearn.utils.estimator_checks import check_estimator
 
 from pipeline.data.convert import convert
-from pipeline.data.datetimes import MISSING
 from pipeline.errors import ConfigError, DataError
-from pipeline.preprocessing.engine.blocks import Dates
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.calendar import (
     CalendarFeatures,
-    CalendarFeaturesTwin,
-    outputs,
 )
 from pipeline.preprocessing.transformers.gregorian import FEATURES, PERIODS
-from tests.preprocessing.dates import CLOCKS, FORMS, ROWS, frame
-from tests.preprocessing.parity import assert_both_refuse, assert_parity, cut
+from tests.preprocessing.dates import CLOCKS, FORMS, frame
+from tests.preprocessing.parity import assert_both_refuse, assert_parity
 
 PLAIN = [name for name in FEATURES if name not in ("weekofyear", "is_weekend")][:-2]
 """What pandas' `.dt` has under the same name."""
@@ -84,21 +72,6 @@ def test_equals_pandas(form: str, feature: str) -> None:
     np.testing.assert_array_equal(found[:, 0], expected)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_features_that_pandas_has_elsewhere(form: str) -> None:
-    clock = CLOCKS[form]
-    since = ["days_since", "total_seconds", "weekofyear", "is_weekend"]
-    found = CalendarFeatures(since, epoch="2020-01-01").fit_transform(frame(form))
-    expected = {
-        "days_since": (clock - pd.Timestamp("2020-01-01")) / pd.Timedelta(days=1),
-        "total_seconds": (clock - pd.Timestamp(0)) / pd.Timedelta(seconds=1),
-        "weekofyear": clock.dt.isocalendar().week.astype("float64"),
-        "is_weekend": clock.dt.weekday.isin([5, 6]).astype("float64").mask(clock.isna()),
-    }
-    assert list(expected) == since
-    np.testing.assert_allclose(found, pd.DataFrame(expected), rtol=1e-12)
-
-
 def test_zone_gives_the_time_on_the_wall() -> None:
     utc = pd.Series(pd.to_datetime(["2024-03-31 00:59", "2024-03-31 01:00", "2024-12-31 23:30"]))
     berlin = utc.dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin")
@@ -136,19 +109,6 @@ def test_cyclical_feature_is_a_sine_and_a_cosine(feature: str) -> None:
     pair = CalendarFeatures([feature], cyclical=True).fit_transform(X)
     angle = 2 * np.pi * plain / PERIODS[feature]
     np.testing.assert_allclose(pair, np.stack([np.sin(angle), np.cos(angle)], 1), atol=1e-15)
-
-
-def test_only_named_features_are_cyclical() -> None:
-    model = CalendarFeatures(("hour", "year", "month"), cyclical=("month",)).fit(frame("ns"))
-    names = ["ns_hour", "ns_year", "ns_month_sin", "ns_month_cos"]
-    assert model.get_feature_names_out().tolist() == names
-    assert model.transform(frame("ns")).shape == (ROWS, 4)
-
-
-def test_cyclical_all_leaves_out_what_does_not_repeat() -> None:
-    every = outputs(CalendarFeatures(FEATURES, cyclical=True))
-    assert {feature for feature, wave in every if wave} == set(PERIODS)
-    assert len(every) == len(FEATURES) + len(PERIODS)
 
 
 @pytest.mark.parametrize(
@@ -207,78 +167,10 @@ def test_column_at_transform_may_be_all_missing(missing: Any) -> None:
         model.transform(pd.DataFrame({"ns": [np.nan, 1.0]}))
 
 
-def test_columns_at_transform_are_those_at_fit() -> None:
-    X = frame("ns").assign(other=frame("ns")["ns"])
-    model = CalendarFeatures().fit(X)
-    with pytest.raises(ValueError, match="feature names"):
-        model.transform(X[["other", "ns"]])
-    with pytest.raises(ValueError, match="feature names"):
-        model.transform(X[["ns"]])
-    with pytest.raises(NotFittedError):
-        CalendarFeatures().transform(X)
-    with pytest.raises(NotFittedError):
-        CalendarFeatures().get_feature_names_out()
-
-
-def test_given_names_must_be_those_of_the_columns() -> None:
-    model = CalendarFeatures(["day"]).fit(frame("ns").to_numpy())
-    assert model.get_feature_names_out(["sold"]).tolist() == ["sold_day"]
-    with pytest.raises(ValueError, match="length equal"):
-        model.get_feature_names_out(["a", "b"])
-
-
-def test_frame_out_of_a_frame() -> None:
-    X = frame("ns").set_axis([f"row {i}" for i in range(ROWS)])
-    made = CalendarFeatures(["year"]).set_output(transform="pandas").fit_transform(X)
-    assert made.columns.tolist() == ["ns_year"]
-    assert made.index.tolist() == X.index.tolist()
-    assert made.dtypes.tolist() == ["float64"]
-
-
-def test_clone_and_pickle() -> None:
-    estimator = CalendarFeatures(["month"], cyclical=["month"], epoch="2000-01-01")
-    assert clone(estimator).get_params() == estimator.get_params()
-    model = estimator.fit(frame("ns"))
-    copy = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(copy.transform(frame("ns")), model.transform(frame("ns")))
-    assert copy.get_feature_names_out().tolist() == ["ns_month_sin", "ns_month_cos"]
-
-
-def test_inside_an_ordinary_pipeline() -> None:
-    X = frame("ns").assign(size=np.arange(ROWS))
-    dates = make_pipeline(
-        CalendarFeatures(cyclical=["hour"]), SimpleImputer(add_indicator=True), StandardScaler()
-    )
-    estimator = make_pipeline(
-        ColumnTransformer([("d", dates, ["ns"]), ("n", "passthrough", ["size"])]),
-        LinearRegression(),
-    )
-    y = X["ns"].dt.hour.fillna(0)
-    assert estimator.fit(X, y).predict(X).shape == (ROWS,)
-    names = estimator[0].get_feature_names_out().tolist()
-    assert names[0] == "d__ns_year"
-    assert names[-1] == "n__size"
-
-
-def test_selected_by_type() -> None:
-    X = frame("ns").assign(size=1)
-    dates = make_column_transformer(
-        (CalendarFeatures(["day"]), lambda table: table.select_dtypes("datetime").columns)
-    )
-    assert dates.fit(X).get_feature_names_out().tolist() == ["calendarfeatures__ns_day"]
-
-
 def test_input_is_not_changed() -> None:
     X = frame("ns")
     CalendarFeatures().fit_transform(X)
     pd.testing.assert_frame_equal(X, frame("ns"))
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_forms_miss_the_times_they_should(form: str) -> None:
-    share = {"none missing": 0, "all missing": 1}.get(form, FORMS["zone"].isna().mean())
-    assert FORMS[form].isna().mean() == CLOCKS[form].isna().mean() == share
-    assert 0.1 < FORMS["zone"].isna().mean() < 0.3
 
 
 @pytest.fixture
@@ -304,70 +196,12 @@ def test_one_row_one_column_and_arrays(estimator: Any, dates: pd.DataFrame) -> N
     assert_parity(estimator, dates[["ns", "s"]].to_numpy())
 
 
-@pytest.mark.parametrize("n_blocks", [7, 64])
-def test_result_does_not_depend_on_the_blocks(
-    n_blocks: int, dates: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = Program(SPECS[1], "float64").fit_transform(dates)
-    cut(monkeypatch, ROWS, n_blocks)
-    found = assert_parity(SPECS[1], dates).transform(dates)
-    np.testing.assert_array_equal(found, whole)
-
-
-def test_steps_after_it(dates: pd.DataFrame) -> None:
-    scaled = make_pipeline(SPECS[2], SimpleImputer(add_indicator=True), StandardScaler())
-    coded = make_pipeline(SPECS[3], OneHotEncoder(handle_unknown="ignore"))
-    both = FeatureUnion([("all", SPECS[0]), ("few", SPECS[3])], transformer_weights={"few": 0.5})
-    for estimator in (scaled, coded, both):
-        assert_parity(estimator, dates)
-
-
-def test_beside_other_columns(dates: pd.DataFrame) -> None:
-    X = dates.assign(size=np.arange(ROWS), colour=["red", "blue", "green"] * (ROWS // 3))
-    estimator = make_column_transformer(
-        (CalendarFeatures(["month"], cyclical=True), ["ns", "zone"]),
-        (OneHotEncoder(), ["colour"]),
-        ("drop", ["s", "arrow"]),
-        remainder=StandardScaler(),
-    )
-    program = assert_parity(estimator, X)
-    assert program.to_sklearn().get_feature_names_out()[:2].tolist() == [
-        "calendarfeatures__ns_month_sin",
-        "calendarfeatures__ns_month_cos",
-    ]
-
-
-def test_dates_and_their_categories_of_one_column(dates: pd.DataFrame) -> None:
-    X = dates[["s"]].dropna()
-    estimator = ColumnTransformer([("d", SPECS[3], ["s"]), ("c", OneHotEncoder(), ["s"])])
-    assert_parity(estimator, X)
-
-
 @pytest.mark.parametrize(
     "column", [[1, 2], [1.5, np.nan], ["2024-01-01", "x"], [True, False], [pd.Timedelta(1)] * 2]
 )
 def test_column_without_dates_is_refused(column: list[Any], dates: pd.DataFrame) -> None:
     message = assert_both_refuse(SPECS[0], dates[:2].assign(other=column))
     assert "'other'" in message
-
-
-def test_columns_without_dates_at_transform_are_refused(dates: pd.DataFrame) -> None:
-    program = Program(SPECS[0]).fit(dates)
-    with pytest.raises(DataError, match="'s'"):
-        program.transform(dates.assign(s=1))
-
-
-def test_every_parameter_is_honoured() -> None:
-    assert CalendarFeaturesTwin.unsupported_reasons(SPECS[2], "step") == []
-    assert set(CalendarFeaturesTwin.supported_params) == set(CalendarFeatures().get_params())
-
-
-def test_block_of_the_least_integer_is_missing() -> None:
-    twin = CalendarFeaturesTwin(CalendarFeatures(["day"]))
-    twin.finalize(twin.statistics(Dates(np.zeros((3, 2), dtype="int64"))))
-    found = twin.apply(Dates(np.array([[0, MISSING]]))).values
-    np.testing.assert_array_equal(found, [[1, np.nan]])
-    assert twin.fitted.n_features_in_ == 2
 
 
 @given(

@@ -14,18 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.model_selection import KFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
 
 from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.engine.program import Program
 from tests.names import one_in, plain
-from tests.preprocessing.columns import CATEGORICAL, OURS_ALONE, TEXT, frame, with_nan
+from tests.preprocessing.columns import CATEGORICAL, OURS_ALONE, frame, with_nan
 from tests.preprocessing.parity import (
     assert_both_refuse,
     assert_parity,
     close,
-    cut,
     dense,
     quiet,
     sklearn_fit,
@@ -185,17 +183,6 @@ def test_kinds_of_columns(encoder: Any, kind: str) -> None:
     assert_parity(encoder, frame(kind), Y[: len(frame(kind))])
 
 
-@pytest.mark.parametrize("kind", one_in(2, CATEGORICAL))
-@pytest.mark.parametrize(
-    ("encoder", "group"), [(OneHotEncoder, {"max_categories": 3}), (OrdinalEncoder, GROUPS[2])]
-)
-def test_kinds_of_columns_with_their_own_categories_as_list(
-    encoder: Any, group: dict[str, Any], kind: str
-) -> None:
-    listed = OrdinalEncoder().fit(frame(kind)).categories_[0].tolist()
-    assert_parity(encoder(categories=[listed], **group), frame(kind))
-
-
 @pytest.mark.parametrize("encoder", [*STRICT, TARGET], ids=name)
 @pytest.mark.parametrize("kind", OURS_ALONE)
 def test_none_is_a_category_and_na_is_nan(encoder: Any, kind: str) -> None:
@@ -221,15 +208,6 @@ def test_unknown_values_are_refused_by_name(
         program.transform(new)
     with quiet(), pytest.raises(ValueError, match="Found unknown categories"):
         program.to_sklearn().transform(new)
-
-
-@pytest.mark.parametrize("encoder", STRICT, ids=name)
-def test_missing_value_that_was_not_there_at_fit_is_unknown(
-    encoder: Any, table: pd.DataFrame
-) -> None:
-    program = Program(encoder).fit(table.dropna())
-    with pytest.raises(DataError, match="column 'c' holds a missing value"):
-        program.transform(table[["c", "k"]].assign(f=1.5, b=True))
 
 
 @pytest.mark.parametrize("encoder", STRICT, ids=name)
@@ -300,12 +278,6 @@ def test_columns_that_are_refused(encoder: Any, table: pd.DataFrame) -> None:
     assert message.startswith("column 'f' holds infinite values")
 
 
-@pytest.mark.parametrize("encoder", one_in(4, [*EVERY[44:55], *ENCODERS]), ids=described)
-def test_one_row(encoder: Any, table: pd.DataFrame, new: pd.DataFrame) -> None:
-    with quiet():
-        assert_parity(encoder, table[:1], new=new)
-
-
 @pytest.mark.parametrize("encoder", ENCODERS, ids=name)
 def test_arrays(encoder: Any, table: pd.DataFrame) -> None:
     assert_parity(encoder, table[["k"]].to_numpy())
@@ -324,34 +296,6 @@ def test_forms_of_new_rows_need_not_match(encoder: Any) -> None:
     none = pd.DataFrame({"b": [True, False] * 3})
     assert_parity(encoder, gaps, new=none)
     assert_parity(encoder, none, new=none.astype("float64"))
-
-
-@pytest.mark.parametrize("rows", one_in(2, [7, 1, 64, 2]))
-@pytest.mark.parametrize(
-    "encoder",
-    [
-        OneHotEncoder(max_categories=3, drop="first"),
-        OneHotEncoder(min_frequency=0.2, handle_unknown="infrequent_if_exist"),
-        OneHotEncoder(categories=LISTS, min_frequency=9),
-        OrdinalEncoder(max_categories=3, **PASSING[1]),
-        OrdinalEncoder(categories=LISTS, min_frequency=0.1, **PASSING[1]),
-    ],
-    ids=described,
-)
-def test_blocks_do_not_matter(
-    encoder: Any,
-    rows: int,
-    table: pd.DataFrame,
-    new: pd.DataFrame,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    cut(monkeypatch, rows, 1)
-    assert_all_equal(encoder, table, new)
-
-
-@pytest.mark.parametrize("after", [StandardScaler(with_mean=False), OrdinalEncoder()], ids=name)
-def test_encoded_columns_feed_other_steps(after: Any, table: pd.DataFrame) -> None:
-    assert_parity(make_pipeline(OneHotEncoder(sparse_output=False), after), table)
 
 
 @given(X=tables(), data=st.data())
@@ -394,39 +338,6 @@ def test_drops_that_sklearn_refuses(drop: Any, why: str, table: pd.DataFrame) ->
     assert why in assert_both_refuse(OneHotEncoder(drop=drop), table)
 
 
-@pytest.mark.parametrize("kind", OURS_ALONE)
-@pytest.mark.parametrize("missing", [None, pd.NA, np.nan], ids=str)
-def test_none_and_na_may_be_listed(kind: str, missing: Any) -> None:
-    X, values = with_nan(frame(kind, OURS_ALONE)), ["日本", "b", "a", "Zé", ""]
-    reference = OneHotEncoder(handle_unknown="ignore", min_frequency=20)
-    program = Program(clone(reference).set_params(categories=[[*values, missing]]), "float64")
-    reference.set_params(categories=[[*values, None if missing is None else np.nan]])
-    close(program.fit_transform(X), sklearn_fit(reference, X)[1])
-    assert program.to_sklearn().get_params()["categories"][0][-1] is missing
-
-
-def test_all_columns_may_be_dropped(table: pd.DataFrame) -> None:
-    program = assert_parity(OneHotEncoder(drop="first"), table[["c"]].assign(c="one"))
-    assert program.width == 0
-
-
-def test_names_of_grouped_columns(table: pd.DataFrame) -> None:
-    estimator = OneHotEncoder(
-        max_categories=2, feature_name_combiner=lambda feature, value: f"{feature}={value}"
-    )
-    names = assert_parity(estimator, table[["c"]]).to_sklearn().get_feature_names_out()
-    assert names.tolist() == ["c=d", "c=infrequent_sklearn"]
-
-
-def test_ones_are_where_the_categories_say(table: pd.DataFrame) -> None:
-    program = Program(OneHotEncoder(), "float32")
-    out = program.fit_transform(table)
-    assert out.sum(axis=1).tolist() == [4.0] * len(table)
-    assert program.to_sklearn().categories_[0].tolist()[:4] == ["a", "b", "c", "d"]
-    np.testing.assert_array_equal(out[:, 0] == 1, table["c"] == "a")
-    np.testing.assert_array_equal(out[:, 4] == 1, table["c"].isna())
-
-
 def caught(call: Callable[[], Any]) -> list[str]:
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
@@ -449,17 +360,6 @@ def test_warns_like_sklearn(
     assert bool(expected) == (unknown == "warn" or drop is not None)
 
 
-def test_warning_names_the_columns_found_so_far(
-    table: pd.DataFrame, new: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cut(monkeypatch, 1, 1)
-    program = Program(OneHotEncoder(handle_unknown="warn")).fit(table)
-    later = new.assign(f=[1.5, 1.5, 1.5, 7, 7])
-    found = caught(lambda: program.transform(pd.concat([later, later])))
-    assert 1 <= len(found) <= 3
-    assert any("in columns [0, 1, 2] during transform" in message for message in found)
-
-
 @pytest.mark.parametrize(
     ("params", "why"),
     [
@@ -477,36 +377,3 @@ def test_parameters_of_numbers_that_sklearn_refuses(
     message = assert_both_refuse(OrdinalEncoder(**params), table)
     assert message.startswith("OrdinalEncoder on the columns ['c', 'k', 'f', 'b']: ")
     assert why in message
-
-
-@pytest.mark.parametrize(
-    ("taken", "free"),
-    [
-        ({"unknown_value": 0, "handle_unknown": "use_encoded_value"}, {"unknown_value": 2}),
-        ({"encoded_missing_value": 0}, {"encoded_missing_value": 2}),
-    ],
-    ids=str,
-)
-def test_values_that_stand_for_a_group_are_taken(
-    taken: dict[str, Any], free: dict[str, Any], table: pd.DataFrame
-) -> None:
-    estimator = OrdinalEncoder(max_categories=2, **taken)
-    assert "already used" in assert_both_refuse(estimator, table)
-    assert_parity(estimator.set_params(**free), table)
-
-
-def test_numbers_follow_the_list(table: pd.DataFrame) -> None:
-    listed = ["c", "d", "zz", "b", "a", np.nan]
-    codes = Program(OrdinalEncoder(categories=[listed]), "float64").fit_transform(table[["c"]])
-    expected = [listed.index(v) if isinstance(v, str) else np.nan for v in table["c"]]
-    np.testing.assert_array_equal(codes[:, 0], expected)
-
-
-@pytest.mark.parametrize("kind", TEXT)
-def test_codes_follow_sorted_values(kind: str) -> None:
-    X = frame(kind)
-    codes = Program(OrdinalEncoder(), "float64").fit_transform(X)[:, 0]
-    values = X[kind].astype(object).to_numpy()
-    known = X[kind].notna().to_numpy()
-    learnt = sorted(set(values[known]))
-    assert [learnt[int(code)] for code in codes[known]] == values[known].tolist()

@@ -19,7 +19,6 @@ from pipeline.preprocessing.transformers.gregorian import (
     Fields,
     date,
     encode_fields,
-    first_of_january,
 )
 
 FIRST, LAST = pd.Timestamp.min.value, pd.Timestamp.max.value
@@ -77,32 +76,6 @@ def test_any_times(values: list[int]) -> None:
     assert_equals_pandas(np.array(values))
 
 
-@pytest.mark.parametrize(
-    ("day", "week"),
-    [
-        ("2020-12-31", 53),
-        ("2021-01-01", 53),
-        ("2021-01-04", 1),
-        ("2018-12-31", 1),
-        ("1969-12-28", 52),
-        ("1969-12-29", 1),
-        ("1960-01-03", 53),
-    ],
-)
-def test_week_belongs_to_the_year_of_its_thursday(day: str, week: int) -> None:
-    assert datetime.fromisoformat(day).isocalendar().week == week
-    assert Fields(np.array([pd.Timestamp(day).value]))["weekofyear"].tolist() == [week]
-
-
-@pytest.mark.parametrize(
-    ("year", "days"), [(1700, 365), (1900, 365), (2000, 366), (2100, 365), (1904, 366), (2023, 365)]
-)
-def test_leap_years(year: int, days: int) -> None:
-    assert first_of_january(year + 1) - first_of_january(year) == days
-    eve = np.array([first_of_january(year + 1) - 1])
-    assert Fields(eve * DAY)["dayofyear"].tolist() == [days]
-
-
 def test_dates_of_many_centuries() -> None:
     """Beyond nanoseconds: the arithmetic has no bounds of its own."""
     days = np.arange(datetime.min.toordinal(), datetime.max.toordinal() + 1, 37)
@@ -120,24 +93,6 @@ def test_period_is_the_number_of_values(feature: str) -> None:
     assert len(values) == PERIODS[feature] == values[-1] - values[0] + 1
 
 
-def test_features_have_every_shape() -> None:
-    matrix = EVERY_DAY[:12].reshape(4, 3)
-    np.testing.assert_array_equal(Fields(matrix)["day"].ravel(), Fields(EVERY_DAY[:12])["day"])
-
-
-def test_columns_come_one_after_the_other() -> None:
-    times = np.array([["2024-05-06", "1999-01-02"]], dtype="datetime64[ns]").view("int64")
-    assert encode_fields(times, [("year", ""), ("day", "")]).tolist() == [[2024, 6, 1999, 2]]
-
-
-def test_sine_and_cosine_go_once_around() -> None:
-    hours = np.arange(25)[:, None] * (DAY // 24)
-    matrix = encode_fields(hours, [("hour", "sin"), ("hour", "cos")])
-    angles = np.unwrap(np.arctan2(matrix[:, 0], matrix[:, 1]))
-    np.testing.assert_allclose(np.diff(angles[:24]), 2 * np.pi / 24)
-    np.testing.assert_array_equal(matrix[24], matrix[0])
-
-
 def test_missing_time_is_missing_in_every_feature() -> None:
     times = np.array([[0, MISSING], [MISSING, 0]])
     every = [(f, end) for f in FEATURES for end in (("", "sin") if f in PERIODS else ("",))]
@@ -145,19 +100,3 @@ def test_missing_time_is_missing_in_every_feature() -> None:
     assert np.isnan(matrix[[0, 1], [1, 0]]).all()
     np.testing.assert_array_equal(matrix[0, 0], matrix[1, 1])
     assert not np.isnan(matrix[0, 0]).any()
-
-
-def test_missing_is_what_numpy_and_pandas_hold() -> None:
-    assert np.array(["NaT"], dtype="datetime64[ns]").view("int64")[0] == pd.NaT.value == MISSING
-
-
-def test_no_rows_and_one_row() -> None:
-    outputs = [("year", ""), ("month", "sin")]
-    assert encode_fields(np.empty((0, 3), dtype="int64"), outputs).shape == (0, 6)
-    assert encode_fields(np.zeros((1, 1), dtype="int64"), outputs)[0, 0] == 1970
-
-
-def test_result_is_float64_and_each_column_contiguous() -> None:
-    matrix = encode_fields(EVERY_DAY[:10, None], [("is_weekend", ""), ("year", "")])
-    assert matrix.dtype == "float64"
-    assert matrix.flags.f_contiguous

@@ -10,15 +10,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.compose import make_column_transformer
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from pipeline.errors import ConfigError, DataError
-from pipeline.preprocessing.engine.blocks import Numbers
+from pipeline.errors import DataError
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.transformers.imputers import MissingIndicatorTwin
 from tests.names import one_in
 from tests.preprocessing.cases import ROWS, STRATEGIES, holes, numbers
 from tests.preprocessing.columns import (
@@ -36,7 +33,6 @@ from tests.preprocessing.parity import (
     assert_both_refuse,
     assert_parity,
     close,
-    cut,
     quiet,
     sklearn_fit,
 )
@@ -123,11 +119,6 @@ def test_ties_go_to_the_smallest() -> None:
     assert program.to_sklearn().statistics_.tolist() == [1.0, -1.0]
 
 
-def test_large_integers_do_not_fall_together() -> None:
-    X = pd.DataFrame({"id": [2**62, 2**62 + 1, 2**62 + 2]})
-    assert assert_parity(encoded(strategy="most_frequent"), X).width == 3
-
-
 @pytest.mark.parametrize(
     ("fill_value", "columns"),
     [(3, ["a", "int"]), (-1.5, ["a"]), (7, ["k"]), (np.nan, ["a", "c"]), (None, ["a", "k"])],
@@ -135,18 +126,6 @@ def test_large_integers_do_not_fall_together() -> None:
 def test_constants(fill_value: Any, columns: list[str]) -> None:
     X = holes().assign(k=np.arange(ROWS) % 5)
     assert_parity(SimpleImputer(strategy="constant", fill_value=fill_value), X[columns])
-
-
-@pytest.mark.parametrize("fill_value", ["gone", "a"])
-def test_text_constants(fill_value: str) -> None:
-    assert_parity(encoded(strategy="constant", fill_value=fill_value), frame("str, missing"))
-
-
-@pytest.mark.parametrize("fill_value", [None, "gone"])
-def test_empty_numbers_beside_text_are_filled_with_text(fill_value: Any) -> None:
-    X = pd.DataFrame({"t": ["a", None, "b"], "z": [np.nan] * 3})
-    params = {"fill_value": fill_value, "keep_empty_features": True}
-    assert_same_rows(encoded(strategy="constant", **params), X)
 
 
 def test_constants_of_integers() -> None:
@@ -173,11 +152,6 @@ def test_averages_of_text_are_refused(strategy: str, kind: str) -> None:
     assert message.startswith(f"column '{kind}' holds")
 
 
-@pytest.mark.parametrize("kind", ["object of ints", "category of ints"])
-def test_averages_of_disguised_numbers_are_those_of_sklearn(kind: str) -> None:
-    assert_parity(SimpleImputer(), frame(kind))
-
-
 @pytest.mark.parametrize("marker", [np.nan, pd.NA], ids=["nan", "NA"])
 def test_markers_of_missing_numbers(marker: Any) -> None:
     assert_parity(SimpleImputer(missing_values=marker), holes())
@@ -189,23 +163,6 @@ def test_none_marks_missing_text(keep: bool) -> None:
     X = pd.DataFrame({"t": ["b", None, "a"], "z": [None] * 3}, dtype=object)
     params = {"missing_values": None, "add_indicator": True, "keep_empty_features": keep}
     assert_parity(encoded(strategy="most_frequent", **params), X)
-
-
-def test_mixed_table_goes_to_an_encoder() -> None:
-    X = holes()[["a", "int"]].round(1)
-    assert_parity(encoded(strategy="most_frequent", add_indicator=True), X)
-    X = X.assign(t=pd.Series(list("xyzxy") * 30).mask(np.arange(ROWS) % 9 == 0))
-    assert_same_rows(encoded(strategy="most_frequent"), X)
-
-
-def test_text_without_an_encoder_is_refused() -> None:
-    with pytest.raises(ConfigError, match="put OneHotEncoder, OrdinalEncoder or TargetEncoder"):
-        Program(SimpleImputer(strategy="most_frequent")).fit_transform(frame("str, missing"))
-
-
-def test_new_rows_of_text_with_new_values() -> None:
-    new = pd.DataFrame({"str, missing": ["a", "never seen", np.nan]})
-    assert_parity(encoded(strategy="most_frequent"), frame("str, missing"), new=new)
 
 
 @given(X=tables(), strategy=st.sampled_from(STRATEGIES), keep=st.booleans(), add=st.booleans())
@@ -291,37 +248,3 @@ def test_new_holes_are_refused_like_in_sklearn(mixed: pd.DataFrame) -> None:
         )
         for params in ({"error_on_new": False}, {"features": "all"}):
             assert_parity(MissingIndicator(**params), X, new=new)
-
-
-@pytest.mark.parametrize("n_blocks", one_in(3, [7, 2, 64]))
-@pytest.mark.parametrize("estimator", INDICATORS[::3], ids=repr)
-def test_result_does_not_depend_on_the_blocks(
-    estimator: Any, n_blocks: int, mixed: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cut(monkeypatch, ROWS, n_blocks)
-    assert_parity(estimator, mixed)
-
-
-def test_out_of_a_block_come_zeros_and_ones() -> None:
-    twin = MissingIndicatorTwin(MissingIndicator(features="all"))
-    block = Numbers(np.array([[np.nan, 2.0]]))
-    twin.finalize(twin.statistics(block))
-    out = np.full((1, 2), 9.0)
-    twin.apply(block).write(out)
-    assert out.tolist() == [[1.0, 0.0]]
-
-
-def test_beside_other_steps(mixed: pd.DataFrame) -> None:
-    dense = MissingIndicator(sparse=False)
-    beside = make_column_transformer((SimpleImputer(), ["a", "b"]), (dense, ["a", "c", "text"]))
-    assert assert_parity(beside, mixed).width == 5
-    assert_parity(make_pipeline(dense, StandardScaler()), mixed)
-    assert_parity(make_pipeline(dense, OneHotEncoder()), holes())
-    assert_parity(make_pipeline(StandardScaler(), MissingIndicator()), holes())
-
-
-@pytest.mark.parametrize("columns", [["text", "kind"], ["a", "c"]])
-def test_after_an_imputer_nothing_is_missing(columns: list[str], mixed: pd.DataFrame) -> None:
-    imputer = SimpleImputer(strategy="most_frequent")
-    estimator = make_pipeline(imputer, MissingIndicator(features="all"))
-    close(Program(estimator, "float64").fit_transform(mixed[columns]), np.zeros((ROWS, 2)))

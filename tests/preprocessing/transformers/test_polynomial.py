@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from sklearn.preprocessing import PolynomialFeatures
 
-from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.transformers.polynomial import PolynomialFeaturesTwin, products, terms
 from tests.names import one_in
 from tests.preprocessing.cases import POLYNOMIALS, numbers
 from tests.preprocessing.parity import assert_parity, close, sklearn_fit
@@ -51,39 +49,6 @@ def test_equals_sklearn_to_the_last_bit(estimator: PolynomialFeatures, width: in
 )
 def test_many_columns(estimator: PolynomialFeatures) -> None:
     assert_same(estimator, np.random.default_rng(0).normal(size=(20, 12)))
-
-
-@pytest.mark.parametrize("offset", [1e9, -1e15, 1e150])
-def test_large_offset(offset: float) -> None:
-    assert_parity(PolynomialFeatures(2), numbers()[COLUMNS] + offset)
-
-
-@pytest.mark.parametrize("dtype", ["int64", "uint8", "bool"])
-def test_arrays_are_multiplied_as_floats(dtype: str) -> None:
-    X = (numbers()[COLUMNS].abs() * 9).to_numpy().astype(dtype)
-    assert_parity(PolynomialFeatures(4), X)
-
-
-def test_block_is_not_changed() -> None:
-    twin = PolynomialFeaturesTwin(PolynomialFeatures(2))
-    twin.finalize(3)
-    values = numbers()[COLUMNS].to_numpy()
-    before = values.copy()
-    twin.apply(Numbers(values))
-    np.testing.assert_array_equal(values, before)
-
-
-def test_every_product_uses_what_is_there_already() -> None:
-    """Each source comes before its target, and what it is times the factor is the target."""
-    order, hidden = terms(PolynomialFeatures((3, 4), include_bias=False), 4)
-    assert order[:hidden] == [t for t in order if len(t) < 3]
-    made = 0
-    for factor, source, target in products(order):
-        assert source.stop <= target.start
-        for before, after in zip(order[source], order[target], strict=True):
-            assert (*order[factor], *before) == after
-        made += target.stop - target.start
-    assert made == sum(len(term) > 1 for term in order)
 
 
 @given(X=tables("numbers"))

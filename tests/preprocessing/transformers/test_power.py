@@ -8,15 +8,12 @@ import pytest
 import scipy
 from hypothesis import given
 from packaging.version import Version
-from scipy.stats import boxcox_normmax, yeojohnson, yeojohnson_normmax
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline, make_pipeline
+from scipy.stats import boxcox_normmax, yeojohnson_normmax
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import PowerTransformer
 
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.transformers.power import PowerTransformerTwin, factors, powered
-from tests.names import one_in
 from tests.preprocessing.columns import BOOLEANS, NUMBERS, frame
 from tests.preprocessing.parity import assert_both_refuse, assert_parity, cut, quiet, sklearn_fit
 from tests.strategies import tables
@@ -100,58 +97,6 @@ def test_missing_values_stay_missing(estimator: Any) -> None:
     assert np.isfinite(out[:, 1]).all()
 
 
-def test_constant_beside_missing_values_is_no_constant_to_sklearn() -> None:
-    mixed = any_sign()
-    mixed.loc[::2, ["constant", "zero"]] = np.nan
-    estimator = PowerTransformer()
-    if SAME_DIGITS:  # else any power serves a constant as well as any other
-        assert_parity(estimator, mixed)
-    for fitted in (Program(estimator).fit(mixed).to_sklearn(), sklearn_fit(estimator, mixed)[0]):
-        assert fitted.lambdas_[-2] != 1.0
-        assert fitted.lambdas_[-1] == 1.0
-
-
-@pytest.mark.quick(4)
-@pytest.mark.parametrize("n_blocks", one_in(3, [7, 2, 64]))
-@pytest.mark.parametrize("estimator", TRANSFORMERS, ids=repr)
-def test_result_does_not_depend_on_the_blocks(
-    estimator: Any,
-    n_blocks: int,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    X = data(estimator)
-    X.loc[:100, "cubed"] = np.nan
-    whole = Program(estimator, "float64").fit(X)
-    cut(monkeypatch, ROWS, n_blocks)
-    found = assert_near(estimator, X, X)
-    np.testing.assert_array_equal(found.to_sklearn().lambdas_, whole.to_sklearn().lambdas_)
-    np.testing.assert_allclose(found.transform(X), whole.transform(X), rtol=1e-12, atol=1e-13)
-
-
-def test_powers_of_known_distributions() -> None:
-    normal = np.random.default_rng(0).normal(10, 1, 20_000)
-    assert best("box-cox", np.exp(normal)) == pytest.approx(0.0, abs=0.02)
-    assert best("box-cox", normal**2) == pytest.approx(0.5, abs=0.1)
-    assert best("yeo-johnson", np.expm1(normal / 10)) == pytest.approx(0.0, abs=0.1)
-
-
-@pytest.mark.parametrize("power", [-1.5, 0.0, 1.0, 2.0, 3.25])
-def test_transform_equals_scipy(power: float) -> None:
-    x = np.linspace(-3, 3, 41)
-    fitted = PowerTransformerTwin(PowerTransformer(standardize=False))
-    fitted.fitted = PowerTransformer(standardize=False).fit(x[:, None])
-    fitted.fitted.lambdas_ = np.array([power])
-    np.testing.assert_allclose(
-        fitted._powered(x[:, None])[:, 0], yeojohnson(x, power), rtol=1e-14, atol=1e-15
-    )
-
-
-def test_small_values_keep_their_digits_where_the_power_is_zero() -> None:
-    logs = np.log1p(np.array([1e-12, 1e-200]))
-    found = powered(logs, *factors(np.zeros(2), "yeo-johnson"))
-    np.testing.assert_allclose(found, logs, rtol=1e-15)
-
-
 @pytest.mark.parametrize("sign", ["positive", "negative", "both"])
 def test_yeo_johnson_power_equals_scipy(sign: str) -> None:
     x = np.random.default_rng(0).gamma(2.0, 1.0, 500)
@@ -178,12 +123,6 @@ def test_values_that_hardly_vary_get_the_power_of_the_scipy_at_hand(column: str)
     np.testing.assert_allclose(ours.transform(x), theirs.transform(x), atol=1e-12)
 
 
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e6])
-def test_box_cox_power_equals_scipy(scale: float) -> None:
-    x = np.random.default_rng(0).gamma(2.0, scale, 500)
-    assert best("box-cox", x) == pytest.approx(boxcox_normmax(x, method="mle"), rel=1e-6)
-
-
 def test_power_that_would_overflow_is_bounded_as_in_scipy() -> None:
     x = np.array([2003.0, 1950.0, 1997.0, 2000.0, 2009.0, 2009.0, 1980.0, 1999.0, 2007.0, 1991.0])
     with pytest.warns(UserWarning, match="constrained optimum"):
@@ -191,20 +130,6 @@ def test_power_that_would_overflow_is_bounded_as_in_scipy() -> None:
     with pytest.warns(UserWarning, match="constrained optimum"):
         theirs = boxcox_normmax(x, method="mle")
     assert ours == pytest.approx(theirs, rel=1e-9)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_large_offset_makes_a_normal_column(method: str) -> None:
-    x = 1e4 + np.random.default_rng(0).gamma(2.0, 100.0, (400, 1))
-    ours = Program(PowerTransformer(method), "float64").fit_transform(x)
-    theirs = PowerTransformer(method).fit_transform(x)
-    np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
-
-
-def test_one_row() -> None:
-    assert_parity(PowerTransformer(), any_sign()[:1], new=any_sign())
-    message = assert_both_refuse(PowerTransformer("box-cox"), positives()[:1])
-    assert "hold one value only" in message
 
 
 def test_column_without_values_is_refused_like_in_sklearn() -> None:
@@ -238,11 +163,6 @@ def test_kinds_of_columns(kind: str) -> None:
     assert_parity(PowerTransformer(), frame(kind))
 
 
-@pytest.mark.parametrize("dtype", ["float64", "int64", "bool"])
-def test_arrays(dtype: str) -> None:
-    assert_near(PowerTransformer(), any_sign().to_numpy().astype(dtype))
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_powers_of_float32_are_those_of_sklearn(method: str) -> None:
     X = positives().to_numpy("float32")
@@ -251,13 +171,6 @@ def test_powers_of_float32_are_those_of_sklearn(method: str) -> None:
     np.testing.assert_array_equal(program.to_sklearn().lambdas_, reference.lambdas_)
     assert found.dtype == expected.dtype
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-
-
-def test_after_another_step_without_string_names() -> None:
-    mixed = any_sign()
-    mixed.loc[::3, "skewed"] = np.nan
-    X = mixed.set_axis(range(mixed.shape[1]), axis=1)
-    assert_near(make_pipeline(SimpleImputer(), PowerTransformer()), X)
 
 
 @given(X=tables("numbers"))

@@ -100,14 +100,6 @@ def test_values_on_the_edges_go_where_sklearn_puts_them(strategy: str, encode: s
     assert_parity(KBinsDiscretizer(4, encode=encode, strategy=strategy), X)
 
 
-def test_columns_of_equal_counts_have_their_own_edges() -> None:
-    found = assert_parity(KBinsDiscretizer(4), numbers()).to_sklearn()
-    assert found.n_bins_.tolist()[:2] == [4, 4]
-    assert found.n_bins_[4] < 4
-    assert found.n_bins_[-1] == 1
-    assert found.bin_edges_[-1].tolist() == [-np.inf, np.inf]
-
-
 @pytest.mark.parametrize("encode", ENCODINGS)
 @pytest.mark.parametrize("kind", ["int", "negative int", "uint8", "float"])
 def test_kinds_of_columns(kind: str, encode: str) -> None:

@@ -7,27 +7,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
     MaxAbsScaler,
     MinMaxScaler,
-    Normalizer,
     OneHotEncoder,
-    RobustScaler,
     StandardScaler,
 )
 
-from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.scalers import (
     BinarizerTwin,
-    NormalizerTwin,
-    require_finite,
 )
-from tests.preprocessing.cases import OF_ROWS, ROWS, STANDARD, holes, numbers
+from tests.preprocessing.cases import OF_ROWS, numbers
 from tests.preprocessing.parity import assert_parity
 
 
@@ -56,28 +50,6 @@ def test_near_constant_columns_are_constant_where_sklearn_says_so() -> None:
     assert program.to_sklearn().scale_[3] < 1e-9
 
 
-def test_infinity_in_new_rows_is_refused() -> None:
-    program = Program(StandardScaler()).fit(numbers())
-    with pytest.raises(DataError, match="column 'c' holds infinite values"):
-        program.transform(numbers().assign(c=np.inf))
-
-
-@pytest.mark.parametrize("scaler", STANDARD, ids=repr)
-def test_weighted_rows_give_what_sklearn_gives(scaler: StandardScaler) -> None:
-    X, weights = holes(), np.random.default_rng(2).exponential(1e-3, ROWS)
-    plain = clone(scaler).fit(X, sample_weight=weights)
-    program = Program(scaler, "float64")
-    program.weights = [(scaler, weights)]
-    fitted = program.fit(X).to_sklearn()
-    for name in ("mean_", "var_", "scale_", "n_samples_seen_"):
-        found, expected = getattr(fitted, name), getattr(plain, name)
-        if expected is None:
-            assert found is None
-        else:
-            np.testing.assert_allclose(found, expected, rtol=1e-12, err_msg=name)
-    np.testing.assert_allclose(program.transform(X), plain.transform(X), 1e-9, 1e-15)
-
-
 @pytest.mark.parametrize(("width", "constant"), [(1e-15, True), (2e-15, True), (3e-15, False)])
 @pytest.mark.parametrize("scaler", [MinMaxScaler(), MaxAbsScaler()], ids=repr)
 def test_ranges_of_rounding_are_constant(scaler: Any, width: float, constant: bool) -> None:
@@ -86,25 +58,8 @@ def test_ranges_of_rounding_are_constant(scaler: Any, width: float, constant: bo
     assert (fitted.scale_[0] == 1.0) == constant
 
 
-@pytest.mark.parametrize(
-    ("scaler", "low", "high"),
-    [(MinMaxScaler((-2, 3), clip=True), -2.0, 3.0), (MaxAbsScaler(clip=True), -1.0, 1.0)],
-    ids=["min-max", "max-abs"],
-)
-def test_clipped_values_stay_within_the_range(scaler: Any, low: float, high: float) -> None:
-    out = assert_parity(scaler, numbers(), new=numbers() * 9).transform(numbers() * 9)
-    assert (out.min(), out.max()) == (low, high)
-
-
-def test_column_without_spread_is_not_divided_by_zero() -> None:
-    X = numbers().assign(almost=np.where(np.arange(ROWS) < 9, 1.0, 0.5))
-    program = assert_parity(RobustScaler(), X)
-    assert program.to_sklearn().scale_[-2:].tolist() == [1.0, 1.0]
-    assert program.transform(X)[0, -1] == 0.5
-
-
 @pytest.mark.parametrize("estimator", OF_ROWS[:3], ids=repr)
-@pytest.mark.parametrize(("size", "kept"), [(0.0, True), (1e-15, True), (1e-12, False)])
+@pytest.mark.parametrize(("size", "kept"), [(0.0, True), (1e-15, True), (1e-14, False)])
 def test_tiny_rows_stay(estimator: Any, size: float, kept: bool) -> None:
     X = np.array([[size, -size / 4], [1.0, 2.0]])
     out = assert_parity(estimator, X).transform(X)
@@ -124,11 +79,3 @@ def test_values_at_the_threshold(threshold: Any, dtype: str) -> None:
 @pytest.mark.parametrize("columns", [["a", "int"], ["int"]])
 def test_an_encoder_after_the_binarizer_sees_what_it_sees_in_sklearn(columns: list[str]) -> None:
     assert_parity(make_pipeline(Binarizer(), OneHotEncoder()), numbers()[columns])
-
-
-def test_infinity_made_by_an_earlier_step_is_refused() -> None:
-    twin = NormalizerTwin(Normalizer())
-    with pytest.raises(DataError, match="Normalizer: column 1 holds infinite values"):
-        require_finite(twin, np.array([[1.0, -np.inf], [2.0, 3.0]]))
-    # Finite values whose sum is not are taken.
-    require_finite(twin, np.full((9, 1), 1e308))

@@ -6,7 +6,6 @@ import gc
 import threading
 import weakref
 from itertools import product
-from threading import active_count, get_ident
 from typing import Any
 
 import numpy as np
@@ -14,27 +13,22 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold
-from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import LabelEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
+from sklearn.preprocessing import LabelEncoder, StandardScaler, TargetEncoder
 from sklearn.utils.multiclass import type_of_target
 
 from pipeline import Accelerated
 from pipeline.data.target import encode_labels
 from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.transformers import target_encoder
-from pipeline.preprocessing.transformers.target_encoder import ahead, encode_target, shrink
+from pipeline.preprocessing.transformers.target_encoder import ahead, encode_target
 from tests.names import one_in
 from tests.preprocessing.parity import (
     assert_both_refuse,
     assert_parity,
     close,
     cut,
-    quiet,
     sklearn_fit,
 )
 from tests.strategies import tables
@@ -115,28 +109,6 @@ def test_equals_sklearn(
         assert_parity(estimator, table, TARGETS[name], new)
 
 
-def test_folds_may_come_from_a_generator(table: pd.DataFrame) -> None:
-    y = TARGETS["real"]
-
-    def encoder() -> TargetEncoder:
-        return TargetEncoder(cv=(fold for fold in FOLDS.split(table, y)))
-
-    with quiet():
-        expected = encoder().fit_transform(table, y)
-        close(Program(encoder(), "float64").fit_transform(table, y), expected)
-
-
-def test_column_vector_as_target(table: pd.DataFrame) -> None:
-    y = TARGETS["real"]
-    estimator = TargetEncoder(cv=FOLDS)
-    with quiet():
-        assert_parity(estimator, table, y[:, None])
-    np.testing.assert_array_equal(
-        Program(estimator).fit_transform(table, y),
-        Program(estimator).fit_transform(table, y[:, None]),
-    )
-
-
 def test_training_rows_do_not_see_their_own_target(table: pd.DataFrame) -> None:
     y = TARGETS["real"].copy()
     before = Program(TargetEncoder(cv=FOLDS), "float64").fit_transform(table, y)
@@ -145,13 +117,6 @@ def test_training_rows_do_not_see_their_own_target(table: pd.DataFrame) -> None:
     # The sums are of all rows less those of the fold, so rounding is all that passes.
     np.testing.assert_allclose(before[7], after[7], rtol=1e-9)
     assert np.abs(before - after).max() > 1.0
-
-
-def test_fit_then_transform_uses_all_rows(table: pd.DataFrame) -> None:
-    estimator, y = TargetEncoder(cv=FOLDS), TARGETS["real"]
-    with quiet():
-        expected = estimator.fit(table, y).transform(table)
-    close(Program(estimator, "float64").fit(table, y).transform(table), expected)
 
 
 def test_pure_categories_of_classes_are_exactly_zero_or_one() -> None:
@@ -202,40 +167,6 @@ def test_forced_multiclass_needs_three_labels(table: pd.DataFrame) -> None:
         Program(TargetEncoder(target_type="multiclass")).fit(table, TARGETS["two labels"])
 
 
-def test_inside_a_pipeline_the_next_step_sees_the_held_out_encodings(
-    table: pd.DataFrame, new: pd.DataFrame
-) -> None:
-    estimator = make_pipeline(
-        SimpleImputer(strategy="most_frequent"), TargetEncoder(cv=FOLDS), StandardScaler()
-    )
-    assert_parity(estimator, table[["k", "f"]], TARGETS["real"], new[["k", "f"]])
-
-
-@pytest.mark.parametrize("target", ["two labels", "three labels", "real"])
-def test_encoders_with_the_same_folds_draw_them_once(
-    target: str, table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    drawn, draw = [], target_encoder._drawn
-
-    def counted(seen: Any) -> Any:
-        drawn.append(get_ident())
-        return draw(seen)
-
-    monkeypatch.setattr(target_encoder, "_drawn", counted)
-    seeded = TargetEncoder(cv=StratifiedKFold(4) if target != "real" else KFold(4))
-    estimator = make_pipeline(
-        make_column_transformer(
-            (make_pipeline(SimpleImputer(strategy="most_frequent"), seeded), ["k"]),
-            (make_union(clone(seeded), TargetEncoder(cv=FOLDS)), ["c", "f"]),
-        )
-    )
-    y = TARGETS[target]
-    found = Accelerated(estimator, device="cpu", dtype="float64").fit_transform(table, y)
-    assert len(drawn) == 2
-    assert get_ident() not in drawn
-    close(found, sklearn_fit(estimator, table, y)[1])
-
-
 def test_encoders_that_draw_from_the_same_generator_draw_in_order(table: pd.DataFrame) -> None:
     chosen = [(TargetEncoder(cv=KFold(4, shuffle=True)), [name]) for name in ("c", "k")]
     estimator = make_column_transformer(*chosen, (TargetEncoder(cv=FOLDS), ["f"]))
@@ -244,30 +175,6 @@ def test_encoders_that_draw_from_the_same_generator_draw_in_order(table: pd.Data
     expected = sklearn_fit(estimator, table, y)[1]
     np.random.seed(0)  # noqa: NPY002
     close(Accelerated(estimator, device="cpu", dtype="float64").fit_transform(table, y), expected)
-
-
-def test_an_earlier_step_is_at_fault_first(table: pd.DataFrame) -> None:
-    before, y = active_count(), TARGETS["two labels"]
-    bad = TargetEncoder(target_type="continuous", cv=FOLDS)
-    step = (OrdinalEncoder(categories=[["a"]]), ["c"])
-    for steps, fault in (
-        ((step, (bad, ["k"])), "OrdinalEncoder has handle_unknown"),
-        (((bad, ["k"]), step), "TargetEncoder on the columns"),
-    ):
-        with pytest.raises(DataError, match=fault):
-            Accelerated(make_column_transformer(*steps), device="cpu").fit(table, y)
-    assert active_count() == before
-
-
-def test_two_rows() -> None:
-    X = pd.DataFrame({"c": ["a", "b"]})
-    assert_parity(TargetEncoder(cv=KFold(2)), X, np.array([1.0, 2.0]))
-
-
-def test_shrink_without_smoothing_is_the_mean_of_the_category() -> None:
-    sums = np.array([[[4.0, 0.0]], [[2.0, 0.0]], [[2.0, 0.0]]])
-    totals = np.array([[8.0], [6.0], [6.0]])
-    np.testing.assert_allclose(shrink(sums, totals, 0.0), [[0.5, 0.75]])
 
 
 @given(X=tables(), seed=st.integers(0, 9), smooth=st.sampled_from(SMOOTH))
@@ -337,25 +244,6 @@ def test_folds_of_a_real_target_are_those_of_sklearn(
     folds = encode_target(TargetEncoder(cv=splitter), y).folds
     for number, (_, held_out) in enumerate(expected):
         np.testing.assert_array_equal(np.flatnonzero(folds == number), held_out)
-
-
-def test_nobody_asks_a_kfold_for_the_rows_to_train_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any) -> None:
-        raise AssertionError("all rows but those of the fold are listed")
-
-    monkeypatch.setattr(KFold, "split", refuse)
-    y = np.random.default_rng(0).normal(size=100)
-    assert encode_target(TargetEncoder(cv=3), y).kind == "continuous"
-
-
-def test_labels_that_are_numbers_are_not_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any, **__: Any) -> None:
-        raise AssertionError("all rows are sorted")
-
-    monkeypatch.setattr(np, "sort", refuse)
-    monkeypatch.setattr(StratifiedKFold, "_make_test_folds", refuse)
-    y = target(1000, 3, 0)
-    assert encode_target(TargetEncoder(random_state=0), y).kind == "multiclass"
 
 
 OTHERS: dict[str, np.ndarray] = {
@@ -478,19 +366,6 @@ def test_encoders_that_do_not_read_a_target_alike_read_it_apart(name: str) -> No
             assert encode_target(second, y) is not encode_target(first, y)
 
 
-def test_folds_are_drawn_while_the_caller_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    draw, working, y = target_encoder._drawn, threading.Event(), target(99, 2, 0)
-
-    def patient(*args: Any) -> Any:
-        assert working.wait(60), "the caller waits"
-        return draw(*args)
-
-    monkeypatch.setattr(target_encoder, "_drawn", patient)
-    with ahead([TargetEncoder(random_state=0)], y):
-        working.set()
-        assert encode_target(TargetEncoder(random_state=0), y).kind == "binary"
-
-
 def test_no_thread_and_no_folds_stay_when_a_fit_fails() -> None:
     y, before, kept = target(99, 2, 0), threading.active_count(), []
     estimators = [TargetEncoder(cv=n, random_state=0) for n in (3, 4)]
@@ -505,61 +380,3 @@ def test_no_thread_and_no_folds_stay_when_a_fit_fails() -> None:
     gc.collect()
     assert threading.active_count() == before
     assert kept[0]() is None
-
-
-@pytest.mark.parametrize(
-    ("estimator", "y"),
-    [
-        (TargetEncoder(random_state=0), np.array([0.5, np.nan])),
-        (TargetEncoder(target_type="multiclass", random_state=0), np.array([0, 1] * 9)),
-        (TargetEncoder(cv=20, random_state=0), np.array([0, 1] * 9)),
-        (TargetEncoder(cv=KFold(20)), np.array([0, 1] * 9)),
-        (TargetEncoder(cv=StratifiedKFold(2)), np.arange(20) / 3),
-        (TargetEncoder(cv=1, random_state=0), np.array([0, 1] * 9)),
-    ],
-    ids=["missing", "two labels", "too many strata", "too many folds", "reals", "one fold"],
-)
-@pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")
-def test_errors_are_raised_where_the_target_is_needed(
-    estimator: TargetEncoder, y: np.ndarray
-) -> None:
-    with pytest.raises((TypeError, ValueError)) as expected:
-        encode_target(estimator, y)
-    with ahead([estimator], y), pytest.raises(type(expected.value)) as found:
-        encode_target(estimator, y)
-    assert str(found.value) == str(expected.value)
-
-
-def test_warnings_reach_the_thread_that_needs_the_target() -> None:
-    estimator, y = TargetEncoder(cv=5, random_state=0), np.array([0, 1] * 9 + [2] * 3)
-    with ahead([estimator], y), pytest.warns(UserWarning, match="The least populated class"):
-        encode_target(estimator, y)
-
-
-def test_what_others_draw_from_is_not_touched_ahead() -> None:
-    y = target(99, 2, 0)
-    np.random.seed(0)  # noqa: NPY002 - a part of what is tested
-    expected = [encode_target(estimator, y).folds for estimator in APART["drawn"]]
-    np.random.seed(0)  # noqa: NPY002
-    with ahead(APART["drawn"], y):
-        found = [encode_target(estimator, y).folds for estimator in APART["drawn"]]
-    np.testing.assert_array_equal(found, expected)
-
-
-def test_shuffling_lets_other_threads_work() -> None:
-    rows, turns = np.arange(2_000_000), []
-    shuffled = threading.Event()
-
-    def shuffle() -> None:
-        target_encoder.shuffler(0).shuffle(rows)
-        shuffled.set()
-
-    thread = threading.Thread(target=shuffle)
-    thread.start()
-    while not shuffled.wait(0.0005):
-        turns.append(0)
-    thread.join()
-    expected = np.arange(2_000_000)
-    np.random.RandomState(0).shuffle(expected)
-    np.testing.assert_array_equal(rows, expected)
-    assert len(turns) > 1
