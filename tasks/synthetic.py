@@ -53,6 +53,11 @@ def boosting(seed: int) -> Pipeline:
     )
 
 
+def in_bins(seed: int) -> KBinsDiscretizer:
+    """Numbers as one of ten bins of as many rows."""
+    return KBinsDiscretizer(10, subsample=None, random_state=seed)
+
+
 def by_rate(seed: int) -> TargetEncoder:
     """Categories as their rate of class 1, cross-fitted on the same folds each time."""
     return TargetEncoder(cv=StratifiedKFold(5, shuffle=True, random_state=seed))
