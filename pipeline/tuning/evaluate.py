@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from numbers import Number
 from textwrap import shorten
@@ -49,15 +48,6 @@ class Judged(NamedTuple):
     """Where it ran, on a cluster."""
 
 
-Watch = Callable[[Task, Estimator], AbstractContextManager[Any]]
-"""Returns a context in which the fit of a task tells what it does."""
-
-
-def unwatched(task: Task, model: Estimator) -> AbstractContextManager[Any]:
-    """Return a context in which nothing is told."""
-    return nullcontext()
-
-
 @dataclass(frozen=True)
 class Evaluation:
     """What all tasks of a search have in common; sent to each worker once.
@@ -77,8 +67,6 @@ class Evaluation:
     groups : array-like of shape (n_rows,), optional
     raises : bool
         Whether an error of a fit ends the search.
-    watch : callable
-        Tells callbacks of the fits in this process; another one has `unwatched`.
     """
 
     estimator: Estimator
@@ -92,11 +80,6 @@ class Evaluation:
     seed: int = 0
     groups: Array = None
     raises: bool = False
-    watch: Watch = unwatched
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave what tells callbacks here."""
-        return {**vars(self), "watch": unwatched}
 
     def run(self, task: Task) -> Judged:
         """Fit and judge one candidate on one fold.
@@ -110,8 +93,7 @@ class Evaluation:
         start = time.perf_counter()
         try:
             model = candidate_of(self.estimator, task.params)
-            with self.watch(task, model):
-                self.fit(model, train)
+            self.fit(model, train)
             fitted = time.perf_counter()
             score = self._score(model, train, test)
         except Exception as error:

@@ -48,9 +48,8 @@ class Space:
         Parameters
         ----------
         given : mapping, sequence of mapping, or "default"
-            Parameter of the estimator -> distribution of Optuna, frozen distribution of scipy, or
-            list of values. Of several mappings, each trial is drawn from one, as in
-            `RandomizedSearchCV`. ``"default"`` is `default_space` of the estimator.
+            As `Search` takes it. Of several mappings, each trial is drawn from one, as in
+            `RandomizedSearchCV`.
         estimator : estimator
 
         Raises

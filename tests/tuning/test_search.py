@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from optuna.distributions import FloatDistribution
 from optuna.samplers import GridSampler, RandomSampler
+from sklearn.callback import ProgressBar
 from sklearn.cluster import DBSCAN
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import NotFittedError
@@ -47,9 +48,9 @@ def test_scores_are_those_of_cross_val_score(search: Search) -> None:
 WRONG = [
     ({"trials": 0}, "'trials' parameter of Search must be an int in the range [1, inf)"),
     ({"trials": 2.5}, "'trials' parameter of Search"),
-    ({"timeout": 0}, "pass seconds, or None for no limit"),
+    ({"timeout": 0}, "must be a float in the range (0.0, inf) or None. Got 0"),
     ({"timeout": -1.0}, "'timeout' parameter of Search"),
-    ({"validation_fraction": 0.0}, "it is a share of the training rows, as 0.1"),
+    ({"validation_fraction": 0.0}, "must be a float in the range (0.0, 1.0)"),
     ({"validation_fraction": 1}, "'validation_fraction' parameter of Search"),
     ({"cv": "five"}, "'cv' parameter of Search"),
     ({"cv": 1}, "'cv' parameter of Search must be an int in the range [2, inf)"),
@@ -57,12 +58,12 @@ WRONG = [
     ({"scoring": "area"}, "scoring='area': pass a name of sklearn.metrics.get_scorer_names()"),
     ({"scoring": ["roc_auc", "f1"]}, "a search is for one metric; pass its name"),
     ({"scoring": {"auc": "roc_auc"}}, "a search is for one metric; pass its name"),
-    ({"refit": "roc_auc"}, "pass True, or False and fit the estimator with best_params_"),
-    ({"error_score": 0.0}, "a trial that fails has no score: pass nan, or 'raise'"),
+    ({"refit": "roc_auc"}, "'refit' parameter of Search must be an instance of 'bool'"),
+    ({"error_score": 0.0}, "must be a str among {'raise'} or numpy.nan. Got 0.0"),
     ({"error_score": "ignore"}, "'error_score' parameter of Search"),
     ({"trial_timeout": 0}, "'trial_timeout' parameter of Search"),
     ({"sampler": "tpe"}, "'sampler' parameter of Search"),
-    ({"sampler": GridSampler({NAME: [0.1, 1.0]})}, "it ends the study by itself"),
+    ({"sampler": GridSampler({NAME: [0.1, 1.0]})}, "GridSampler ends the study by itself"),
     ({"prune": "median"}, "prune='median'"),
     ({"storage": 3}, "'storage' parameter of Search"),
     ({"random_state": "x"}, "'random_state' parameter of Search"),
@@ -231,6 +232,13 @@ def test_the_same_seed_draws_the_same_candidates() -> None:
     found = [failing(random_state=seed).set_params(estimator__worst=2.0) for seed in (1, 1, 2)]
     drawn = [search.fit(SCALED, y).cv_results_["params"] for search in found]
     assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_callbacks_are_refused_where_they_are_set(search: Search) -> None:
+    with pytest.raises(AttributeError, match="call set_callbacks of the estimator that it fits"):
+        search.set_callbacks(ProgressBar())
+    with pytest.warns(UserWarning, match="The estimator Search does not support callbacks"):
+        make_pipeline(StandardScaler(), failing(trials=1)).set_callbacks(ProgressBar()).fit(X, y)
 
 
 def test_a_sampler_of_optuna_stays_as_it_is() -> None:

@@ -15,7 +15,7 @@ import optuna
 import pytest
 import scipy.stats
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.samplers import RandomSampler, TPESampler
+from optuna.samplers import RandomSampler
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
@@ -92,51 +92,18 @@ def test_what_optuna_has_is_optunas(given: Any, expected: Any) -> None:
     assert Space.of({"a": given}, Anything()).distributions == {"a": expected}
 
 
-CONTINUOUS = [
-    scipy.stats.uniform(-1, 4),
-    scipy.stats.loguniform(1e-5, 1e3),
-    scipy.stats.loguniform(1, 10, loc=2),
-    scipy.stats.norm(3, 0.5),
-    scipy.stats.rv_histogram(np.histogram([1, 2, 2, 3, 7], bins=4))(),
-]
-
-
-@pytest.mark.parametrize("given", CONTINUOUS, ids=lambda each: each.dist.name)
+@pytest.mark.parametrize("given", [scipy.stats.uniform(-1, 4), scipy.stats.loguniform(1e-5, 1e3)])
 def test_numbers_are_spread_as_scipys(given: Any) -> None:
     drawn = values(given)
     assert {type(each) for each in drawn} == {float}
     assert scipy.stats.kstest(drawn, given.cdf).pvalue > 0.01
 
 
-DISCRETE = [
-    scipy.stats.randint(2, 9),
-    scipy.stats.binom(10, 0.3, loc=1),
-    scipy.stats.rv_discrete(values=([1, 2, 5], [0.2, 0.3, 0.5]))(),
-]
-
-
-@pytest.mark.parametrize("given", DISCRETE, ids=lambda each: each.dist.name)
-def test_whole_numbers_are_as_frequent_as_scipys(given: Any) -> None:
-    drawn = values(given)
+def test_whole_numbers_are_as_frequent_as_scipys() -> None:
+    drawn = values(scipy.stats.randint(2, 9))
     assert {type(each) for each in drawn} == {int}
-    support = np.arange(min(drawn), max(drawn) + 1)
-    often = np.array([drawn.count(k) for k in support])
-    expected = given.pmf(support) / given.pmf(support).sum() * often.sum()
-    known = expected > 0
-    assert not often[~known].any()
-    assert scipy.stats.chisquare(often[known], expected[known]).pvalue > 0.01
-
-
-@pytest.mark.parametrize("given", [*CONTINUOUS, *DISCRETE], ids=lambda each: each.dist.name)
-def test_numbers_drawn_are_placed_where_they_came_from(given: Any) -> None:
-    space = Space.of({"a": given}, Anything())
-    study = new_study(TPESampler(seed=0))
-    for _ in range(20):
-        drawn = space.draw(trial := study.ask())
-        placed = space.place(drawn)
-        assert placed is not None
-        assert space.read(placed)["a"] == pytest.approx(drawn["a"], rel=1e-6)
-        study.tell(trial, 0.0)
+    assert scipy.stats.chisquare([drawn.count(k) for k in range(2, 9)]).pvalue > 0.01
+    assert set(drawn) == set(range(2, 9))
 
 
 # ---- lists
@@ -283,10 +250,6 @@ def test_what_is_placed_is_drawn_first(given: Any, value: Any, first: Any) -> No
         (FloatDistribution(0.5, 2, step=0.5), 0.75),
         (IntDistribution(1, 4), 2.5),
         (IntDistribution(1, 4), np.nan),
-        (scipy.stats.poisson(3), 2.5),
-        (scipy.stats.norm(), "2"),
-        (scipy.stats.norm(), True),
-        (scipy.stats.norm(), 100.0),
     ],
     ids=named,
 )
@@ -311,7 +274,7 @@ from sklearn.preprocessing import StandardScaler
 from tests.tuning.test_space import Anything, Space, same_again
 space = Space.of({"a": [SVC(C=3), StandardScaler(), same_again, np.arange(3), "x", object,
                         {"d", "e", "f"}, SVC(random_state=np.random.RandomState(0))],
-                  "b": scipy.stats.norm(1, scale=2)}, Anything())
+                  "b": scipy.stats.uniform(1, scale=2)}, Anything())
 print(space.describe())
 """
 
@@ -354,12 +317,6 @@ DIFFERENT: Sequence[Any] = [
     FloatDistribution(0, 1, step=0.1),
     FloatDistribution(0.5, 1, log=True),
     IntDistribution(0, 1),
-    scipy.stats.norm(),
-    scipy.stats.norm(1),
-    scipy.stats.norm(scale=3),
-    scipy.stats.rv_discrete(values=([1, 2], [0.5, 0.5]))(),
-    scipy.stats.rv_discrete(values=([1, 3], [0.5, 0.5]))(),
-    scipy.stats.rv_discrete(values=([1, 2], [0.1, 0.9]))(),
 ]
 
 
@@ -384,7 +341,10 @@ def test_descriptions_tell_spaces_apart() -> None:
         ("l1", r"pass \['l1'\]"),
         (None, r"pass \[None\]"),
         ({1, 2}, "pass a list"),
-        (scipy.stats.dirichlet([1, 2]), "nor a distribution of Optuna or a frozen one of scipy"),
+        (scipy.stats.dirichlet([1, 2]), "neither a list of values nor a distribution of Optuna"),
+        (scipy.stats.norm(3), r"space\['a'\] is scipy.stats.norm .*pass a FloatDistribution"),
+        (scipy.stats.poisson(3), "IntDistribution of Optuna, or a list"),
+        (scipy.stats.loguniform(1, 10, loc=2), "only uniform, loguniform without loc"),
         (Ridge(), r"pass \[Ridge\(\)\]"),
         (scipy.stats.uniform, r"without its arguments; pass scipy.stats.uniform\(...\)"),
         (scipy.stats.randint, r"pass scipy.stats.randint\(...\)"),
