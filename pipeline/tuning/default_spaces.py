@@ -207,19 +207,7 @@ def default_space(estimator: Estimator) -> dict[str, Any]:
 
 
 def unset(estimator: Estimator, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the last step takes for its parameters that are None.
-
-    Parameters
-    ----------
-    estimator : estimator
-    params : mapping
-        Of the estimator.
-
-    Returns
-    -------
-    params : dict
-        Empty where the last step is none of XGBoost's.
-    """
+    """Return what the last step takes for its parameters that are None, if it is of XGBoost."""
     prefix, last = last_step(estimator)
     if type(last).__name__ not in _XGBOOST or last.booster == "gblinear":
         return {}

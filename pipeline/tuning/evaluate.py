@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 
 from pipeline.errors import ConfigError
 from pipeline.trace import Event
-from pipeline.tuning.early_stopping import ask_for, hold_out, stops_early, weights_of
+from pipeline.tuning.early_stopping import hold_out, rows_to_judge, stops_early
 from pipeline.tuning.space import candidate_of
 from pipeline.typing import Array, Estimator, Params, Table, Target
 
@@ -82,13 +82,7 @@ class Evaluation:
     raises: bool = False
 
     def run(self, task: Task) -> Judged:
-        """Fit and judge one candidate on one fold.
-
-        Raises
-        ------
-        ConfigError
-            The scorer returns something else than a number.
-        """
+        """Fit one candidate on one fold and score it; ConfigError if the score is no number."""
         train, test = self.folds[task.fold]
         start = time.perf_counter()
         try:
@@ -117,31 +111,16 @@ class Evaluation:
         """
         more: Params = {}
         if stops_early(model) and not any(name.endswith("eval_set") for name in self.fit_params):
-            positions, more = self._hold_out(model, positions)
+            known = np.arange(_num_samples(self.X)) if positions is None else positions
+            positions, judging = hold_out(
+                model, known, self.y, fraction=self.validation_fraction, groups=self.groups,
+                in_order=all(train.max() < test.min() for train, test in self.folds),
+                seed=self.seed,
+            )  # fmt: skip
+            more = rows_to_judge(model, *self.cut(judging))
         X, y, params = self.cut(positions)
         params = {**params, **more}
         model.fit(X, **params) if y is None else model.fit(X, y, **params)
-
-    def _hold_out(
-        self, model: Estimator, positions: np.ndarray | None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Return the rows that a model learns from, and what tells it when to stop."""
-        held = hold_out(
-            model, np.arange(_num_samples(self.X)) if positions is None else positions, self.y,
-            fraction=self.validation_fraction, groups=self.groups, in_order=self._in_order,
-            seed=self.seed,
-        )  # fmt: skip
-        X, y, params = self.cut(held.judging)
-        more: dict[str, Any] = {"eval_set": [(X, y)], "verbose": False, **params}
-        more |= {judging: [params[name]] for name, judging in weights_of(params).items()}
-        own = more.keys() - params.keys()
-        ask_for(model, own)
-        return held.taught, {name: more[name] for name in own}
-
-    @property
-    def _in_order(self) -> bool:
-        """Whether each fold is judged by later rows than it learns from."""
-        return all(train.max() < test.min() for train, test in self.folds)
 
     def cut(self, positions: np.ndarray | None = None) -> tuple[Table, Target, Params]:
         """Return what an estimator is fitted on: some rows, by default all."""

@@ -69,13 +69,7 @@ class Listed:
 
     @classmethod
     def of(cls, where: str, given: Any) -> Listed:
-        """Label what needs a label.
-
-        Raises
-        ------
-        ConfigError
-            There is no value, one is NaN, or one is there twice.
-        """
+        """Label the values, where one needs a label; a ConfigError for NaN, none, or twice one."""
         values = [each.item() if isinstance(each, np.generic) else each for each in given]
         if not values:
             raise ConfigError(f"{where} is empty; leave the parameter out, or give it values")
@@ -118,19 +112,7 @@ Parameter = Ranged | Listed
 
 
 def parameter(name: str, given: Any) -> Parameter:
-    """Return what a user's words for a parameter stand for.
-
-    Parameters
-    ----------
-    name : str
-    given : distribution of Optuna, sequence, or uniform, loguniform or randint of scipy
-        A sequence holds values of any type.
-
-    Raises
-    ------
-    ConfigError
-        It is none of these, or nothing can be drawn from it.
-    """
+    """Return what a user gives for a parameter, as one of our types; or a ConfigError."""
     where, kinds = f"space[{name!r}]", load("optuna.distributions")
     if isinstance(given, kinds.CategoricalDistribution):
         return Listed.of(where, given.choices)

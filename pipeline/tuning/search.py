@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import time
 import warnings
-from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from copy import deepcopy
@@ -327,12 +325,9 @@ class Search(BaseSearchCV):
                 f"timeout={self.timeout!r} seconds were over before the first trial was complete; "
                 "give it more time, fewer folds (cv), or fewer rows"
             )
-        # Trials begin with different folds, and fail alike.
-        counted = Counter(re.sub(r"^fold \d+: ", "", each.reason) for each in ended).most_common(3)
-        reasons = "; ".join(f"{n} with: {reason}" for reason, n in counted)
         return (
-            f"none of {len(ended)} trials was completed, {reasons}; error_score='raise' shows "
-            "where the first one fails"
+            f"none of {len(ended)} trials was completed, the first one failed with: "
+            f"{ended[0].reason}; error_score='raise' shows where"
         )
 
     def _refit(self, evaluation: Evaluation) -> None:

@@ -27,15 +27,7 @@ PART = "part of the space"
 
 
 class Space:
-    """Parameters of an estimator and what each is drawn from.
-
-    Parameters
-    ----------
-    parts : sequence of mapping of str to Parameter
-        Each trial is drawn from one of them.
-    estimator : estimator
-        Whose parameters they are.
-    """
+    """Parameters of an `estimator`; each trial draws those of one of the `parts`."""
 
     def __init__(self, parts: Sequence[Mapping[str, Parameter]], estimator: Estimator) -> None:
         self.parts = parts
@@ -43,21 +35,7 @@ class Space:
 
     @classmethod
     def of(cls, given: Any, estimator: Estimator) -> Space:
-        """Return the space that a user describes.
-
-        Parameters
-        ----------
-        given : mapping, sequence of mapping, or "default"
-            As `Search` takes it. Of several mappings, each trial is drawn from one, as in
-            `RandomizedSearchCV`.
-        estimator : estimator
-
-        Raises
-        ------
-        ConfigError
-            The estimator has no such parameter, nothing can be drawn from what is given for one,
-            or there is no default space.
-        """
+        """Return the space that a user describes, as `Search` takes it; or a ConfigError."""
         if isinstance(given, str):
             if given != DEFAULT:
                 raise ConfigError(f"space={given!r} is neither {DEFAULT!r} nor a mapping")

@@ -44,16 +44,6 @@ def open_study(
 ) -> Iterator[Study]:
     """Yield the study of a search; its attribute "search" has the seed that it began with.
 
-    Parameters
-    ----------
-    storage : str or Path, optional
-        A file; by default the study is in memory.
-    identify : callable
-        Returns `identity_of` the search. Called only where there is a file.
-    pruner : optuna.pruners.BasePruner
-    seed : int
-        Of the search, if it is begun now.
-
     Raises
     ------
     ConfigError
@@ -104,12 +94,8 @@ class _Held:
 def open_journal(path: Path) -> JournalStorage:
     """Return the storage in a file, of which a line that a kill has torn is cut off.
 
-    Optuna skips such a line as it reads, and writes the next one behind it.
-
-    Raises
-    ------
-    ConfigError
-        The file is no journal; it is left as it is.
+    Optuna skips such a line as it reads, and writes the next one behind it. A file that is no
+    journal stays as it is, and is a ConfigError.
     """
     content = path.read_bytes() if path.exists() else b""
     readable = f"a journal that Optuna {version('optuna')} can read"
@@ -157,11 +143,6 @@ def identity_of(search: Any, evaluation: Evaluation, space: Space) -> dict[str, 
     """Return what makes a search this one and no other: what it is called -> a digest.
 
     Functions of the user's own count by their names.
-
-    Raises
-    ------
-    ConfigError
-        The splitter draws other folds each time.
     """
     if getattr(search.cv, "random_state", 0) is None and getattr(search.cv, "shuffle", True):
         raise ConfigError(

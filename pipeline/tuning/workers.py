@@ -136,15 +136,7 @@ class OnWorkers:
         self._running[future] = task, worker
 
     def wait(self, seconds: float) -> list[tuple[Task, Judged]]:
-        """Return what has ended, once something has, or so many seconds have passed.
-
-        Raises
-        ------
-        ClusterUnavailable
-            The scheduler does not answer.
-        WorkerLost
-            All workers were lost, and none came back.
-        """
+        """Return what has ended, once something has, or so many seconds have passed."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             with suppress(TimeoutError, CancelledError):

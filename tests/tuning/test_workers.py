@@ -26,7 +26,6 @@ from sklearn.preprocessing import StandardScaler
 import pipeline
 from pipeline import Accelerated, Search
 from pipeline.data.shared import SharedTable
-from pipeline.distributed.retry import await_workers
 from pipeline.tuning import workers
 from tests.clusters import in_process
 
