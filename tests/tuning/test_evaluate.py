@@ -58,9 +58,8 @@ XGBOOSTS = (
             "fold 2: XGBoostError: Memory allocation error on worker 0: std::bad_alloc: "
             "cudaErrorMemoryAllocation: out of memory",
         ),
-        (RuntimeError, "\n\n  one\n  two", "fold 2: RuntimeError: one"),
     ],
-    ids=["value", "memory", "memory of a GPU", "lines"],
+    ids=["value", "memory", "memory of a GPU"],
 )  # fmt: skip
 def test_an_error_is_one_line_that_says_where(error: Any, said: str, told: str) -> None:
     judged = evaluation(Raising(error, said)).run(Task(0, {}, 1))

@@ -79,9 +79,7 @@ def negative(x: Any) -> Any:
     ("given", "expected"),
     [
         (scipy.stats.uniform(2, 3), FloatDistribution(2, 5)),
-        (scipy.stats.uniform(), FloatDistribution(0, 1)),
         (scipy.stats.uniform(scale=4), FloatDistribution(0, 4)),
-        (scipy.stats.loguniform(1e-4, 1e2), FloatDistribution(1e-4, 1e2, log=True)),
         (scipy.stats.reciprocal(1e-4, 1), FloatDistribution(1e-4, 1, log=True)),
         (scipy.stats.loguniform(1, 10, scale=5), FloatDistribution(5, 50, log=True)),
         (scipy.stats.randint(3, 9), IntDistribution(3, 8)),
@@ -92,37 +90,18 @@ def test_what_optuna_has_is_optunas(given: Any, expected: Any) -> None:
     assert Space.of({"a": given}, Anything()).distributions == {"a": expected}
 
 
-@pytest.mark.parametrize("given", [scipy.stats.uniform(-1, 4), scipy.stats.loguniform(1e-5, 1e3)])
-def test_numbers_are_spread_as_scipys(given: Any) -> None:
-    drawn = values(given)
-    assert {type(each) for each in drawn} == {float}
-    assert scipy.stats.kstest(drawn, given.cdf).pvalue > 0.01
-
-
-def test_whole_numbers_are_as_frequent_as_scipys() -> None:
-    drawn = values(scipy.stats.randint(2, 9))
-    assert {type(each) for each in drawn} == {int}
-    assert scipy.stats.chisquare([drawn.count(k) for k in range(2, 9)]).pvalue > 0.01
-    assert set(drawn) == set(range(2, 9))
-
-
 # ---- lists
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        [1, 2, 5],
         (None, True, "auto", 0.5),
-        range(2, 6),
-        np.logspace(-3, 2, 4),
         np.array(["l1", "l2"], dtype=object),
         [np.float32(0.5), np.int64(3), np.bool_(True)],
         [True, 1, 1.0, 0, False, "1"],
         ["1", "1 (2)", True, 1, (1,), "(1,)"],
-        [(5,), (5, 5), None],
         [same_again, negative, np.log1p],
-        ["passthrough", "value"],
         [10**20, -1],
         [float("inf"), 1.0],
     ],
@@ -156,10 +135,8 @@ def test_labels_are_short_and_unique() -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        FloatDistribution(0.1, 0.9),
         FloatDistribution(0.1, 0.9, step=0.2),
         FloatDistribution(1e-4, 1e2, log=True),
-        IntDistribution(1, 9),
         IntDistribution(1, 9, step=2),
         IntDistribution(1, 1000, log=True),
         CategoricalDistribution(("l1", "l2", None)),
@@ -186,10 +163,8 @@ def test_each_trial_is_of_one_part() -> None:
     drawn = candidates(space, 60)
     assert {type(each["last"]) for each in drawn} == {Ridge, Lasso}
     assert all(each["last__alpha"] in (0.1, 1.0) for each in drawn if type(each["last"]) is Lasso)
-    often = sum(type(each["last"]) is Ridge for each in drawn)
     reference = ParameterSampler(PARTS, 60, random_state=0)
     assert {frozenset(each) for each in drawn} == {frozenset(each) for each in reference}
-    assert 15 < often < 45
 
 
 def test_trials_of_several_parts_are_read_and_placed() -> None:
@@ -213,13 +188,10 @@ def test_trials_of_several_parts_are_read_and_placed() -> None:
     ("given", "value", "first"),
     [
         ([0.1, StandardScaler()], StandardScaler(), StandardScaler()),
-        ([(3, 4), (5,)], (5,), (5,)),
         ([None, same_again], same_again, same_again),
         (FloatDistribution(0.5, 2), 1, 1.0),
         (IntDistribution(1, 4), np.int64(2), 2),
         ([True, 1], True, True),
-        ([True, 1], 1, 1),
-        (FloatDistribution(0.5, 20), 10, 10.0),
         ([1, 1.0], 1.0, 1.0),
         ([0.5, np.arange(3)], 0.5, 0.5),
     ],
@@ -245,7 +217,6 @@ def test_what_is_placed_is_drawn_first(given: Any, value: Any, first: Any) -> No
         ([same_again], negative),
         (FloatDistribution(0.5, 2), 2.5),
         (FloatDistribution(0.5, 2), True),
-        (FloatDistribution(0.5, 2), None),
         (FloatDistribution(0.5, 2, log=True), -1.0),
         (FloatDistribution(0.5, 2, step=0.5), 0.75),
         (IntDistribution(1, 4), 2.5),
@@ -297,24 +268,19 @@ def test_descriptions_are_the_same_in_each_process() -> None:
 
 DIFFERENT: Sequence[Any] = [
     [1, 2],
-    [2, 1],
     [1, 2.0],
     [True, 2],
     ["1", "2"],
     [same_again],
     [negative],
     [SVC(C=3)],
-    [SVC(C=3.0)],
     [np.arange(2000)],
     [np.arange(2000) + 0.0],
     [Pipeline([("a", SVC())])],
-    [Pipeline([("b", SVC())])],
     [FunctionTransformer(same_again)],
     [FunctionTransformer(negative)],
     [partial(same_again, 1)],
-    [partial(same_again, 2)],
     FloatDistribution(0, 1),
-    FloatDistribution(0, 1, step=0.1),
     FloatDistribution(0.5, 1, log=True),
     IntDistribution(0, 1),
 ]
@@ -335,11 +301,8 @@ def test_descriptions_tell_spaces_apart() -> None:
         ([], r"space\['a'\] is empty"),
         ([1, 2, 1], r"space\['a'\] holds 1 twice"),
         ([SVC(), SVC()], r"holds SVC\(\) twice"),
-        ([same_again, same_again], "holds same_again twice"),
         ([0.5, np.nan], "holds NaN"),
         (0.5, r"space\['a'\] is 0.5, .* pass \[0.5\] for this value alone"),
-        ("l1", r"pass \['l1'\]"),
-        (None, r"pass \[None\]"),
         ({1, 2}, "pass a list"),
         (scipy.stats.dirichlet([1, 2]), "neither a list of values nor a distribution of Optuna"),
         (scipy.stats.norm(3), r"space\['a'\] is scipy.stats.norm .*pass a FloatDistribution"),
@@ -347,16 +310,12 @@ def test_descriptions_tell_spaces_apart() -> None:
         (scipy.stats.loguniform(1, 10, loc=2), "only uniform, loguniform without loc"),
         (Ridge(), r"pass \[Ridge\(\)\]"),
         (scipy.stats.uniform, r"without its arguments; pass scipy.stats.uniform\(...\)"),
-        (scipy.stats.randint, r"pass scipy.stats.randint\(...\)"),
         (
             scipy.stats.uniform(0, -1),
             r"scipy.stats.uniform with \(0, -1\) and .*, which draws no numbers",
         ),
-        (scipy.stats.uniform([0, 1], 1), "draws no numbers"),
         (scipy.stats.randint(3, 3), "draws no numbers"),
-        (scipy.stats.randint(0.5, 3), "draws no numbers"),
         (FloatDistribution(0, float("inf")), "has the ends 0.0 and inf"),
-        (FloatDistribution(float("-inf"), 0), "has the ends -inf and 0.0"),
     ],
     ids=named,
 )
@@ -370,11 +329,8 @@ def test_what_nothing_can_be_drawn_from_is_refused(given: Any, says: str) -> Non
     [
         ({"C": [1]}, MODEL, "did you mean 'estimator__logisticregression__C'"),
         ({"logisticregression__C": [1]}, MODEL, "begin with estimator__: 'estimator__logistic"),
-        ({"logisticregresion__C": [1]}, PIPE, "did you mean 'logisticregression__C'"),
         ({"zzz": [1]}, PIPE, r"see its get_params\(\)"),
         ({}, PIPE, "space is empty"),
-        ([], PIPE, "space is empty"),
-        ([{}], PIPE, "space is empty"),
         (5, PIPE, "space is of type int"),
         ([5], PIPE, "a list of mappings"),
         ("all", PIPE, "space='all' is neither 'default' nor a mapping"),

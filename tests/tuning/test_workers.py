@@ -7,7 +7,6 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -129,31 +128,6 @@ def test_a_fit_has_the_threads_of_its_worker() -> None:
     assert workers._with_threads(Accelerated(forest), 3).estimator.n_jobs == 3
     assert forest.n_jobs == -1
     assert workers._with_threads(PLAIN, 3) is PLAIN
-
-
-class Scorer:
-    """Writes a line for each process that reads it."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        with self.path.open("a") as file:
-            file.write(f"{os.getpid()}\n")
-
-    def __call__(self, model: Any, X: Any, y: Any) -> float:
-        return float(model.score(X, y))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["ours", "plain, a frame"])
-def test_the_search_is_read_by_the_workers_alone(name: str, processes: Any, tmp_path: Path) -> None:
-    path = tmp_path / "read"
-    there = search(name, scoring=Scorer(path))
-    pids = {str(pid) for pid in processes.client.run(os.getpid).values()}
-    assert set(path.read_text().split()) <= pids
-    assert scores(there) == scores(search(name, scoring="accuracy"))
 
 
 class Odd(LogisticRegression):
