@@ -52,21 +52,9 @@ class Judged(NamedTuple):
 class Evaluation:
     """What all tasks of a search have in common; sent to each worker once.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Unfitted.
-    X : table or SharedRows
-    y : target
-    folds : sequence of (train, test)
-    scorer : callable
-    fit_params, score_params : mapping
-        What is as long as X is cut to the rows of the fold.
-    validation_fraction, seed : float and int
-        Which training rows of a fold early stopping is judged by.
-    groups : array-like of shape (n_rows,), optional
-    raises : bool
-        Whether an error of a fit ends the search.
+    Parameters of `fit` and of the scorer that are as long as X are cut to the rows of a fold.
+    `validation_fraction` and `seed` choose the rows for early stopping. With `raises`, an error of
+    a fit ends the search.
     """
 
     estimator: Estimator

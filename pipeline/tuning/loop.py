@@ -12,7 +12,7 @@ import numpy as np
 from pipeline.system.progress import Say, progress
 from pipeline.trace import ExecutionLog
 from pipeline.tuning.evaluate import Judged, Task
-from pipeline.tuning.results import COMPLETE, FAILED, PRUNED, RUNNING, Outcome
+from pipeline.tuning.results import COMPLETE, FAILED, PRUNED, Outcome
 from pipeline.tuning.space import Space
 from pipeline.tuning.stopping import PairedGap, reason_to_stop
 from pipeline.tuning.study import ask, begin, recall, report, seconds_of, tell, unfinished
@@ -25,27 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Loop:
-    """The trials of one search, from the first to the last.
+    """The trials of one search, of which the study has the record.
 
-    Parameters
-    ----------
-    study : optuna.study.Study
-    space : Space
-    slots : InProcess or OnWorkers
-    n_splits : int
-        Folds of a trial.
-    trials : int
-    timeout, trial_timeout : float, optional
-        Seconds that end the search, and a trial.
-    seed : int, optional
-        Of what is drawn; None where the study has a sampler of the user's.
-
-    Attributes
-    ----------
-    outcomes : dict of int to Outcome
-    log : ExecutionLog
-    interrupted : bool
-        Whether Ctrl-C has ended it.
+    `timeout` and `trial_timeout` are seconds. `seed` decides what is drawn; it is None where the
+    study has a sampler of the user's. Ctrl-C ends the loop, and sets `interrupted`.
     """
 
     study: Study
@@ -60,19 +43,12 @@ class Loop:
     interrupted: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        """Recall what a study in a file holds."""
-        self.outcomes = {each.number: each for each in recall(self.study, self.space)}
+        """Start the clock."""
         self.seconds = seconds_of(self.study.get_trials(deepcopy=False))
         self.started = time.monotonic()
-        self._running: dict[int, tuple[Trial, float]] = {}
+        self._running: dict[int, tuple[Trial, Outcome, float]] = {}
         self._unfinished: list[tuple[Trial, Outcome]] = []
         self._say: Say | None = None
-
-    @property
-    def ended(self) -> list[Outcome]:
-        """The trials that have ended, in their order."""
-        ended = [each for each in self.outcomes.values() if each.state != RUNNING]
-        return sorted(ended, key=lambda each: each.number)
 
     @property
     def left(self) -> float:
@@ -83,7 +59,7 @@ class Loop:
         """Run until there are enough trials, or time or Ctrl-C ends the search."""
         try:
             self._unfinished = unfinished(self.study, self.space)
-            n_left = self.trials - len(self.outcomes)
+            n_left = self.trials - len(recall(self.study, self.space))
             with progress("search", n_left) if verbose else nullcontext() as self._say:
                 while self.left > 0:
                     self._fill()
@@ -92,16 +68,14 @@ class Loop:
                     for task, judged in self.slots.wait(self.left):
                         self._take(task, judged)
         except KeyboardInterrupt:
-            # A trial that was about to be written down is scored again when the search goes on.
             self.interrupted = True
-            self.outcomes = {each.number: each for each in recall(self.study, self.space)}
 
     def _fill(self) -> None:
         """Begin trials while slots are free: first those that another process had begun."""
         while self.slots.free > 0 and self.left > 0:
             if self._unfinished:
                 self._begin(*self._unfinished.pop(0))
-            elif len(self.outcomes) < self.trials:
+            elif len(self.study.get_trials(deepcopy=False)) < self.trials:
                 trial, params = self._draw()
                 self._begin(trial, Outcome(trial.number, params))
             else:
@@ -110,20 +84,19 @@ class Loop:
     def _draw(self) -> tuple[Trial, dict[str, Any]]:
         """Return the next candidate; the first one is the estimator, if the space holds it."""
         own = None
-        if not self.outcomes:
+        if not self.study.get_trials(deepcopy=False):
             own = self.space.place(self.space.estimator.get_params())
         if own is None:
             return ask(self.study, self.space, self.seed)
         return begin(self.study, self.space, own), self.space.read(own)
 
     def _begin(self, trial: Trial, outcome: Outcome) -> None:
-        self.outcomes[trial.number] = outcome
-        self._running[trial.number] = trial, time.monotonic()
+        self._running[trial.number] = trial, outcome, time.monotonic()
         self._advance(trial, outcome)
 
     def _take(self, task: Task, judged: Judged) -> None:
         """Take the result of a task, and go on with its trial, or end it."""
-        (trial, began), outcome = self._running[task.trial], self.outcomes[task.trial]
+        trial, outcome, began = self._running[task.trial]
         self.log.events.extend(judged.events)
         outcome.folds[task.fold] = judged
         report(trial, task.fold, judged)
@@ -155,7 +128,7 @@ class Loop:
         tell(self.study, trial, outcome, self.seconds + time.monotonic() - self.started)
         del self._running[trial.number]
         if self._say:
-            ended = self.ended
+            ended = recall(self.study, self.space)
             complete = [each for each in ended if each.state == COMPLETE]
             best = max(complete, key=lambda each: each.score, default=None)
             also = f"; best {best} (trial {best.number})" if best else ""

@@ -32,7 +32,7 @@ from pipeline.tuning.loop import Loop
 from pipeline.tuning.results import COMPLETE, FAILED, Outcome, tabulate
 from pipeline.tuning.space import Space, candidate_of
 from pipeline.tuning.stopping import pruner_of
-from pipeline.tuning.study import identity_of, open_study
+from pipeline.tuning.study import identity_of, open_study, recall
 from pipeline.tuning.workers import open_slots
 from pipeline.typing import Estimator, Table, Target
 
@@ -288,12 +288,12 @@ class Search(BaseSearchCV):
                     self.trial_timeout, seed=evaluation.seed if self.sampler is None else None,
                 )  # fmt: skip
                 loop.run(self.verbose)
-        self._take(loop)
+            self._take(loop)
         return evaluation
 
     def _take(self, loop: Loop) -> None:
         """Take the results of the loop, or raise an error where no trial is complete."""
-        ended = loop.ended
+        ended = recall(self.study_, loop.space)
         if not any(each.state == COMPLETE for each in ended):
             why = self._why_none(ended)
             if loop.interrupted:
