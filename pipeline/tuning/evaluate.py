@@ -70,7 +70,7 @@ class Evaluation:
     raises: bool = False
 
     def run(self, task: Task) -> Judged:
-        """Fit one candidate on one fold and score it; ConfigError if the score is no number."""
+        """Fit one candidate on one fold and score it; the scorer must return a number."""
         train, test = self.folds[task.fold]
         start = time.perf_counter()
         try:

@@ -69,7 +69,7 @@ class Listed:
 
     @classmethod
     def of(cls, where: str, given: Any) -> Listed:
-        """Label the values, where one needs a label; a ConfigError for NaN, none, or twice one."""
+        """Label the values, where one needs it; refuse none at all, NaN and duplicates."""
         values = [each.item() if isinstance(each, np.generic) else each for each in given]
         if not values:
             raise ConfigError(f"{where} is empty; leave the parameter out, or give it values")
@@ -112,7 +112,7 @@ Parameter = Ranged | Listed
 
 
 def parameter(name: str, given: Any) -> Parameter:
-    """Return what a user gives for a parameter, as one of our types; or a ConfigError."""
+    """Return what a parameter is drawn from, or raise `ConfigError` where it cannot be used."""
     where, kinds = f"space[{name!r}]", load("optuna.distributions")
     if isinstance(given, kinds.CategoricalDistribution):
         return Listed.of(where, given.choices)

@@ -35,7 +35,7 @@ class Space:
 
     @classmethod
     def of(cls, given: Any, estimator: Estimator) -> Space:
-        """Return the space that a user describes, as `Search` takes it; or a ConfigError."""
+        """Return the space of `Search`, or raise `ConfigError` where it cannot be used."""
         if isinstance(given, str):
             if given != DEFAULT:
                 raise ConfigError(f"space={given!r} is neither {DEFAULT!r} nor a mapping")
@@ -70,11 +70,11 @@ class Space:
 
     def draw(self, trial: Trial) -> dict[str, Any]:
         """Draw a candidate; return parameters as `set_params` takes them."""
-        names = [PART] if len(self.parts) > 1 else []
-        drawn = {name: _suggest(trial, name, self.distributions[name]) for name in names}
-        part = drawn.get(PART, 0)
-        for name in self.parts[part]:
-            held = self.held(name, part)
+        drawn = {PART: 0}
+        if len(self.parts) > 1:
+            drawn[PART] = _suggest(trial, PART, self.distributions[PART])
+        for name in self.parts[drawn[PART]]:
+            held = self.held(name, drawn[PART])
             drawn[held] = _suggest(trial, held, self.distributions[held])
         return self.read(drawn)
 

@@ -29,7 +29,6 @@ from pipeline.typing import Estimator
 if TYPE_CHECKING:
     from distributed import Future
 
-
 GRACE = 2.0
 """Seconds for fits that are under way when a search ends."""
 
@@ -116,8 +115,9 @@ class OnWorkers:
         self.cluster = cluster
         self.workers = await_workers(cluster, 1)
         X, shares = evaluation.X, isinstance(evaluation.X, SharedRows)
-        if shares and not all(cluster.client.run(Path(X.table.file).exists).values()):
-            X = X.rows()
+        if shares:  # A worker that is being replaced gives no answer.
+            seen = cluster.client.run(Path(X.table.file).exists, on_error="ignore")
+            X = X if all(seen.values()) else X.rows()
         sent = Sent(load("cloudpickle.dumps")(replace(evaluation, X=X)), shares)
         self._sent = hold_on_workers(cluster.client, sent)
         self._running: dict[Future, tuple[Task, str]] = {}

@@ -10,7 +10,6 @@ import pytest
 from optuna.distributions import FloatDistribution
 from optuna.samplers import GridSampler, RandomSampler
 from sklearn.callback import ProgressBar
-from sklearn.cluster import DBSCAN
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -141,11 +140,6 @@ def test_a_score_is_one_number() -> None:
         failing(scoring=lambda *_: {"accuracy": 1.0}).fit(SCALED, y)
 
 
-def test_an_estimator_without_a_score_needs_a_metric() -> None:
-    with pytest.raises(ConfigError, match="scoring=None: pass a name"):
-        Search(DBSCAN(), {"eps": FloatDistribution(0.1, 1)}).fit(X)
-
-
 class Clock:
     """A clock that a fit moves on by a second."""
 
@@ -202,12 +196,6 @@ def test_times_of_a_stopped_trial_are_means_of_the_folds_that_ran() -> None:
     np.testing.assert_array_equal(table["mean_test_score"], [np.mean([0.9, 0.8, 0.7]), np.nan])
     assert table["rank_test_score"].tolist() == [1, 2]
     assert table["reason"].tolist() == ["", "unlikely"]
-
-
-def test_the_same_seed_draws_the_same_candidates() -> None:
-    found = [failing(random_state=seed).set_params(estimator__worst=2.0) for seed in (1, 1, 2)]
-    drawn = [search.fit(SCALED, y).cv_results_["params"] for search in found]
-    assert drawn[0] == drawn[1] != drawn[2]
 
 
 def test_callbacks_are_refused_where_they_are_set(search: Search) -> None:

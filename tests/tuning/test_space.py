@@ -27,7 +27,7 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated
 from pipeline.errors import ConfigError
-from pipeline.tuning.parameter import described, digest, parameter
+from pipeline.tuning.parameter import described, digest
 from pipeline.tuning.space import PART, Space
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -122,14 +122,6 @@ def test_estimators_come_back_as_clones() -> None:
     scalers += [each[1] for each in drawn if isinstance(each, tuple)]
     assert len({id(each) for each in scalers}) == len(scalers)
     assert given[0] not in scalers
-
-
-def test_labels_are_short_and_unique() -> None:
-    given = [partial(same_again, x=1), lambda x: x, lambda x: -x, SVC(C=123456789, gamma=0.25)]
-    choices = parameter("a", [*given, list(range(100)), [*range(99), 5]]).distribution.choices
-    assert len(set(choices)) == 6
-    assert all(len(each) <= 70 and "0x" not in each for each in choices)
-    assert values(given[1:3], 20)[0] in given[1:3]
 
 
 @pytest.mark.parametrize(

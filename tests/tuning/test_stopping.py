@@ -75,15 +75,6 @@ def test_the_limit_is_the_margin_in_standard_errors(k: int, margin: float) -> No
         assert reported(study, best[:k] - share * limit).should_prune() == stopped
 
 
-def test_the_limit_is_a_chance_of_40_percent_of_winning() -> None:
-    """Means with a flat prior: draw them from their posterior, then the folds to come."""
-    rng, n, deviation, k = np.random.default_rng(0), 200_000, 0.004, 2
-    gap = -0.25 * deviation * np.sqrt(1 / k - 1 / 5)
-    mean = rng.normal(gap, deviation / k**0.5, n)
-    rest = rng.normal(mean, deviation / (5 - k) ** 0.5)
-    assert np.mean(k * gap + (5 - k) * rest > 0) == pytest.approx(0.4, abs=0.005)
-
-
 def test_folds_of_stopped_trials_tell_of_the_deviation_too() -> None:
     calm = study_of(*three(1e-5))
     assert reported(calm, FOLDS[:1] - 0.002).should_prune()
