@@ -46,8 +46,8 @@ class Search(BaseSearchCV):
 
     Candidates are scored fold by fold, and those that are unlikely to become the best one are
     stopped. What they have in common is fitted once, where the estimator is an `Accelerated`.
-    Everything else works as in `GridSearchCV`, but a search tells no callbacks: the best candidate,
-    fitted on all rows, predicts.
+    Everything else works as in `GridSearchCV`: the best candidate, fitted on all rows, predicts.
+    A search does not forward callbacks.
 
     Parameters
     ----------
@@ -185,10 +185,10 @@ class Search(BaseSearchCV):
 
     @property
     def set_callbacks(self) -> Any:
-        """None: a search tells no callbacks; set them on the estimator."""
+        """Missing, so that hasattr is False: a search forwards no callbacks."""
         raise AttributeError(
-            "Search tells no callbacks of scikit-learn; call set_callbacks of the estimator that "
-            "it fits, or pass verbose=1 for a line for each trial"
+            "Search forwards no callbacks; call set_callbacks of the estimator that it fits, or "
+            "pass verbose=1 for a line for each trial"
         )
 
     def fit(self, X: Table, y: Target = None, **params: Any) -> Search:
