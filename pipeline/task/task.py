@@ -120,7 +120,7 @@ class Task:
         Column with the number of each row in the file that the data were made of.
     spaces : mapping of str to mapping, list of mapping, or str
         Pipeline -> what `make tune` draws its parameters from: each parameter with a list of values
-        or a distribution of :mod:`scipy.stats`; several of these mappings, of which each trial is
+        or a distribution, as ``randint(1, 9)``; several of these mappings, of which each trial is
         drawn from one; or ``"default"``, as for those that are not named.
     mute : sequence of str
         Ids of cautions that are not to be shown, as ``"groups"``.

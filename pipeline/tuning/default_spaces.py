@@ -1,6 +1,14 @@
 """The spaces of `space="default"`, with where each range comes from.
 
-`SOURCES` are the repositories in which the ranges were read. Choices of our own:
+The letters beside the spaces are the repositories in which the ranges were read:
+
+- A: auto-sklearn (Feurer et al. 2015)
+- B: mlr3tuningspaces (Bischl et al. 2023)
+- G: tabular-benchmark (Grinsztajn, Oyallon, Varoquaux 2022)
+- H: hyperopt-sklearn (Komer, Bergstra, Eliasmith 2014)
+- T: TabRepo (Salinas, Erickson 2024)
+
+Choices of our own:
 
 - The number of trees or iterations is in no space: more of them seldom predict worse and always
   cost more, so it stays as the estimator has it.
@@ -20,14 +28,6 @@ from pipeline.optional import load
 from pipeline.tuning.last_step import last_step
 from pipeline.typing import Estimator
 
-SOURCES = {
-    "A": "auto-sklearn (Feurer et al. 2015)",
-    "B": "mlr3tuningspaces (Bischl et al. 2023)",
-    "G": "tabular-benchmark (Grinsztajn, Oyallon, Varoquaux 2022)",
-    "H": "hyperopt-sklearn (Komer, Bergstra, Eliasmith 2014)",
-    "T": "TabRepo (Salinas, Erickson 2024)",
-}
-
 
 class Range(NamedTuple):
     """Numbers between two ends; whole ones where the ends are."""
@@ -37,115 +37,82 @@ class Range(NamedTuple):
     log: bool = False
 
 
-class Row(NamedTuple):
-    """What some estimators have in common."""
-
-    estimators: Sequence[str]
-    drawn: Mapping[str, Range | Sequence[Any]]
-    source: str
-    """Letters of `SOURCES`; "own" is our own choice."""
-
-
 _FRACTIONS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
 _WIDTHS = [(32,), (64,), (100,), (128,), (256,), (64, 64), (128, 128), (256, 256)]
+_SVM = {
+    "C": Range(0.03125, 1e3, log=True),
+    "gamma": Range(3.0517578125e-05, 8.0, log=True),
+}
 
-ROWS = (
-    Row(["LogisticRegression", "LinearSVC", "LinearSVR"], {"C": Range(1e-4, 1e4, log=True)}, "B"),
-    Row(["Ridge", "RidgeClassifier"], {"alpha": Range(1e-3, 1e3, log=True)}, "H"),
-    Row(["Lasso"], {"alpha": Range(1e-4, 1e4, log=True)}, "B"),
-    Row(
-        ["ElasticNet"],
-        {"alpha": Range(1e-4, 1e4, log=True), "l1_ratio": Range(0.01, 1.0)},
-        "B; own: `l1_ratio` from 0.01",
-    ),
-    Row(
-        ["SGDClassifier", "SGDRegressor"],
-        {
-            "alpha": Range(1e-7, 1e-1, log=True),
-            "penalty": ["l2", "l1", "elasticnet"],
-            "average": [False, True],
-        },
-        "A",
-    ),
-    Row(
-        ["SVC"],
-        {"C": Range(0.03125, 1e3, log=True), "gamma": Range(3.0517578125e-05, 8.0, log=True)},
-        "A; own: `C` to 1000",
-    ),
-    Row(
-        ["SVR"],
-        {
-            "C": Range(0.03125, 1e3, log=True),
-            "gamma": Range(3.0517578125e-05, 8.0, log=True),
-            "epsilon": Range(1e-3, 1.0, log=True),
-        },
-        "as SVC",
-    ),
-    Row(
-        ["KNeighborsClassifier", "KNeighborsRegressor"],
-        {"n_neighbors": Range(1, 100, log=True), "weights": ["uniform", "distance"], "p": [1, 2]},
-        "A",
-    ),
-    Row(["GaussianNB"], {"var_smoothing": Range(1e-11, 1.0, log=True)}, "own"),
-    Row(["MultinomialNB"], {"alpha": Range(1e-3, 10.0, log=True)}, "own"),
-    Row(
-        ["DecisionTreeClassifier", "DecisionTreeRegressor"],
-        {"min_samples_split": Range(2, 128, log=True), "min_samples_leaf": Range(1, 64, log=True)},
-        "B",
-    ),
-    Row(
-        [
-            "RandomForestClassifier",
-            "RandomForestRegressor",
-            "ExtraTreesClassifier",
-            "ExtraTreesRegressor",
-        ],
-        {"min_samples_leaf": Range(1, 50, log=True), "max_features": ["sqrt", "log2", *_FRACTIONS]},
-        "G; T: the same for both kinds",
-    ),
-    Row(
-        ["GradientBoostingClassifier", "GradientBoostingRegressor"],
-        {
-            "learning_rate": Range(0.01, 1.0, log=True),
-            "max_depth": Range(2, 5),
-            "min_samples_leaf": Range(1, 50, log=True),
-            "subsample": Range(0.5, 1.0),
-        },
-        "G; A: `learning_rate`",
-    ),
-    Row(
-        ["HistGradientBoostingClassifier", "HistGradientBoostingRegressor"],
-        {
-            "learning_rate": Range(0.01, 1.0, log=True),
-            "max_leaf_nodes": Range(3, 2047, log=True),
-            "min_samples_leaf": Range(1, 200, log=True),
-        },
-        "A",
-    ),
-    Row(
-        ["XGBClassifier", "XGBRegressor"],
-        {
-            "learning_rate": Range(5e-3, 0.7, log=True),
-            "max_depth": Range(1, 11),
-            "min_child_weight": Range(0.5, 100.0, log=True),
-            "subsample": Range(0.5, 1.0),
-            "colsample_bytree": Range(0.5, 1.0),
-            "colsample_bylevel": Range(0.5, 1.0),
-            "reg_lambda": Range(1e-3, 1e3, log=True),
-        },
-        "G; T: low ends of `learning_rate`, `min_child_weight`; B: `reg_lambda`",
-    ),
-    Row(
-        ["MLPClassifier", "MLPRegressor"],
-        {
-            "hidden_layer_sizes": _WIDTHS,
-            "activation": ["relu", "tanh"],
-            "alpha": Range(1e-7, 1e-1, log=True),
-            "learning_rate_init": Range(1e-4, 0.5, log=True),
-        },
-        "A; own: which widths",
-    ),
-)
+SPACES: Mapping[str, Mapping[str, Range | Sequence[Any]]] = {
+    # B
+    "LogisticRegression LinearSVC LinearSVR": {"C": Range(1e-4, 1e4, log=True)},
+    # H
+    "Ridge RidgeClassifier": {"alpha": Range(1e-3, 1e3, log=True)},
+    # B
+    "Lasso": {"alpha": Range(1e-4, 1e4, log=True)},
+    # B; own: `l1_ratio` from 0.01
+    "ElasticNet": {"alpha": Range(1e-4, 1e4, log=True), "l1_ratio": Range(0.01, 1.0)},
+    # A
+    "SGDClassifier SGDRegressor": {
+        "alpha": Range(1e-7, 1e-1, log=True),
+        "penalty": ["l2", "l1", "elasticnet"],
+        "average": [False, True],
+    },
+    # A; own: `C` to 1000
+    "SVC": _SVM,
+    "SVR": {**_SVM, "epsilon": Range(1e-3, 1.0, log=True)},
+    # A
+    "KNeighborsClassifier KNeighborsRegressor": {
+        "n_neighbors": Range(1, 100, log=True),
+        "weights": ["uniform", "distance"],
+        "p": [1, 2],
+    },
+    # own
+    "GaussianNB": {"var_smoothing": Range(1e-11, 1.0, log=True)},
+    "MultinomialNB": {"alpha": Range(1e-3, 10.0, log=True)},
+    # B
+    "DecisionTreeClassifier DecisionTreeRegressor": {
+        "min_samples_split": Range(2, 128, log=True),
+        "min_samples_leaf": Range(1, 64, log=True),
+    },
+    # G; T: the same for both kinds
+    "RandomForestClassifier RandomForestRegressor ExtraTreesClassifier ExtraTreesRegressor": {
+        "min_samples_leaf": Range(1, 50, log=True),
+        "max_features": ["sqrt", "log2", *_FRACTIONS],
+    },
+    # G; A: `learning_rate`
+    "GradientBoostingClassifier GradientBoostingRegressor": {
+        "learning_rate": Range(0.01, 1.0, log=True),
+        "max_depth": Range(2, 5),
+        "min_samples_leaf": Range(1, 50, log=True),
+        "subsample": Range(0.5, 1.0),
+    },
+    # A
+    "HistGradientBoostingClassifier HistGradientBoostingRegressor": {
+        "learning_rate": Range(0.01, 1.0, log=True),
+        "max_leaf_nodes": Range(3, 2047, log=True),
+        "min_samples_leaf": Range(1, 200, log=True),
+    },
+    # G; T: low ends of `learning_rate`, `min_child_weight`; B: `reg_lambda`
+    "XGBClassifier XGBRegressor": {
+        "learning_rate": Range(5e-3, 0.7, log=True),
+        "max_depth": Range(1, 11),
+        "min_child_weight": Range(0.5, 100.0, log=True),
+        "subsample": Range(0.5, 1.0),
+        "colsample_bytree": Range(0.5, 1.0),
+        "colsample_bylevel": Range(0.5, 1.0),
+        "reg_lambda": Range(1e-3, 1e3, log=True),
+    },
+    # A; own: which widths
+    "MLPClassifier MLPRegressor": {
+        "hidden_layer_sizes": _WIDTHS,
+        "activation": ["relu", "tanh"],
+        "alpha": Range(1e-7, 1e-1, log=True),
+        "learning_rate_init": Range(1e-4, 0.5, log=True),
+    },
+}
+"""Estimators of scikit-learn and XGBoost -> what each parameter is drawn from."""
 
 _XGBOOST = {"XGBClassifier", "XGBRegressor", "XGBRanker"}
 
@@ -173,7 +140,7 @@ def default_space(estimator: Estimator) -> dict[str, Any]:
     Parameters
     ----------
     estimator : estimator
-        Whose last step, as `last_step` finds it, is one of `ROWS`.
+        Whose last step, as `last_step` finds it, is in `SPACES`.
 
     Returns
     -------
@@ -195,11 +162,11 @@ def default_space(estimator: Estimator) -> dict[str, Any]:
     module, name = type(last).__module__, type(last).__name__
     of_library = module.partition(".")[0] in ("sklearn", "xgboost")
     of_trees = getattr(last, "booster", None) != "gblinear"
-    for row in ROWS:
-        if of_library and of_trees and name in row.estimators:
-            return {f"{prefix}{key}": _distribution(each) for key, each in row.drawn.items()}
+    for names, drawn in SPACES.items():
+        if of_library and of_trees and name in names.split():
+            return {f"{prefix}{key}": _distribution(each) for key, each in drawn.items()}
     said = name if of_library else f"{module}.{name}"
-    known = ", ".join(each for row in ROWS for each in row.estimators)
+    known = ", ".join(" ".join(SPACES).split())
     raise ConfigError(
         f"{said} has no default space; pass space={{'{prefix}PARAMETER': [...]}} with what it is "
         f"to be drawn from. There is one for {known}"
@@ -207,19 +174,7 @@ def default_space(estimator: Estimator) -> dict[str, Any]:
 
 
 def unset(estimator: Estimator, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the last step takes for its parameters that are None.
-
-    Parameters
-    ----------
-    estimator : estimator
-    params : mapping
-        Of the estimator.
-
-    Returns
-    -------
-    params : dict
-        Empty where the last step is none of XGBoost's.
-    """
+    """Return what the last step takes for its parameters that are None, if it is of XGBoost."""
     prefix, last = last_step(estimator)
     if type(last).__name__ not in _XGBOOST or last.booster == "gblinear":
         return {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -15,18 +15,9 @@ from pipeline.errors import ConfigError, DataError
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.routing import WEIGHTS, routes
 from pipeline.tuning.last_step import last_step
-from pipeline.typing import Array, Estimator, Target
+from pipeline.typing import Array, Estimator, Table, Target
 
 NAME = "early_stopping_rounds"
-
-
-class Held(NamedTuple):
-    """Positions of rows."""
-
-    taught: np.ndarray
-    """What the estimator learns from, with all its steps."""
-    judging: np.ndarray
-    """What tells it when to stop."""
 
 
 def stops_early(model: Estimator) -> bool:
@@ -69,21 +60,11 @@ def hold_out(
     groups: Array,
     in_order: bool,
     seed: int,
-) -> Held:
-    """Choose the rows that tell a model when to stop, among those that it may learn from.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which rows a model learns from, and which tell it when to stop.
 
-    Parameters
-    ----------
-    model : estimator
-    positions : numpy.ndarray of int
-        Rows that it may learn from; `y` and `groups` are of all rows.
-    y : target
-    fraction : float
-        Share of the rows; of whole groups, where there are any.
-    groups : array-like of shape (n_rows,) or None
-    in_order : bool
-        Whether the rows are in the order of time: then the last ones.
-    seed : int
+    Both are among the rows at `positions`; `y` and `groups` are of all rows. The `fraction` is of
+    whole groups, where there are any; where the rows are `in_order` of time, the last ones judge.
     """
     n_judging = round(fraction * len(positions))
     if not 0 < n_judging < len(positions):
@@ -92,7 +73,7 @@ def hold_out(
             "early stopping by; pass another one"
         )
     if in_order:
-        return Held(positions[:-n_judging], positions[-n_judging:])
+        return positions[:-n_judging], positions[-n_judging:]
     own = None if groups is None else np.asarray(groups)[positions]
     if own is not None and len(np.unique(own)) < 2:
         raise DataError(f"{NAME}: all rows of a fold are of one group, and none can be held out")
@@ -104,7 +85,7 @@ def hold_out(
     else:
         splitter = ShuffleSplit(1, test_size=n_judging, random_state=seed)
     taught, judging = next(splitter.split(positions, labels, own))
-    return Held(positions[np.sort(taught)], positions[np.sort(judging)])
+    return positions[np.sort(taught)], positions[np.sort(judging)]
 
 
 def _can_stratify(labels: np.ndarray, n_judging: int) -> bool:
@@ -114,17 +95,19 @@ def _can_stratify(labels: np.ndarray, n_judging: int) -> bool:
     return bool(counts.min() >= 2 and len(counts) <= min(n_judging, len(labels) - n_judging))
 
 
-def weights_of(params: Mapping[str, Any]) -> dict[str, str]:
-    """Return the names of weights among parameters of `fit`, and those for the rows that judge.
+def rows_to_judge(
+    model: Estimator, X: Table, y: Target, params: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return parameters of `fit` that tell a model when to stop, by rows and their `params`.
 
-    >>> weights_of({"xgb__sample_weight": [1, 2], "verbose": False})
-    {'xgb__sample_weight': 'xgb__sample_weight_eval_set'}
+    What the caller gives itself is left out. Where metadata are routed, the model asks for them.
     """
-    return {name: f"{name}_eval_set" for name in params if name.rpartition("__")[2] == WEIGHTS}
-
-
-def ask_for(model: Estimator, names: Collection[str]) -> None:
-    """Let the last step of a model ask for parameters of `fit`, where metadata are routed."""
+    more: dict[str, Any] = {"eval_set": [(X, y)], "verbose": False}
+    for name, value in params.items():
+        if name.rpartition("__")[2] == WEIGHTS:
+            more[f"{name}_eval_set"] = [value]
+    own = {name: value for name, value in more.items() if name not in params}
     if routes():
-        bare = {name.rpartition("__")[2] for name in names}
+        bare = {name.rpartition("__")[2] for name in own}
         last_step(model)[1].set_fit_request(**dict.fromkeys(bare, True))
+    return own

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from numbers import Number
 from textwrap import shorten
@@ -17,7 +16,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 
 from pipeline.errors import ConfigError
 from pipeline.trace import Event
-from pipeline.tuning.early_stopping import ask_for, hold_out, stops_early, weights_of
+from pipeline.tuning.early_stopping import hold_out, rows_to_judge, stops_early
 from pipeline.tuning.space import candidate_of
 from pipeline.typing import Array, Estimator, Params, Table, Target
 
@@ -49,36 +48,13 @@ class Judged(NamedTuple):
     """Where it ran, on a cluster."""
 
 
-Watch = Callable[[Task, Estimator], AbstractContextManager[Any]]
-"""Returns a context in which the fit of a task tells what it does."""
-
-
-def unwatched(task: Task, model: Estimator) -> AbstractContextManager[Any]:
-    """Return a context in which nothing is told."""
-    return nullcontext()
-
-
 @dataclass(frozen=True)
 class Evaluation:
     """What all tasks of a search have in common; sent to each worker once.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Unfitted.
-    X : table or SharedRows
-    y : target
-    folds : sequence of (train, test)
-    scorer : callable
-    fit_params, score_params : mapping
-        What is as long as X is cut to the rows of the fold.
-    validation_fraction, seed : float and int
-        Which training rows of a fold early stopping is judged by.
-    groups : array-like of shape (n_rows,), optional
-    raises : bool
-        Whether an error of a fit ends the search.
-    watch : callable
-        Tells callbacks of the fits in this process; another one has `unwatched`.
+    Parameters of `fit` and of the scorer that are as long as X are cut to the rows of a fold.
+    `validation_fraction` and `seed` choose the rows for early stopping. With `raises`, an error of
+    a fit ends the search.
     """
 
     estimator: Estimator
@@ -92,26 +68,14 @@ class Evaluation:
     seed: int = 0
     groups: Array = None
     raises: bool = False
-    watch: Watch = unwatched
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave what tells callbacks here."""
-        return {**vars(self), "watch": unwatched}
 
     def run(self, task: Task) -> Judged:
-        """Fit and judge one candidate on one fold.
-
-        Raises
-        ------
-        ConfigError
-            The scorer returns something else than a number.
-        """
+        """Fit one candidate on one fold and score it; the scorer must return a number."""
         train, test = self.folds[task.fold]
         start = time.perf_counter()
         try:
             model = candidate_of(self.estimator, task.params)
-            with self.watch(task, model):
-                self.fit(model, train)
+            self.fit(model, train)
             fitted = time.perf_counter()
             score = self._score(model, train, test)
         except Exception as error:
@@ -135,31 +99,16 @@ class Evaluation:
         """
         more: Params = {}
         if stops_early(model) and not any(name.endswith("eval_set") for name in self.fit_params):
-            positions, more = self._hold_out(model, positions)
+            known = np.arange(_num_samples(self.X)) if positions is None else positions
+            positions, judging = hold_out(
+                model, known, self.y, fraction=self.validation_fraction, groups=self.groups,
+                in_order=all(train.max() < test.min() for train, test in self.folds),
+                seed=self.seed,
+            )  # fmt: skip
+            more = rows_to_judge(model, *self.cut(judging))
         X, y, params = self.cut(positions)
         params = {**params, **more}
         model.fit(X, **params) if y is None else model.fit(X, y, **params)
-
-    def _hold_out(
-        self, model: Estimator, positions: np.ndarray | None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Return the rows that a model learns from, and what tells it when to stop."""
-        held = hold_out(
-            model, np.arange(_num_samples(self.X)) if positions is None else positions, self.y,
-            fraction=self.validation_fraction, groups=self.groups, in_order=self._in_order,
-            seed=self.seed,
-        )  # fmt: skip
-        X, y, params = self.cut(held.judging)
-        more: dict[str, Any] = {"eval_set": [(X, y)], "verbose": False, **params}
-        more |= {judging: [params[name]] for name, judging in weights_of(params).items()}
-        own = more.keys() - params.keys()
-        ask_for(model, own)
-        return held.taught, {name: more[name] for name in own}
-
-    @property
-    def _in_order(self) -> bool:
-        """Whether each fold is judged by later rows than it learns from."""
-        return all(train.max() < test.min() for train, test in self.folds)
 
     def cut(self, positions: np.ndarray | None = None) -> tuple[Table, Target, Params]:
         """Return what an estimator is fitted on: some rows, by default all."""

@@ -14,37 +14,21 @@ def last_step(estimator: Estimator) -> tuple[str, Estimator]:
 
     Looks through `Accelerated`, the last step of a `Pipeline` and `TransformedTargetRegressor`.
 
-    Parameters
-    ----------
-    estimator : estimator
-
-    Returns
-    -------
-    prefix : str
-        Empty where the estimator is none of these.
-    estimator : estimator
-
-    Examples
-    --------
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.pipeline import make_pipeline
     >>> last_step(make_pipeline(Ridge()))
     ('ridge__', Ridge())
     """
-    prefix = ""
-    while True:
-        name, inner = _inner(estimator)
-        if inner is None:
-            return prefix, estimator
-        prefix, estimator = f"{prefix}{name}__", inner
-
-
-def _inner(estimator: Estimator) -> tuple[str, Estimator | None]:
+    inner: Estimator | None = None
+    name = ""
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
-        return name, None if isinstance(last, str) else last
-    if isinstance(estimator, Accelerated):
-        return "estimator", estimator.estimator
-    if isinstance(estimator, TransformedTargetRegressor):
-        return "regressor", estimator.regressor
-    return "", None
+        inner = None if isinstance(last, str) else last
+    elif isinstance(estimator, Accelerated):
+        name, inner = "estimator", estimator.estimator
+    elif isinstance(estimator, TransformedTargetRegressor):
+        name, inner = "regressor", estimator.regressor
+    if inner is None:
+        return "", estimator
+    prefix, found = last_step(inner)
+    return f"{name}__{prefix}", found

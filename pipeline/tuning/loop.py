@@ -1,105 +1,81 @@
-"""The loop of a search: it draws candidates, judges them fold by fold, stops or ends them."""
+"""The loop of a search: it draws candidates, scores them fold by fold, stops or ends them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pipeline.system.progress import Say, progress
 from pipeline.trace import ExecutionLog
 from pipeline.tuning.evaluate import Judged, Task
 from pipeline.tuning.results import COMPLETE, FAILED, PRUNED, Outcome
 from pipeline.tuning.space import Space
 from pipeline.tuning.stopping import PairedGap, reason_to_stop
 from pipeline.tuning.study import ask, begin, recall, report, seconds_of, tell, unfinished
-from pipeline.tuning.workers import Slots
+from pipeline.tuning.workers import InProcess, OnWorkers
 
 if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import Trial
 
 
-class Limits(NamedTuple):
-    """What ends a search or a trial."""
+@dataclass
+class Loop:
+    """The trials of one search, of which the study has the record.
 
+    `timeout` and `trial_timeout` are seconds. `seed` decides what is drawn; it is None where the
+    study has a sampler of the user's. Ctrl-C ends the loop, and sets `interrupted`.
+    """
+
+    study: Study
+    space: Space
+    slots: InProcess | OnWorkers
+    n_splits: int
     trials: int
     timeout: float | None = None
     trial_timeout: float | None = None
+    seed: int | None = None
+    log: ExecutionLog = field(default_factory=ExecutionLog, init=False)
+    interrupted: bool = field(default=False, init=False)
 
-
-class Loop:
-    """The trials of one search, from the first to the last.
-
-    Parameters
-    ----------
-    study : optuna.study.Study
-    space : Space
-    slots : Slots
-    n_splits : int
-        Folds of a trial.
-    limits : Limits
-    seed : int, optional
-        Of what is drawn; None where the study has a sampler of the user's.
-    on_fold, on_end : callable
-        Called with a task that has ended, and with a trial.
-
-    Attributes
-    ----------
-    outcomes : dict of int to Outcome
-    log : ExecutionLog
-    interrupted : bool
-        Whether Ctrl-C has ended it.
-    """
-
-    def __init__(
-        self,
-        study: Study,
-        space: Space,
-        slots: Slots,
-        n_splits: int,
-        limits: Limits,
-        *,
-        seed: int | None,
-        on_fold: Callable[[Task], None],
-        on_end: Callable[[Outcome], None],
-    ) -> None:
-        self.study, self.space, self.slots, self.n_splits = study, space, slots, n_splits
-        self.limits, self.seed, self.on_fold, self.on_end = limits, seed, on_fold, on_end
-        self.outcomes = {each.number: each for each in recall(study, space)}
-        self.running: dict[int, tuple[Trial, Outcome, float]] = {}
-        self.log, self.interrupted = ExecutionLog(), False
-        self.seconds = seconds_of(study.get_trials(deepcopy=False))
+    def __post_init__(self) -> None:
+        """Start the clock."""
+        self.seconds = seconds_of(self.study.get_trials(deepcopy=False))
         self.started = time.monotonic()
+        self._running: dict[int, tuple[Trial, Outcome, float]] = {}
+        self._unfinished: list[tuple[Trial, Outcome]] = []
+        self._say: Say | None = None
 
     @property
     def left(self) -> float:
         """Seconds until no further task may begin."""
-        timeout = self.limits.timeout
-        return np.inf if timeout is None else self.started + timeout - time.monotonic()
+        return np.inf if self.timeout is None else self.started + self.timeout - time.monotonic()
 
-    def run(self) -> None:
-        """Draw and judge candidates until there are enough, or time or Ctrl-C ends the search."""
+    def run(self, verbose: int = 0) -> None:
+        """Run until there are enough trials, or time or Ctrl-C ends the search."""
         try:
-            self.unfinished = unfinished(self.study, self.space)
-            while self.left > 0:
-                self._fill()
-                if not self.running:
-                    break
-                for task, judged in self.slots.wait(self.left):
-                    self._take(task, judged)
+            self._unfinished = unfinished(self.study, self.space)
+            n_left = self.trials - len(recall(self.study, self.space))
+            with progress("search", n_left) if verbose else nullcontext() as self._say:
+                while self.left > 0:
+                    self._fill()
+                    if not self._running:
+                        break
+                    for task, judged in self.slots.wait(self.left):
+                        self._take(task, judged)
         except KeyboardInterrupt:
-            # A trial that was about to be written down is judged again when the search goes on.
             self.interrupted = True
-            self.outcomes = {each.number: each for each in recall(self.study, self.space)}
 
     def _fill(self) -> None:
         """Begin trials while slots are free: first those that another process had begun."""
         while self.slots.free > 0 and self.left > 0:
-            if self.unfinished:
-                self._begin(*self.unfinished.pop(0))
-            elif len(self.outcomes) < self.limits.trials:
+            if self._unfinished:
+                self._begin(*self._unfinished.pop(0))
+            elif len(self.study.get_trials(deepcopy=False)) < self.trials:
                 trial, params = self._draw()
                 self._begin(trial, Outcome(trial.number, params))
             else:
@@ -108,25 +84,23 @@ class Loop:
     def _draw(self) -> tuple[Trial, dict[str, Any]]:
         """Return the next candidate; the first one is the estimator, if the space holds it."""
         own = None
-        if not self.outcomes:
+        if not self.study.get_trials(deepcopy=False):
             own = self.space.place(self.space.estimator.get_params())
         if own is None:
             return ask(self.study, self.space, self.seed)
         return begin(self.study, self.space, own), self.space.read(own)
 
     def _begin(self, trial: Trial, outcome: Outcome) -> None:
-        self.outcomes[trial.number] = outcome
-        self.running[trial.number] = trial, outcome, time.monotonic()
+        self._running[trial.number] = trial, outcome, time.monotonic()
         self._advance(trial, outcome)
 
     def _take(self, task: Task, judged: Judged) -> None:
-        """Take in what has come of a task, and go on with its trial, or end it."""
-        trial, outcome, began = self.running[task.trial]
-        self.on_fold(task)
+        """Take the result of a task, and go on with its trial, or end it."""
+        trial, outcome, began = self._running[task.trial]
         self.log.events.extend(judged.events)
         outcome.folds[task.fold] = judged
         report(trial, task.fold, judged)
-        limit = self.limits.trial_timeout
+        limit = self.trial_timeout
         if judged.error or not np.isfinite(judged.score):
             why = f"fold {task.fold + 1}: the score is {judged.score}"
             self._end(trial, outcome, FAILED, judged.error or why)
@@ -152,5 +126,10 @@ class Loop:
     def _end(self, trial: Trial, outcome: Outcome, state: str, reason: str = "") -> None:
         outcome.state, outcome.reason = state, reason
         tell(self.study, trial, outcome, self.seconds + time.monotonic() - self.started)
-        del self.running[trial.number]
-        self.on_end(outcome)
+        del self._running[trial.number]
+        if self._say:
+            ended = recall(self.study, self.space)
+            complete = [each for each in ended if each.state == COMPLETE]
+            best = max(complete, key=lambda each: each.score, default=None)
+            also = f"; best {best} (trial {best.number})" if best else ""
+            self._say(f"{len(ended)} of {self.trials}, trial {outcome.number}: {outcome}{also}")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import isclose, isfinite
+from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
@@ -21,8 +21,6 @@ from pipeline.optional import load
 
 _PLAIN = (type(None), bool, int, float, str)
 """What Optuna's storages hold."""
-_TAIL = 1e-9
-"""The probability that is cut off at each end of what has no distribution of Optuna."""
 _NO_MATTER = {"memory", "n_jobs", "verbose", "verbosity"}
 """Parameters that do not change what an estimator learns."""
 _OF_TEXT = "text "
@@ -71,31 +69,20 @@ class Listed:
 
     @classmethod
     def of(cls, where: str, given: Any) -> Listed:
-        """Label what needs a label.
-
-        Raises
-        ------
-        ConfigError
-            There is no value, one is NaN, or one is there twice.
-        """
+        """Label the values, where one needs it; refuse none at all, NaN and duplicates."""
         values = [each.item() if isinstance(each, np.generic) else each for each in given]
         if not values:
             raise ConfigError(f"{where} is empty; leave the parameter out, or give it values")
         if any(isinstance(each, float) and each != each for each in values):
             raise ConfigError(f"{where} holds NaN; leave it out")
-        labelled: dict[Any, Any] = {}
-        for each in values:
-            if any(_same(each, other) for other in labelled.values()):
+        for i, each in enumerate(values):
+            if any(_same(each, other) for other in values[:i]):
                 raise ConfigError(f"{where} holds {_short(each)} twice; leave one out")
-            # For Optuna and as a key, True and 1.0 are 1.
-            plain = isinstance(each, _PLAIN) and each not in labelled
-            label = short = each if plain else _short(each)
-            count = 1
-            while label in labelled:
-                count += 1
-                label = f"{short} ({count})"
-            labelled[label] = each
-        return cls(labelled)
+        # For Optuna and as a key, True and 1.0 are 1.
+        plain = all(isinstance(each, _PLAIN) for each in values)
+        if not plain or len(set(values)) < len(values):
+            return cls({f"{i}: {_short(each)}": each for i, each in enumerate(values)})
+        return cls({each: each for each in values})
 
     @cached_property
     def distribution(self) -> Any:
@@ -121,64 +108,19 @@ class Listed:
         raise LookupError(value)
 
 
-@dataclass(frozen=True)
-class Quantiles:
-    """A distribution of scipy that Optuna lacks, as its quantile of a uniform number."""
-
-    frozen: Any
-
-    @property
-    def whole(self) -> bool:
-        """Whether the numbers are whole."""
-        return hasattr(self.frozen.dist, "pmf")
-
-    @cached_property
-    def distribution(self) -> Any:
-        """Of the uniform number."""
-        return load("optuna.distributions.FloatDistribution")(_TAIL, 1 - _TAIL)
-
-    @cached_property
-    def text(self) -> str:
-        """The name of the distribution, and some of its quantiles."""
-        return f"{self.frozen.dist.name}{self.frozen.ppf([0.01, 0.25, 0.5, 0.75, 0.99])}"
-
-    def value(self, held: Any) -> Any:
-        """Return the quantile."""
-        value = float(self.frozen.ppf(held))
-        return int(value) if self.whole and value.is_integer() else value
-
-    def hold(self, value: Any) -> Any:
-        """Return the probability below a number, where that leads back to it."""
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise LookupError(value)
-        held = float(np.clip(self.frozen.cdf(value), _TAIL, 1 - _TAIL))
-        if not isclose(self.value(held), value, rel_tol=1e-6, abs_tol=1e-12):
-            raise LookupError(value)
-        return held
-
-
-Parameter = Ranged | Listed | Quantiles
+Parameter = Ranged | Listed
 
 
 def parameter(name: str, given: Any) -> Parameter:
-    """Return what a user's words for a parameter stand for.
-
-    Parameters
-    ----------
-    name : str
-    given : distribution of Optuna, frozen distribution of scipy, or sequence
-        A sequence holds values of any type.
-
-    Raises
-    ------
-    ConfigError
-        It is none of these, or nothing can be drawn from it.
-    """
+    """Return what a parameter is drawn from, or raise `ConfigError` where it cannot be used."""
     where, kinds = f"space[{name!r}]", load("optuna.distributions")
     if isinstance(given, kinds.CategoricalDistribution):
         return Listed.of(where, given.choices)
     if isinstance(given, kinds.FloatDistribution | kinds.IntDistribution):
-        return _ranged(where, given)
+        if not isfinite(given.low) or not isfinite(given.high):
+            said = f"has the ends {given.low} and {given.high}"
+            raise ConfigError(f"{where} {said}; both must be finite")
+        return Ranged(given)
     if isinstance(given, rv_frozen):
         return _of_scipy(where, given)
     if isinstance(given, scipy.stats.rv_continuous | scipy.stats.rv_discrete):
@@ -191,29 +133,26 @@ def parameter(name: str, given: Any) -> Parameter:
     wanted = "a list of its values" if many else f"[{_short(given)}] for this value alone"
     raise ConfigError(
         f"{where} is {_short(given)}, which is neither a list of values nor a distribution of "
-        f"Optuna or a frozen one of scipy; pass {wanted}"
+        f"Optuna; pass {wanted}"
     )
 
 
-def _ranged(where: str, given: Any) -> Ranged:
-    if not isfinite(given.low) or not isfinite(given.high):
-        raise ConfigError(f"{where} has the ends {given.low} and {given.high}; both must be finite")
-    return Ranged(given)
-
-
-def _of_scipy(where: str, given: Any) -> Parameter:
+def _of_scipy(where: str, given: Any) -> Ranged:
     kinds, (low, high) = load("optuna.distributions"), given.support()
-    if np.ndim(low) or np.ndim(high) or np.isnan(low) or np.isnan(high):
-        said = f"scipy.stats.{given.dist.name} with {given.args} and {given.kwds}"
-        raise ConfigError(f"{where} is {said}, which draws no numbers; correct its arguments")
     _, loc, _ = given.dist._parse_args(*given.args, **given.kwds)
-    if isinstance(given.dist, type(scipy.stats.uniform)):
-        return _ranged(where, kinds.FloatDistribution(float(low), float(high)))
-    if isinstance(given.dist, type(scipy.stats.loguniform)) and loc == 0:
-        return _ranged(where, kinds.FloatDistribution(float(low), float(high), log=True))
-    if isinstance(given.dist, type(scipy.stats.randint)):
-        return _ranged(where, kinds.IntDistribution(int(low), int(high)))
-    return Quantiles(given)
+    log = isinstance(given.dist, type(scipy.stats.loguniform)) and not np.any(loc)
+    whole = isinstance(given.dist, type(scipy.stats.randint))
+    said = f"{where} is scipy.stats.{given.dist.name} with {given.args} and {given.kwds}"
+    if not (log or whole or isinstance(given.dist, type(scipy.stats.uniform))):
+        raise ConfigError(
+            f"{said}; of scipy, only uniform, loguniform without loc, and randint can be used: "
+            "pass a FloatDistribution or IntDistribution of Optuna, or a list of values"
+        )
+    if np.ndim(low) or np.ndim(high) or not np.isfinite([low, high]).all():
+        raise ConfigError(f"{said}, which draws no numbers; correct its arguments")
+    if whole:
+        return Ranged(kinds.IntDistribution(int(low), int(high)))
+    return Ranged(kinds.FloatDistribution(float(low), float(high), log=log))
 
 
 def _short(value: Any) -> str:

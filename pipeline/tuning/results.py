@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from pipeline.system.progress import progress
 from pipeline.tuning.evaluate import Judged
 
 RUNNING, COMPLETE, PRUNED, FAILED = "running", "complete", "pruned", "failed"
@@ -69,24 +67,3 @@ def tabulate(
             results[f"mean_{name}"] = np.nanmean(times, axis=1)
             results[f"std_{name}"] = np.nanstd(times, axis=1)
     return results
-
-
-@contextmanager
-def telling(
-    verbose: int, trials: int, known: Sequence[Outcome]
-) -> Iterator[Callable[[Outcome], None]]:
-    """Yield what says a line for each trial that ends, if `verbose` asks for it."""
-    ended = [each for each in known if each.state != RUNNING]
-    if not verbose:
-        yield lambda outcome: None
-        return
-    with progress("search", trials - len(ended)) as say:
-
-        def tell(outcome: Outcome) -> None:
-            ended.append(outcome)
-            complete = [each for each in ended if each.state == COMPLETE]
-            best = max(complete, key=lambda each: each.score, default=None)
-            also = f"; best {best} (trial {best.number})" if best else ""
-            say(f"{len(ended)} of {trials}, trial {outcome.number}: {outcome}{also}")
-
-        yield tell

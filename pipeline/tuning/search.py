@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import time
 import warnings
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import closing
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -17,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.callback import CallbackContext, with_callbacks
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import check_cv
 from sklearn.model_selection._search import BaseSearchCV
@@ -28,12 +26,10 @@ from sklearn.utils.validation import _check_method_params, indexable
 from pipeline.data.shared import shared
 from pipeline.errors import ConfigError, DataError, in_words_of
 from pipeline.estimator.accelerated import Accelerated
-from pipeline.estimator.callbacks import propagated
-from pipeline.tuning.callbacks import FitsTold
 from pipeline.tuning.early_stopping import require_able
 from pipeline.tuning.evaluate import Evaluation
-from pipeline.tuning.loop import Limits, Loop
-from pipeline.tuning.results import COMPLETE, FAILED, RUNNING, Outcome, tabulate, telling
+from pipeline.tuning.loop import Loop
+from pipeline.tuning.results import COMPLETE, FAILED, Outcome, tabulate
 from pipeline.tuning.space import Space, candidate_of
 from pipeline.tuning.stopping import pruner_of
 from pipeline.tuning.study import identity_of, open_study, recall
@@ -44,21 +40,14 @@ if TYPE_CHECKING:
     from optuna.pruners import BasePruner
     from optuna.samplers import BaseSampler
 
-WAYS_OUT = {
-    "error_score": "a trial that fails has no score: pass nan, or 'raise' to end the search there",
-    "refit": "pass True, or False and fit the estimator with best_params_ yourself",
-    "timeout": "pass seconds, or None for no limit",
-    "validation_fraction": "it is a share of the training rows, as 0.1",
-}
-"""Of a parameter that cannot be used, beyond what scikit-learn says."""
-
 
 class Search(BaseSearchCV):
     """A search over the parameters of an estimator, with Optuna (extra ``tune``).
 
-    Candidates are judged fold by fold, and those that are unlikely to become the best one are
+    Candidates are scored fold by fold, and those that are unlikely to become the best one are
     stopped. What they have in common is fitted once, where the estimator is an `Accelerated`.
-    Everything else is as of `GridSearchCV`: the best candidate, fitted on all rows, predicts.
+    Everything else works as in `GridSearchCV`: the best candidate, fitted on all rows, predicts.
+    A search does not forward callbacks.
 
     Parameters
     ----------
@@ -66,9 +55,9 @@ class Search(BaseSearchCV):
         Cloned, never changed. The first candidate is the estimator as it is, if the space holds
         it.
     space : mapping, sequence of mapping, or "default"
-        Parameter of the estimator -> distribution of Optuna, frozen distribution of scipy, or list
-        of values; of several mappings, each trial is drawn from one. ``"default"`` is
-        `default_space` of the estimator.
+        Parameter of the estimator -> distribution of Optuna, list of values, or ``uniform``,
+        ``loguniform`` or ``randint`` of scipy. Of several mappings, each trial is drawn from one.
+        ``"default"`` is `default_space` of the estimator.
     trials : int, default=50
         Candidates, with those of a study that is resumed.
     timeout : float, optional
@@ -194,11 +183,18 @@ class Search(BaseSearchCV):
         self.random_state = random_state
         self.verbose = verbose
 
-    @with_callbacks
+    @property
+    def set_callbacks(self) -> Any:
+        """Missing, so that hasattr is False: a search forwards no callbacks."""
+        raise AttributeError(
+            "Search forwards no callbacks; call set_callbacks of the estimator that it fits, or "
+            "pass verbose=1 for a line for each trial"
+        )
+
     def fit(self, X: Table, y: Target = None, **params: Any) -> Search:
         """Search, then fit the best candidate on all rows.
 
-        Ctrl-C ends the search with what was found, and a second one the last fit.
+        Ctrl-C ends the search and keeps what it has; a second one ends the last fit.
 
         Parameters
         ----------
@@ -220,19 +216,13 @@ class Search(BaseSearchCV):
         self._check_parameters()
         self._forget()
         self.scorer_, self.multimetric_ = self._scorer(), False
-        X, y = indexable(self._shared(X), y)
+        able = isinstance(self.estimator, Accelerated) and hasattr(X, "shape")
+        X, y = indexable(shared(X) if able else X, y)
         params = _check_method_params(X, params=params)
-        routed = self._get_routed_params_for_fit(params)
-        context = self._init_callback_context(max_subtasks=1 + self.refit)
-        weights = params.get("sample_weight")
-        told = {"estimator": self, "X": X, "y": y}
-        told["metadata"] = None if weights is None else {"sample_weight": weights}
-        context.call_on_fit_task_begin(**told)
-        evaluation = self._evaluation(X, y, routed)
-        evaluation = self._run(evaluation, context)
+        evaluation = self._evaluation(X, y, self._get_routed_params_for_fit(params))
+        evaluation = self._search(evaluation)
         if self.refit:
-            self._refit(evaluation, context.subcontext(task_name="refit-with-best-params"), told)
-        context.call_on_fit_task_end(**told)
+            self._refit(evaluation)
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -243,9 +233,7 @@ class Search(BaseSearchCV):
         try:
             self._validate_params()
         except InvalidParameterError as error:
-            name = str(error).split("'")[1]
-            way_out = WAYS_OUT.get(name, str(error))
-            raise in_words_of(error, ConfigError(way_out)) from None
+            raise in_words_of(error, ConfigError(str(error))) from None
         if isinstance(self.scoring, list | tuple | set | dict):
             raise ConfigError(
                 f"scoring={self.scoring!r}: a search is for one metric; pass its name, and see "
@@ -253,8 +241,8 @@ class Search(BaseSearchCV):
             )
         if type(self.sampler).__name__ in ("BruteForceSampler", "GridSampler"):
             raise ConfigError(
-                f"sampler={type(self.sampler).__name__}: it ends the study by itself, which only "
-                "study.optimize lets it; for all of a grid, fit GridSearchCV on shared(X)"
+                f"sampler={type(self.sampler).__name__} ends the study by itself, which only "
+                "study.optimize allows; for all of a grid, fit GridSearchCV on shared(X)"
             )
 
     def _forget(self) -> None:
@@ -270,11 +258,6 @@ class Search(BaseSearchCV):
             raise in_words_of(error, ConfigError(way_out)) from None
         return scorer
 
-    def _shared(self, X: Table) -> Table:
-        """Return rows that fits share, where the estimator can."""
-        able = isinstance(self.estimator, Accelerated) and hasattr(X, "shape")
-        return shared(X) if able else X
-
     def _evaluation(self, X: Table, y: Target, routed: Bunch) -> Evaluation:
         """Return what all trials have in common."""
         splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
@@ -289,39 +272,28 @@ class Search(BaseSearchCV):
             routed.splitter.split.get("groups"), raises=isinstance(self.error_score, str),
         )  # fmt: skip
 
-    def _run(self, evaluation: Evaluation, context: CallbackContext) -> Evaluation:
-        """Search, take what was found, and return what the trials have had in common."""
-        # A file may hold any number of trials.
-        most = self.trials if self.storage is None else None
-        told = FitsTold(self, context, evaluation, most)
+    def _search(self, evaluation: Evaluation) -> Evaluation:
+        """Search; return the evaluation with the seed that the study began with."""
         space = Space.of(self.space, self.estimator)
         require_able(self.estimator, {name for part in space.parts for name in part})
         identity = partial(identity_of, self, evaluation, space)
-        opened = open_study(self.storage, identity, pruner_of(self.prune), evaluation.seed)
-        with told.searching(), opened as study:
+        with open_study(self.storage, identity, pruner_of(self.prune), evaluation.seed) as study:
             if self.sampler is not None:
                 study.sampler = deepcopy(self.sampler)
             self.study_ = study
-            seed = study.user_attrs["search"]["seed"]
-            evaluation = replace(evaluation, seed=seed, watch=told.fitting)
-            with (
-                open_slots(evaluation) as slots,
-                telling(self.verbose, self.trials, recall(study, space)) as tell,
-            ):
+            evaluation = replace(evaluation, seed=study.user_attrs["search"]["seed"])
+            with closing(open_slots(evaluation)) as slots:
                 loop = Loop(
-                    study, space, slots, self.n_splits_,
-                    Limits(self.trials, self.timeout, self.trial_timeout),
-                    seed=seed if self.sampler is None else None,
-                    on_fold=told.make_up, on_end=tell,
+                    study, space, slots, self.n_splits_, self.trials, self.timeout,
+                    self.trial_timeout, seed=evaluation.seed if self.sampler is None else None,
                 )  # fmt: skip
-                loop.run()
+                loop.run(self.verbose)
             self._take(loop)
         return evaluation
 
     def _take(self, loop: Loop) -> None:
-        """Take what was found, if there is anything."""
-        outcomes = sorted(loop.outcomes.values(), key=lambda outcome: outcome.number)
-        ended = [each for each in outcomes if each.state != RUNNING]
+        """Take the results of the loop, or raise an error where no trial is complete."""
+        ended = recall(self.study_, loop.space)
         if not any(each.state == COMPLETE for each in ended):
             why = self._why_none(ended)
             if loop.interrupted:
@@ -333,7 +305,18 @@ class Search(BaseSearchCV):
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.execution_log_ = loop.log
-        self._warn(ended, loop.interrupted)
+        if failed := [each for each in ended if each.state == FAILED]:
+            said = (
+                f"{len(failed)} of {len(ended)} trials failed, the first one with: "
+                f"{failed[0].reason}; see cv_results_['reason']"
+            )
+            warnings.warn(said, FitFailedWarning, stacklevel=4)
+        if loop.interrupted and len(ended) < self.trials:
+            said = (
+                f"stopped by Ctrl-C after {len(ended)} of {self.trials} trials; the best so far "
+                f"is {self.best_params_} with {self.best_score_:.5g}"
+            )
+            warnings.warn(said, UserWarning, stacklevel=4)
 
     def _why_none(self, ended: list[Outcome]) -> str:
         """Return why no trial was completed, and the way out."""
@@ -342,44 +325,20 @@ class Search(BaseSearchCV):
                 f"timeout={self.timeout!r} seconds were over before the first trial was complete; "
                 "give it more time, fewer folds (cv), or fewer rows"
             )
-        # Trials begin with other folds, and fail alike.
-        counted = Counter(re.sub(r"^fold \d+: ", "", each.reason) for each in ended).most_common(3)
-        reasons = "; ".join(f"{n} with: {reason}" for reason, n in counted)
         return (
-            f"none of {len(ended)} trials was completed, {reasons}; error_score='raise' shows "
-            "where the first one fails"
+            f"none of {len(ended)} trials was completed, the first one failed with: "
+            f"{ended[0].reason}; error_score='raise' shows where"
         )
 
-    def _warn(self, ended: list[Outcome], interrupted: bool) -> None:
-        """Say which trials there are not."""
-        failed = [each for each in ended if each.state == FAILED]
-        if failed:
-            said = (
-                f"{len(failed)} of {len(ended)} trials failed, the first one with: "
-                f"{failed[0].reason}; see cv_results_['reason']"
-            )
-            warnings.warn(said, FitFailedWarning, stacklevel=6)
-        if interrupted and len(ended) < self.trials:
-            said = (
-                f"stopped by Ctrl-C after {len(ended)} of {self.trials} trials; the best so far "
-                f"is {self.best_params_} with {self.best_score_:.5g}"
-            )
-            warnings.warn(said, UserWarning, stacklevel=6)
-
-    def _refit(
-        self, evaluation: Evaluation, context: CallbackContext, told: Mapping[str, Any]
-    ) -> None:
+    def _refit(self, evaluation: Evaluation) -> None:
         """Fit the best candidate on all rows."""
         best = candidate_of(self.estimator, self.best_params_)
         start = time.perf_counter()
         try:
-            with propagated(context, best):
-                context.call_on_fit_task_begin(**told)
-                evaluation.fit(best)
+            evaluation.fit(best)
         except Exception as error:
             error.add_note(f"Search: in the fit of best_params_={self.best_params_} on all rows")
             raise
         self.best_estimator_, self.refit_time_ = best, time.perf_counter() - start
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_
-        context.call_on_fit_task_end(**told)

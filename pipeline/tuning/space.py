@@ -27,15 +27,7 @@ PART = "part of the space"
 
 
 class Space:
-    """Parameters of an estimator and what each is drawn from.
-
-    Parameters
-    ----------
-    parts : sequence of mapping of str to Parameter
-        Each trial is drawn from one of them.
-    estimator : estimator
-        Whose parameters they are.
-    """
+    """Parameters of an `estimator`; each trial draws those of one of the `parts`."""
 
     def __init__(self, parts: Sequence[Mapping[str, Parameter]], estimator: Estimator) -> None:
         self.parts = parts
@@ -43,22 +35,7 @@ class Space:
 
     @classmethod
     def of(cls, given: Any, estimator: Estimator) -> Space:
-        """Return the space that a user describes.
-
-        Parameters
-        ----------
-        given : mapping, sequence of mapping, or "default"
-            Parameter of the estimator -> distribution of Optuna, frozen distribution of scipy, or
-            list of values. Of several mappings, each trial is drawn from one, as in
-            `RandomizedSearchCV`. ``"default"`` is `default_space` of the estimator.
-        estimator : estimator
-
-        Raises
-        ------
-        ConfigError
-            The estimator has no such parameter, nothing can be drawn from what is given for one,
-            or there is no default space.
-        """
+        """Return the space of `Search`, or raise `ConfigError` where it cannot be used."""
         if isinstance(given, str):
             if given != DEFAULT:
                 raise ConfigError(f"space={given!r} is neither {DEFAULT!r} nor a mapping")
@@ -93,11 +70,11 @@ class Space:
 
     def draw(self, trial: Trial) -> dict[str, Any]:
         """Draw a candidate; return parameters as `set_params` takes them."""
-        names = [PART] if len(self.parts) > 1 else []
-        drawn = {name: _suggest(trial, name, self.distributions[name]) for name in names}
-        part = drawn.get(PART, 0)
-        for name in self.parts[part]:
-            held = self.held(name, part)
+        drawn = {PART: 0}
+        if len(self.parts) > 1:
+            drawn[PART] = _suggest(trial, PART, self.distributions[PART])
+        for name in self.parts[drawn[PART]]:
+            held = self.held(name, drawn[PART])
             drawn[held] = _suggest(trial, held, self.distributions[held])
         return self.read(drawn)
 

@@ -138,13 +138,7 @@ def reason_to_stop(study: Study, trial: Trial) -> str:
 
 
 def pruner_of(prune: bool | BasePruner) -> BasePruner:
-    """Return the pruner that the parameter `prune` of `Search` stands for.
-
-    Raises
-    ------
-    ConfigError
-        It is neither a boolean nor a pruner of Optuna.
-    """
+    """Return the pruner that the parameter `prune` of `Search` stands for."""
     if isinstance(prune, PairedGap | load("optuna.pruners.BasePruner")):
         return cast("BasePruner", prune)
     if not isinstance(prune, bool | np.bool_):

@@ -44,16 +44,6 @@ def open_study(
 ) -> Iterator[Study]:
     """Yield the study of a search; its attribute "search" has the seed that it began with.
 
-    Parameters
-    ----------
-    storage : str or Path, optional
-        A file; by default the study is in memory.
-    identify : callable
-        Returns `identity_of` the search. Called only where there is a file.
-    pruner : optuna.pruners.BasePruner
-    seed : int
-        Of the search, if it is begun now.
-
     Raises
     ------
     ConfigError
@@ -70,24 +60,16 @@ def open_study(
             study = optuna.create_study(direction=DIRECTION, pruner=pruner)
             study.set_user_attr("search", {"seed": seed})
         else:
-            if not isinstance(storage, str | Path) or "://" in str(storage):
+            if "://" in str(storage):
                 raise ConfigError(f"storage={str(storage)!r} is not the name of a file; pass one")
             path = Path(storage).resolve()
-            with _naming(path):
+            try:
                 stack.enter_context(locked(path))
                 journal = open_journal(path)
+            except OSError as error:
+                raise OutputError(f"{path}: {error.strerror}; name another file") from error
             study = _study_in(path, journal, identify(), pruner, seed)
         yield study
-
-
-@contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OutputError:
-        raise
-    except OSError as error:
-        raise OutputError(f"{path}: {error.strerror or error}; name another file") from error
 
 
 class _Held:
@@ -104,12 +86,8 @@ class _Held:
 def open_journal(path: Path) -> JournalStorage:
     """Return the storage in a file, of which a line that a kill has torn is cut off.
 
-    Optuna skips such a line as it reads, and writes the next one behind it.
-
-    Raises
-    ------
-    ConfigError
-        The file is no journal; it is left as it is.
+    Optuna skips such a line as it reads, and writes the next one behind it. A file that is no
+    journal stays as it is, and is a ConfigError.
     """
     content = path.read_bytes() if path.exists() else b""
     readable = f"a journal that Optuna {version('optuna')} can read"
@@ -130,38 +108,33 @@ def _study_in(
     path: Path, storage: JournalStorage, identity: Mapping[str, str], pruner: BasePruner, seed: int
 ) -> Study:
     """Return the study of a file: the one that it holds, if it is of this search, or a new one."""
-    optuna = load("optuna")
-    known, name = storage.get_all_studies(), digest(dict(identity))
-    begun = [each for each in known if each.study_name == name and not each.user_attrs]
-    if not known or begun:  # A kill may have left a study that says nothing of its search yet.
+    optuna, name = load("optuna"), digest(dict(identity))
+    # A kill may have left a study that says nothing of its search yet.
+    known = [one for one in storage.get_all_studies() if one.study_name != name or one.user_attrs]
+    if not known:
         study: Study = optuna.create_study(
             storage=storage, study_name=name, direction=DIRECTION, pruner=pruner,
             load_if_exists=True,
         )  # fmt: skip
         study.set_user_attr("search", {"seed": seed, "identity": dict(identity)})
-    elif len(known) == 1 and "search" in known[0].user_attrs:
-        before = known[0].user_attrs["search"]["identity"]
-        if changed := [name for name in identity if before.get(name) != identity[name]]:
-            raise ConfigError(
-                f"{path} holds a search with other {', '.join(changed)}; set back what has "
-                "changed, or name another file as storage"
-            )
-        study = optuna.load_study(study_name=known[0].study_name, storage=storage, pruner=pruner)
-    else:
+        return study
+    if len(known) > 1 or "search" not in known[0].user_attrs:
         said = "a study that this version of Search has not made"
         raise ConfigError(f"{path}: {said}; name another file as storage")
-    return study
+    before = known[0].user_attrs["search"]["identity"]
+    if changed := [name for name in identity if before.get(name) != identity[name]]:
+        raise ConfigError(
+            f"{path} holds a search with other {', '.join(changed)}; set back what has changed, or "
+            "name another file as storage"
+        )
+    found: Study = optuna.load_study(study_name=known[0].study_name, storage=storage, pruner=pruner)
+    return found
 
 
 def identity_of(search: Any, evaluation: Evaluation, space: Space) -> dict[str, str]:
     """Return what makes a search this one and no other: what it is called -> a digest.
 
     Functions of the user's own count by their names.
-
-    Raises
-    ------
-    ConfigError
-        The splitter draws other folds each time.
     """
     if getattr(search.cv, "random_state", 0) is None and getattr(search.cv, "shuffle", True):
         raise ConfigError(

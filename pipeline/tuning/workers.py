@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pickle
 import time
+import warnings
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import CancelledError
-from contextlib import closing, contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -29,19 +29,8 @@ from pipeline.typing import Estimator
 if TYPE_CHECKING:
     from distributed import Future
 
-
-class Slots(Protocol):
-    """Where tasks run, each slot one at a time."""
-
-    @property
-    def free(self) -> int:
-        """How many more tasks can be submitted now."""
-
-    def submit(self, task: Task) -> None:
-        """Begin a task."""
-
-    def wait(self, seconds: float) -> list[tuple[Task, Judged]]:
-        """Return what has ended, once something has, or so many seconds have passed."""
+GRACE = 2.0
+"""Seconds for fits that are under way when a search ends."""
 
 
 class InProcess:
@@ -64,6 +53,9 @@ class InProcess:
         """Run what was submitted."""
         task = self._tasks.pop()
         return [(task, self.evaluation.run(task))]
+
+    def close(self) -> None:
+        """Nothing is under way."""
 
 
 class Sent:
@@ -123,8 +115,9 @@ class OnWorkers:
         self.cluster = cluster
         self.workers = await_workers(cluster, 1)
         X, shares = evaluation.X, isinstance(evaluation.X, SharedRows)
-        if shares and not all(cluster.client.run(Path(X.table.file).exists).values()):
-            X = X.rows()
+        if shares:  # A worker that is being replaced gives no answer.
+            seen = cluster.client.run(Path(X.table.file).exists, on_error="ignore")
+            X = X if all(seen.values()) else X.rows()
         sent = Sent(load("cloudpickle.dumps")(replace(evaluation, X=X)), shares)
         self._sent = hold_on_workers(cluster.client, sent)
         self._running: dict[Future, tuple[Task, str]] = {}
@@ -143,15 +136,7 @@ class OnWorkers:
         self._running[future] = task, worker
 
     def wait(self, seconds: float) -> list[tuple[Task, Judged]]:
-        """Return what has ended, once something has, or so many seconds have passed.
-
-        Raises
-        ------
-        ClusterUnavailable
-            The scheduler does not answer.
-        WorkerLost
-            All workers were lost, and none came back.
-        """
+        """Return what has ended, once something has, or so many seconds have passed."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             with suppress(TimeoutError, CancelledError):
@@ -164,17 +149,21 @@ class OnWorkers:
         return []
 
     def close(self) -> None:
-        """Leave what is under way; workers that go on with it are started again."""
-        client, busy = self.cluster.client, [*self._running]
-        with suppress(OSError, RuntimeError, AttributeError, ValueError, CancelledError):
-            if busy:
-                with suppress(TimeoutError):
-                    load("distributed.wait")(busy, timeout=POLL)
-            left = {worker for future, (_, worker) in self._running.items() if not future.done()}
-            client.cancel([*busy, self._sent])
-            if left := left & self.cluster.workers().keys():
-                timeout = self.cluster.options.timeout
-                client.restart_workers([*left], timeout=timeout, raise_for_error=False)
+        """Cancel what is under way; a fit that has begun goes on, and holds its worker."""
+        left = [future for future in self._running if not future.done()]
+        if left:
+            with suppress(TimeoutError, CancelledError):
+                load("distributed.wait")(left, timeout=GRACE)
+        busy = sorted(self._running[each][1] for each in left if not each.done())
+        with suppress(OSError, RuntimeError, AttributeError, ValueError):  # The client was closed.
+            self.cluster.client.cancel([*self._running, self._sent])
+        if busy:
+            warnings.warn(
+                f"the search has ended, and {len(busy)} workers are still busy with its fits; to "
+                f"free them at once, call restart_workers({busy}) of the Dask client",
+                UserWarning,
+                stacklevel=5,
+            )
 
 
 def _result(future: Future) -> Judged:
@@ -186,12 +175,7 @@ def _result(future: Future) -> Judged:
     return judged
 
 
-@contextmanager
-def open_slots(evaluation: Evaluation) -> Iterator[Slots]:
-    """Yield where the tasks run: on the workers of the active cluster, or in this process."""
+def open_slots(evaluation: Evaluation) -> InProcess | OnWorkers:
+    """Return where the tasks run: on the workers of the active cluster, or in this process."""
     cluster = None if on_a_worker() else active()
-    if cluster is None:
-        yield InProcess(evaluation)
-        return
-    with closing(OnWorkers(cluster, evaluation)) as slots:
-        yield slots
+    return InProcess(evaluation) if cluster is None else OnWorkers(cluster, evaluation)

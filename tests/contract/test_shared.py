@@ -182,9 +182,11 @@ def test_rows_that_judge_when_to_stop_are_taken_of_the_table_that_is_there(
     seed = found.study_.user_attrs["search"]["seed"]
     params, scores = (found.cv_results_[name] for name in ("params", "split0_test_score"))
     train, test = next(folds().split(X, y))
-    held = hold_out(model, train, y, fraction=0.1, groups=None, in_order=False, seed=seed)
+    taught, judging = hold_out(
+        model, train, y, fraction=0.1, groups=None, in_order=False, seed=seed
+    )
     for candidate, score in zip(params, scores, strict=True):
-        judged = [(X.iloc[held.judging], y[held.judging])]
+        judged = [(X.iloc[judging], y[judging])]
         alone = clone(model).set_params(**candidate)
-        alone.fit(X.iloc[held.taught], y[held.taught], eval_set=judged, verbose=False)
+        alone.fit(X.iloc[taught], y[taught], eval_set=judged, verbose=False)
         assert score == alone.score(X.iloc[test], y[test])

@@ -7,18 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import FloatDistribution, IntDistribution
 from sklearn import config_context
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_classification, make_regression
-from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import get_scorer, make_scorer, mean_pinball_loss
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.metrics import get_scorer, make_scorer
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeClassifier
 
 from pipeline import Search
 
@@ -63,7 +59,6 @@ def plain(estimator: Any, space: Any, **settings: Any) -> Search:
 
 LOGISTIC, FRAME = LogisticRegression(), pd.DataFrame(X, index=np.arange(120)[::-1])
 CUTS = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(50))]
-LOSS = make_scorer(mean_pinball_loss, greater_is_better=False)
 CLUSTERS = {"n_clusters": IntDistribution(2, 6)}
 CASES: dict[str, tuple[Search, Any, Any]] = {
     "no metric": (plain(LOGISTIC, C), X, Y),
@@ -72,14 +67,10 @@ CASES: dict[str, tuple[Search, Any, Any]] = {
     "a function": (plain(LOGISTIC, C, scoring=lambda model, X, y: -model.C), X, Y),
     "equal scores": (plain(LOGISTIC, C, scoring=lambda *_: 0.5), X, Y),
     "a frame": (plain(LOGISTIC, C), FRAME, pd.Series(Y, index=FRAME.index)),
-    "2 folds": (plain(LOGISTIC, C, cv=2), X, Y),
     "shuffled": (plain(LOGISTIC, C, cv=KFold(3, shuffle=True, random_state=1)), X, Y),
-    "draws": (plain(LOGISTIC, C, cv=ShuffleSplit(2, random_state=0)), X, Y),
     "positions": (plain(LOGISTIC, C, cv=CUTS), X, Y),
     "several targets": (plain(Ridge(), ALPHA), *VALUES),
-    "a loss of several targets": (plain(Ridge(), ALPHA, scoring=LOSS), *VALUES),
     "clusters": (plain(KMeans(n_init=1, random_state=0), CLUSTERS), X, None),
-    "components": (plain(PCA(), {"n_components": IntDistribution(1, 4)}), X, None),
     "distances": (plain(SVC(kernel="precomputed"), C), X @ X.T, Y),
 }
 
@@ -123,18 +114,6 @@ def test_weights_that_the_metric_does_not_take_are_told() -> None:
     search = plain(LogisticRegression(), C, scoring=scorer)
     with pytest.warns(UserWarning, match="does not support sample_weight"):
         search.fit(X, Y, sample_weight=WEIGHTS)
-
-
-def test_steps_of_a_pipeline() -> None:
-    model = make_pipeline(StandardScaler(), DecisionTreeClassifier(random_state=0))
-    space = {
-        "decisiontreeclassifier__max_depth": IntDistribution(1, 5),
-        "decisiontreeclassifier__criterion": CategoricalDistribution(["gini", "entropy"]),
-        "standardscaler__with_mean": CategoricalDistribution([True, False]),
-    }
-    search = assert_same(plain(model, space, trials=6), X, Y)
-    assert search.classes_.tolist() == [0, 1]
-    assert search.predict_proba(X).shape == (120, 2)
 
 
 def test_without_a_last_fit_there_is_nothing_to_predict_with() -> None:

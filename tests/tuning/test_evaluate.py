@@ -58,22 +58,13 @@ XGBOOSTS = (
             "fold 2: XGBoostError: Memory allocation error on worker 0: std::bad_alloc: "
             "cudaErrorMemoryAllocation: out of memory",
         ),
-        (RuntimeError, "\n\n  one\n  two", "fold 2: RuntimeError: one"),
     ],
-    ids=["value", "memory", "memory of a GPU", "lines"],
+    ids=["value", "memory", "memory of a GPU"],
 )  # fmt: skip
 def test_an_error_is_one_line_that_says_where(error: Any, said: str, told: str) -> None:
     judged = evaluation(Raising(error, said)).run(Task(0, {}, 1))
     assert judged.error == told
     assert np.isnan(judged.score)
-
-
-def test_a_long_message_is_cut_and_an_error_of_the_scorer_is_one_of_the_trial() -> None:
-    judged = evaluation(Raising(ValueError, "too long " * 200)).run(Task(0, {}, 0))
-    assert len(judged.error) < 320
-    assert judged.error.endswith("…")
-    judged = evaluation(Raising(), "roc_auc").run(Task(0, {}, 0))
-    assert judged.error.startswith("fold 1: AttributeError: ")
 
 
 def test_errors_may_be_raised_and_an_interrupt_is_no_failure() -> None:

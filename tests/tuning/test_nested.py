@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -66,12 +65,7 @@ def test_within_estimators_of_scikit_learn(outer: Any) -> None:
 
 def test_copies_of_what_is_fitted(fitted: Search, tmp_path: Path) -> None:
     joblib.dump(fitted, tmp_path / "search")
-    copies = [
-        joblib.load(tmp_path / "search"),
-        pickle.loads(pickle.dumps(fitted)),
-        copy.deepcopy(fitted),
-    ]
-    for each in copies:
+    for each in (joblib.load(tmp_path / "search"), copy.deepcopy(fitted)):
         np.testing.assert_array_equal(each.predict_proba(X), fitted.predict_proba(X))
         assert each.study_.best_value == fitted.best_score_
         assert each.cv_results_.keys() == fitted.cv_results_.keys()
@@ -83,8 +77,6 @@ def test_it_is_shown_as_other_searches_are(fitted: Search) -> None:
     assert repr(search_of()).startswith("Search(cv=3,")
     assert "best_estimator_" in fitted._repr_html_()
     assert "best_estimator_" not in search_of()._repr_html_()
-    names = fitted.get_params(deep=False)
-    assert list(names) == sorted(Search.__init__.__annotations__.keys() - {"return"})
     assert fitted.get_params()["estimator__estimator__logisticregression__C"] == 1.0
 
 

@@ -75,47 +75,6 @@ def test_the_limit_is_the_margin_in_standard_errors(k: int, margin: float) -> No
         assert reported(study, best[:k] - share * limit).should_prune() == stopped
 
 
-def test_the_limit_is_a_chance_of_40_percent_of_winning() -> None:
-    """Means with a flat prior: draw them from their posterior, then the folds to come."""
-    rng, n, deviation, k = np.random.default_rng(0), 200_000, 0.004, 2
-    gap = -0.25 * deviation * np.sqrt(1 / k - 1 / 5)
-    mean = rng.normal(gap, deviation / k**0.5, n)
-    rest = rng.normal(mean, deviation / (5 - k) ** 0.5)
-    assert np.mean(k * gap + (5 - k) * rest > 0) == pytest.approx(0.4, abs=0.005)
-
-
-def test_the_deviation_is_that_of_an_analysis_of_variance() -> None:
-    groups = [np.array([1.0, 2.0, 4.0]), np.array([7.0, 9.0]), np.array([3.0])]
-    within = 2 * np.var(groups[0], ddof=1) + np.var(groups[1], ddof=1)
-    assert pooled_deviation(groups) == pytest.approx((within / 3) ** 0.5)
-    assert pooled_deviation(groups[2:]) == 0.0
-
-
-@pytest.mark.parametrize("spread", [0.01, 0.003])
-def test_of_searches_with_known_truth_the_best_is_seldom_lost(spread: float) -> None:
-    """Few of the folds, and less is lost than the error of a mean of five, 0.0009."""
-    rng, folds, lost = np.random.default_rng(0), 0, []
-    for _ in range(20):
-        truth = -np.abs(rng.normal(0, spread, 40))
-        scores = FOLDS + truth[:, None] + rng.normal(0, 0.002, (40, 5))
-        study = optuna.create_study(direction="maximize", pruner=PairedGap())
-        for number, each in enumerate(scores):
-            trial = study.ask()
-            for done in range(5):
-                fold = (number + done) % 5
-                folds += 1
-                trial.report(each[fold], fold + 1)
-                if done < 4 and reason_to_stop(study, trial):
-                    study.tell(trial, state=TrialState.PRUNED)
-                    break
-            else:
-                study.tell(trial, each.mean())
-        lost.append(scores.mean(1).max() - study.best_value)
-    assert folds < 20 * 40 * 5 * 0.4
-    assert np.mean(lost) < 0.0009
-    assert max(lost) < 0.004
-
-
 def test_folds_of_stopped_trials_tell_of_the_deviation_too() -> None:
     calm = study_of(*three(1e-5))
     assert reported(calm, FOLDS[:1] - 0.002).should_prune()

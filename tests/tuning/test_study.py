@@ -33,7 +33,6 @@ from pipeline.errors import ConfigError, OutputError, OutputLocked
 from pipeline.system.atomic import locked
 from pipeline.tuning.evaluate import Judged
 from pipeline.tuning.space import Space
-from pipeline.tuning.stopping import PairedGap
 from pipeline.tuning.study import ask, open_journal, report
 
 X, y = load_breast_cancer(return_X_y=True)
@@ -100,15 +99,23 @@ def table(fitted: Search) -> pd.DataFrame:
     return known[[name for name in known if "time" not in name]].astype(str)
 
 
-@pytest.mark.quick(2)
-@pytest.mark.parametrize("prune", [False, True, MedianPruner(n_startup_trials=2)])
-@pytest.mark.parametrize("fits", [1, 5])
+ASKED: dict[str, dict[str, Any]] = {
+    "no pruner": {"prune": False},
+    "ours": {},
+    "of Optuna": {"prune": MedianPruner(n_startup_trials=2)},
+    "several parts": {"space": [{"cut": [12, 15.0, 24]}, SPACE]},
+}
+
+
+@pytest.mark.quick(4)
+@pytest.mark.parametrize("fits", [5, 1])
+@pytest.mark.parametrize("name", ASKED)
 def test_stopped_anywhere_a_search_ends_as_if_it_had_not_been(
-    tmp_path: Path, fits: int, prune: Any
+    tmp_path: Path, fits: int, name: str
 ) -> None:
-    whole = search(None, prune=prune).fit(X, y)
+    whole = search(None, **ASKED[name]).fit(X, y)
     expected, Cut.fits = Cut.fits, 0
-    resumed, stops = finish(tmp_path / "study", fits, prune=prune)
+    resumed, stops = finish(tmp_path / "study", fits, **ASKED[name])
     pd.testing.assert_frame_equal(table(resumed), table(whole))
     assert (Cut.fits, resumed.best_params_) == (expected, whole.best_params_)
     assert stops == (expected - 1) // fits > 2
@@ -210,21 +217,11 @@ def test_trials_that_several_workers_had_begun_go_on(tmp_path: Path) -> None:
     assert found.cv_results_["mean_score_time"][2] >= 2 / 5
 
 
-def test_samplers_of_ones_own_and_spaces_of_several_parts_go_on(tmp_path: Path) -> None:
-    resumed, _ = finish(tmp_path / "own", 7, sampler=RandomSampler(0))
-    assert len(resumed.cv_results_["state"]) == 12
-    space = [{"cut": [12, 15.0, 18]}, {"cut": SPACE["cut"], "skew": SPACE["skew"]}]
-    whole = search(None, space=space).fit(X, y)
-    resumed, _ = finish(tmp_path / "parts", 7, space=space)
-    pd.testing.assert_frame_equal(table(resumed), table(whole))
-
-
 def test_a_search_that_is_complete_fits_nothing_more(tmp_path: Path) -> None:
     first = search(tmp_path / "study").fit(X, y)
     content, Cut.left = (tmp_path / "study").read_bytes(), 0
     again = search(tmp_path / "study").fit(X, y)
-    for name in first.cv_results_:
-        np.testing.assert_array_equal(first.cv_results_[name], again.cv_results_[name])
+    pd.testing.assert_frame_equal(table(first), table(again))
     assert (tmp_path / "study").read_bytes() == content
 
 
@@ -235,14 +232,6 @@ def test_more_trials_go_on(tmp_path: Path) -> None:
     seconds = [each.user_attrs["seconds"] for each in more.study_.trials]
     assert seconds == sorted(seconds)
     assert seconds[0] > 0
-
-
-def test_without_a_seed_the_first_one_is_kept(tmp_path: Path) -> None:
-    found, _ = finish(tmp_path / "study", 20, random_state=None)
-    again = search(tmp_path / "other", random_state=None)
-    seed = found.study_.user_attrs["search"]["seed"]
-    again.random_state = type("Seed", (np.random.RandomState,), {"randint": lambda *_: seed})(0)
-    pd.testing.assert_frame_equal(table(found), table(again.fit(X, y)))
 
 
 def other_rows() -> np.ndarray:
@@ -257,13 +246,10 @@ CHANGES: dict[str, tuple[dict[str, Any], str]] = {
     "folds": ({"cv": 3}, "folds"),
     "scoring": ({"scoring": "roc_auc"}, "scoring"),
     "prune": ({"prune": False}, "prune"),
-    "margin": ({"prune": PairedGap(margin=1.0)}, "prune"),
     "seed": ({"random_state": 1}, "random_state"),
-    "no seed": ({"random_state": None}, "random_state"),
     "fraction": ({"validation_fraction": 0.2}, "validation_fraction"),
     "sampler": ({"sampler": RandomSampler(0)}, "sampler"),
     "space": ({"space": {"cut": SPACE["cut"]}}, "space"),
-    "range": ({"space": {**SPACE, "cut": FloatDistribution(10, 26)}}, "space"),
     "estimator": ({"estimator": Cut(notes="other")}, "estimator"),
 }
 
@@ -284,12 +270,6 @@ def test_a_search_that_differs_is_refused_with_what_differs(begun: Path, name: s
         search(begun).set_params(**changed).fit(rows, target)
     assert "name another file as storage" in str(caught.value)
     assert begun.read_bytes() == before
-
-
-def test_other_versions_do_not_go_on(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sklearn.__version__", "1.99")
-    with pytest.raises(ConfigError, match="with other versions of scikit-learn, XGBoost or this"):
-        search(begun).fit(X, y)
 
 
 def test_what_decides_on_nothing_may_change_and_functions_may_be_anything(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ from sklearn.preprocessing import StandardScaler
 import pipeline
 from pipeline import Accelerated, Search
 from pipeline.data.shared import SharedTable
-from pipeline.distributed.retry import await_workers
 from pipeline.tuning import workers
 from tests.clusters import in_process
 
@@ -132,31 +130,6 @@ def test_a_fit_has_the_threads_of_its_worker() -> None:
     assert workers._with_threads(PLAIN, 3) is PLAIN
 
 
-class Scorer:
-    """Writes a line for each process that reads it."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        with self.path.open("a") as file:
-            file.write(f"{os.getpid()}\n")
-
-    def __call__(self, model: Any, X: Any, y: Any) -> float:
-        return float(model.score(X, y))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["ours", "plain, a frame"])
-def test_the_search_is_read_by_the_workers_alone(name: str, processes: Any, tmp_path: Path) -> None:
-    path = tmp_path / "read"
-    there = search(name, scoring=Scorer(path))
-    pids = {str(pid) for pid in processes.client.run(os.getpid).values()}
-    assert set(path.read_text().split()) <= pids
-    assert scores(there) == scores(search(name, scoring="accuracy"))
-
-
 class Odd(LogisticRegression):
     """Does what its mood says."""
 
@@ -182,24 +155,23 @@ def odd(*moods: str, **params: Any) -> dict[str, str]:
 
 @pytest.mark.alone
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:1 of 2 trials failed")
+@pytest.mark.filterwarnings("ignore:. of 4 trials failed")
 @pytest.mark.usefixtures("processes")
 def test_a_candidate_that_kills_its_workers_has_failed_and_the_search_goes_on() -> None:
-    reasons = odd("good", "deadly")
-    assert reasons["good"] == ""
-    assert reasons["deadly"].startswith("WorkerLost: ")
+    reasons = odd("good", "deadly", "fine", "well")
+    assert reasons.pop("deadly").startswith("WorkerLost: ")
+    assert "" in reasons.values()  # A fold that waits on the same worker can be lost with it.
 
 
 @pytest.mark.alone
 @pytest.mark.slow
-def test_when_the_time_is_over_a_worker_that_is_busy_is_started_again(processes: Any) -> None:
-    await_workers(processes, 2)
-    before = set(processes.client.run(os.getpid).values())
-    assert odd("good", "slow", timeout=30) == {"good": ""}
-    await_workers(processes, 2)
-    assert not before <= set(processes.client.run(os.getpid).values())
-    found = search("ours")
-    assert set(found.cv_results_["state"]) == {"complete"}
+def test_when_the_time_is_over_a_fit_that_goes_on_is_left_behind() -> None:
+    with pipeline.cluster("local", workers=2, timeout=60):
+        assert odd("good") == {"good": ""}
+        start = time.monotonic()
+        with pytest.warns(UserWarning, match="1 workers are still busy .*restart_workers"):
+            assert odd("good", "slow", timeout=10) == {"good": ""}
+    assert time.monotonic() - start < 100  # The worker ends with its cluster.
 
 
 class Brief(BaseEstimator):

@@ -14,7 +14,7 @@ from pipeline.benchmark.record.tuning_record import ParameterRecord, TrialRecord
 from pipeline.optional import load
 from pipeline.planning import source_code
 from pipeline.tuning.default_spaces import unset
-from pipeline.tuning.parameter import Listed, Parameter, Quantiles
+from pipeline.tuning.parameter import Listed, Parameter
 from pipeline.tuning.space import PART, Space
 from pipeline.tuning.stopping import estimated
 from pipeline.tuning.study import DIRECTION, judged_folds
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 PREFIX = "estimator__"
 """Before the parameters of a pipeline that is in an `Accelerated`."""
-_NEARLY = 0.001
-"""The probability beyond the ends of a distribution that are shown."""
 EDGE = 0.05
 """The share of a range that counts as its end."""
 LEAST = 4
@@ -104,9 +102,6 @@ def _parameter(name: str, each: Parameter, default: Any) -> ParameterRecord:
         choices = [plain(value) for value in each.values.values()]
         return ParameterRecord(name=name, kind="choice", choices=choices, default=default)
     kind: Literal["float", "int"] = "int" if each.whole else "float"
-    if isinstance(each, Quantiles):
-        ends = [float(each.value(held)) for held in (_NEARLY, 1 - _NEARLY)]
-        return ParameterRecord(name=name, kind=kind, low=ends[0], high=ends[1], default=default)
     known = each.distribution
     return ParameterRecord(
         name=name, kind=kind, low=known.low, high=known.high, log=known.log, step=known.step,
