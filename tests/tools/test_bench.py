@@ -31,11 +31,11 @@ SETTINGS = {
     "preprocessing": {},
     "programs": {"rows": (200, 500), "budget": (60,)},
     "searches": {"rows": (300,), "held_out": (200,), "trials": (2,)},
-    "prediction": {"rows": (7_000,), "calls": (2,), "trained": (500,)},
+    "prediction": {"calls": (2,), "trained": (500,)},
     "importance": {"trained": (300,), "rows": (150,), "permutations": (1,)},
 }
-CASES = {"programs": ["scale", "onehot5-kmeans", "tfidf-svc"], "searches": ["logistic", "drawn"],
-         "prediction": ["boosting", "file"], "importance": ["boosting"]}  # fmt: skip
+CASES = {"programs": ["scale", "onehot5-kmeans", "tfidf-logistic"], "searches": ["logistic", "drawn"],
+         "prediction": ["boosting"], "importance": ["boosting"]}  # fmt: skip
 
 
 # The runner, on work that takes no time.
@@ -173,8 +173,6 @@ def test_a_claim_is_measured(name: str, small_home: Path, tmp_path: Path) -> Non
     text = CLAIMS[name].part(found)
     assert " apart | **no** |" not in text
     assert (" apart | yes |" in text) == (name in {"preprocessing", "searches", "importance"})
-    if name == "prediction":
-        assert found.cell("file", "loaded").runs[0].bytes["peak"] > 50 * 2**20
     if name == "searches":
         aucs = {cell.variant: cell.values for cell in found.cells if cell.case == "drawn"}
         assert {tuple(values) for values in aucs.values()} == {("seed 0", "seed 1")}
