@@ -68,9 +68,9 @@ def test_a_replacement_is_waited_for_within_the_timeout(
 
 
 def test_a_worker_that_was_full_is_reported_as_such() -> None:
-    said = retry.explain_loss({"w"}, {"w": NEARLY}, 3)
+    said = retry.explain_loss({"w"}, {"w": NEARLY})
     assert "at 95% of its memory limit of 1,000 bytes" in said
-    assert "memory limit" not in retry.explain_loss({"w"}, {"w": HALF}, 3)
+    assert "memory limit" not in retry.explain_loss({"w"}, {"w": HALF})
 
 
 def refuse(X: pd.DataFrame) -> pd.DataFrame:
@@ -206,7 +206,7 @@ def test_a_worker_lost_while_xgboost_trains_is_an_error_in_time(
         start = time.monotonic()
         with (
             hurt(cluster, number, running(cluster, "fn-", seconds)),
-            pytest.raises(WorkerLost, match="was lost, after 1 attempt.*its log says why"),
+            pytest.raises(WorkerLost, match="was lost; its log says why"),
         ):
             Accelerated(spec(5000), device="cpu").fit(partitions(0), target())
         assert time.monotonic() - start < 120
