@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -194,6 +195,7 @@ def test_partitions_of_a_lost_worker_are_made_by_another(
 @pytest.mark.slow
 # XGBoost's tracker ends with an error in a thread of the scheduler, which is in this process.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
     ("number", "seconds"),
     [(signal.SIGKILL, 0.0), (signal.SIGKILL, 0.5), (signal.SIGSTOP, 0.5)],
@@ -213,6 +215,10 @@ def test_a_worker_lost_while_xgboost_trains_is_an_error_in_time(
         cluster.client.wait_for_workers(2, timeout=60)
         again = Accelerated(spec(20), device="cpu").fit(partitions(0), target())
         assert (again.predict(partitions(0)) == target()).mean() > 0.97
+    for thread in threading.enumerate():
+        if thread.name.endswith("(wait_for)"):  # Not an error of the tests that follow.
+            thread.join(60)
+    gc.collect()
 
 
 def die(X: pd.DataFrame) -> pd.DataFrame:
