@@ -101,7 +101,11 @@ def test_nothing_outlives_the_process(number: int, tmp_path: Path) -> None:
         ("local", {"worker": 2}, "has no option 'worker', but workers"),
         ("local", {"rmm_pool_size": 1}, "has no option 'rmm_pool_size'"),
         ("cuda", {"protocol": "ucx"}, "has no option 'protocol', but dashboard, host"),
-        ("tcp://127.0.0.1:1", {"memory_limit": 1}, "no option 'memory_limit', but timeout, workers"),
+        (
+            "tcp://127.0.0.1:1",
+            {"memory_limit": 1},
+            "no option 'memory_limit', but timeout, workers",
+        ),
         ("local", {"workers": 0}, "1 or more"),
         ("local", {"timeout": 0}, "timeout=0"),
         ("local", {"retries": -1}, "retries=-1"),

@@ -29,6 +29,12 @@ def test_what_is_out_of_range_is_named(given, told) -> None:
 RECIPE = Recipe("ranking", rows=12_850, columns=11)
 
 
+def test_no_two_recipes_have_one_name() -> None:
+    other = {"kind": "ranking", "rows": 101, "columns": 3, "seed": 1, "cardinality": 9}
+    every = [Recipe(), Recipe(fold=True), *(Recipe(**{name: n}) for name, n in other.items())]
+    assert len({recipe.name for recipe in every}) == len({*every}) == 7
+
+
 def test_a_table_is_written_once_a_row_group_at_a_time(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(rows, "GROUP_ROWS", 1_000)
     path = prepare(tmp_path, RECIPE)
