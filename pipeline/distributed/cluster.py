@@ -103,11 +103,6 @@ class Cluster:
         """Return the error of a scheduler that is gone or says nothing."""
         return ClusterUnavailable(f"the scheduler of {self.about} is lost: {why}; start it anew")
 
-    @property
-    def dashboard(self) -> str:
-        """The address of the scheduler's pages."""
-        return str(self.client.dashboard_link)
-
 
 _running: ContextVar[Cluster | None] = ContextVar("cluster", default=None)
 
