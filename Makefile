@@ -86,20 +86,12 @@ bench: data bench-preprocessing bench-programs bench-searches bench-prediction b
 	$(python) -m tools.docs
 
 bench-preprocessing: setup-bench ## Measure the preprocessing beside scikit-learn, skrub and Polars
-	$(BENCH)
-
 bench-programs: setup ## Measure programs of everyday use beside plain scikit-learn
-	$(BENCH)
-
 bench-searches: setup ## Measure searches beside scikit-learn's
-	$(BENCH)
-
 bench-prediction: setup ## Measure predictions of saved models
-	$(BENCH)
-
 bench-importance: setup ## Measure the importance of columns beside scikit-learn's
+bench-preprocessing bench-programs bench-searches bench-prediction bench-importance:
 	$(BENCH)
-
 bench-tables: setup-tables ## Hold tasks made of 20 real tables against programs written by hand
 	$(python) -m pytest -m slow tests/task/test_real_tables.py $(ARGS)
 

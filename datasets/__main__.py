@@ -1,8 +1,8 @@
 """``.venv/bin/python -m datasets flights [--data-home data]``: make a dataset if need be.
 
 ``.venv/bin/python -m datasets synthetic --rows 1e7 --kind regression`` generates one. What is
-done goes to standard error, one line per action; the path of the Parquet file, or of
-the folder of several, goes to standard output. ``.venv/bin/python -m datasets clean`` removes them.
+done goes to standard error, one line per action; the path of the Parquet file goes to
+standard output. ``.venv/bin/python -m datasets clean`` removes them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ _NUMBERS = {
     "columns": "features",
     "seed": "of everything random",
     "cardinality": "levels of the categories with many",
-    "partitions": "files; the rows are the same",
 }
 
 
@@ -46,14 +45,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = vars(parser.parse_args(arguments))
     names, home = options.pop("names"), options.pop("data_home")
-    generated = _generated(parser, names, options)
+    recipe = _recipe(parser, names, options)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     if names == ["clean"]:
         clean(home)
         return 0
     try:
         for module in [datasets.module(name) for name in names]:
-            print(module.prepare(home, *(generated if module is synthetic else ())))
+            print(module.prepare(home, *([recipe] if module is synthetic else ())))
     except KeyboardInterrupt:
         return INTERRUPTED
     except (datasets.UnknownDataset, datasets.DataError, datasets.OutputError) as error:
@@ -77,9 +76,7 @@ def clean(home: Path) -> None:
         patterns = []
         if (folder / "manifest.json").is_file():
             patterns += ["manifest.json", f"{folder.name}.parquet"]
-            (home / f".{folder.name}.lock").unlink(missing_ok=True)
-        if (folder / "_manifest.json").is_file():
-            patterns += ["_manifest.json", "part-*.parquet"]
+            folder.with_name(f".{folder.name}.lock").unlink(missing_ok=True)
         if not (folder / ".sizes").is_symlink():
             patterns += [".sizes/*-seed*.parquet", ".sizes/*-seed*.part"]
         for file in [file for pattern in patterns for file in folder.glob(pattern)]:
@@ -89,19 +86,16 @@ def clean(home: Path) -> None:
             folder.rmdir()
 
 
-def _generated(
+def _recipe(
     parser: argparse.ArgumentParser, names: list[str], options: dict[str, Any]
-) -> tuple[synthetic.Recipe, int | None]:
-    """Return the recipe and the partitions that the options ask for."""
+) -> synthetic.Recipe:
+    """Return the recipe that the options ask for."""
     if options and names != [synthetic.NAME]:
         parser.error(f"--{', --'.join(options)}: for {synthetic.NAME} alone")
-    partitions = options.pop("partitions", None)
     try:
-        recipe = synthetic.Recipe(**options)
-        recipe.cuts(partitions)
+        return synthetic.Recipe(**options)
     except ValueError as error:
         parser.error(f"--{error}")
-    return recipe, partitions
 
 
 def _count(text: str) -> int:
@@ -133,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument("--kind", choices=synthetic.KINDS, help=f"target (default: {default.kind})")
     group.add_argument("--fold", action="store_true", help="add a column to split by, 0 to 99")
     for name, about in _NUMBERS.items():
-        usual = getattr(default, name, "one per million rows")
+        usual = getattr(default, name)
         group.add_argument(
             f"--{name}", type=_count, metavar="N", help=f"{about} (default: {usual})"
         )

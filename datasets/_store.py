@@ -10,8 +10,7 @@ import fcntl
 import json
 import logging
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import chain
@@ -86,13 +85,8 @@ class Card:
             "source": self.source,
             "sources": {**self.sources, **published},
             "target": self.target,
-            "columns": about(self.columns),
+            "columns": {n: {"kind": c.kind, "about": c.about} for n, c in self.columns.items()},
         }
-
-
-def about(columns: Mapping[str, Column]) -> dict[str, dict[str, str]]:
-    """Return what a manifest says of columns."""
-    return {name: {"kind": c.kind, "about": c.about} for name, c in columns.items()}
 
 
 def prepare(home: Path, card: Card, build: Build, given: Path | None = None) -> Path:
@@ -129,37 +123,47 @@ def prepare(home: Path, card: Card, build: Build, given: Path | None = None) -> 
     def fill(draft: Path) -> None:
         raw = collect(home, card.raw or card.dataset, card.remotes, given)
         path = draft / parquet.name
-        rows = write_parquet(path, build(raw) if raw else build(), compression="snappy")
+        rows = _write_parquet(path, build(raw) if raw else build())
         size = path.stat().st_size
         found = {"rows": rows, "sha256": sha256(path), "bytes": size}
         received = {"received": {name: sha256(file) for name, file in raw.items()}}
-        write_manifest(draft / "manifest.json", card.manifest() | found | received)
+        manifest = json.dumps(card.manifest() | found | received, indent=2, ensure_ascii=False)
+        (draft / "manifest.json").write_text(manifest + "\n", encoding="utf-8")
         log.info("%s: wrote %s rows, %.1f MB", card.dataset, f"{rows:,}", size / 1e6)
 
-    publish(folder, fill)
-    with damage(folder):
-        manifest = read_manifest(folder / "manifest.json", card.manifest())
-        if not isinstance(manifest["rows"], int):
-            raise TypeError("rows")
-        if parquet.stat().st_size != manifest["bytes"] or sha256(parquet) != manifest["sha256"]:
-            raise DataError(f"{parquet}: changed since it was made")
+    _publish(folder, fill)
+    try:
+        _verify(parquet, card.manifest())
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, DataError) as error:
+        what = f"{folder}: its manifest cannot be read ({error!r})"
+        if isinstance(error, OSError):
+            what = f"{error.filename}: cannot be read: {error.strerror}"
+        elif isinstance(error, DataError):
+            what = str(error)
+        raise DataError(
+            f"{what}. Remove {folder} (`make clean-data` removes all datasets), then run "
+            "`make data`"
+        ) from error
     log.info("%s: complete and intact", card.dataset)
     return parquet
 
 
-def publish(folder: Path, fill: Callable[[Path], None]) -> None:
+def _verify(parquet: Path, expected: Mapping[str, Any]) -> None:
+    """Hold a table to its manifest, and this to what is expected of it."""
+    path = parquet.with_name("manifest.json")
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if differs := [key for key, value in expected.items() if found[key] != value]:
+        raise DataError(f"{path}: {', '.join(differs)} of another version of the dataset")
+    if not isinstance(found["rows"], int):
+        raise TypeError("rows")
+    if parquet.stat().st_size != found["bytes"] or sha256(parquet) != found["sha256"]:
+        raise DataError(f"{parquet}: changed since it was made")
+
+
+def _publish(folder: Path, fill: Callable[[Path], None]) -> None:
     """Make a folder whole or not at all unless it is there, by one process at a time.
 
-    Parameters
-    ----------
-    folder : Path
-    fill : callable
-        Writes into a draft, which then takes the name of the folder.
-
-    Raises
-    ------
-    OutputError
-        If the system refuses to write.
+    `fill` writes into a draft, which then takes the name of the folder.
     """
     draft = folder.with_name(f".{folder.name}.tmp")
     try:
@@ -194,45 +198,17 @@ def publish(folder: Path, fill: Callable[[Path], None]) -> None:
         ) from error
 
 
-def write_parquet(path: Path, tables: Iterable[Any], **options: Any) -> int:
+def _write_parquet(path: Path, tables: Iterable[Any]) -> int:
     """Write tables without dates and pandas' metadata, so that bytes repeat; return the rows."""
     from pyarrow import parquet
 
     rows, tables = 0, iter(tables)
     first = next(tables)
-    options |= {"write_page_checksum": True}
-    with path.open("xb") as sink, parquet.ParquetWriter(sink, first.schema, **options) as writer:
+    with (
+        path.open("xb") as sink,
+        parquet.ParquetWriter(sink, first.schema, write_page_checksum=True) as writer,
+    ):
         for table in chain([first], tables):
             writer.write_table(table)
             rows += len(table)
     return rows
-
-
-def write_manifest(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a manifest."""
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def read_manifest(path: Path, expected: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a manifest; `DataError` if what is expected of it is other."""
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if differs := [key for key, value in expected.items() if found[key] != value]:
-        raise DataError(f"{path}: {', '.join(differs)} of another version of the dataset")
-    return found
-
-
-@contextmanager
-def damage(folder: Path) -> Iterator[None]:
-    """Raise what goes wrong while a dataset is verified as `DataError` that says what to do."""
-    try:
-        yield
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, DataError) as error:
-        what = f"{folder}: its manifest cannot be read ({error!r})"
-        if isinstance(error, OSError):
-            what = f"{error.filename}: cannot be read: {error.strerror}"
-        elif isinstance(error, DataError):
-            what = str(error)
-        raise DataError(
-            f"{what}. Remove {folder} (`make clean-data` removes all datasets), then run "
-            "`make data`"
-        ) from error

@@ -6,6 +6,7 @@ the same table everywhere.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FOLDS = 100
+FOLD = Column("split", "uint8", "0 to 99, drawn per row; random split")
+"""The column of random splits, which `folded` adds."""
 _BLOCK = 64 << 20
 """Bytes of text that become one table: memory stays bounded."""
 
@@ -94,6 +97,41 @@ def read_package(package: str, sources: Mapping[str, Source]) -> dict[str, pa.Ta
         file: pa.concat_tables(read_csv(folder / file, source.types(), header=True, null=["NA"]))
         for file, source in sources.items()
     }
+
+
+def read_bundled(loader: str, sha256: str, names: Iterable[str]) -> dict[str, Any]:
+    """Return what a loader of :mod:`sklearn.datasets` gives, if it is the pinned data.
+
+    Parameters
+    ----------
+    loader : str
+        Name of the function, ``"load_digits"``.
+    sha256 : str
+        Of the features as float64, row by row, followed by the target as int64.
+    names : iterable of str
+        Of the columns.
+
+    Returns
+    -------
+    dict of str to ndarray
+        The columns, and the target as ``"target"``.
+
+    Raises
+    ------
+    DataError
+        If the installed scikit-learn brings other numbers.
+    """
+    import numpy as np
+    import sklearn.datasets
+
+    bunch = getattr(sklearn.datasets, loader)()
+    parts = np.asarray(bunch.data, "<f8"), np.asarray(bunch.target, "<i8")
+    if hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest() != sha256:
+        raise DataError(
+            f"{loader} of scikit-learn {sklearn.__version__} gives other numbers than this "
+            "dataset is made from (SHA-256 differs); run `make setup`"
+        )
+    return {**dict(zip(names, bunch.data.T, strict=True)), "target": bunch.target}
 
 
 def read_csv(
@@ -178,14 +216,16 @@ def blame(path: Path) -> Iterator[None]:
         ) from error
 
 
-def numbered(tables: Iterable[pa.Table]) -> Iterator[tuple[np.ndarray, pa.Table]]:
-    """Yield each table with the numbers of its rows in the whole."""
+def folded(tables: Iterable[pa.Table], columns: Mapping[str, Column]) -> Iterator[pa.Table]:
+    """Yield tables of declared columns with `FOLD` by the number of the row in the whole."""
     import numpy as np
 
     start = 0
     for table in tables:
-        yield np.arange(start, start + len(table)), table
-        start += len(table)
+        stop = start + len(table)
+        values = {name: table[name] for name in table.column_names}
+        yield conform({**values, "fold": fold(np.arange(start, stop))}, columns)
+        start = stop
 
 
 def lookup(table: pa.Table, on: Sequence[Any], keys: Sequence[Any]) -> pa.Table:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from datasets import _bundled, _store, _tables
+from datasets import _store, _tables
 from datasets._store import Card, Column
 
 NAME = "breast_cancer"
@@ -27,7 +27,7 @@ _SHAPES = (
 _KINDS = {"mean": "mean", "error": "standard error", "worst": "mean of the three largest"}
 MEASURES = {f"{k}_{s}": f"{s}, {about}" for k, about in _KINDS.items() for s in _SHAPES.split()}
 COLUMNS = {
-    "fold": Column("split", "uint8", "0 to 99, drawn per row; random split"),
+    "fold": _tables.FOLD,
     **{name: Column("number", "float32", about) for name, about in MEASURES.items()},
     "malignant": Column("target", "int8", "1 if malignant, 0 if benign"),
 }
@@ -42,9 +42,8 @@ def prepare(home: Path, given: Path | None = None) -> Path:
 
 def build() -> Iterator[Any]:
     """Yield the table; scikit-learn's class 1 is benign."""
-    import numpy as np
+    import pyarrow as pa
 
-    bunch = _bundled.load("load_breast_cancer", SHA256)
-    values = dict(zip(MEASURES, bunch.data.T, strict=True))
-    fold = _tables.fold(np.arange(len(bunch.target)))
-    yield _tables.conform({**values, "fold": fold, "malignant": 1 - bunch.target}, COLUMNS)
+    values = _tables.read_bundled("load_breast_cancer", SHA256, MEASURES)
+    malignant = 1 - values.pop("target")
+    yield from _tables.folded([pa.table({**values, "malignant": malignant})], COLUMNS)

@@ -33,7 +33,7 @@ MEASURES = {
 }
 FLAGS = [f"wilderness_{i}" for i in range(4)] + [f"soil_{i}" for i in range(40)]
 COLUMNS = {
-    "fold": Column("split", "uint8", "0 to 99, drawn per row; random split"),
+    "fold": _tables.FOLD,
     **{name: Column("number", "float32", about) for name, about in MEASURES.items()},
     **{name: Column("number", "float32", "1 if of this area or soil, else 0") for name in FLAGS},
     "cover": Column("target", "int8", "kind of forest, 0 to 6"),
@@ -56,7 +56,10 @@ def build(files: Mapping[str, Path]) -> Iterator[Any]:
     import pyarrow.compute as pc
 
     types = dict.fromkeys([*MEASURES, *FLAGS], "float32") | {"cover": "int8"}
-    for rows, table in _tables.numbered(_tables.read_csv(files[RAW.file], types)):
-        values = {name: table[name] for name in types}
-        cover = pc.subtract(table["cover"], 1)
-        yield _tables.conform({**values, "cover": cover, "fold": _tables.fold(rows)}, COLUMNS)
+    yield from _tables.folded(
+        (
+            table.set_column(len(types) - 1, "cover", pc.subtract(table["cover"], 1))
+            for table in _tables.read_csv(files[RAW.file], types)
+        ),
+        COLUMNS,
+    )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from datasets import _bundled, _store, _tables
+from datasets import _store, _tables
 from datasets._store import Card, Column
 
 NAME = "digits"
@@ -19,7 +19,7 @@ TARGET = "digit"
 
 PIXELS = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
 COLUMNS = {
-    "fold": Column("split", "uint8", "0 to 99, drawn per row; random split"),
+    "fold": _tables.FOLD,
     **{name: Column("number", "uint8", "ink at row and column, 0 to 16") for name in PIXELS},
     "digit": Column("target", "int8", "0 to 9"),
 }
@@ -34,9 +34,8 @@ def prepare(home: Path, given: Path | None = None) -> Path:
 
 def build() -> Iterator[Any]:
     """Yield the table."""
-    import numpy as np
+    import pyarrow as pa
 
-    bunch = _bundled.load("load_digits", SHA256)
-    values = dict(zip(PIXELS, bunch.data.astype("uint8").T, strict=True))
-    fold = _tables.fold(np.arange(len(bunch.target)))
-    yield _tables.conform({**values, "fold": fold, "digit": bunch.target}, COLUMNS)
+    values = _tables.read_bundled("load_digits", SHA256, PIXELS)
+    digit = values.pop("target")
+    yield from _tables.folded([pa.table({**values, "digit": digit})], COLUMNS)

@@ -24,7 +24,7 @@ TARGET = "is_fraud"
 
 PARTS = [f"V{i}" for i in range(1, 29)]
 COLUMNS = {
-    "fold": Column("split", "uint8", "0 to 99, drawn per row; random split"),
+    "fold": _tables.FOLD,
     **{name: Column("number", "float32", "principal component of the payment") for name in PARTS},
     "Amount": Column("number", "float32", "euros"),
     "is_fraud": Column("target", "int8", "1 if fraud, else 0"),
@@ -40,16 +40,13 @@ def prepare(home: Path, given: Path | None = None) -> Path:
 
 def build(files: Mapping[str, Path]) -> Iterator[Any]:
     """Yield the table."""
-    import pyarrow.compute as pc
-
-    for rows, table in _tables.numbered(_payments(files[RAW.file])):
-        values = {name: table[name] for name in [*PARTS, "Amount"]}
-        fraud = pc.cast(pc.utf8_trim(table["Class"], "'\" "), "int8")
-        yield _tables.conform({**values, "is_fraud": fraud, "fold": _tables.fold(rows)}, COLUMNS)
+    yield from _tables.folded(_payments(files[RAW.file]), COLUMNS)
 
 
 def _payments(path: Path) -> Iterator[Any]:
     """Yield what follows ``@data``, under the names of the header."""
+    import pyarrow.compute as pc
+
     with _tables.blame(path), path.open("rb") as file:
         names = []
         while not (line := file.readline()).lower().startswith(b"@data"):
@@ -58,4 +55,6 @@ def _payments(path: Path) -> Iterator[Any]:
             if line.lower().startswith(b"@attribute"):
                 names.append(line.split()[1].decode().strip("'\""))
         types = dict.fromkeys(names, "float64") | {"Class": "string"}
-        yield from _tables.read_csv(path, types, stream=file)
+        for table in _tables.read_csv(path, types, stream=file):
+            fraud = pc.cast(pc.utf8_trim(table["Class"], "'\" "), "int8")
+            yield table.select([*PARTS, "Amount"]).append_column("is_fraud", fraud)

@@ -28,7 +28,7 @@ MEASURES = [
     "m_jj", "m_jjj", "m_lv", "m_jlv", "m_bb", "m_wbb", "m_wwbb",
 ]  # fmt: skip
 COLUMNS = {
-    "fold": Column("split", "uint8", "0 to 99, drawn per row; random split"),
+    "fold": _tables.FOLD,
     **{name: Column("number", "float32", "measured or derived, scaled") for name in MEASURES},
     "signal": Column("target", "int8", "1 if a Higgs boson decays, 0 for background"),
 }
@@ -46,6 +46,4 @@ def prepare(home: Path, given: Path | None = None) -> Path:
 def build(files: Mapping[str, Path]) -> Iterator[Any]:
     """Yield the table; the source writes the class as a real number."""
     types = dict.fromkeys(["signal", *MEASURES], "float32")
-    for rows, table in _tables.numbered(_tables.read_csv(files[RAW.file], types)):
-        values = {name: table[name] for name in types}
-        yield _tables.conform({**values, "fold": _tables.fold(rows)}, COLUMNS)
+    yield from _tables.folded(_tables.read_csv(files[RAW.file], types), COLUMNS)

@@ -40,6 +40,7 @@ from pipeline.optional import load
 from pipeline.system import atomic, devices, gpu, hardware
 from pipeline.task import task
 from tasks import synthetic
+from tools.bench.record import say
 
 LIBRARIES = {
     "cuda": ("cudf", "cupy", "cuml", "xgboost", "dask_cudf", "dask_cuda", "cuml.dask"),
@@ -286,11 +287,6 @@ def _values(series: Any, dtype: str = "float32") -> Any:
 
 
 WORK = {"import": imports, "hand": beside_hand}
-
-
-def say(text: str) -> None:
-    """Tell whoever waits."""
-    print(text, file=sys.stderr, flush=True)
 
 
 def read(out: Path, name: str) -> dict[str, Any]:

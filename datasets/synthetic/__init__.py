@@ -6,8 +6,12 @@ dates, text, missing values. A row depends on the recipe and its number alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from datasets import _store
+from datasets._store import Card
 from datasets.synthetic.recipe import KINDS, Kind, Recipe
 
 __all__ = ["KINDS", "Kind", "Recipe", "prepare"]
@@ -36,8 +40,8 @@ HIGH_CARDINALITY = [name for name, count in _LEVELS.items() if count > FEW_LEVEL
 DATES = [name for name, column in COLUMNS.items() if column.kind == "date"]
 
 
-def prepare(home: Path, recipe: Recipe = DEFAULT, partitions: int | None = None) -> Path:
-    """Write a generated table as Parquet unless it is there; verify it; return its folder.
+def prepare(home: Path, recipe: Recipe = DEFAULT, given: Path | None = None) -> Path:
+    """Write a generated table as Parquet unless it is there; verify it; return its file.
 
     Parameters
     ----------
@@ -45,23 +49,26 @@ def prepare(home: Path, recipe: Recipe = DEFAULT, partitions: int | None = None)
         Folder that holds one folder per dataset; made if absent.
     recipe : Recipe, optional
         Of the table: 100,000 rows of 30 columns and a binary target if not given.
-    partitions : int, optional
-        Number of files; one per million rows if not given. The rows do not depend on it.
+    given : Path, optional
+        Refused: there is nothing to download.
 
     Returns
     -------
     Path
-        With ``part-00000.parquet`` and so on, and ``_manifest.json``.
+        In a folder of ``home/synthetic`` that is named after the recipe.
 
     Raises
     ------
-    ValueError
-        If there are too few rows for the partitions.
     DataError
         If what is there is damaged or of another version.
     OutputError
         If the folder cannot be written.
     """
-    from datasets.synthetic import files
 
-    return files.prepare(home, recipe, partitions)
+    def build() -> Iterator[Any]:
+        from datasets.synthetic import rows
+
+        return rows.groups(recipe)
+
+    card = Card(recipe.name, LICENCE, SOURCE, TARGET, recipe.schema(), recipe.sources())
+    return _store.prepare(home / NAME, card, build, given)

@@ -5,9 +5,8 @@ Plain data, without NumPy: a table is known by its recipe before a row of it is 
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 from datasets._store import Column
 
@@ -37,8 +36,8 @@ LEVELS = (12, 4, 40)
 MAX_DICTIONARY = 65_536
 """Up to so many levels a category is an Arrow dictionary, beyond it plain text."""
 
-CUT = 100
-"""Partitions are cut between multiples of so many rows, so that no query is cut."""
+LEAST_ROWS = 100
+"""Queries repeat after so many rows."""
 
 _TARGETS = {
     "binary": ("int8", "1 with a known probability, else 0"),
@@ -118,7 +117,7 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"kind: {self.kind!r} is not one of {', '.join(KINDS)}")
-        _within("rows", self.rows, CUT, 10**12)
+        _within("rows", self.rows, LEAST_ROWS, 10**12)
         _within("columns", self.columns, 1, 10_000)
         _within("seed", self.seed, 0, 2**64 - 1)
         _within("cardinality", self.cardinality, 2, 10_000_000)
@@ -142,21 +141,15 @@ class Recipe:
             columns["fold"] = Column("split", "uint8", "0 to 99, drawn per row or query")
         return columns | {"target": Column("target", *_TARGETS[self.kind])}
 
-    def about(self) -> dict[str, Any]:
-        """Return the recipe as its manifest keeps it."""
-        return {"version": VERSION, **asdict(self)}
+    @property
+    def name(self) -> str:
+        """The name of the table: no other recipe has it."""
+        shape = f"{self.rows}x{self.columns}-{self.cardinality}"
+        return f"{self.kind}-{shape}-seed{self.seed}{'-fold' * self.fold}"
 
-    def cuts(self, partitions: int | None = None) -> list[int]:
-        """Return where partitions, one per million rows if not given, begin, and the last ends.
-
-        Examples
-        --------
-        >>> Recipe(rows=1_050).cuts(3)
-        [0, 300, 700, 1050]
-        """
-        count = math.ceil(self.rows / 1_000_000) if partitions is None else partitions
-        _within("partitions", count, 1, min(self.rows // CUT, 100_000))
-        return [self.rows * k // count // CUT * CUT for k in range(count)] + [self.rows]
+    def sources(self) -> dict[str, str]:
+        """Return what the manifest says that the table was made from."""
+        return {"recipe": f"version {VERSION} of {self}"}
 
 
 def _within(name: str, value: int, low: int, high: int) -> None:

@@ -7,7 +7,9 @@ row, so no model can do better than one that knows the signal.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -18,7 +20,7 @@ from numpy.typing import NDArray
 
 from datasets._tables import fold
 from datasets.synthetic.draws import Floats, bits, quantile, uniform, zipf, zipf_edges
-from datasets.synthetic.recipe import CUT, INFORMATIVE, Feature, Recipe
+from datasets.synthetic.recipe import INFORMATIVE, LEAST_ROWS, Feature, Recipe
 
 Ints = NDArray[np.int64]
 
@@ -40,6 +42,22 @@ _MISSING, _EFFECT, _LENGTH, _FIRST_WORD = 1, 2, 3, 4
 _INTEGERS = 20
 _FIRST_DAY, _DAYS, _SECONDS = 18_262, 1_461, 86_400
 _THURSDAY = 4  # of the day 0, 1970-01-01, counted from Sunday
+
+
+GROUP_ROWS, GROUP_CELLS = 131_072, 4_300_000
+"""Most rows and most values of a row group: it is made in memory as a whole."""
+THREADS = min(8, len(os.sched_getaffinity(0)))
+"""So many row groups are made at once."""
+
+
+def groups(recipe: Recipe) -> Iterator[pa.Table]:
+    """Yield the whole table, a row group at a time: fewer rows where there are many columns."""
+    size = min(GROUP_ROWS, GROUP_CELLS // (recipe.columns + 2))
+    firsts = range(0, recipe.rows, size)
+    with ThreadPoolExecutor(THREADS) as pool:
+        for turn in range(0, len(firsts), THREADS):
+            mine = firsts[turn : turn + THREADS]
+            yield from pool.map(lambda k: table(recipe, k, min(k + size, recipe.rows)), mine)
 
 
 def table(recipe: Recipe, start: int, stop: int) -> pa.Table:
@@ -76,8 +94,8 @@ def queries(start: int, stop: int) -> Ints:
     [0, 0, 1, 1]
     """
     rows = np.arange(start, stop)
-    inside = np.searchsorted(QUERY_ENDS, rows % CUT, side="right")
-    return np.asarray(rows // CUT * len(QUERY_ENDS) + inside, np.int64)
+    inside = np.searchsorted(QUERY_ENDS, rows % LEAST_ROWS, side="right")
+    return np.asarray(rows // LEAST_ROWS * len(QUERY_ENDS) + inside, np.int64)
 
 
 def clusters(recipe: Recipe, start: int, stop: int) -> Ints:

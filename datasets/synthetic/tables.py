@@ -5,32 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 
 from datasets import synthetic
-from datasets.errors import DataError
 from datasets.synthetic.recipe import Recipe
 
 SPLITTERS = ["fold"]
 
 
 def binary(home: Path, given: Path | None = None, *, rows: int = synthetic.ROWS["binary"]) -> Path:
-    """Make a table of two classes unless it is there, verify it, return its folder."""
-    return _made(home, given, Recipe("binary", rows, fold=True))
+    """Make a table of two classes unless it is there, verify it, return its file."""
+    return synthetic.prepare(home, Recipe("binary", rows, fold=True), given)
 
 
 def ranking(
     home: Path, given: Path | None = None, *, rows: int = synthetic.ROWS["ranking"]
 ) -> Path:
-    """Make a table of queries with relevant rows unless it is there; return its folder."""
-    return _made(home, given, Recipe("ranking", rows, columns=10, fold=True))
+    """Make a table of queries with relevant rows unless it is there; return its file."""
+    return synthetic.prepare(home, Recipe("ranking", rows, columns=10, fold=True), given)
 
 
 def clusters(
     home: Path, given: Path | None = None, *, rows: int = synthetic.ROWS["clusters"]
 ) -> Path:
-    """Make a table of rows about eight centres unless it is there; return its folder."""
-    return _made(home, given, Recipe("clusters", rows, columns=10, fold=True))
-
-
-def _made(home: Path, given: Path | None, recipe: Recipe) -> Path:
-    if given is not None:
-        raise DataError(f"synthetic is generated, not downloaded; leave --from {given} out")
-    return synthetic.prepare(home, recipe)
+    """Make a table of rows about eight centres unless it is there; return its file."""
+    return synthetic.prepare(home, Recipe("clusters", rows, columns=10, fold=True), given)

@@ -10,9 +10,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from multiprocessing import resource_tracker
+from pathlib import Path
 from typing import Any
 
-from pipeline.distributed.guard import check_main_guard
 from pipeline.errors import ClusterUnavailable, ConfigError
 from pipeline.optional import available, load
 from pipeline.system import hardware
@@ -43,12 +43,6 @@ class ClusterOptions:
         Seconds after which a worker that says nothing counts as lost.
     retries : int, default=2
         How often a task is done again after its worker was lost.
-    device_memory_limit : str or float, optional
-        Of a GPU worker; above it, rows move to the host. By default cuDF's own spilling is used.
-    rmm_pool_size : str or float, optional
-        GPU memory to take at once; by default the driver's asynchronous allocator is used.
-    protocol : {"tcp", "ucx"}, optional
-        Between GPU workers. By default UCX where it is installed and there are several.
     """
 
     workers: int | None = None
@@ -57,9 +51,6 @@ class ClusterOptions:
     dashboard: str = f"{LOOPBACK}:0"
     timeout: float = 60.0
     retries: int = 2
-    device_memory_limit: str | float | None = None
-    rmm_pool_size: str | float | None = None
-    protocol: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no cluster can have."""
@@ -71,11 +62,8 @@ class ClusterOptions:
             raise ConfigError(f"retries={self.retries!r} is less than 0")
 
 
-_OPTIONS_OF = {
-    "local": {"workers", "memory_limit", "host", "dashboard", "timeout", "retries"},
-    "cuda": {each.name for each in fields(ClusterOptions)},
-    "address": {"workers", "timeout"},
-}
+_OPTIONS = {each.name for each in fields(ClusterOptions)}
+_OPTIONS_OF = {"local": _OPTIONS, "cuda": _OPTIONS, "address": {"workers", "timeout"}}
 
 
 @dataclass(frozen=True)
@@ -114,11 +102,6 @@ class Cluster:
     def lost(self, why: str) -> ClusterUnavailable:
         """Return the error of a scheduler that is gone or says nothing."""
         return ClusterUnavailable(f"the scheduler of {self.about} is lost: {why}; start it anew")
-
-    @property
-    def dashboard(self) -> str:
-        """The address of the scheduler's pages."""
-        return str(self.client.dashboard_link)
 
 
 _running: ContextVar[Cluster | None] = ContextVar("cluster", default=None)
@@ -174,7 +157,7 @@ def cluster(where: str = "local", **options: Any) -> Iterator[Cluster]:
     if not available("distributed"):
         raise ConfigError("Dask is not installed; run `make setup`")
     if kind != "address":
-        check_main_guard("pipeline.cluster")
+        _check_main_guard()
     load("distributed")  # Its own settings must be there before ours are laid over them.
     with ExitStack() as stack:
         stack.enter_context(load("dask.config").set(dask_settings(checked)))
@@ -202,12 +185,19 @@ def _check_options(where: str, options: Params) -> tuple[str, ClusterOptions]:
         raise ConfigError(f"cluster {where!r} is not 'local', 'cuda' or tcp://HOST:PORT")
     for name in options:
         if name not in _OPTIONS_OF[kind]:
-            close = get_close_matches(name, _OPTIONS_OF[kind], n=1)
-            guess = (
-                f"did you mean {close[0]!r}?" if close else f"there are {sorted(_OPTIONS_OF[kind])}"
-            )
-            raise ConfigError(f"cluster {where!r} has no option {name!r}; {guess}")
+            known = get_close_matches(name, _OPTIONS_OF[kind], n=1) or sorted(_OPTIONS_OF[kind])
+            raise ConfigError(f"cluster {where!r} has no option {name!r}, but {', '.join(known)}")
     return kind, ClusterOptions(**options)
+
+
+def _check_main_guard() -> None:
+    """Refuse a script that each worker, which imports it, would run again."""
+    file = Path(str(getattr(sys.modules["__main__"], "__file__", "")))
+    if file.is_file() and "__name__" not in file.read_text("utf-8", "replace"):
+        raise ConfigError(
+            f"{file.name}: pipeline.cluster starts processes, which import this script; write its "
+            'main part below `if __name__ == "__main__":`'
+        )
 
 
 def dask_settings(options: ClusterOptions) -> dict[str, Any]:
@@ -244,34 +234,14 @@ def local_arguments(options: ClusterOptions) -> dict[str, Any]:
 
 def cuda_arguments(options: ClusterOptions) -> dict[str, Any]:
     """Return the arguments of `LocalCUDACluster`, one worker a GPU."""
-    spills = options.device_memory_limit is None
-    memory: dict[str, Any] = {} if spills else {"device_memory_limit": options.device_memory_limit}
-    pool = options.rmm_pool_size
     return {
         "n_workers": options.workers,
         "threads_per_worker": 1,
         "memory_limit": options.memory_limit,
-        "enable_cudf_spill": spills,
-        **memory,
-        **({"rmm_async": True} if pool is None else {"rmm_pool_size": pool}),
-        "protocol": choose_protocol(options)[0],
+        "enable_cudf_spill": True,
+        "rmm_async": True,
         **_find_addresses(options),
     }
-
-
-def choose_protocol(options: ClusterOptions) -> tuple[str, str]:
-    """Return how GPU workers talk to each other, and why.
-
-    >>> choose_protocol(ClusterOptions(protocol="ucx"))
-    ('ucx', 'asked for')
-    """
-    if options.protocol is not None:
-        return options.protocol, "asked for"
-    if options.workers == 1:
-        return "tcp", "one worker has no other to talk to"
-    if not available("distributed_ucxx"):
-        return "tcp", "distributed-ucxx, which UCX needs, is not installed"
-    return "ucx", "it moves rows between GPUs without the host where the hardware can"
 
 
 def _find_addresses(options: ClusterOptions) -> dict[str, Any]:
@@ -283,21 +253,22 @@ def _find_addresses(options: ClusterOptions) -> dict[str, Any]:
     }
 
 
-def _close_with(stack: ExitStack, workers: Any) -> Any:
+def _start(kind: str, arguments: Params, stack: ExitStack) -> Any:
+    """Start workers, which end with the block, and return their client."""
+    with _deaf_to_interrupts():
+        workers = load(kind)(**arguments)
+
     def close() -> None:
         with suppress(TimeoutError):  # Workers that are slow to end are being killed.
             workers.close()
 
     stack.callback(close)
-    return workers
+    return stack.enter_context(load("distributed.Client")(workers))
 
 
 def _start_local(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
     arguments = local_arguments(options)
-    with _deaf_to_interrupts():
-        started = load("distributed.LocalCluster")(**arguments)
-    workers = _close_with(stack, started)
-    client = stack.enter_context(load("distributed.Client")(workers))
+    client = _start("distributed.LocalCluster", arguments, stack)
     return Cluster(client, options, f"{arguments['n_workers']} worker(s) on this machine")
 
 
@@ -305,13 +276,8 @@ def _start_cuda(where: str, options: ClusterOptions, stack: ExitStack) -> Cluste
     if not available("dask_cuda"):
         raise ConfigError("dask-cuda is not installed; run `make setup` on a machine with a GPU")
     stack.enter_context(_cudf_options_restored())
-    with _deaf_to_interrupts():
-        started = load("dask_cuda.LocalCUDACluster")(**cuda_arguments(options))
-    workers = _close_with(stack, started)
-    client = stack.enter_context(load("distributed.Client")(workers))
-    about = "{} GPU worker(s) on this machine; {}: {}"
-    protocol = choose_protocol(options)
-    return Cluster(client, options, about.format(len(workers.workers), *protocol))
+    client = _start("dask_cuda.LocalCUDACluster", cuda_arguments(options), stack)
+    return Cluster(client, options, "the GPU workers on this machine")
 
 
 @contextmanager

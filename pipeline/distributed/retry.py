@@ -85,7 +85,7 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) 
             clear_frames(error.__traceback__)
             gc.collect()
             _free(cluster, needed - lost, len(before))
-            said = explain_loss(lost, before, 1)
+            said = explain_loss(lost, before)
         if not said:
             raise
         raise WorkerLost(said) from error
@@ -188,7 +188,7 @@ def await_workers(cluster: Cluster, n_workers: int) -> dict[str, dict[str, Any]]
     return workers
 
 
-def explain_loss(lost: set[str], before: Mapping[str, Any], tries: int) -> str:
+def explain_loss(lost: set[str], before: Mapping[str, Any]) -> str:
     """Return why workers were lost.
 
     Parameters
@@ -197,8 +197,6 @@ def explain_loss(lost: set[str], before: Mapping[str, Any], tries: int) -> str:
         Their addresses.
     before : mapping
         What the scheduler knew of them, as `Cluster.workers` returns it.
-    tries : int
-        How often work was tried.
     """
     full = [before[worker] for worker in lost if _share(before[worker]) > FULL]
     memory = (
@@ -207,7 +205,7 @@ def explain_loss(lost: set[str], before: Mapping[str, Any], tries: int) -> str:
         if full
         else "; its log says why: out of memory (memory_limit=), killed, or a broken machine"
     )
-    return f"worker {', '.join(sorted(lost))} was lost, after {tries} attempt(s){memory}"
+    return f"worker {', '.join(sorted(lost))} was lost{memory}"
 
 
 def _share(worker: Mapping[str, Any]) -> float:

@@ -121,7 +121,7 @@ def test_rows_that_cannot_be_had_are_named(name, asked, said, tmp_path: Path) ->
 
 def test_generated_data_are_not_taken_from_elsewhere(tmp_path: Path) -> None:
     done = call("data", "synthetic", "--from", tmp_path, "--data-home", tmp_path)
-    assert_one_message(done, 65, "synthetic is generated, not downloaded")
+    assert_one_message(done, 65, "needs no download; leave --from")
 
 
 @pytest.mark.quick(1)

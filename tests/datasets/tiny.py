@@ -1,14 +1,10 @@
-"""A small dataset, and a program that makes it while it is killed or raced.
-
-Run as ``tiny.py kill ROOT`` or ``tiny.py race HOME COUNT``.
-"""
+"""A small dataset, and a program, ``tiny.py ROOT``, that is killed as it makes it."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
@@ -40,24 +36,6 @@ def build() -> Iterator[Any]:
         )
 
 
-def slow_build(home: Path) -> Iterator[Any]:
-    (home / f"built-by-{os.getpid()}").touch()
-    time.sleep(0.3)
-    yield from build()
-
-
-def child(work: Any) -> int:
-    """Run `work` in a child process and return its process id."""
-    pid = os.fork()
-    if pid:
-        return pid
-    try:
-        work()
-    except BaseException:
-        os._exit(1)
-    os._exit(0)
-
-
 def die_before(step: int) -> None:
     """Have this process killed just before its `step`-th step in making the dataset."""
     left = step
@@ -74,35 +52,23 @@ def die_before(step: int) -> None:
     sys.setprofile(watch)
 
 
-def kill(root: Path) -> None:
-    """Make the dataset under ``root/1``, ``root/2``, …, each killed one step later."""
-    step, code = 0, -signal.SIGKILL
-    while code == -signal.SIGKILL:
-        step += 1
-        home = root / str(step)
-
-        def work(home: Path = home, step: int = step) -> None:
-            die_before(step)
-            _store.prepare(home, CARD, build)
-
-        code = os.waitstatus_to_exitcode(os.waitpid(child(work), 0)[1])
-    print(code, step)
-
-
-def race(home: Path, count: int) -> None:
-    """Make the dataset in `count` processes at once."""
-    home.mkdir(parents=True)
-    pids = [
-        child(lambda: _store.prepare(home, CARD, lambda: slow_build(home))) for _ in range(count)
-    ]
-    print(*(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids))
+def make(home: Path, step: int) -> None:
+    """Make the dataset in this process, which ends."""
+    try:
+        die_before(step)
+        _store.prepare(home, CARD, build)
+    except BaseException:
+        os._exit(1)
+    os._exit(0)
 
 
 if __name__ == "__main__":
-    import pandas  # noqa: F401  # once here, so that no child pays for it
-    import pyarrow.parquet  # noqa: F401
+    import pyarrow.parquet  # noqa: F401  # once here, so that no child pays for it
 
-    if sys.argv[1] == "kill":
-        kill(Path(sys.argv[2]))
-    else:
-        race(Path(sys.argv[2]), int(sys.argv[3]))
+    step, code = 0, -signal.SIGKILL
+    while code == -signal.SIGKILL:
+        step += 1
+        if not (pid := os.fork()):
+            make(Path(sys.argv[1]) / str(step), step)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    print(code, step)

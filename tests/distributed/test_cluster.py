@@ -10,14 +10,17 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
 import pytest
 
 import pipeline
+from pipeline.distributed import cluster as clusters
 from pipeline.distributed import retry
 from pipeline.distributed.cluster import ClusterOptions, active, cuda_arguments
 from pipeline.errors import ClusterUnavailable, ConfigError
@@ -95,11 +98,14 @@ def test_nothing_outlives_the_process(number: int, tmp_path: Path) -> None:
     ("where", "options", "said"),
     [
         ("locl", {}, "'locl' is not 'local', 'cuda' or tcp://HOST:PORT"),
-        ("local", {"worker": 2}, "did you mean 'workers'"),
+        ("local", {"worker": 2}, "has no option 'worker', but workers"),
         ("local", {"rmm_pool_size": 1}, "has no option 'rmm_pool_size'"),
-        ("cuda", {"jit_unspill": True}, "has no option 'jit_unspill'"),
-        ("tcp://127.0.0.1:1", {"memory_limit": 1}, "has no option 'memory_limit'"),
-        ("tcp://127.0.0.1:1", {"retries": 1}, "has no option 'retries'"),
+        ("cuda", {"protocol": "ucx"}, "has no option 'protocol', but dashboard, host"),
+        (
+            "tcp://127.0.0.1:1",
+            {"memory_limit": 1},
+            "no option 'memory_limit', but timeout, workers",
+        ),
         ("local", {"workers": 0}, "1 or more"),
         ("local", {"timeout": 0}, "timeout=0"),
         ("local", {"retries": -1}, "retries=-1"),
@@ -107,6 +113,27 @@ def test_nothing_outlives_the_process(number: int, tmp_path: Path) -> None:
 )
 def test_what_no_cluster_can_have_is_refused(where: str, options: dict, said: str) -> None:
     with pytest.raises(ConfigError, match=said), pipeline.cluster(where, **options):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("source", "refused"),
+    [(WAITS, False), (WAITS.replace("__name__ == ", "1 or "), True), (None, False)],
+    ids=["guarded", "bare", "no file"],
+)
+def test_a_script_that_its_workers_would_run_again_is_refused(
+    source: str | None, refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "mine.py"
+    if source:
+        script.write_text(source)
+    monkeypatch.setitem(sys.modules, "__main__", SimpleNamespace(__file__=str(script)))
+    monkeypatch.setitem(clusters._STARTS, "local", lambda *_: clusters.Cluster(None))
+    said = r"mine\.py: pipeline\.cluster starts processes.*below `if __name__"
+    with (
+        pytest.raises(ConfigError, match=said) if refused else nullcontext(),
+        pipeline.cluster("local"),
+    ):
         pass
 
 
@@ -223,26 +250,11 @@ def test_a_client_of_the_users_own_counts() -> None:
     assert active() is None
 
 
-def test_gpu_workers_spill_by_cudf_or_take_a_pool_and_a_limit() -> None:
-    made = cuda_arguments(ClusterOptions(workers=1))
-    assert made["enable_cudf_spill"]
-    assert made["rmm_async"]
-    assert (made["protocol"], made["host"]) == ("tcp", "127.0.0.1")
-    assert "rmm_pool_size" not in made, "the two allocators exclude each other"
-    made = cuda_arguments(ClusterOptions(rmm_pool_size=0.5, device_memory_limit=0.7))
-    assert (made["rmm_pool_size"], made["device_memory_limit"]) == (0.5, 0.7)
-    assert not made["enable_cudf_spill"]
-    assert "rmm_async" not in made
-
-
 @pytest.mark.contract_live
-@pytest.mark.parametrize(
-    "options", [ClusterOptions(), ClusterOptions(rmm_pool_size=0.5, device_memory_limit=1)]
-)
-def test_dask_cuda_knows_every_argument(options: ClusterOptions) -> None:
+def test_dask_cuda_knows_every_argument() -> None:
     dask_cuda = pytest.importorskip("dask_cuda")
     from distributed import LocalCluster
 
     known = set(inspect.signature(dask_cuda.LocalCUDACluster.__init__).parameters)
     passed_on = set(inspect.signature(LocalCluster.__init__).parameters)
-    assert set(cuda_arguments(options)) <= known | passed_on - {"kwargs"}
+    assert set(cuda_arguments(ClusterOptions())) <= known | passed_on - {"kwargs"}

@@ -46,10 +46,6 @@ def refused(shared: Any, number: int) -> int:
     return number
 
 
-def deadly(shared: Any, number: int) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 def pieces(asked: list[int]) -> Iterator[tuple[int]]:
     for number in range(PIECES):
         asked.append(number)
@@ -149,12 +145,3 @@ def test_a_replacement_is_waited_for_while_a_piece_is(threads: Cluster) -> None:
     with within(Blinking(threads.client, ClusterOptions(timeout=0.3))):
         assert list(ordered_map.map_in_order(delayed, None, [(7,)])) == [7]
     assert Blinking.asked > 3
-
-
-@pytest.mark.slow
-def test_a_piece_that_kills_every_worker_is_an_error() -> None:
-    with (
-        pipeline.cluster("local", workers=1, retries=0),
-        pytest.raises(WorkerLost, match="a task lost its worker 1 times"),
-    ):
-        list(ordered_map.map_in_order(deadly, None, [(0,)]))

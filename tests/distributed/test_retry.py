@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import repeat
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -29,48 +32,24 @@ dd = pytest.importorskip("dask.dataframe")
 HALF, NEARLY = ({"memory_limit": 1000, "metrics": {"memory": memory}} for memory in (500, 950))
 
 
-class Clock:
-    """A time that passes as others sleep."""
-
-    now = 0.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-
-
-class Slow:
-    """A cluster whose worker comes back after some seconds."""
-
-    def __init__(self, clock: Clock, back: float) -> None:
-        self.clock, self.back = clock, back
-        self.options, self.client = ClusterOptions(timeout=50), self
-
-    def workers(self) -> dict[str, Any]:
-        return {"1": HALF} if self.clock.now >= self.back else {}
-
-
-@pytest.mark.parametrize("back", [45, 60])
+@pytest.mark.parametrize("comes_back", [True, False])
 def test_a_replacement_is_waited_for_within_the_timeout(
-    back: float, monkeypatch: pytest.MonkeyPatch
+    comes_back: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock: Any = Clock()
-    monkeypatch.setattr(retry, "time", clock)
-    cluster: Any = Slow(clock, back)
-    if back < 50:
+    monkeypatch.setattr(retry, "POLL", 0.01)
+    looks = iter([{}, {}, {"1": HALF}] if comes_back else repeat({}))
+    cluster: Any = SimpleNamespace(workers=lambda: next(looks), options=ClusterOptions(timeout=0.2))
+    if comes_back:
         assert retry.await_workers(cluster, 1) == {"1": HALF}
     else:
-        with pytest.raises(WorkerLost, match=r"none came back within 50 s.*raise the cluster's t"):
+        with pytest.raises(WorkerLost, match=r"none came back within 0.2 s.*raise the cluster's t"):
             retry.await_workers(cluster, 1)
-    assert clock.now == pytest.approx(min(back, 50), abs=1)
 
 
 def test_a_worker_that_was_full_is_reported_as_such() -> None:
-    said = retry.explain_loss({"w"}, {"w": NEARLY}, 3)
+    said = retry.explain_loss({"w"}, {"w": NEARLY})
     assert "at 95% of its memory limit of 1,000 bytes" in said
-    assert "memory limit" not in retry.explain_loss({"w"}, {"w": HALF}, 3)
+    assert "memory limit" not in retry.explain_loss({"w"}, {"w": HALF})
 
 
 def refuse(X: pd.DataFrame) -> pd.DataFrame:
@@ -194,6 +173,7 @@ def test_partitions_of_a_lost_worker_are_made_by_another(
 @pytest.mark.slow
 # XGBoost's tracker ends with an error in a thread of the scheduler, which is in this process.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
     ("number", "seconds"),
     [(signal.SIGKILL, 0.0), (signal.SIGKILL, 0.5), (signal.SIGSTOP, 0.5)],
@@ -206,13 +186,17 @@ def test_a_worker_lost_while_xgboost_trains_is_an_error_in_time(
         start = time.monotonic()
         with (
             hurt(cluster, number, running(cluster, "fn-", seconds)),
-            pytest.raises(WorkerLost, match="was lost, after 1 attempt.*its log says why"),
+            pytest.raises(WorkerLost, match="was lost; its log says why"),
         ):
             Accelerated(spec(5000), device="cpu").fit(partitions(0), target())
         assert time.monotonic() - start < 120
         cluster.client.wait_for_workers(2, timeout=60)
         again = Accelerated(spec(20), device="cpu").fit(partitions(0), target())
         assert (again.predict(partitions(0)) == target()).mean() > 0.97
+    for thread in threading.enumerate():
+        if thread.name.endswith("(wait_for)"):  # Not an error of the tests that follow.
+            thread.join(60)
+    gc.collect()
 
 
 def die(X: pd.DataFrame) -> pd.DataFrame:

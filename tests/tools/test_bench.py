@@ -32,11 +32,15 @@ SETTINGS = {
     "preprocessing": {},
     "programs": {"rows": (200, 500), "budget": (60,)},
     "searches": {"rows": (300,), "held_out": (200,), "trials": (2,)},
-    "prediction": {"rows": (7_000,), "calls": (2,), "trained": (500,)},
+    "prediction": {"calls": (2,), "trained": (500,)},
     "importance": {"trained": (300,), "rows": (150,), "permutations": (1,)},
 }
-CASES = {"programs": ["scale", "onehot5-kmeans", "tfidf-svc"], "searches": ["logistic", "drawn"],
-         "prediction": ["boosting", "file"], "importance": ["boosting"]}  # fmt: skip
+CASES = {
+    "programs": ["scale", "onehot5-kmeans", "tfidf-logistic"],
+    "searches": ["logistic", "drawn"],
+    "prediction": ["boosting"],
+    "importance": ["boosting"],
+}
 
 
 # The runner, on work that takes no time.
@@ -174,8 +178,6 @@ def test_a_claim_is_measured(name: str, small_home: Path, tmp_path: Path) -> Non
     text = CLAIMS[name].part(found)
     assert " apart | **no** |" not in text
     assert (" apart | yes |" in text) == (name in {"preprocessing", "searches", "importance"})
-    if name == "prediction":
-        assert found.cell("file", "loaded").runs[0].bytes["peak"] > 50 * 2**20
     if name == "searches":
         aucs = {cell.variant: cell.values for cell in found.cells if cell.case == "drawn"}
         assert {tuple(values) for values in aucs.values()} == {("seed 0", "seed 1")}
@@ -297,14 +299,11 @@ def test_equal_numbers_are_the_same_and_a_missing_one_equals_nothing() -> None:
 
 
 def test_a_failure_is_shown_once_and_cannot_break_the_table() -> None:
-    columns = [
-        report.variant(), report.took("fit", "fit", "{:.0f}".format),
-        report.value("AUC", "auc", "{:.2f}".format), report.against("beside", "fit", "reference"),
-    ]  # fmt: skip
+    columns = [report.variant(), report.against("beside", "fit", "reference")]
     assert report.cells(RECORD, columns).splitlines()[2:] == [
-        "| reference | 8 | 0.80 | – |",
-        f"| ours | 1 | 0.90 | {FASTER} |",
-        "| broken (failed: no module \\| polars) | – | – | – |",
+        "| reference | – |",
+        f"| ours | {FASTER} |",
+        "| broken (failed: no module \\| polars) | – |",
     ]
 
 
@@ -314,10 +313,7 @@ def test_a_failure_is_shown_once_and_cannot_break_the_table() -> None:
         ({}, "1 | 1.00× faster | 0 | 0 | 0", "1.00× faster (1.00–1.00) | 1.00×"),
         ({"taken": 1.06}, "1 | 1.06× slower | 1 | 0 | 0", "1.06× slower (1.06–1.06) | 1.00×"),
         ({"held": (50, 161)}, "1 | 1.00× faster | 0 | 1 | 0", "1.00× faster (1.00–1.00) | 1.11×"),
-        ({"held": (50, 160)}, "1 | 1.00× faster | 0 | 0 | 0", "1.00× faster (1.00–1.00) | 1.10×"),
-        ({"held": (50, 50)}, "1 | 1.00× faster | 0 | 0 | 0", "1.00× faster (1.00–1.00) | 0.04×"),
         ({"held": ()}, "1 | 1.00× faster | 0 | 0 | 0", "1.00× faster (1.00–1.00) | –"),
-        ({"score": 0.4991}, "1 | 1.00× faster | 0 | 0 | 0", "(1.00–1.00) | 1.00×"),
         ({"score": 0.498}, "1 | 1.00× faster | 0 | 0 | 1", "**other score** | 1.00×"),
         ({"why": "over 50 s"}, "0", "– | –"),
     ],

@@ -38,9 +38,10 @@ def test_every_pin_is_exact_and_hashed_and_no_index_is_named(group) -> None:
 @pytest.mark.parametrize("target", ["bench", "bench-preprocessing"])
 def test_make_adds_the_group_before_it_measures(target) -> None:
     lines = commands(target, "REPEATS=3", "SEED=5")
-    added = next(i for i, line in enumerate(lines) if line.endswith("--with bench"))
-    measure = "'.venv/bin/python' -m tools.bench preprocessing --seed '5' --repeats '3'"
-    measured = next(i for i, line in enumerate(lines) if line.startswith(measure))
+    added, measured = (
+        next(i for i, line in enumerate(lines) if part in line)
+        for part in ("--with bench", "-m tools.bench preprocessing --seed '5' --repeats '3'")
+    )
     assert added < measured
     assert lines[-1].endswith("'.venv/bin/python' -m tools.docs")
 

@@ -18,7 +18,7 @@ import pytest
 from pipeline.task import task
 from tasks import synthetic
 from tests.contract import standins
-from tests.gpu import conftest, copies
+from tests.gpu import conftest
 from tools import gpu_proof as proof
 
 XML = '<testsuites><testsuite tests="{}" skipped="{}"/></testsuites>'
@@ -169,48 +169,6 @@ def test_the_program_by_hand_makes_the_same_matrices_on_a_gpu(tmp_path, monkeypa
 
     for found, expected in zip(made(cudf.from_pandas, "cuda"), wanted, strict=True):
         np.testing.assert_allclose(found.get(), expected, rtol=1e-6, atol=1e-6)
-
-
-class OneRegistration(ModuleType):
-    """CUPTI as far as we use it; it takes its callbacks once, and counts what is enabled."""
-
-    ActivityKind = SimpleNamespace(MEMCPY=1)
-
-    def __init__(self) -> None:
-        super().__init__("cupti.cupti")
-        self.completed, self.waiting, self.enabled = None, [], False
-        self.ActivityMemcpyKind = lambda kind: SimpleNamespace(name="DTOH")
-        self.activity_enable = lambda kind: setattr(self, "enabled", True)
-        self.activity_disable = lambda kind: setattr(self, "enabled", False)
-
-    def activity_register_callbacks(self, requested: Any, completed: Any) -> None:
-        assert self.completed is None, "registered twice"
-        self.completed = completed
-
-    def activity_flush_all(self, flag: int) -> None:
-        self.completed(self.waiting)
-        self.waiting = []
-
-    def copy(self, size: int) -> None:
-        self.waiting += [SimpleNamespace(kind=1, copy_kind=2, bytes=size)] * self.enabled
-
-
-def test_copies_are_counted_each_time_and_blocks_may_hold_blocks(monkeypatch) -> None:
-    cupti, cupy = OneRegistration(), ModuleType("cupy")
-    cupy.cuda = SimpleNamespace(Device=lambda: SimpleNamespace(synchronize=lambda: None))
-    for module in (ModuleType("cupti"), cupti, cupy):
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-    copies._cupti.cache_clear()
-    with copies.copies() as first:
-        cupti.copy(5)
-    cupti.copy(100)
-    with copies.copies() as outer:
-        cupti.copy(7)
-        with copies.copies() as inner:
-            cupti.copy(11)
-        cupti.copy(13)
-    copies._cupti.cache_clear()
-    assert [counted["DTOH"] for counted in (first, outer, inner)] == [5, 31, 11]
 
 
 def test_an_error_of_the_gpu_that_comes_late_ends_the_process_and_names_its_test(

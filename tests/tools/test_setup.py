@@ -160,12 +160,6 @@ def test_an_environment_that_is_not_ours_is_not_touched(checkout, capsys, kind) 
     assert said[kind] in capsys.readouterr().err
 
 
-def test_an_unknown_set_of_packages_is_refused(checkout, capsys) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        checkout.setup("cu14")
-    assert "argument --gpu: invalid choice: 'cu14'" in capsys.readouterr().err
-
-
 def test_the_first_python_that_fits_is_found(tmp_path) -> None:
     def command(name: str, text: str) -> str:
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")

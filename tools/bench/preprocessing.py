@@ -75,19 +75,10 @@ class Way(NamedTuple):
     make: Callable[[int], Any]
 
 
-def _read(path: Path) -> tuple[pd.DataFrame, np.ndarray]:
-    X = pd.read_parquet(path, columns=[*NAMES, TASK.target])
-    return X, X.pop(TASK.target).to_numpy()
-
-
-def read_text(home: Path) -> tuple[Any, np.ndarray]:
+def read_text(home: Path, file: str = "text.parquet") -> tuple[pd.DataFrame, np.ndarray]:
     """Read text columns as what pandas makes of them: `str`."""
-    return _read(home / "text.parquet")
-
-
-def read_coded(home: Path) -> tuple[Any, np.ndarray]:
-    """Read dictionary columns as what pandas makes of them: categories."""
-    return _read(home / "coded.parquet")
+    X = pd.read_parquet(home / file, columns=[*NAMES, TASK.target])
+    return X, X.pop(TASK.target).to_numpy()
 
 
 def read_object(home: Path) -> tuple[Any, np.ndarray]:
@@ -111,7 +102,7 @@ WAYS = {
     "skrub": Way(TEXT, read_text, vectorizer),
     "polars": Way("Polars, String columns", read_polars, _by_polars),
     "ours-str": Way(TEXT, read_text, ours),
-    "ours": Way("pandas, category columns", read_coded, ours),
+    "ours": Way("pandas, category columns", partial(read_text, file="coded.parquet"), ours),
 }
 
 

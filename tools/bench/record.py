@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 import numpy as np
@@ -15,7 +14,6 @@ from pipeline import records
 from pipeline.benchmark.judge.statistics import Ratio, ratio
 from pipeline.benchmark.record.results import Protocol
 from pipeline.records import Machine, Source
-from pipeline.system import environment
 
 SCHEMA: Final = "bench.results/1"
 
@@ -89,18 +87,13 @@ class Variant(Part, frozen=True, kw_only=True):
     input: str = ""
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where, when and by which code something was measured."""
+class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``results.json`` of a claim."""
 
     created: str
     """ISO 8601, UTC."""
     machine: Machine
     source: Source
-
-
-class Results(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``results.json`` of a claim."""
-
     schema: Literal["bench.results/1"]
     claim: str
     settings: dict[str, list[int]]
@@ -135,25 +128,6 @@ def load(path: Path) -> Results:
     claim = path.parent.name.removesuffix("-cpu")
     command = f".venv/bin/python -m tools.bench {claim}"
     return records.load_record(path, Results, schema=SCHEMA, command=command)
-
-
-def fingerprint(module: str, load_before: float, threads: dict[str, str]) -> dict[str, Any]:
-    """Return the fields of a `Record`.
-
-    Parameters
-    ----------
-    module : str
-        What ran, as after ``python -m``.
-    load_before : float
-        Load of the machine before the first run.
-    threads : dict of str to str
-        Thread pools of the processes that computed.
-    """
-    return {
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": environment.machine(threads, load_before),
-        "source": environment.source(sys.argv[1:], module),
-    }
 
 
 def say(line: str) -> None:

@@ -158,12 +158,7 @@ def _verdicts(results: Results, targets: Sequence[Target]) -> Iterator[list[str]
                 continue
             found, met = target.find(results, case.name) or (MISSING, False)
             sides = "/".join(filter(None, (target.variant, target.against)))
-            yield [case.name, target.phase, sides, target.wanted, found, yes_or_no(met=met)]
-
-
-def yes_or_no(*, met: bool) -> str:
-    """Write whether a target is met."""
-    return "yes" if met else "**no**"
+            yield [case.name, target.phase, sides, target.wanted, found, "yes" if met else "**no**"]
 
 
 def where(results: Results) -> str:

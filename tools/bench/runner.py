@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import TimeoutError as OutOfTime
 from contextlib import ExitStack
+from datetime import UTC, datetime
 
 import numpy as np
 from pebble import ProcessExpired, ProcessPool
@@ -126,7 +128,9 @@ def measure(claim: Claim, ask: Ask) -> Results:
         cases=cases,
         variants=list(claim.variants),
         cells=cells,
-        **record.fingerprint("tools.bench", load, threads),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        machine=environment.machine(threads, load),
+        source=environment.source(sys.argv[1:], "tools.bench"),
     )
 
 

@@ -11,14 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import loguniform, randint, ttest_rel, uniform
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import (
-    GridSearchCV,
-    HalvingRandomSearchCV,
-    RandomizedSearchCV,
-    StratifiedKFold,
-)
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, StratifiedKFold
 
 from pipeline import Accelerated, Search, shared
 from pipeline.task.numerals import MISSING
@@ -50,8 +44,7 @@ SPACES: dict[str, dict[str, Any]] = {
 """Case -> space: grids of 20 candidates of each pipeline of the task, and one to draw from."""
 DRAWN = "drawn"
 GRIDS = [name for name in SPACES if name != DRAWN]
-PLAIN, OURS, SHARED = "plain", "ours", "shared"
-HALVING, FULL, SEARCH = "halving", "full", "search"
+PLAIN, OURS, SHARED, SEARCH = "plain", "ours", "shared", "search"
 FOLDS = 5
 LEAST = {"logistic": 2.5, "boosting": 2.0, "forest": 1.4}
 """Targets for the speed of shared rows beside plain scikit-learn."""
@@ -64,8 +57,8 @@ LEAST_DRAWN, MOST_WORSE = 2.0, 0.002
 def search_of(case: str, variant: str, trials: int, seed: int) -> Any:
     """Return a search that was not fitted."""
     model = TASK.pipelines["boosting" if case == DRAWN else case](seed)
-    space, plain = SPACES[case], variant in {PLAIN, HALVING}
-    if not plain:
+    space = SPACES[case]
+    if variant != PLAIN:
         model = Accelerated(model, device="cpu")
         space = {f"estimator__{name}": values for name, values in space.items()}
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
@@ -75,11 +68,7 @@ def search_of(case: str, variant: str, trials: int, seed: int) -> Any:
     how["random_state"] = seed
     if variant == PLAIN:
         return RandomizedSearchCV(model, space, n_iter=trials, **how)
-    if variant == HALVING:
-        return HalvingRandomSearchCV(
-            model, space, n_candidates=trials, min_resources="exhaust", **how
-        )
-    return Search(model, space, trials=trials, prune=variant == SEARCH, **how)
+    return Search(model, space, trials=trials, **how)
 
 
 def start(ask: Ask, case: record.Case, variant: str) -> Turn:
@@ -111,7 +100,7 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
 def _cases(ask: Ask) -> Iterator[tuple[record.Case, Sequence[str]]]:
     for name in filter(ask.wants, SPACES):
         about = record.Case(name=name, facts={"rows": ask.one("rows")})
-        yield about, (PLAIN, HALVING, FULL, SEARCH) if name == DRAWN else (PLAIN, OURS, SHARED)
+        yield about, (PLAIN, SEARCH) if name == DRAWN else (PLAIN, OURS, SHARED)
 
 
 def _values(cell: Cell | None) -> np.ndarray:
@@ -144,8 +133,6 @@ CLAIM = Claim(
         Variant(name=PLAIN, title="plain scikit-learn"),
         Variant(name=OURS, title="`Accelerated`"),
         Variant(name=SHARED, title="`Accelerated`, `shared(X)`"),
-        Variant(name=HALVING, title="`HalvingRandomSearchCV`"),
-        Variant(name=FULL, title="`Search(prune=False)`"),
         Variant(name=SEARCH, title="`Search`"),
     ],
     clock=(

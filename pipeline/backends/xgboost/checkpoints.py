@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -11,14 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
+import joblib
 
 from pipeline.backends.xgboost.structure import check_booster
 from pipeline.data import frames, partitioned
 from pipeline.errors import CheckpointDiffers, DataError
 from pipeline.optional import load
-from pipeline.system.atomic import locked, sha256, write_bytes
+from pipeline.system.atomic import locked, write_bytes
 from pipeline.typing import Params, Table
 
 if TYPE_CHECKING:
@@ -33,9 +31,6 @@ FILES = 20
 RANDOM = ("subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynode")
 SUPPORTED_PARAMS = {"sample_weight", "qid"}
 """Parameters of `fit` with which a training can be resumed."""
-
-CHUNK = 2**17
-"""Rows of a table that are brought to the host and hashed at once."""
 
 _REASONS = {
     "versions": "by {then}, and this is {now}",
@@ -199,35 +194,14 @@ def continue_training(estimator: XGBModel, kept: Checkpoints | None) -> Iterator
 def hash_rows(*tables: Any) -> str:
     """Return what changes when a value of a table or an array does, or the order of the rows.
 
-    Each is of the host or a device, or partitioned, or None. It shows changes by accident, not
-    by intent.
+    Each is of the host or a device, or partitioned, or None.
     """
     digests: list[Any] = []
     for table in tables:
         parted = table is not None and frames.is_partitioned(table)
         digests += partitioned.compute_each(_digest, table) if parted else [_digest(table)]
-    return sha256(repr(digests).encode())
+    return str(joblib.hash(digests))
 
 
-def _digest(table: Table) -> tuple[Any, ...] | None:
-    """Return the shape of a table, and a hash of its values in their order."""
-    if table is None:
-        return None
-    digest = hashlib.sha256()
-    for array in _arrays(table):
-        for start in range(0, array.shape[0], CHUNK):
-            rows = frames.to_device(array[start : start + CHUNK], "cpu")
-            digest.update(np.ascontiguousarray(rows).data)
-    return (*table.shape, digest.hexdigest())
-
-
-def _arrays(table: Table) -> tuple[Any, ...]:
-    """Return what holds the values of a table: numbers, or a number for each row."""
-    if frames.is_sparse(table):
-        return table.data, table.indices, table.indptr
-    if not frames.is_frame(table):
-        numbers = table.dtype.kind in "biuf"
-        return (table if numbers else pd.util.hash_array(np.asarray(table, dtype=object)),)
-    if frames.library(table) == "cudf":
-        return (table.hash_values().values,)
-    return (pd.util.hash_pandas_object(table, index=False).to_numpy(),)
+def _digest(table: Table) -> str | None:
+    return None if table is None else joblib.hash(frames.to_device(table, "cpu"), coerce_mmap=True)

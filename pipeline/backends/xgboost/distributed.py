@@ -105,7 +105,8 @@ async def _train(
         options["max_bin"] = estimator.max_bin
     make = load(f"xgboost.dask.Dask{'Quantile' if bins else ''}DMatrix")
     matrix = await make(client, X, y, **options)
-    timeout = _timeout(cluster)
+    # Longer than the scheduler takes to miss a worker, whose message is the better one.
+    timeout = 2 * int(cluster.options.timeout) + 1
     collective = load("xgboost.collective.Config")(
         retry=1, timeout=timeout, tracker_timeout=timeout
     )
@@ -120,14 +121,6 @@ async def _train(
         )
     booster: Booster = (await training_)["booster"]
     return booster
-
-
-def _timeout(cluster: Cluster) -> int:
-    """Return the seconds that workers wait for each other.
-
-    They are more than the scheduler takes to miss a worker, which is the better message.
-    """
-    return 2 * int(cluster.options.timeout) + 1
 
 
 def place_rows(

