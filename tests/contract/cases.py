@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_transformer
@@ -43,7 +44,14 @@ from sklearn.preprocessing import (
 from pipeline.optional import load
 from pipeline.preprocessing.transformers.calendar import CalendarFeatures
 from pipeline.preprocessing.transformers.gregorian import FEATURES
+from pipeline.system.devices import obstacle
 
+NO_GPU = obstacle()
+ON_A_GPU = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]
+EVERYWHERE = pytest.mark.parametrize(
+    "device", ["stand-in", pytest.param("gpu", marks=ON_A_GPU)], indirect=True
+)
+"""Marks a test of the fixture `device` that holds on the stand-ins, and on a GPU alike."""
 ROWS = 240
 NUMBERS = ["amount", "count", "visits"]
 DATES = ["joined", "seen"]
