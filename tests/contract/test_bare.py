@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -20,21 +19,17 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, NearestNeighbors
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from xgboost import XGBClassifier
 
 from pipeline import Accelerated, DataError, load, save
 from pipeline.backends.cuml.tables import rule
-from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames
 from pipeline.planning.lower import LoweringOptions, lower
-from pipeline.serving import manifest
-from pipeline.serving.load import unpack
 from tests.contract.estimators import LEARNING
 from tests.contract.recorder import LIVE, Recorder
 
@@ -62,7 +57,6 @@ SPECS: dict[str, Any] = {
     "behind components": make_pipeline(PCA(3), KMeans(4, random_state=0)),
 }
 TREES = ("forest", "isolation")
-CENTRED = (*TREES, "behind components")
 ANSWERS = ("predict", "predict_proba", "decision_function", "transform")
 
 
@@ -91,9 +85,8 @@ def fitted(estimator: Any, X: Any, **options: Any) -> Accelerated:
     return Accelerated(clone(estimator), device="cuda", **options).fit(X, Y)
 
 
-@pytest.mark.quick(19)
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", ["KMeans", "ridge", "PCA"])
+@pytest.mark.parametrize("name", ["KMeans", "ridge"])
 def test_rows_of_every_form_are_float32_or_float64_where_it_has_too_few_digits(
     name: str, form: str, device: Recorder
 ) -> None:
@@ -116,9 +109,10 @@ def test_rows_of_every_type_are_what_is_asked_for(kind: str, dtype: str, device:
         assert learnt_from(device) == ["float32" if dtype == "auto" else "float64"]
 
 
-@pytest.mark.quick(14)
-@pytest.mark.parametrize("kind", ["float64", "float32"])
-@pytest.mark.parametrize("dtype", ["auto", "float32", "float64"])
+@pytest.mark.quick(13)
+@pytest.mark.parametrize(
+    ("kind", "dtype"), [("float64", "auto"), ("float64", "float32"), ("float32", "float64")]
+)
 @pytest.mark.parametrize("name", SPECS)
 def test_the_lifted_model_gives_the_same_answers(
     name: str, dtype: str, kind: str, device: Recorder
@@ -163,7 +157,7 @@ def rounding(linear: Any, X: np.ndarray) -> float:
     return float((X.shape[1] + 1) * np.finfo("float32").eps * largest)
 
 
-@pytest.mark.parametrize("name", [name for name in SPECS if name not in CENTRED])
+@pytest.mark.parametrize("name", ["KMeans", "KNN", "ridge", "logistic"])
 def test_rows_that_float32_merges_are_told_and_answered_alike(name: str) -> None:
     X = TENTHS.copy()
     X[:, 2] = SECONDS
@@ -230,21 +224,6 @@ def test_a_lifted_model_knows_the_names_and_takes_what_scikit_learn_takes() -> N
         lifted.predict(X.rename(columns={"a": "z"}))
 
 
-def test_components_have_the_names_and_the_inverse_of_scikit_learn() -> None:
-    model = fitted(PCA(3), named(TENTHS))
-    assert model.get_feature_names_out().tolist() == ["pca0", "pca1", "pca2"]
-    back = model.inverse_transform(model.transform(named(TENTHS)))
-    assert back.shape == TENTHS.shape
-
-
-def test_a_least_squares_solver_keeps_all_digits(device: Recorder) -> None:
-    X = TENTHS.copy()
-    X[:, 2] = SECONDS
-    model = fitted(LinearRegression(), X)
-    assert learnt_from(device) == ["float64"]
-    assert type(model.to_sklearn()) is LinearRegression
-
-
 def test_text_keeps_the_type_of_its_vectorizer(device: Recorder) -> None:
     words = [f"word{i % 7} other{i % 3}" for i in range(ROWS)]
     estimator = make_pipeline(TfidfVectorizer(), MultinomialNB())
@@ -269,24 +248,7 @@ def test_batches_are_float32(device: Recorder) -> None:
     np.testing.assert_allclose(model.to_sklearn().predict_proba(X), model.predict_proba(X))
 
 
-def test_boosted_trees_read_frames_with_categories_and_holes_as_they_are(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    given: list[Any] = []
-    monkeypatch.setattr(XGBoostModel, "_check_device", lambda *_: None)
-    monkeypatch.setattr(XGBClassifier, "fit", lambda self, X, y, **_: given.append(X))
-    monkeypatch.setattr(XGBClassifier, "get_booster", lambda self: None)
-    X = named(TENTHS).assign(e=pd.Categorical(["x", None, "y"] * (ROWS // 3)))
-    X.loc[::9, "a"] = np.nan
-    for dtype in ("auto", "float32", "float64"):
-        there = FORMS["CuPy"](TENTHS)
-        fitted(XGBClassifier(enable_categorical=True), X, dtype=dtype)
-        fitted(XGBClassifier(), there, dtype=dtype)
-        assert given.pop() is there
-        assert [str(kind) for kind in given.pop().dtypes] == ["float64"] * 4 + ["category"]
-
-
-@pytest.mark.parametrize("name", ["KMeans", "PCA", "forest"])
+@pytest.mark.parametrize("name", ["KMeans", "PCA"])
 @pytest.mark.parametrize("form", ["CuPy", "cuDF"])
 def test_the_matrix_is_half_as_large_and_the_only_copy(
     name: str, form: str, device: Recorder
@@ -305,7 +267,7 @@ def test_the_matrix_is_half_as_large_and_the_only_copy(
     assert getattr(made.flags, f"{rule(SPECS[name]).order.lower()}_contiguous")
 
 
-@pytest.mark.quick(7)
+@pytest.mark.quick(6)
 @pytest.mark.parametrize(
     "estimator", [SPECS["KMeans"], make_pipeline(StandardScaler(), KMeans(4, random_state=0))]
 )
@@ -327,23 +289,3 @@ def test_a_saved_model_answers_in_the_type_that_it_learnt_from(
         lifted = each.to_sklearn()
         assert repr(lifted) == repr(model.to_sklearn())
         np.testing.assert_array_equal(lifted.predict(X), model.predict(X))
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [{"width": n} for n in (2, -1, 10**14)]
-    + [{"width": ["a", "b"]}]
-    + [{"rows": kind} for kind in ("O", "M8[ns]", "nonsense", "(99,)f8")],
-    ids=str,
-)
-def test_what_a_model_learnt_from_is_held_to_the_model(
-    changed: dict[str, Any], tmp_path: Path
-) -> None:
-    model = Accelerated(clone(SPECS["KMeans"]), device="cuda").fit(TENTHS)
-    _, files = manifest.read_manifest(save(model, tmp_path / "model"))
-    state = json.loads(files["state.json"])
-    (name, step), *_ = state["steps"]
-    assert step["width"] == TENTHS.shape[1]
-    step |= changed
-    with pytest.raises(DataError):
-        unpack({**files, "state.json": json.dumps(state).encode()}, "cpu")
