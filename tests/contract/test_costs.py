@@ -12,19 +12,16 @@ from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import FastICA
 from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif
-from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     KBinsDiscretizer,
     MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
-    PolynomialFeatures,
     PowerTransformer,
     QuantileTransformer,
-    RobustScaler,
     StandardScaler,
     TargetEncoder,
 )
@@ -34,10 +31,10 @@ from pipeline.backends.cuml.multi_gpu import has_missing
 from pipeline.data import encode, frames
 from pipeline.errors import BudgetExceeded, DataError
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.transformers import TWINS, power
+from pipeline.preprocessing.transformers import power
 from pipeline.trace import Event
 from tests.contract import cases, memory
-from tests.contract.cases import CLASSIFIERS, ROWS, folds, table, target
+from tests.contract.cases import CLASSIFIERS, EVERYWHERE, ROWS, folds, table, target
 from tests.contract.recorder import LIVE, RECORDER, Recorder
 from tests.names import one_in
 
@@ -82,10 +79,8 @@ def trip(entries: list[Event]) -> Trip:
     )
 
 
-@pytest.mark.parametrize("n_rows", [ROWS, 4 * ROWS])
-def test_every_copy_is_booked_and_only_the_input_goes_to_the_device(
-    n_rows: int, device: Recorder
-) -> None:
+def test_every_copy_is_booked_and_only_the_input_goes_to_the_device(device: Recorder) -> None:
+    n_rows = ROWS
     model, fitted = fit(n_rows)
     assert {entry.device for entry in fitted.entries} == {"cuda"}
     assert {placement.device for placement in model.plan_.placements} == {"cuda"}
@@ -116,31 +111,19 @@ def test_only_predictions_grow_with_the_rows() -> None:
     assert small.scalars == large.scalars
 
 
-def test_a_strict_program_keeps_a_budget_of_nothing() -> None:
-    X = table()
-    model = Accelerated(clone(LOGISTIC), device="cuda", host_bytes=0).fit(X, target(X))
-    assert len(model.predict_proba(X)) == ROWS
-
-
 @pytest.fixture(scope="module")
 def many() -> tuple[pd.DataFrame, np.ndarray]:
     """Return a table of many rows with two columns of many categories, and a target."""
     rng = np.random.default_rng(0)
     codes = rng.integers(0, CATEGORIES, (MANY, 2))
-    X = pd.DataFrame(
-        {"tail": pd.Series(codes[:, 0].astype(str), dtype="str"), "flight": codes[:, 1]}
-    )
-    return X, rng.integers(0, 2, MANY)
+    tail = pd.Series(codes[:, 0].astype(str), dtype="str")
+    return pd.DataFrame({"tail": tail, "flight": codes[:, 1]}), rng.integers(0, 2, MANY)
 
 
+@EVERYWHERE
 @pytest.mark.parametrize(
     "estimator",
-    [
-        OneHotEncoder(max_categories=9),
-        OrdinalEncoder(),
-        TargetEncoder(cv=StratifiedKFold(5, shuffle=True, random_state=0)),
-        TargetEncoder(cv=KFold(5), target_type="continuous"),
-    ],
+    [OneHotEncoder(max_categories=9), OrdinalEncoder(), TargetEncoder(cv=folds())],
     ids=str,
 )
 def test_many_categories_are_no_rows_to_a_budget_of_nothing(
@@ -148,11 +131,14 @@ def test_many_categories_are_no_rows_to_a_budget_of_nothing(
 ) -> None:
     X, y = many
     whole = make_column_transformer((estimator, ["tail", "flight"]))
-    model = Accelerated(whole, device="cuda", host_bytes=0).fit(X, y)
-    assert model.execution_log_.to_host_bytes > CATEGORIES * 8
-    few = model.execution_log_.to_host_bytes
-    model = Accelerated(whole, device="cuda", host_bytes=0).fit(X[: MANY // 2], y[: MANY // 2])
-    assert abs(model.execution_log_.to_host_bytes - few) <= 0.001 * few
+    brought = [
+        Accelerated(whole, device="cuda", host_bytes=0)
+        .fit(X[:n], y[:n])
+        .execution_log_.to_host_bytes
+        for n in (MANY, MANY // 2)
+    ]
+    assert brought[0] > CATEGORIES * 8
+    assert abs(brought[0] - brought[1]) <= 0.001 * brought[0]
 
 
 @pytest.mark.parametrize("kind", ["binary", "continuous"])
@@ -188,23 +174,16 @@ def test_a_step_on_the_host_breaks_the_budget_before_it_copies(device: Recorder)
 SHORT, FEW, MORE = 300, 3, 9
 OF_NUMBERS = [
     KBinsDiscretizer(4, quantile_method="averaged_inverted_cdf"),
-    MinMaxScaler(),
-    MissingIndicator(),
-    PolynomialFeatures(2),
     QuantileTransformer(n_quantiles=20),
-    RobustScaler(),
     SelectKBest(f_classif, k=2),
-    SimpleImputer(add_indicator=True),
     SimpleImputer(strategy="median"),
-    StandardScaler(),
     VarianceThreshold(),
-    make_pipeline(SimpleImputer(), StandardScaler(), MinMaxScaler()),
+    make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), MinMaxScaler()),
 ]
 OF_POWERS = [PowerTransformer(), make_pipeline(MinMaxScaler((1, 2)), PowerTransformer("box-cox"))]
 ROUNDS = 50
 """What the longest search for a power asks for, one point after the other."""
 OF_CATEGORIES = [
-    OneHotEncoder(),
     OneHotEncoder(drop="first", handle_unknown="ignore"),
     OrdinalEncoder(),
     SimpleImputer(strategy="most_frequent"),
@@ -255,19 +234,16 @@ def test_the_powers_of_all_columns_are_waited_for_together(
     assert ROUNDS < waits(estimator, MORE) <= 3 * ROUNDS
 
 
+@pytest.mark.parametrize("text", [True, False])
 @pytest.mark.parametrize("estimator", OF_CATEGORIES, ids=str)
-def test_columns_of_text_are_waited_for_when_their_values_come(estimator: Any) -> None:
-    assert a_column(estimator, text=True) <= 1
-    assert waits(estimator, FEW, text=True) <= FEW + 8
+def test_columns_of_categories_are_waited_for_when_their_values_come(
+    estimator: Any, text: bool
+) -> None:
+    assert a_column(estimator, text=text) <= 1
+    assert waits(estimator, FEW, text=text) <= FEW + (8 if text else 6)
 
 
-@pytest.mark.parametrize("estimator", OF_CATEGORIES, ids=str)
-def test_only_the_device_knows_how_many_numbers_are_distinct(estimator: Any) -> None:
-    assert a_column(estimator) <= 1
-    assert waits(estimator, FEW) <= FEW + 6
-
-
-@pytest.mark.parametrize("name", one_in(8, memory.CASES))
+@pytest.mark.parametrize("name", one_in(9, memory.CASES))
 def test_a_further_block_is_waited_for_a_few_times(name: str) -> None:
     assert round(memory.a_block(name)) <= A_BLOCK.get(name, 2)
 
@@ -355,18 +331,14 @@ def test_a_frame_becomes_a_matrix_without_a_copy_of_its_columns(
     np.testing.assert_array_equal(made.get(), host)
 
 
-def test_every_transformer_is_counted() -> None:
-    assert set(TWINS) <= {type(case.estimator) for case in memory.CASES.values()}
-
-
-@pytest.mark.parametrize("name", one_in(8, memory.CASES))
+@pytest.mark.parametrize("name", one_in(9, memory.CASES))
 def test_no_transformer_takes_more_than_its_bound(name: str) -> None:
     found = memory.taken(name)
     assert found.peak <= max(memory.MOST, 1.5 + found.made)
     assert found.passes <= 2
 
 
-@pytest.mark.parametrize("name", one_in(8, memory.CASES))
+@pytest.mark.parametrize("name", one_in(9, memory.CASES))
 def test_halving_lowers_the_peak(name: str) -> None:
     whole, half = memory.taken(name, 4).peak, memory.taken(name, 4, halves=True).peak
     assert half == whole <= memory.MOST if name in KEPT else half < whole
@@ -380,13 +352,6 @@ def test_the_table_in_the_documentation_is_what_is_counted() -> None:
         now = memory.taken(name)
         assert now.peak == pytest.approx(peak, abs=0.06), name
         assert now.waits <= waits + (memory.BLOCKS - 1) * (more + 0.5), name
-
-
-def test_looking_for_what_is_missing_takes_no_memory(device: Recorder) -> None:
-    with device.paused(), LIVE.counted() as live:
-        X = frames.to_device(np.ones((1000, 8)), "cuda")
-        assert not has_missing(X)
-    assert live.peak < X.nbytes + 100
 
 
 @pytest.mark.parametrize(
@@ -409,7 +374,7 @@ def test_infinite_numbers_and_sums_are_not_missing(
     assert has_missing(csr_matrix(X)) is expected
 
 
-@pytest.mark.parametrize("name", one_in(6, [*cases.TRANSFORMERS, *cases.CLASSIFIERS]))
+@pytest.mark.parametrize("name", one_in(9, [*cases.TRANSFORMERS, *cases.CLASSIFIERS]))
 def test_less_than_a_byte_a_row_comes_to_the_host_unbooked(name: str, device: Recorder) -> None:
     case = (cases.TRANSFORMERS | cases.CLASSIFIERS)[name]
     X = cases.table(10 * cases.ROWS)

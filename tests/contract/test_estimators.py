@@ -216,7 +216,7 @@ def test_forests_without_a_seed_differ_and_follow_the_seed_of_numpy() -> None:
 @pytest.mark.parametrize("estimator", [PCA(3), IncrementalPCA(3), Lasso(), ElasticNet()])
 def test_rows_of_the_caller_stay_as_they_are(estimator: Any, dtype: str) -> None:
     X, y = numbers()
-    X = np.asfortranarray(X.astype(dtype) * np.float32(1e-3) + 1000)
+    X = np.asfortranarray(X.astype(dtype) * np.float32(np.pi) + np.float32(0.1))
     given = load_package("cupy").asarray(X)
     model = Accelerated(clone(estimator), device="cuda", dtype=dtype).fit(given, y)
     np.testing.assert_array_equal(given.get(), X)

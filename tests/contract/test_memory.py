@@ -191,13 +191,6 @@ def test_it_is_the_pool_of_cupy_and_xgboost_and_keeps_what_is_freed() -> None:
     assert cuda.get_allocator() is standins.rmm_cupy_allocator
 
 
-def test_an_allocator_that_the_user_gave_cupy_stays() -> None:
-    cuda = load("cupy").cuda
-    cuda.set_allocator(abs)
-    Accelerated(StandardScaler(), device="cuda").fit(X)
-    assert cuda.get_allocator() is abs
-
-
 def test_what_the_pool_keeps_is_room_for_the_next_table_and_is_given_back_on_request() -> None:
     devices.prepare_memory("cuda")
     cupy = load("cupy")

@@ -28,7 +28,7 @@ from sklearn.preprocessing import (
     QuantileTransformer,
     StandardScaler,
 )
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 from xgboost import XGBClassifier, XGBRanker, XGBRegressor
 
 from pipeline import Accelerated, DataError, Unsupported, explain, load, save
@@ -160,11 +160,17 @@ def test_neighbors_among_sparse_rows_are_found_of_dense_ones(
         np.testing.assert_array_equal(getattr(each, asked)(DENSE), wanted)
 
 
-TAKES_NONE = [DBSCAN(), RandomForestClassifier(random_state=0), Nystroem(), RidgeCV()]
+TAKES_NONE = [
+    DBSCAN(),
+    LinearSVC(random_state=0),
+    RandomForestClassifier(random_state=0),
+    Nystroem(),
+    RidgeCV(),
+]
 ASKED = ("predict", "predict_proba", "transform")
 
 
-@pytest.mark.parametrize("estimator", TAKES_NONE[:2], ids=str)
+@pytest.mark.parametrize("estimator", TAKES_NONE[:3], ids=str)
 def test_what_takes_none_is_given_a_matrix_that_the_log_tells_of(estimator: Any) -> None:
     model, plain = (
         Accelerated(clone(estimator), device="cuda", dtype="float64").fit(each, Y)
