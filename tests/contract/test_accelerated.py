@@ -108,24 +108,6 @@ def test_a_form_of_the_input_makes_no_difference(
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
 
 
-def test_arrays_take_the_same_way(device: Recorder) -> None:
-    X = np.random.default_rng(0).normal(5, 2, (60, 3))
-    X[3, 1] = np.nan
-    model = Accelerated(StandardScaler(), device="cuda", dtype="float64").fit(X)
-    np.testing.assert_allclose(model.transform(X), StandardScaler().fit_transform(X), **WHOLE)
-    assert model.execution_log_.entries[0].step == "input"
-    assert {call.owner for call in device.calls} >= {"cupy", "cupy.ndarray"}
-
-
-def test_a_scaler_weighs_the_rows_where_they_are() -> None:
-    X = table()[["amount", "count"]]
-    weights = np.random.default_rng(0).exponential(size=len(X))
-    for given in (X, X.to_numpy()):
-        plain = StandardScaler().fit(given, sample_weight=weights)
-        model = Accelerated(StandardScaler(), device="cuda").fit(given, sample_weight=weights)
-        np.testing.assert_allclose(model.to_sklearn().scale_, plain.scale_, rtol=1e-12)
-
-
 def test_strict_mode_tells_every_reason_before_anything_is_moved(device: Recorder) -> None:
     X = table()
     columns = (KNNImputer(), ["amount"]), (SimpleImputer(missing_values=-1), ["count"])
@@ -138,14 +120,6 @@ def test_strict_mode_tells_every_reason_before_anything_is_moved(device: Recorde
         ("logisticregression", None),
     ]
     assert device.copies == []
-
-
-def test_fallback_in_the_middle_brings_the_data_back() -> None:
-    X = table()[["amount", "count"]].fillna(0)
-    estimator = make_pipeline(StandardScaler(), KNNImputer(), LogisticRegression())
-    model = Accelerated(estimator, device="cuda", fallback=True).fit(X, target(table()))
-    moves = [(e.step, e.device) for e in model.execution_log_.entries if e.call == "copy"]
-    assert moves == [("input", "cuda"), ("knnimputer", "cpu"), ("logisticregression", "cuda")]
 
 
 def test_fallback_of_a_branch_brings_its_columns_alone(device: Recorder) -> None:
@@ -168,22 +142,6 @@ def test_fallback_of_a_branch_brings_its_columns_alone(device: Recorder) -> None
     on_cpu = Accelerated(columns, device="cpu").fit(X)
     on_gpu = Accelerated(columns, device="cuda", fallback=True).fit(X)
     np.testing.assert_allclose(on_gpu.transform(X), on_cpu.transform(X), rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "values"),
-    [
-        ("Int64", [1, 2, 3]),
-        ("boolean", [True, False, True]),
-        ("Float64", [0.5, 1.5, 2.5]),
-    ],
-)
-def test_nullable_columns_without_nulls(dtype: str, values: list) -> None:
-    X = pd.DataFrame({"x": pd.array(values, dtype=dtype)})
-    estimator = make_column_transformer((StandardScaler(), ["x"]))
-    model = Accelerated(estimator, device="cuda").fit(X)
-    on_cpu = Accelerated(estimator, device="cpu").fit(X)
-    np.testing.assert_allclose(model.transform(X), on_cpu.transform(X), rtol=1e-6)
 
 
 def test_mixed_objects_are_a_data_error_that_names_the_column() -> None:
@@ -234,25 +192,6 @@ def test_a_frame_of_a_gpu_names_each_column_otherwise() -> None:
     )
     with pytest.raises(DataError, match=r"several columns are named '1'"):
         Accelerated(squared, device="cuda").fit_transform(table()[["amount", "count"]].fillna(0))
-
-
-def test_batches_are_merged_as_on_the_cpu() -> None:
-    estimator = make_column_transformer((MinMaxScaler(), ["amount"]), (OrdinalEncoder(), ["town"]))
-    X, results = table(), []
-    for where in ("cuda", "cpu"):
-        model = Accelerated(estimator, device=where, dtype="float64")
-        for rows in np.array_split(np.arange(len(X)), 4):
-            model.partial_fit(X.iloc[rows])
-        results.append(model.transform(X))
-    np.testing.assert_allclose(*results, rtol=1e-12)
-
-
-def test_a_first_row_may_be_missing_in_integers_that_are_passed_on() -> None:
-    X = pd.DataFrame({"a": pd.array([None, 1, 2, 3], dtype="Int64"), "b": np.arange(4.0)})
-    estimator = make_column_transformer((MinMaxScaler(), ["b"]), ("passthrough", ["a"]))
-    model = Accelerated(estimator, device="cuda").fit(X)
-    made = model.to_sklearn().transform(X[1:]).astype("float64")
-    np.testing.assert_allclose(made, model.transform(X[1:]), rtol=1e-6)
 
 
 def test_a_frame_between_programs_has_the_types_that_the_cpu_gives_it(device: Recorder) -> None:

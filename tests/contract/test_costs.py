@@ -20,7 +20,6 @@ from sklearn.preprocessing import (
     MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
-    PowerTransformer,
     QuantileTransformer,
     StandardScaler,
     TargetEncoder,
@@ -29,9 +28,8 @@ from sklearn.preprocessing import (
 from pipeline import Accelerated
 from pipeline.backends.cuml.multi_gpu import has_missing
 from pipeline.data import encode, frames
-from pipeline.errors import BudgetExceeded, DataError
+from pipeline.errors import BudgetExceeded
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.transformers import power
 from pipeline.trace import Event
 from tests.contract import cases, memory
 from tests.contract.cases import CLASSIFIERS, EVERYWHERE, ROWS, folds, table, target
@@ -141,23 +139,6 @@ def test_many_categories_are_no_rows_to_a_budget_of_nothing(
     assert abs(brought[0] - brought[1]) <= 0.001 * brought[0]
 
 
-@pytest.mark.parametrize("kind", ["binary", "continuous"])
-def test_encoders_with_the_same_folds_bring_them_once(
-    kind: str, many: tuple[pd.DataFrame, np.ndarray], device: Recorder
-) -> None:
-    X, y = many
-    brought = []
-    for parts in ([["tail", "flight"]], [["tail"], ["flight"]]):
-        encoders = [(TargetEncoder(target_type=kind, random_state=0), names) for names in parts]
-        device.clear()
-        Accelerated(make_column_transformer(*encoders), device="cuda").fit(X, y)
-        # A byte a row for the folds, and one for class and fold or eight for the target.
-        brought.append([c.nbytes // MANY for c in device.copies if c.to == "device"])
-    small = [row for row in brought[0] if row]
-    assert small[-2:] == [1, 1 if kind == "binary" else 8]
-    assert [row for row in brought[1] if row] == small
-
-
 def test_a_step_on_the_host_breaks_the_budget_before_it_copies(device: Recorder) -> None:
     X = table(100 * ROWS)
     estimator = make_pipeline(StandardScaler(), FastICA(random_state=0), LogisticRegression())
@@ -180,9 +161,6 @@ OF_NUMBERS = [
     VarianceThreshold(),
     make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), MinMaxScaler()),
 ]
-OF_POWERS = [PowerTransformer(), make_pipeline(MinMaxScaler((1, 2)), PowerTransformer("box-cox"))]
-ROUNDS = 50
-"""What the longest search for a power asks for, one point after the other."""
 OF_CATEGORIES = [
     OneHotEncoder(drop="first", handle_unknown="ignore"),
     OrdinalEncoder(),
@@ -221,17 +199,6 @@ def a_column(estimator: Any, **kind: bool) -> float:
 def test_columns_of_numbers_are_waited_for_together(estimator: Any) -> None:
     assert a_column(estimator) == 0
     assert waits(estimator, FEW) <= 8
-
-
-@pytest.mark.quick(1)
-@pytest.mark.parametrize("estimator", OF_POWERS, ids=str)
-def test_the_powers_of_all_columns_are_waited_for_together(
-    estimator: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert waits(estimator, FEW) <= ROUNDS
-    assert waits(estimator, MORE) <= ROUNDS
-    monkeypatch.setattr(power, "AT_ONCE", MORE // 2)
-    assert ROUNDS < waits(estimator, MORE) <= 3 * ROUNDS
 
 
 @pytest.mark.parametrize("text", [True, False])
@@ -282,18 +249,6 @@ def test_many_distinct_numbers_do_not_stay_on_the_device(
     assert peaks[0] < 2 < 3 < peaks[1]
 
 
-@pytest.mark.parametrize("framed", [False, True])
-@pytest.mark.parametrize("estimator", [StandardScaler(), OrdinalEncoder()], ids=str)
-def test_infinite_numbers_are_found_in_the_column_that_has_them(
-    estimator: Any, framed: bool
-) -> None:
-    X = np.ones((SHORT, FEW))
-    X[7, 1] = -np.inf
-    table = frames.to_device(pd.DataFrame(X) if framed else X, "cuda")
-    with pytest.raises(DataError, match=r"column 1 holds infinite values.* in row 7\)"):
-        Program(estimator).fit(table)
-
-
 KEPT = ("RobustScaler", "SimpleImputer, median", "SimpleImputer, median of a frame")
 """Whose peak is a copy of the columns and one column more, however the rows are cut."""
 
@@ -305,16 +260,6 @@ def rows_of_document() -> dict[str, list[float]]:
     return {
         name: [*map(float, rest)] for first, *rest in cells for name in first[1:-1].split("`, `")
     }
-
-
-def test_a_view_takes_nothing_and_what_is_let_go_counts_no_more(device: Recorder) -> None:
-    with device.paused(), LIVE.counted() as live:
-        X = frames.to_device(np.zeros((100, 2)), "cuda")
-        assert live.nbytes == X[:50].nbytes * 2 == 1600
-        (X + 1).sum()
-        assert (live.nbytes, live.peak) == (1600, 3208)
-        del X
-        assert live.nbytes == 0
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -24,7 +24,6 @@ from pipeline import Accelerated, DataError, Unsupported, explain, load, save
 from pipeline.backends.base import METHODS
 from pipeline.backends.cuml.tables import rule
 from pipeline.optional import load as load_package
-from tests import programs
 from tests.contract.cases import EVERYWHERE
 from tests.contract.recorder import OnDevice, Recorder
 from tests.estimators import CASES, Case, blobs, classes, counts, named, numbers
@@ -172,19 +171,6 @@ def test_a_category_that_is_new_has_no_probability(column: int, category: int) -
         model.predict_proba(X)
     with pytest.raises((IndexError, ValueError)):
         CategoricalNB().fit(*counts()).predict_proba(np.where(X == 6, 60, X))
-
-
-@pytest.mark.parametrize(
-    "estimator", [MultinomialNB(class_prior=[0.2, 0.3, 0.5]), GaussianNB(priors=(0.2, 0.3, 0.5))]
-)
-def test_a_list_of_priors_is_an_array_to_cuml(estimator: Any, device: Recorder) -> None:
-    X, y = counts()
-    model = fitted(estimator, X, y)
-    (made,) = [call for call in device.calls if call.name == "__init__"]
-    assert {type(made.kwargs[name]) for name in made.kwargs if "prior" in name} >= {np.ndarray}
-    wanted = clone(estimator).fit(X, y).predict_proba(X)
-    np.testing.assert_allclose(model.predict_proba(X), wanted, rtol=1e-6)
-    assert repr(model.to_sklearn()) == repr(estimator)
 
 
 def test_a_share_of_the_variance_is_refused_before_the_fit(device: Recorder) -> None:
@@ -373,19 +359,6 @@ def test_what_cuml_cannot_take_over_runs_on_the_host_and_says_so(
     assert placed.device == "cpu"
     assert "cuML takes no fitted" in placed.note
     assert_same(loaded, model, X)
-
-
-@pytest.mark.parametrize("trained", ["cpu", "cuda"])
-@pytest.mark.parametrize("used", ["cpu", "cuda"])
-def test_a_program_goes_from_device_to_device(trained: str, used: str, tmp_path: Path) -> None:
-    estimator = programs.program(programs.MODELS["logistic"])
-    model = Accelerated(estimator, device=trained, dtype="float32")
-    model.fit(programs.TABLE, programs.NUMBERS)
-    loaded = load(save(model, tmp_path / "model"), used)
-    assert {step.device for step in loaded.plan_.placements} == {used}
-    np.testing.assert_allclose(
-        loaded.predict_proba(programs.TABLE), model.predict_proba(programs.TABLE), rtol=1e-5
-    )
 
 
 TREES = [case for case in CASES if "DecisionTree" in named(case)]

@@ -12,8 +12,6 @@ from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 
 from pipeline import Accelerated, trace
-from pipeline.backends.base import Model
-from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import encode, frames, output, partitioned
 from pipeline.data import read as reading
 from pipeline.data.convert import convert
@@ -145,12 +143,6 @@ def test_only_the_target_comes_to_the_host(sides: tuple[str, str], device: Recor
     assert device.nbytes("host", "explicit") == (24 if sides[1] == "cudf" else 0)
 
 
-def test_labels_that_the_device_cannot_hold_are_told() -> None:
-    X, y = labelled(("cudf", "pandas"), range(3), [0, "a", 1])
-    with pytest.raises(DataError, match=r"^cuDF cannot hold the index: .*convert it"):
-        check_target(y, X)
-
-
 @EVERYWHERE
 def test_a_csv_file_has_the_values_of_the_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -201,20 +193,6 @@ def test_rows_that_come_to_the_host_are_booked_as_what_they_are(
     assert book.to_host_bytes == device.nbytes("host", "explicit") < 4000
 
 
-def test_declared_categories_are_no_rows_to_a_budget_of_nothing(device: Recorder) -> None:
-    names = [f"a category with the number {number:05}" for number in range(9000)]
-    host = pd.DataFrame({"k": pd.Categorical.from_codes(np.arange(3000) % 7, categories=names)})
-    estimator = make_column_transformer((OrdinalEncoder(), ["k"]))
-    model = Accelerated(estimator, device="cuda", host_bytes=0).fit(to_cudf(host))
-    # What is fitted are the categories; a row that is looked at does not bring them.
-    brought = device.nbytes("host", "explicit")
-    assert 0 < brought - model.execution_log_.to_host_bytes < 200
-    assert (
-        model.to_sklearn().named_transformers_["ordinalencoder"].categories_[0].tolist()
-        == names[:7]
-    )
-
-
 def nullable(first: int) -> Any:
     """Return a table on the device whose nulls are in another row, depending on the first."""
     row = (np.arange(6) + first) % 6
@@ -243,16 +221,3 @@ def test_what_a_program_reads_does_not_depend_on_the_first_row(first: int) -> No
     assert model.transform(X).shape == (6, 2)
     assert model.to_sklearn().transform(head).shape == (1, 2)
     assert list(Schema.fit(X)[0].columns or ()) == ["i", "b", "t"]
-
-
-def test_a_category_that_was_not_there_at_fit_is_told_of_a_table_on_the_device(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def refuses(*_: Any, **__: Any) -> None:
-        raise ValueError("a new category for the 1th (0-based) column: `d`")
-
-    X = to_cudf(pd.DataFrame({"n": np.arange(8.0), "t": pd.Series(TEXT, dtype="str")}))
-    model = XGBoostModel(pytest.importorskip("xgboost").XGBClassifier(), "cuda")
-    monkeypatch.setattr(Model, "call", refuses)
-    with pytest.raises(DataError, match="column 't' holds 'd', which was not there at fit"):
-        model.call("predict", X)

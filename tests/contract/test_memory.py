@@ -131,18 +131,6 @@ def test_a_batch_that_does_not_fit_is_predicted_in_halves(
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
-def test_a_gpu_without_room_for_a_few_rows_ends_with_an_error_and_no_output(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    folder = save(fitted("cpu"), tmp_path / "model")
-    programs.TABLE.to_parquet(tmp_path / "in.parquet")
-    small(monkeypatch, 0)
-    job = predict.PredictionJob(folder, tmp_path / "in.parquet", tmp_path / "out", "cuda")
-    with pytest.raises(OutOfMemory, match=r"the GPU ran out in predict_proba; .*60 rows at a time"):
-        predict.run_job(job, lambda _: None)
-    assert not (tmp_path / "out").exists()
-
-
 X = np.arange(8.0).reshape(-1, 2)
 
 
@@ -173,14 +161,6 @@ def test_the_pool_is_set_once_and_a_resource_of_the_user_stays() -> None:
     load("rmm.mr").set_current_device_resource(own)
     Accelerated(StandardScaler(), device="cuda").fit(X)
     assert current() is own
-
-
-def test_a_saved_model_is_loaded_into_the_pool(tmp_path: Path) -> None:
-    folder = save(Accelerated(StandardScaler(), device="cpu").fit(X), tmp_path / "model")
-    load_model(folder, "cpu")
-    assert type(current()) is standins.CudaMemoryResource
-    load_model(folder, "cuda")
-    assert type(current()) is standins.CudaAsyncViewMemoryResource
 
 
 def test_it_is_the_pool_of_cupy_and_xgboost_and_keeps_what_is_freed() -> None:

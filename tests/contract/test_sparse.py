@@ -39,7 +39,6 @@ from pipeline.preprocessing.engine.program import Program
 from pipeline.system.devices import obstacle
 from pipeline.trace import DENSIFY, execution_log, record
 from tests.contract.cases import EVERYWHERE
-from tests.contract.csr import csr_matrix
 from tests.contract.recorder import LIVE, RECORDER, Recorder
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -129,20 +128,8 @@ def test_models_learn_from_rows_as_they_are(name: str, device: Recorder) -> None
         np.testing.assert_allclose(made.predict(X), expected, atol=1e-3)
 
 
-class csc_matrix:  # noqa: N801
-    """As much of CuPy's columns as is asked of them here."""
-
-    __module__ = "cupyx.scipy.sparse._csc"
-    shape, dtype, toarray = X.shape, X.dtype, None
-
-    def tocsr(self) -> csr_matrix:
-        return csr_matrix.made(sparse.csr_matrix(X))
-
-
-@pytest.mark.parametrize("make", [lambda: csr_matrix(X), csc_matrix], ids=["rows", "columns"])
-def test_what_is_there_is_taken_as_it_is(make: Any) -> None:
-    with RECORDER.paused():
-        there = make()
+def test_what_is_there_is_taken_as_it_is() -> None:
+    there = frames.to_device(X, "cuda")
     model = Accelerated(LogisticRegression(), device="cuda", dtype="float64").fit(there, Y)
     assert "copy" not in [event.call for event in model.execution_log_.events]
     np.testing.assert_array_equal(model.predict(there), LogisticRegression().fit(X, Y).predict(X))
@@ -207,15 +194,6 @@ def test_without_room_for_a_matrix_it_is_refused_with_sizes_or_learnt_on_the_hos
         loaded = load(save(model, tmp_path / name), device="cpu")
         expected = getattr(clone(estimator).fit(X, Y), name)(X)
         np.testing.assert_allclose(getattr(loaded, name)(X), expected)
-
-
-def test_a_transformer_that_reads_dense_rows_alone_is_refused() -> None:
-    estimator = make_pipeline(MaxAbsScaler(), LogisticRegression())
-    with pytest.raises(Unsupported, match="maxabsscaler: its rows are sparse"):
-        Accelerated(clone(estimator), device="cuda").fit(X, Y)
-    assert "its rows are sparse" in str(explain(estimator, "cuda", X))
-    model = Accelerated(clone(estimator), device="cuda", fallback=True, dtype="float64").fit(X, Y)
-    np.testing.assert_array_equal(model.predict(X), clone(estimator).fit(X, Y).predict(X))
 
 
 @pytest.mark.parametrize("form", ["rows", "sparse columns"])
