@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -54,21 +55,6 @@ def test_a_target_of_numbers_goes_to_where_the_rows_are(
     assert [frames.device_of(each) for each in given] == [place]
 
 
-class Settings:
-    """XGBoost's settings on a machine whose GPU has a pool."""
-
-    core = xgboost.core
-
-    def __init__(self, **chosen: bool) -> None:
-        self.now = {"use_rmm": False, "use_cuda_async_pool": False} | chosen
-
-    def get_config(self) -> dict[str, bool]:
-        return self.now
-
-    def set_config(self, **asked: bool) -> None:
-        self.now |= asked
-
-
 @pytest.mark.parametrize(
     ("chosen", "where", "taken"),
     [({}, "cuda", True), ({}, "cpu", False), ({"use_rmm": True}, "cuda", False)],
@@ -81,10 +67,13 @@ def test_the_pool_is_taken_on_a_gpu_unless_the_user_has_chosen_another(
     where: str,
     taken: bool,
 ) -> None:
-    made = Settings(**chosen)
-    monkeypatch.setattr(pool, "load", lambda name: made)
+    now = {"use_rmm": False, "use_cuda_async_pool": False} | chosen
+    settings = SimpleNamespace(
+        core=xgboost.core, get_config=lambda: now, set_config=lambda **asked: now.update(asked)
+    )
+    monkeypatch.setattr(pool, "load", lambda name: settings)
     pool.use_memory_pool(where)
-    assert made.now["use_cuda_async_pool"] == taken
+    assert now["use_cuda_async_pool"] == taken
     assert load("cupy").cuda.runtime.threshold == (2**64 - 1) * taken, "what is freed is kept"
 
 
@@ -154,8 +143,7 @@ def test_training_goes_on_from_trees_of_text(reads: None) -> None:
     np.testing.assert_array_equal(found.predict(to_cudf(TEXT)), wanted)
 
 
-@pytest.mark.parametrize("X", [NUMBERS, TEXT], ids=["numbers", "text"])
-@pytest.mark.parametrize("method", ["hist", "approx"])
+@pytest.mark.parametrize(("X", "method"), [(NUMBERS, "approx"), (TEXT, "hist")])
 def test_workers_train_on_partitions_that_are_rows_of_a_frame(
     reads: None, monkeypatch: pytest.MonkeyPatch, X: pd.DataFrame, method: str
 ) -> None:
