@@ -231,7 +231,6 @@ def test_cells_that_cuml_does_not_take_are_refused(monkeypatch: pytest.MonkeyPat
 
 BOOSTED: dict[str, tuple[Any, dict[str, Any]]] = {
     "weights": (XGBRegressor(n_estimators=4), {"sample_weight": np.linspace(1, 2, 120)}),
-    "margins": (XGBRegressor(n_estimators=4), {"base_margin": np.linspace(-1, 1, 120)}),
     "queries": (XGBRanker(n_estimators=4), {"qid": np.repeat(np.arange(12), 10)}),
     "stopped early": (
         XGBClassifier(n_estimators=30, early_stopping_rounds=2),
@@ -352,22 +351,6 @@ def test_a_forest_is_given_a_matrix_and_the_log_tells_it() -> None:
     told = [e for e in model.execution_log_.entries if e.call == DENSIFY]
     assert [(e.step, e.device) for e in told] == [("columntransformer", "cuda")] * 2
     assert told[0].why == f"RandomForestClassifier takes no sparse rows on the GPU: {NEED:,} bytes"
-
-
-def test_a_matrix_that_does_not_fit_is_refused_before_it_is_made(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    free = {"cuda": 2 * NEED - 1, "cpu": 10**9}
-    monkeypatch.setattr(partitioned, "room", free.__getitem__)
-    with pytest.raises(Unsupported, match=f"are {NEED:,} bytes.*: {2 * NEED - 1:,} are free"):
-        learnt(FOREST)
-    model = learnt(FOREST, fallback=True)
-    assert {place.device for place in model.plan_.placements} == {"cpu"}
-    assert all(f"45 columns are {NEED:,} bytes" in p.remarks for p in model.plan_.placements)
-    expected = clone(FOREST).fit(TABLE, TARGET).predict(NEW)
-    np.testing.assert_array_equal(model.predict(NEW), expected)
-    free["cuda"] += 1
-    learnt(FOREST)
 
 
 def test_cells_that_int32_does_not_reach_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,14 +114,6 @@ def test_a_classifier_takes_the_sparse_rows_and_a_saved_model_goes_on(
             np.testing.assert_allclose(each.predict_proba(NEW), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("labels", [y, np.array(["no", "yes"], dtype=object)[y]])
-def test_labels_are_those_of_the_cpu(labels: np.ndarray) -> None:
-    program = make_pipeline(TfidfVectorizer(), LogisticRegression())
-    model = Accelerated(program, device="cuda").fit(TEXTS, labels)
-    on_cpu = Accelerated(program, device="cpu").fit(TEXTS, labels)
-    np.testing.assert_array_equal(model.predict(TEXTS), on_cpu.predict(TEXTS))
-
-
 def test_texts_go_up_once_and_rows_stay(device: Recorder) -> None:
     program = make_pipeline(CountVectorizer(), TfidfTransformer(), LogisticRegression())
     model = Accelerated(program, device="cuda").fit(TEXTS, y)

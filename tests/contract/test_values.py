@@ -30,10 +30,8 @@ from pipeline import Accelerated, trace
 from pipeline.data import frames
 from pipeline.errors import BudgetExceeded
 from pipeline.optional import load
-from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.statistics.categories import SPREAD, tally
 from pipeline.preprocessing.statistics.quantiles import RowBlocks, quantile
-from pipeline.preprocessing.transformers.power import PowerTransformerTwin
 from tests.contract.cases import EVERYWHERE, dense, folds
 from tests.contract.recorder import Recorder
 
@@ -151,16 +149,6 @@ def test_rows_that_came_from_another_process_are_booked_once(device: Recorder) -
     np.testing.assert_array_equal(once, again)
     assert book.to_host_bytes == device.nbytes("host", "explicit") + there.nbytes
     assert device.nbytes("host", "pickle") >= there.nbytes
-
-
-@pytest.mark.parametrize("method", ["yeo-johnson", "box-cox"])
-def test_powers_book_rows_that_came_from_another_process(method: str, device: Recorder) -> None:
-    there = frames.to_device(abs(np.nan_to_num(matrix())) + 1, "cuda")
-    with trace.execution_log() as book, trace.record("power", "fit", "cuda"):
-        twin = PowerTransformerTwin(PowerTransformer(method=method))
-        twin.finalize(pickle.loads(pickle.dumps(twin.statistics(Numbers(there)))))
-    assert device.nbytes("host", "pickle") == there.nbytes
-    assert book.to_host_bytes == device.nbytes("host", "explicit") + there.nbytes
 
 
 def test_rows_that_came_from_another_process_break_a_budget_of_nothing() -> None:
