@@ -196,14 +196,6 @@ def test_rows_of_the_caller_stay_as_they_are(estimator: Any, dtype: str) -> None
     np.testing.assert_array_equal(given.get(), X)
 
 
-def test_rows_that_a_step_has_made_are_not_copied(device: Recorder) -> None:
-    X, _ = blobs()
-    model = Accelerated(make_pipeline(StandardScaler(), PCA(3)), device="cuda").fit(X)
-    device.clear()
-    model.transform(X)
-    assert [call for call in device.calls if call.name == "copy"] == []
-
-
 @EVERYWHERE
 def test_rows_within_a_radius_are_those_of_scikit_learn() -> None:
     X, _ = blobs()
@@ -260,7 +252,6 @@ def test_several_targets() -> None:
     X, y = numbers()
     Y = np.column_stack([y, -y])
     assert refused(Lasso(), X, Y) == "cuML's Lasso learns one target and y has 2"
-    assert refused(FOREST, X, np.int64(Y > 1)).endswith("learns one target and y has 2")
     X = learnt(Ridge(), X)
     ours = fitted(Ridge(), X, Y)
     np.testing.assert_allclose(ours.predict(X), Ridge().fit(X, Y).predict(X), rtol=1e-6)

@@ -12,7 +12,7 @@ from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 
 from pipeline import Accelerated, trace
-from pipeline.data import encode, frames, output, partitioned
+from pipeline.data import encode, frames, partitioned
 from pipeline.data import read as reading
 from pipeline.data.convert import convert
 from pipeline.data.schema import Schema
@@ -79,12 +79,6 @@ def test_the_same_columns_are_refused(column: pd.Series, read: Any) -> None:
             read(X, "x")
         messages.append(str(caught.value).replace("object", "str"))
     assert messages[0] == messages[1]
-
-
-@EVERYWHERE
-def test_huge_integers_without_holes_stay_apart() -> None:
-    _, X = upload(x=np.array(HUGE[:2], dtype="int64"))
-    assert encode.categories(X, "x").values.tolist() == HUGE[:2]
 
 
 @EVERYWHERE
@@ -161,16 +155,6 @@ def test_a_csv_file_has_the_values_of_the_host(
         codes = frames.to_host(ours.codes)
         np.testing.assert_array_equal(codes < 0, theirs.codes < 0)
         np.testing.assert_array_equal(ours.values[codes], theirs.values[theirs.codes])
-
-
-TEXT = ["a", None, "b", "c", None, "a", "d", "b"]
-
-
-def test_rows_of_a_frame_get_memory_of_their_own() -> None:
-    X = to_cudf(pd.DataFrame({"n": np.arange(8.0), "m": [None, 1.0] * 4, "t": TEXT}))
-    made = output.own_rows(X.iloc[2:])
-    assert [made[name].to_pylibcudf()[0].offset() for name in made] == [0, 0, 0]
-    pd.testing.assert_frame_equal(made.to_pandas(), X.iloc[2:].to_pandas())
 
 
 def test_the_first_row_costs_the_bytes_of_a_row(device: Recorder) -> None:

@@ -13,7 +13,7 @@ from pipeline.data import encode, frames
 from pipeline.data.datetimes import MISSING
 from pipeline.data.output import categorize
 from pipeline.optional import load
-from pipeline.preprocessing.engine.blocks import Indicators, fill_missing
+from pipeline.preprocessing.engine.blocks import Indicators
 from pipeline.preprocessing.statistics.categories import SPREAD, count_codes, tally
 from pipeline.preprocessing.statistics.moments import moments
 from pipeline.preprocessing.statistics.quantiles import RowBlocks, quantile
@@ -171,20 +171,6 @@ def test_ones_are_written_into_a_slice() -> None:
     assert out.get().tolist() == [[0.0] * 4, [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0] * 4]
 
 
-def test_holes_are_filled_column_by_column() -> None:
-    cupy = load("cupy")
-    values = cupy.asfortranarray(cupy.asarray([[1.0, cupy.nan], [cupy.nan, 4.0]]))
-    made = fill_missing(values, cupy.isnan(values), array(7.0, 8.0), cupy)
-    assert made.get().tolist() == [[1.0, 8.0], [7.0, 4.0]]
-    assert bool(cupy.isnan(values).any())
-
-
-def test_choice_between_integers_and_a_float_is_float64() -> None:
-    cupy = load("cupy")
-    assert cupy.where(array(True, False), array(1, 2), 0.0).dtype == "float64"
-    assert cupy.where(array(True), array(1.0, dtype="float32"), 0.0).dtype == "float32"
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_moments_do_not_lose_a_small_variance_beside_a_large_mean(dtype: str) -> None:
     rng = np.random.default_rng(0)
@@ -195,16 +181,6 @@ def test_moments_do_not_lose_a_small_variance_beside_a_large_mean(dtype: str) ->
     np.testing.assert_array_equal(found.rows, expected.rows)
     np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-6)
     np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-2)
-
-
-def test_infinite_values_are_found() -> None:
-    with pytest.raises(ValueError, match="'x' holds infinite values"):
-        frames.numbers(frame(x=[1.0, np.inf]), "x")
-
-
-def test_booked_bytes_are_those_of_the_values() -> None:
-    assert frames.nbytes(array(1.0, 2.0)) == 16
-    assert 32 <= frames.nbytes(frame(x=[1, 2], y=[3, 4])) <= 256
 
 
 EVERY_DAY = np.arange(-106_751, 106_752) * DAY

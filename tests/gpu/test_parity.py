@@ -60,14 +60,3 @@ def test_handed_over_model_predicts_the_same(name: str) -> None:
     difference = np.abs(model.predict_proba(X) - model.to_sklearn().predict_proba(X))
     # A value within rounding of a split may fall on its other side.
     assert (difference > 1e-3).mean() < 0.01
-
-
-@pytest.mark.parametrize("name", ["logistic", "forest", "boosting"])
-def test_state_that_comes_back_does_not_grow_with_the_rows(name: str) -> None:
-    booked = []
-    for n_rows in (ROWS, 4 * ROWS):
-        X, y = data(n_rows)
-        model = Accelerated(program(name), device="cuda").fit(X, y)
-        assert {entry.device for entry in model.execution_log_.entries} == {"cuda"}
-        booked.append(model.execution_log_.to_host_bytes)
-    assert booked[1] < 1.1 * booked[0] < 50_000
