@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,6 @@ from pipeline.backends.cuml.multi_gpu import has_missing
 from pipeline.data import encode, frames
 from pipeline.errors import BudgetExceeded
 from pipeline.preprocessing.engine.program import Program
-from pipeline.trace import Event
 from tests.contract import cases, memory
 from tests.contract.cases import CLASSIFIERS, EVERYWHERE, ROWS, folds, table, target
 from tests.contract.recorder import LIVE, RECORDER, Recorder
@@ -45,68 +44,35 @@ MANY, CATEGORIES = 250_000, 4_000
 """Rows and categories like those of a year of flights and the tail numbers of the planes."""
 
 
-class Trip(NamedTuple):
-    """What one call moved: as the log books it, and as the stand-ins saw it."""
-
-    entries: list[Event]
-    booked: int
-    seen: int
-    scalars: int
-
-
-def fit(n_rows: int) -> tuple[Accelerated, Trip]:
-    X = table(n_rows)
-    RECORDER.clear()
-    model = Accelerated(clone(LOGISTIC), device="cuda").fit(X, target(X))
-    return model, trip(model.execution_log_.entries)
-
-
-def predict(model: Accelerated, n_rows: int) -> Trip:
-    """Return the moves of the prediction: the log's entries after those of two fitted steps."""
-    RECORDER.clear()
-    model.predict_proba(table(n_rows))
-    return trip(model.execution_log_.entries[3:])
-
-
-def trip(entries: list[Event]) -> Trip:
-    return Trip(
-        entries,
-        sum(entry.to_host_bytes for entry in entries),
-        RECORDER.nbytes("host", "explicit"),
-        RECORDER.scalars(),
-    )
-
-
-def test_every_copy_is_booked_and_only_the_input_goes_to_the_device(device: Recorder) -> None:
-    n_rows = ROWS
-    model, fitted = fit(n_rows)
-    assert {entry.device for entry in fitted.entries} == {"cuda"}
-    assert {placement.device for placement in model.plan_.placements} == {"cuda"}
-    (copy,) = (entry for entry in fitted.entries if entry.call == "copy")
-    assert copy.step == "input"
-    assert copy.to_device_bytes == table(n_rows).memory_usage(index=False).sum()
-    assert sum(entry.to_device_bytes for entry in fitted.entries) == device.nbytes("device")
-    assert 0 < fitted.booked == fitted.seen < STATE
-    names = [call.name for call in device.calls]
-    assert names.count("from_pandas") == 1
-    # The queue is drained before each of the two steps is timed.
-    assert names.count("synchronize") == len(fitted.entries) - 1 == 2
-    predicted = predict(model, n_rows)
-    assert predicted.booked == predicted.seen > 0
-    assert max(fitted.scalars, predicted.scalars) <= 4 * table().shape[1]
-
-
-def test_only_predictions_grow_with_the_rows() -> None:
-    (model, learnt), (_, more) = fit(ROWS), fit(4 * ROWS)
-    assert (learnt.booked, learnt.scalars) == (more.booked, more.scalars)
-    small, large = predict(model, ROWS), predict(model, 4 * ROWS)
-    for moved, n_rows in ((small, ROWS), (large, 4 * ROWS)):
-        output = moved.entries[-1]
-        assert (output.step, output.device) == ("output", "cpu")
-        assert output.to_host_bytes == n_rows * 2 * np.dtype("float32").itemsize
-    rest = [each.booked - each.entries[-1].to_host_bytes for each in (small, large)]
-    assert rest[0] == rest[1]
-    assert small.scalars == large.scalars
+def test_every_copy_is_booked_and_only_predictions_grow_with_the_rows(device: Recorder) -> None:
+    learnt, predicted = [], []
+    for n_rows in (ROWS, 4 * ROWS):
+        X = table(n_rows)
+        device.clear()
+        model = Accelerated(clone(LOGISTIC), device="cuda").fit(X, target(X))
+        log = model.execution_log_
+        assert {entry.device for entry in log.entries} == {"cuda"}
+        (copy,) = (entry for entry in log.entries if entry.call == "copy")
+        assert copy.step == "input"
+        assert copy.to_device_bytes == X.memory_usage(index=False).sum()
+        assert sum(entry.to_device_bytes for entry in log.entries) == device.nbytes("device")
+        assert 0 < log.to_host_bytes == device.nbytes("host", "explicit") < STATE
+        names = [call.name for call in device.calls]
+        assert names.count("from_pandas") == 1
+        # The queue is drained before each of the two steps is timed.
+        assert names.count("synchronize") == len(log.entries) - 1 == 2
+        learnt.append((log.to_host_bytes, device.scalars()))
+        device.clear()
+        model.predict_proba(X)
+        asked = model.execution_log_.entries[3:]
+        booked = sum(entry.to_host_bytes for entry in asked)
+        assert booked == device.nbytes("host", "explicit")
+        assert (asked[-1].step, asked[-1].device) == ("output", "cpu")
+        assert asked[-1].to_host_bytes == n_rows * 2 * np.dtype("float32").itemsize
+        predicted.append((booked - asked[-1].to_host_bytes, device.scalars()))
+    for few, many_more in (learnt, predicted):
+        assert few == many_more
+        assert few[1] <= 4 * table().shape[1]
 
 
 @pytest.fixture(scope="module")
@@ -176,18 +142,12 @@ def waits(estimator: Any, columns: int, *, text: bool = False) -> int:
     values = np.random.default_rng(0).integers(0, 9, (SHORT, columns)).astype("float64")
     X = pd.DataFrame(values, columns=[f"x{j}" for j in range(columns)])
     there = frames.to_device(X.astype("str") if text else X, "cuda")
-    steps = (
-        make_pipeline(clone(estimator), OrdinalEncoder())
-        if text and _imputes(estimator)
-        else clone(estimator)
-    )
+    steps = clone(estimator)
+    if text and isinstance(estimator, SimpleImputer):
+        steps = make_pipeline(steps, OrdinalEncoder())
     RECORDER.clear()
     Program(steps).fit_transform(there, np.arange(SHORT) % 2)
     return RECORDER.syncs()
-
-
-def _imputes(estimator: Any) -> bool:
-    return isinstance(estimator, SimpleImputer)
 
 
 def a_column(estimator: Any, **kind: bool) -> float:

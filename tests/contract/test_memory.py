@@ -138,7 +138,9 @@ def current() -> Any:
     return load("rmm.mr").get_current_device_resource()
 
 
-def test_memory_is_pooled_before_the_first_array(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_pooled_before_the_first_array_for_cupy_and_xgboost_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     pooled = []
     made = arrays.ndarray.__init__
 
@@ -147,28 +149,26 @@ def test_memory_is_pooled_before_the_first_array(monkeypatch: pytest.MonkeyPatch
         made(self, host)
 
     monkeypatch.setattr(arrays.ndarray, "__init__", init)
-    Accelerated(StandardScaler(), device="cuda").fit(X)
+    cuda = load("cupy").cuda
+    Accelerated(StandardScaler(), device="cuda").fit(X)  # of NumPy: nothing imports cuDF
     assert pooled
     assert all(pooled)
+    assert current().handle == cuda.runtime.pool
+    assert cuda.runtime.threshold == 2**64 - 1, "what is freed is kept"
+    assert cuda.get_allocator() is standins.rmm_cupy_allocator
 
 
-def test_the_pool_is_set_once_and_a_resource_of_the_user_stays() -> None:
+def test_the_pool_is_set_once_and_what_the_user_has_chosen_stays() -> None:
     Accelerated(StandardScaler(), device="cuda").fit(X)
     first = current()
     Accelerated(StandardScaler(), device="cuda").fit(X)
     assert current() is first
     own = type("PoolMemoryResource", (standins.CudaMemoryResource,), {})()
     load("rmm.mr").set_current_device_resource(own)
+    load("cupy").cuda.set_allocator(abs)
     Accelerated(StandardScaler(), device="cuda").fit(X)
     assert current() is own
-
-
-def test_it_is_the_pool_of_cupy_and_xgboost_and_keeps_what_is_freed() -> None:
-    cuda = load("cupy").cuda
-    Accelerated(StandardScaler(), device="cuda").fit(X)  # of NumPy: nothing imports cuDF
-    assert current().handle == cuda.runtime.pool
-    assert cuda.runtime.threshold == 2**64 - 1
-    assert cuda.get_allocator() is standins.rmm_cupy_allocator
+    assert load("cupy").cuda.get_allocator() is abs
 
 
 def test_what_the_pool_keeps_is_room_for_the_next_table_and_is_given_back_on_request() -> None:

@@ -49,7 +49,7 @@ EXACT = LogisticRegression(tol=1e-6, max_iter=1000)
 SPECS = {
     "words": CountVectorizer(),
     "counts": CountVectorizer(ngram_range=(1, 2), stop_words="english", min_df=2, max_df=0.4),
-    "binary": CountVectorizer(binary=True, vocabulary={"mat": 1, "cat": 0}, dtype=np.float32),
+    "binary": CountVectorizer(binary=True, vocabulary={"mat": 0, "cat": 1}, dtype=np.float32),
     "own stop words": CountVectorizer(stop_words=["the", "no"], lowercase=False),
     "characters": CountVectorizer(analyzer="char", ngram_range=(1, 3)),
     "inside words": TfidfVectorizer(analyzer="char_wb", lowercase=False, ngram_range=(2, 4)),
