@@ -139,6 +139,13 @@ def asked(model: Accelerated) -> list[str]:
     return [each for each in (*ANSWERS, *scores) if hasattr(model, each)]
 
 
+def test_neighbours_are_those_in_float32_whatever_is_asked_for(device: Recorder) -> None:
+    model = fitted(SPECS["KNN"], TENTHS, dtype="float64")
+    assert learnt_from(device) == ["float32"]
+    np.testing.assert_array_equal(model.to_sklearn().predict(TENTHS), model.predict(TENTHS))
+    assert "takes dtype='float32'" in str(model.explain())
+
+
 @pytest.mark.parametrize("name", ["KMeans", "KNN", "logistic"])
 def test_rows_that_float32_merges_are_told_and_answered_alike(name: str) -> None:
     X = TENTHS.copy()
