@@ -56,9 +56,10 @@ class _Model:
 
     def _unfitted(self) -> BaseEstimator:
         if self.rule.translation is None:
-            fixed = dict(self.rule.fixed)
-            known = (each for taken, each in self.translated if taken | fixed == self.params)
-            return self._as_told(clone(next(known)))
+            for taken, estimator in self.translated:
+                if taken | dict(self.rule.fixed) == self.params:
+                    return self._as_told(clone(estimator))
+            raise LookupError(f"no estimator was translated to {self.params}")
         return self.sklearn_class(
             **{name: self.params[name] for name in self.rule.translation.same}
         )

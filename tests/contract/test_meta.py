@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -100,19 +99,6 @@ def test_what_knows_float32_only_is_lifted_behind_a_step_that_makes_it() -> None
         "KNeighborsRegressor",
     ]
     np.testing.assert_allclose(lifted.predict(X), model.predict(X), rtol=1e-6)
-
-
-def test_tables_with_text_reach_the_preprocessing_that_is_inside() -> None:
-    table = pd.DataFrame({"c": list("abcd") * 50, "n": np.arange(200.0)})
-    y = (table["n"] % 3 > 0).to_numpy()
-    columns = make_column_transformer((OneHotEncoder(), ["c"]), (StandardScaler(), ["n"]))
-    estimator = CalibratedClassifierCV(make_pipeline(columns, LogisticRegression()), cv=2)
-    model = Accelerated(estimator, device="cuda").fit(table, y)
-    reference = clone(estimator).fit(table, y)
-    for made in (model, model.to_sklearn()):
-        np.testing.assert_allclose(
-            made.predict_proba(table), reference.predict_proba(table), rtol=1e-3
-        )
 
 
 def test_sparse_rows_are_cut_on_the_host_too() -> None:
