@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from pipeline import Accelerated
-from pipeline.data import encode, frames
+from pipeline.data import encode, frames, parquet
 from pipeline.data.convert import convert
+from pipeline.data.read import scan
 from pipeline.data.schema import Schema, kind_of
 from pipeline.optional import load
 from pipeline.preprocessing.transformers.calendar import CalendarFeatures
 from pipeline.preprocessing.transformers.gregorian import FEATURES
+from tests.contract.test_parquet import parquet_file  # noqa: F401
 from tests.contract.test_semantics import array, frame
 
 
@@ -84,3 +89,15 @@ def test_a_column_without_values_is_missing_values_of_its_kind(kind: str, fitted
     read = {"n": frames.numbers, "t": encode.categories, "d": frames.datetimes}[fitted]
     read(found, fitted)
     assert bool(found[fitted].isnull().all())
+
+
+@pytest.mark.parametrize("rows", [(), [("month", "<=", 9)]], ids=str)
+def test_partitions_of_a_file_are_those_of_the_host(rows: Any, path: Path) -> None:
+    pytest.importorskip("dask_cudf")
+    columns = ["when", "carrier", "n"]
+    wanted, y = parquet.read_parquet(path, columns, "late", rows, "cpu")
+    X, same = scan(path, columns, "late", rows=rows, device="cuda", partition_bytes=1)
+    assert X.npartitions == 6
+    found = X.compute().to_pandas().reset_index(drop=True)
+    pd.testing.assert_frame_equal(found, wanted)
+    np.testing.assert_array_equal(same, y)
