@@ -6,13 +6,15 @@
   `standins` puts them, and RMM, where `import cudf` finds them. They have the names of the real
   classes alone, and refuse what copies rows to the host by itself.
 - `recorder` notes every call and copy, and the bytes alive at once. The fixture `device` installs
-  the stand-ins, and fails a test if RAPIDS would object to one of its calls.
+  the stand-ins, and fails a test if RAPIDS would object to one of its calls. Of a test that is
+  marked `cases.EVERYWHERE` it is a GPU as well, where there is one.
 - The checker: `snapshot` freezes names, signatures (`signatures`) and refusals (`guards`) of the
   packages in `snapshot.json`; `verify` holds calls against it; `snippets` are known faults.
 - Cases: `cases` (programs and a table), `memory` (a transformer each, for `docs/gpu.md`),
   `estimators` (values of parameters), `rulings` (rules with a fault), `tests.estimators`.
 - What cuML makes of parameters: `probes` asks it, `learning` makes the frozen table of its answers.
-- `live`: the same facts in the installed packages (`make test-contract`); `tests/gpu` needs a GPU.
+- `live`: the same facts in the installed packages (`make test-contract`).
+- `tests/gpu`: what only a GPU shows.
 
 See docs/gpu.md.
 """

@@ -9,6 +9,7 @@ import pytest
 from tests.contract import standins
 from tests.contract.recorder import RECORDER, Recorder
 from tests.contract.verify import faults
+from tests.gpu.conftest import synchronize
 
 
 @pytest.fixture
@@ -19,7 +20,14 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
 
 
 @pytest.fixture
-def device(recorder: Recorder) -> Iterator[Recorder]:
-    """The same, where RAPIDS must have nothing against any call of the test."""
-    yield recorder
-    assert faults(recorder.every) == []
+def device(request: pytest.FixtureRequest) -> Iterator[Recorder | None]:
+    """The same, where RAPIDS must have nothing against any call; or a GPU, which records nothing.
+
+    The GPU comes in by `tests.contract.cases.EVERYWHERE`.
+    """
+    if getattr(request, "param", "stand-in") == "gpu":
+        yield None
+        synchronize(request)
+    else:
+        yield request.getfixturevalue("recorder")
+        assert faults(RECORDER.every) == []

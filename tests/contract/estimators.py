@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 from sklearn import cluster, decomposition, linear_model, manifold, neighbors, svm
-from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import IsolationForest, RandomForestClassifier, RandomForestRegressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 
-from pipeline.backends.cuml import estimator as cuml_estimator
-from pipeline.backends.cuml.single_tree import FORESTS, as_forest
-from pipeline.backends.cuml.tables import CUML, rule
-from pipeline.errors import Unsupported
-from tests.contract import cases
-from tests.estimators import CASES
+from pipeline.backends.cuml.tables import CUML
 
 LEARNING = ("fit", "fit_predict", "fit_transform", "partial_fit")
 ASKING = (
@@ -47,7 +38,7 @@ HONOURED = [
     linear_model.Ridge(alpha=0.5),
     LogisticRegression(C=0.5),
     LogisticRegression(tol=1e-3),
-    LogisticRegression(max_iter=50),
+    LogisticRegression(tol=1e-6, max_iter=1000),
     LogisticRegression(fit_intercept=False),
     LogisticRegression(class_weight="balanced"),
     LogisticRegression(l1_ratio=0.5),
@@ -127,41 +118,6 @@ LOST = [
     (RandomForestClassifier(n_jobs=2, verbose=1, max_depth=3), ["n_jobs=2", "verbose=1"]),
     (svm.SVC(shrinking=False), ["shrinking=False"]),
 ]
-
-
-def asked() -> Iterator[BaseEstimator]:
-    """Return every estimator that the stand-ins know by what it is translated to."""
-    used = [case.estimator for case in CASES]
-    used += [as_forest(each, "") for each in used if type(each) in FORESTS]
-    used += [case.estimator.steps[-1][1] for case in cases.CLASSIFIERS.values()]
-    for estimator in [*used, *HONOURED, *(each for each, _ in [*REFUSED, *LOST])]:
-        if rule(estimator) and not rule(estimator).translation:
-            yield from _with_defaults(estimator)
-
-
-def _with_defaults(estimator: BaseEstimator) -> Iterator[BaseEstimator]:
-    defaults = type(estimator)().get_params(deep=False)
-    yield from (estimator, type(estimator)())
-    for name, value in estimator.get_params(deep=False).items():
-        if repr(value) != repr(defaults[name]):
-            yield clone(estimator).set_params(**{name: defaults[name]})
-
-
-def spec_of(kind: type[BaseEstimator], params: dict[str, Any]) -> BaseEstimator:
-    """Return an estimator of a class that our rule translates to these parameters."""
-    for estimator in asked():
-        if type(estimator) is kind and _made(estimator) == params:
-            return clone(estimator)
-    raise LookupError(
-        f"no estimator of {kind.__name__} is translated to {params}: add it to the table"
-    )
-
-
-def _made(estimator: BaseEstimator) -> dict[str, Any] | None:
-    try:
-        return cuml_estimator.translate(rule(estimator), estimator, "")
-    except Unsupported:
-        return None
 
 
 TWINS = sorted({row.twin for row in CUML.values()})

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.class_weight import compute_sample_weight
 
 from pipeline.backends.cuml import translations
 from pipeline.backends.cuml.tables import APART, CUML, Rule, public_name
-from tests.contract import arrays, csr, estimators, least_squares, tables
+from tests.contract import arrays, csr, least_squares, tables
 from tests.contract.estimators import ASKING, LEARNING
 from tests.contract.recorder import RECORDER, Refused
 from tests.contract.trees import handed_over
@@ -35,6 +35,8 @@ class _Model:
     OWNER: str
     sklearn_class: type[BaseEstimator]
     rule: Rule
+    translated: list[tuple[dict[str, Any], BaseEstimator]]
+    """Parameters that were asked for, and the estimator of scikit-learn that has them."""
 
     def __init__(self, **params: Any) -> None:
         RECORDER.call(self.OWNER, "__init__", (), params)
@@ -54,7 +56,10 @@ class _Model:
 
     def _unfitted(self) -> BaseEstimator:
         if self.rule.translation is None:
-            return self._as_told(estimators.spec_of(self.sklearn_class, self.params))
+            for taken, estimator in self.translated:
+                if taken | dict(self.rule.fixed) == self.params:
+                    return self._as_told(clone(estimator))
+            raise LookupError(f"no estimator was translated to {self.params}")
         return self.sklearn_class(
             **{name: self.params[name] for name in self.rule.translation.same}
         )
@@ -146,7 +151,9 @@ def _attribute(fitted: BaseEstimator, name: str) -> Any:
 
 def _params_from_cpu(cls: type[_Model], model: BaseEstimator) -> dict[str, Any]:
     try:
-        return translations.translate_frozen(public_name(model), model.get_params(deep=False))
+        taken = translations.translate_frozen(public_name(model), model.get_params(deep=False))
+        cls.translated.append((taken, model))
+        return dict(taken)
     except ValueError as error:
         raise UnsupportedOnGPU(str(error)) from error
 
@@ -246,7 +253,7 @@ def standin(path: str, rule: Rule) -> type[_Model]:
     made["_sync_attrs_from_cpu"] = _sync_attrs_from_cpu
     had = {each: made[each] for each in made if frozen().has(rule.twin, each)}
     sklearn_class = getattr(import_module(module), name)
-    about = {"OWNER": rule.twin, "sklearn_class": sklearn_class, "rule": rule}
+    about = {"OWNER": rule.twin, "sklearn_class": sklearn_class, "rule": rule, "translated": []}
     return type(name, (_Model,), {**had, **about, "__module__": rule.twin.rpartition(".")[0]})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -14,27 +13,20 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
-from sklearn.cluster import DBSCAN, KMeans
-from sklearn.covariance import LedoitWolf
-from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.ensemble import IsolationForest, RandomForestClassifier
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import MultinomialNB
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor, NearestNeighbors
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from xgboost import XGBClassifier
 
 from pipeline import Accelerated, DataError, load, save
 from pipeline.backends.cuml.tables import rule
-from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames
 from pipeline.planning.lower import LoweringOptions, lower
-from pipeline.serving import manifest
-from pipeline.serving.load import unpack
 from tests.contract.estimators import LEARNING
 from tests.contract.recorder import LIVE, Recorder
 
@@ -49,20 +41,13 @@ Y = np.arange(ROWS) % 2
 SPECS: dict[str, Any] = {
     "KMeans": KMeans(4, random_state=0),
     "KNN": KNeighborsClassifier(),
-    "KNN of numbers": KNeighborsRegressor(n_neighbors=3),
     "logistic": LogisticRegression(),
     "ridge": Ridge(),
     "PCA": PCA(3),
-    "SVD": TruncatedSVD(3, random_state=0),
     "SVC": SVC(),
-    "covariance": LedoitWolf(),
     "forest": RandomForestClassifier(random_state=0),
-    "isolation": IsolationForest(random_state=0),
-    "in a pipeline": make_pipeline(KMeans(4, random_state=0)),
     "behind components": make_pipeline(PCA(3), KMeans(4, random_state=0)),
 }
-TREES = ("forest", "isolation")
-CENTRED = (*TREES, "behind components")
 ANSWERS = ("predict", "predict_proba", "decision_function", "transform")
 
 
@@ -91,9 +76,8 @@ def fitted(estimator: Any, X: Any, **options: Any) -> Accelerated:
     return Accelerated(clone(estimator), device="cuda", **options).fit(X, Y)
 
 
-@pytest.mark.quick(19)
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", ["KMeans", "ridge", "PCA"])
+@pytest.mark.parametrize("name", ["KMeans", "ridge"])
 def test_rows_of_every_form_are_float32_or_float64_where_it_has_too_few_digits(
     name: str, form: str, device: Recorder
 ) -> None:
@@ -116,9 +100,10 @@ def test_rows_of_every_type_are_what_is_asked_for(kind: str, dtype: str, device:
         assert learnt_from(device) == ["float32" if dtype == "auto" else "float64"]
 
 
-@pytest.mark.quick(14)
-@pytest.mark.parametrize("kind", ["float64", "float32"])
-@pytest.mark.parametrize("dtype", ["auto", "float32", "float64"])
+@pytest.mark.quick(8)
+@pytest.mark.parametrize(
+    ("kind", "dtype"), [("float64", "auto"), ("float64", "float32"), ("float32", "float64")]
+)
 @pytest.mark.parametrize("name", SPECS)
 def test_the_lifted_model_gives_the_same_answers(
     name: str, dtype: str, kind: str, device: Recorder
@@ -134,7 +119,7 @@ def test_the_lifted_model_gives_the_same_answers(
         args = (X, Y) if method == "score" else (X,)
         made = getattr(model, method)(*args)
         np.testing.assert_allclose(getattr(lifted, method)(*args), made, rtol=1e-6, atol=1e-6)
-    assert name not in TREES or type(lifted) is type(SPECS[name])
+    assert name != "forest" or type(lifted) is type(SPECS[name])
     assert type(last(lifted)) is type(last(SPECS[name]))
     if of_class.unsafe_in_float32 and dtype != "float32":
         assert type(lifted) is type(SPECS[name])
@@ -154,106 +139,25 @@ def asked(model: Accelerated) -> list[str]:
     return [each for each in (*ANSWERS, *scores) if hasattr(model, each)]
 
 
-def rounding(linear: Any, X: np.ndarray) -> float:
-    """Return how far predictions in float32 may be apart that are summed in two orders.
-
-    Every partial sum is rounded, by half a unit in the last place of the largest at most.
-    """
-    largest = np.max(abs(X) @ abs(linear.coef_) + abs(linear.intercept_))
-    return float((X.shape[1] + 1) * np.finfo("float32").eps * largest)
+def test_neighbours_are_those_in_float32_whatever_is_asked_for(device: Recorder) -> None:
+    model = fitted(SPECS["KNN"], TENTHS, dtype="float64")
+    assert learnt_from(device) == ["float32"]
+    np.testing.assert_array_equal(model.to_sklearn().predict(TENTHS), model.predict(TENTHS))
+    assert "takes dtype='float32'" in str(model.explain())
 
 
-@pytest.mark.parametrize("name", [name for name in SPECS if name not in CENTRED])
+@pytest.mark.parametrize("name", ["KMeans", "KNN", "logistic"])
 def test_rows_that_float32_merges_are_told_and_answered_alike(name: str) -> None:
     X = TENTHS.copy()
     X[:, 2] = SECONDS
     with pytest.warns(UserWarning, match="column 2: .* float32, .* one; subtract") as told:
         model = fitted(SPECS[name], X, dtype="float32")
-    lifted = model.to_sklearn()
-    method = asked(model)[0]
-    args = (X, Y) if method == "score" else (X,)
-    made, expected = getattr(model, method)(*args), getattr(lifted, method)(*args)
-    rounded = rounding(last(lifted), X) if name == "ridge" else 1e-6 * np.std(made)
-    np.testing.assert_allclose(made, expected, rtol=1e-6, atol=rounded)
-    of_class = rule(last(SPECS[name]))
-    can_be_exact = not of_class.narrow
+    np.testing.assert_array_equal(model.to_sklearn().predict(X), model.predict(X))
+    can_be_exact = not rule(SPECS[name]).narrow
     assert ("pass dtype='float64'" in str(told[0].message)) == can_be_exact
     if can_be_exact:
-        default = "auto" if of_class.unsafe_in_float32 else "float64"
-        exact = fitted(SPECS[name], X, dtype=default)
+        exact = fitted(SPECS[name], X, dtype="float64")
         assert type(exact.to_sklearn()) is type(SPECS[name])
-
-
-@pytest.mark.filterwarnings("ignore:column 4.*float32")
-@pytest.mark.parametrize("scaled", [True, False])
-def test_neighbours_are_those_in_float32_whatever_is_asked_for(
-    scaled: bool, device: Recorder
-) -> None:
-    X = np.column_stack([TENTHS, 20_000_001 + np.arange(ROWS) % 9])
-    estimator = make_pipeline(SimpleImputer(), SPECS["KNN"]) if scaled else SPECS["KNN"]
-    model = fitted(estimator, X, dtype="float64")
-    assert learnt_from(device) == ["float32"]
-    np.testing.assert_array_equal(model.to_sklearn().predict(X), model.predict(X))
-    assert "takes dtype='float32'" in str(model.explain())
-
-
-@pytest.mark.parametrize("estimator", [DBSCAN(eps=2.0), NearestNeighbors()], ids=["labels", "rows"])
-def test_what_a_pipeline_cannot_be_asked_is_lifted_as_it_is(
-    estimator: Any, device: Recorder
-) -> None:
-    model = Accelerated(clone(estimator), device="cuda").fit(TENTHS)
-    assert learnt_from(device) == ["float32"]
-    lifted = model.to_sklearn()
-    assert type(lifted) is type(estimator)
-    if isinstance(estimator, DBSCAN):
-        again = clone(estimator).fit(TENTHS.astype("float32"))
-        np.testing.assert_array_equal(lifted.labels_, again.labels_)
-    else:
-        distances = model.kneighbors(TENTHS)[0]
-        np.testing.assert_allclose(lifted.kneighbors(TENTHS)[0], distances, atol=1e-5)
-
-
-def test_a_lifted_model_knows_the_names_and_takes_what_scikit_learn_takes() -> None:
-    X = named(TENTHS)
-    model = fitted(SPECS["KMeans"], X)
-    lifted = model.to_sklearn()
-    assert lifted.feature_names_in_.tolist() == list(X)
-    assert [name for name, _ in lifted.steps] == ["to_float32", "kmeans"]
-    for form in ("pandas", "Polars", "Arrow"):
-        assert model.certify(FORMS[form](TENTHS)).require()
-    unnamed = fitted(SPECS["KMeans"], TENTHS)
-    assert unnamed.certify(TENTHS.tolist()).require()
-    np.testing.assert_array_equal(
-        unnamed.to_sklearn().predict(TENTHS.tolist()), unnamed.predict(TENTHS)
-    )
-    with pytest.raises(ValueError, match="feature names"):
-        lifted.predict(X.rename(columns={"a": "z"}))
-
-
-def test_components_have_the_names_and_the_inverse_of_scikit_learn() -> None:
-    model = fitted(PCA(3), named(TENTHS))
-    assert model.get_feature_names_out().tolist() == ["pca0", "pca1", "pca2"]
-    back = model.inverse_transform(model.transform(named(TENTHS)))
-    assert back.shape == TENTHS.shape
-
-
-def test_a_least_squares_solver_keeps_all_digits(device: Recorder) -> None:
-    X = TENTHS.copy()
-    X[:, 2] = SECONDS
-    model = fitted(LinearRegression(), X)
-    assert learnt_from(device) == ["float64"]
-    assert type(model.to_sklearn()) is LinearRegression
-
-
-def test_text_keeps_the_type_of_its_vectorizer(device: Recorder) -> None:
-    words = [f"word{i % 7} other{i % 3}" for i in range(ROWS)]
-    estimator = make_pipeline(TfidfVectorizer(), MultinomialNB())
-    model = fitted(estimator, words)
-    assert learnt_from(device)[-1] == "float64"
-    assert list(model.to_sklearn().named_steps) == ["tfidfvectorizer", "multinomialnb"]
-    reduced = fitted(make_pipeline(TfidfVectorizer(), PCA(3), KNeighborsClassifier()), words)
-    assert learnt_from(device)[-1] == "float32"
-    assert list(reduced.to_sklearn().named_steps)[2:] == ["to_float32", "kneighborsclassifier"]
 
 
 def test_text_that_stands_for_no_number_is_one_clear_error() -> None:
@@ -269,24 +173,7 @@ def test_batches_are_float32(device: Recorder) -> None:
     np.testing.assert_allclose(model.to_sklearn().predict_proba(X), model.predict_proba(X))
 
 
-def test_boosted_trees_read_frames_with_categories_and_holes_as_they_are(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    given: list[Any] = []
-    monkeypatch.setattr(XGBoostModel, "_check_device", lambda *_: None)
-    monkeypatch.setattr(XGBClassifier, "fit", lambda self, X, y, **_: given.append(X))
-    monkeypatch.setattr(XGBClassifier, "get_booster", lambda self: None)
-    X = named(TENTHS).assign(e=pd.Categorical(["x", None, "y"] * (ROWS // 3)))
-    X.loc[::9, "a"] = np.nan
-    for dtype in ("auto", "float32", "float64"):
-        there = FORMS["CuPy"](TENTHS)
-        fitted(XGBClassifier(enable_categorical=True), X, dtype=dtype)
-        fitted(XGBClassifier(), there, dtype=dtype)
-        assert given.pop() is there
-        assert [str(kind) for kind in given.pop().dtypes] == ["float64"] * 4 + ["category"]
-
-
-@pytest.mark.parametrize("name", ["KMeans", "PCA", "forest"])
+@pytest.mark.parametrize("name", ["KMeans", "PCA"])
 @pytest.mark.parametrize("form", ["CuPy", "cuDF"])
 def test_the_matrix_is_half_as_large_and_the_only_copy(
     name: str, form: str, device: Recorder
@@ -305,7 +192,7 @@ def test_the_matrix_is_half_as_large_and_the_only_copy(
     assert getattr(made.flags, f"{rule(SPECS[name]).order.lower()}_contiguous")
 
 
-@pytest.mark.quick(7)
+@pytest.mark.quick(6)
 @pytest.mark.parametrize(
     "estimator", [SPECS["KMeans"], make_pipeline(StandardScaler(), KMeans(4, random_state=0))]
 )
@@ -327,23 +214,3 @@ def test_a_saved_model_answers_in_the_type_that_it_learnt_from(
         lifted = each.to_sklearn()
         assert repr(lifted) == repr(model.to_sklearn())
         np.testing.assert_array_equal(lifted.predict(X), model.predict(X))
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [{"width": n} for n in (2, -1, 10**14)]
-    + [{"width": ["a", "b"]}]
-    + [{"rows": kind} for kind in ("O", "M8[ns]", "nonsense", "(99,)f8")],
-    ids=str,
-)
-def test_what_a_model_learnt_from_is_held_to_the_model(
-    changed: dict[str, Any], tmp_path: Path
-) -> None:
-    model = Accelerated(clone(SPECS["KMeans"]), device="cuda").fit(TENTHS)
-    _, files = manifest.read_manifest(save(model, tmp_path / "model"))
-    state = json.loads(files["state.json"])
-    (name, step), *_ = state["steps"]
-    assert step["width"] == TENTHS.shape[1]
-    step |= changed
-    with pytest.raises(DataError):
-        unpack({**files, "state.json": json.dumps(state).encode()}, "cpu")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,12 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import DMatrix, XGBRegressor
 
-from pipeline import Accelerated, load, save
+from pipeline import Accelerated
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames
 from pipeline.system.devices import obstacle
@@ -92,43 +90,6 @@ def test_linear_models_are_explained_where_the_rows_are(
     back = [event for event in model.execution_log_.last.events if event.to_host_bytes]
     rows = [event for event in back if event.to_host_bytes >= found.values.nbytes]
     assert [event.why for event in rows] == [ANSWER], "the values are all that comes back of rows"
-
-
-@pytest.mark.parametrize(
-    ("last", "y"),
-    [
-        (RandomForestRegressor(random_state=0), VALUES),
-        (RandomForestClassifier(random_state=0), CLASSES),
-    ],
-    ids=["values", "classes"],
-)
-def test_forests_of_cuml_are_explained_on_the_host(
-    last: Any, y: np.ndarray, device: Recorder
-) -> None:
-    model = Accelerated(program(last), device="cuda").fit(TABLE, y)
-    found = model.contributions(TABLE)
-    plain = model.to_sklearn()
-    answer = plain.predict_proba(TABLE) if found.outputs else plain.predict(TABLE)
-    sums = found.values.sum(axis=1) + found.base_values
-    np.testing.assert_allclose(sums, answer, atol=1e-5)
-    events = {event.call: event for event in model.execution_log_.last.events}
-    assert events["contributions"].to_host_bytes == ROWS * 5 * 4
-
-
-@pytest.mark.quick(1)
-@pytest.mark.parametrize(
-    ("last", "y"),
-    [(LogisticRegression(), CLASSES), (RandomForestRegressor(random_state=0), VALUES)],
-    ids=["linear", "forest"],
-)
-def test_a_model_of_the_gpu_is_explained_on_the_cpu(
-    last: Any, y: np.ndarray, device: Recorder, given: list[Any], tmp_path: Path
-) -> None:
-    model = Accelerated(program(last), device="cuda").fit(TABLE, y)
-    loaded = load(save(model, tmp_path / "a.model"), device="cpu")
-    found = loaded.contributions(TABLE)
-    np.testing.assert_allclose(found.values, model.contributions(TABLE).values, atol=1e-3)
-    assert {frames.device_of(block) for block in given[:1]} <= {"cpu"}
 
 
 def test_xgboost_explains_where_the_rows_are(

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse as scipy_sparse
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 
 from pipeline import Accelerated, trace
-from pipeline.backends.base import Model
-from pipeline.backends.xgboost.estimator import XGBoostModel
-from pipeline.data import encode, frames, output, partitioned
+from pipeline.data import encode, frames, partitioned
 from pipeline.data import read as reading
 from pipeline.data.convert import convert
-from pipeline.data.frames import csr_nbytes, csr_to_gpu
 from pipeline.data.schema import Schema
 from pipeline.data.target import check_target
 from pipeline.errors import DataError
-from pipeline.trace import execution_log, record
 from tests.contract import tables
-from tests.contract.cases import table, to_cudf
+from tests.contract.cases import EVERYWHERE, table, to_cudf
 from tests.contract.recorder import Recorder
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -45,6 +39,7 @@ def upload(**columns: Any) -> tuple[pd.DataFrame, Any]:
     return X, frames.to_device(X, "cuda")
 
 
+@EVERYWHERE
 @pytest.mark.parametrize("kind", TIMES)
 def test_dates_are_the_same_numbers(kind: str) -> None:
     host, X = upload(d=TIMES[kind].where([True, True, False]))
@@ -53,6 +48,7 @@ def test_dates_are_the_same_numbers(kind: str) -> None:
     assert frames.to_host(found).tolist() == frames.datetimes(host, "d").tolist()
 
 
+@EVERYWHERE
 @pytest.mark.parametrize("kind", [*TIMES, "duration"])
 def test_dates_are_the_same_categories(kind: str) -> None:
     host, X = upload(d=(TIMES | {"duration": DATES - DATES[0]})[kind])
@@ -62,6 +58,7 @@ def test_dates_are_the_same_categories(kind: str) -> None:
     assert found.values.dtype == expected.values.dtype
 
 
+@EVERYWHERE
 @pytest.mark.parametrize(
     ("column", "read"),
     [
@@ -84,11 +81,7 @@ def test_the_same_columns_are_refused(column: pd.Series, read: Any) -> None:
     assert messages[0] == messages[1]
 
 
-def test_huge_integers_without_holes_stay_apart() -> None:
-    _, X = upload(x=np.array(HUGE[:2], dtype="int64"))
-    assert encode.categories(X, "x").values.tolist() == HUGE[:2]
-
-
+@EVERYWHERE
 def test_the_policy_holds_for_frames_of_the_device() -> None:
     host, X = upload(n=[1.0, 2.0, 3.0], t=["a", "b", "a"], d=TIMES["zone"])
     schema, _ = Schema.fit(host)
@@ -106,15 +99,12 @@ def test_the_policy_holds_for_frames_of_the_device() -> None:
         schema.take(wrong)
 
 
+@EVERYWHERE
 def test_missing_text_becomes_missing_numbers() -> None:
     schema, _ = Schema.fit(pd.DataFrame({"n": [1.0]}))
     _, X = upload(n=pd.Series([None, None], dtype="str"))
     found = frames.to_host(frames.numbers(schema.take(X), "n"))
     assert np.isnan(found).all()
-
-
-def test_stand_ins_are_in_place() -> None:
-    assert frames.library(upload(x=[1])[1]) == "cudf" == sys.modules["cudf"].__name__
 
 
 SIDES = pytest.mark.parametrize("sides", [("cudf", "pandas"), ("pandas", "cudf"), ("cudf", "cudf")])
@@ -128,6 +118,7 @@ def labelled(sides: tuple[str, str], rows: Any, labels: Any) -> tuple[Any, Any]:
     return X, y
 
 
+@EVERYWHERE
 @SIDES
 @pytest.mark.parametrize("labels", [range(3), [4, 2, 9], ["a", "c", "b"]], ids=str)
 def test_rows_match_by_their_labels_whichever_library_holds_them(
@@ -146,12 +137,7 @@ def test_only_the_target_comes_to_the_host(sides: tuple[str, str], device: Recor
     assert device.nbytes("host", "explicit") == (24 if sides[1] == "cudf" else 0)
 
 
-def test_labels_that_the_device_cannot_hold_are_told() -> None:
-    X, y = labelled(("cudf", "pandas"), range(3), [0, "a", 1])
-    with pytest.raises(DataError, match=r"^cuDF cannot hold the index: .*convert it"):
-        check_target(y, X)
-
-
+@EVERYWHERE
 def test_a_csv_file_has_the_values_of_the_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,30 +149,12 @@ def test_a_csv_file_has_the_values_of_the_host(
     wanted, y = reading.read(path, columns, "y")
     found, same = reading.read(path, columns, "y", device="cuda")
     assert frames.library(found) == "cudf"
-    pd.testing.assert_frame_equal(found.to_pandas(), wanted)
     np.testing.assert_array_equal(same, y)
-
-
-TEXT = ["a", None, "b", "c", None, "a", "d", "b"]
-
-
-def test_the_stand_in_says_that_rows_of_text_take_what_the_whole_column_takes() -> None:
-    X = to_cudf(pd.DataFrame({"n": np.zeros(1000), "t": "text", "d": pd.Timestamp("2020-01-01")}))
-    whole, row = X.memory_usage(index=False), X[:1].memory_usage(index=False)
-    assert [int(row._host[name]) for name in ("n", "t", "d")] == [
-        8,
-        whole._host["t"],
-        whole._host["d"],
-    ]
-    assert int(X["t"].iloc[5:7].memory_usage(index=False)) == whole._host["t"]
-    assert int(X[:1].copy().memory_usage(index=False).sum()) < 100
-
-
-def test_rows_of_a_frame_get_memory_of_their_own() -> None:
-    X = to_cudf(pd.DataFrame({"n": np.arange(8.0), "m": [None, 1.0] * 4, "t": TEXT}))
-    made = output.own_rows(X.iloc[2:])
-    assert [made[name].to_pylibcudf()[0].offset() for name in made] == [0, 0, 0]
-    pd.testing.assert_frame_equal(made.to_pandas(), X.iloc[2:].to_pandas())
+    for name in columns:
+        theirs, ours = (encode.categories(each, name) for each in (wanted, found))
+        codes = frames.to_host(ours.codes)
+        np.testing.assert_array_equal(codes < 0, theirs.codes < 0)
+        np.testing.assert_array_equal(ours.values[codes], theirs.values[theirs.codes])
 
 
 def test_the_first_row_costs_the_bytes_of_a_row(device: Recorder) -> None:
@@ -209,27 +177,6 @@ def test_rows_that_come_to_the_host_are_booked_as_what_they_are(
     assert book.to_host_bytes == device.nbytes("host", "explicit") < 4000
 
 
-def test_a_table_of_much_text_keeps_a_budget_of_nothing() -> None:
-    X = to_cudf(pd.DataFrame({"t": np.array(["a long text " * 9, "b"])[np.arange(20_000) % 2]}))
-    estimator = make_column_transformer((OneHotEncoder(sparse_output=False), ["t"]))
-    model = Accelerated(estimator, device="cuda", host_bytes=0).fit(X)
-    assert model.execution_log_.to_host_bytes < 4000
-
-
-def test_declared_categories_are_no_rows_to_a_budget_of_nothing(device: Recorder) -> None:
-    names = [f"a category with the number {number:05}" for number in range(9000)]
-    host = pd.DataFrame({"k": pd.Categorical.from_codes(np.arange(3000) % 7, categories=names)})
-    estimator = make_column_transformer((OrdinalEncoder(), ["k"]))
-    model = Accelerated(estimator, device="cuda", host_bytes=0).fit(to_cudf(host))
-    # What is fitted are the categories; a row that is looked at does not bring them.
-    brought = device.nbytes("host", "explicit")
-    assert 0 < brought - model.execution_log_.to_host_bytes < 200
-    assert (
-        model.to_sklearn().named_transformers_["ordinalencoder"].categories_[0].tolist()
-        == names[:7]
-    )
-
-
 def nullable(first: int) -> Any:
     """Return a table on the device whose nulls are in another row, depending on the first."""
     row = (np.arange(6) + first) % 6
@@ -243,14 +190,7 @@ def nullable(first: int) -> Any:
     return tables.DataFrame(host, {"i": np.dtype("int64"), "b": np.dtype("bool")})
 
 
-def test_the_stand_in_brings_nulls_to_the_host_in_another_type() -> None:
-    X = nullable(2)
-    assert X.dtypes.astype(str).tolist() == ["int64", "bool", "str"]
-    assert X[:1].to_pandas().dtypes.astype(str).tolist() == ["float64", "object", "str"]
-    assert X[1:2].to_pandas().dtypes.astype(str).tolist() == ["int64", "bool", "str"]
-
-
-@pytest.mark.parametrize("first", range(6))
+@pytest.mark.parametrize("first", [0, 2, 4])
 def test_what_a_program_reads_does_not_depend_on_the_first_row(first: int) -> None:
     X = nullable(first)
     head = frames.head(X)
@@ -265,51 +205,3 @@ def test_what_a_program_reads_does_not_depend_on_the_first_row(first: int) -> No
     assert model.transform(X).shape == (6, 2)
     assert model.to_sklearn().transform(head).shape == (1, 2)
     assert list(Schema.fit(X)[0].columns or ()) == ["i", "b", "t"]
-
-
-def test_the_head_knows_every_kind_of_column() -> None:
-    host = table()
-    found, expected = frames.head(to_cudf(host)), frames.head(host)
-    assert found.columns.tolist() == expected.columns.tolist()
-    kinds = [str(dtype).replace("object", "str") for dtype in expected.dtypes]
-    assert [str(dtype) for dtype in found.dtypes] == kinds
-
-
-def test_a_category_that_was_not_there_at_fit_is_told_of_a_table_on_the_device(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def refuses(*_: Any, **__: Any) -> None:
-        raise ValueError("a new category for the 1th (0-based) column: `d`")
-
-    X = to_cudf(pd.DataFrame({"n": np.arange(8.0), "t": pd.Series(TEXT, dtype="str")}))
-    model = XGBoostModel(pytest.importorskip("xgboost").XGBClassifier(), "cuda")
-    monkeypatch.setattr(Model, "call", refuses)
-    with pytest.raises(DataError, match="column 't' holds 'd', which was not there at fit"):
-        model.call("predict", X)
-
-
-ROWS = scipy_sparse.csr_matrix([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]])
-
-
-def test_rows_go_to_the_gpu_and_back(device: Recorder) -> None:
-    with execution_log() as book, record("step", "copy", "cuda"):
-        there = frames.to_device(ROWS, "cuda")
-        back = frames.to_device(there, "cpu")
-    assert (frames.device_of(there), frames.device_of(back)) == ("cuda", "cpu")
-    assert frames.to_device(there, "cuda") is there
-    assert frames.is_sparse(there)
-    np.testing.assert_array_equal(back.toarray(), ROWS.toarray())
-    (entry,) = book.entries
-    assert entry.to_device_bytes == entry.to_host_bytes == csr_nbytes(ROWS)
-    assert entry.to_host_bytes == device.nbytes("host", "explicit")
-
-
-@pytest.mark.parametrize("kind", ["csc_matrix", "coo_matrix", "csr_array"])
-def test_other_layouts_become_rows(kind: str) -> None:
-    there = csr_to_gpu(getattr(scipy_sparse, kind)(ROWS))
-    np.testing.assert_array_equal(there.get().toarray(), ROWS.toarray())
-
-
-def test_counts_become_floats() -> None:
-    assert csr_to_gpu(ROWS.astype("int64")).dtype == "float64"
-    assert csr_to_gpu(ROWS.astype("float32")).dtype == "float32"

@@ -131,18 +131,6 @@ def test_a_batch_that_does_not_fit_is_predicted_in_halves(
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
-def test_a_gpu_without_room_for_a_few_rows_ends_with_an_error_and_no_output(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    folder = save(fitted("cpu"), tmp_path / "model")
-    programs.TABLE.to_parquet(tmp_path / "in.parquet")
-    small(monkeypatch, 0)
-    job = predict.PredictionJob(folder, tmp_path / "in.parquet", tmp_path / "out", "cuda")
-    with pytest.raises(OutOfMemory, match=r"the GPU ran out in predict_proba; .*60 rows at a time"):
-        predict.run_job(job, lambda _: None)
-    assert not (tmp_path / "out").exists()
-
-
 X = np.arange(8.0).reshape(-1, 2)
 
 
@@ -150,7 +138,9 @@ def current() -> Any:
     return load("rmm.mr").get_current_device_resource()
 
 
-def test_memory_is_pooled_before_the_first_array(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_pooled_before_the_first_array_for_cupy_and_xgboost_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     pooled = []
     made = arrays.ndarray.__init__
 
@@ -159,43 +149,26 @@ def test_memory_is_pooled_before_the_first_array(monkeypatch: pytest.MonkeyPatch
         made(self, host)
 
     monkeypatch.setattr(arrays.ndarray, "__init__", init)
-    Accelerated(StandardScaler(), device="cuda").fit(X)
+    cuda = load("cupy").cuda
+    Accelerated(StandardScaler(), device="cuda").fit(X)  # of NumPy: nothing imports cuDF
     assert pooled
     assert all(pooled)
+    assert current().handle == cuda.runtime.pool
+    assert cuda.runtime.threshold == 2**64 - 1, "what is freed is kept"
+    assert cuda.get_allocator() is standins.rmm_cupy_allocator
 
 
-def test_the_pool_is_set_once_and_a_resource_of_the_user_stays() -> None:
+def test_the_pool_is_set_once_and_what_the_user_has_chosen_stays() -> None:
     Accelerated(StandardScaler(), device="cuda").fit(X)
     first = current()
     Accelerated(StandardScaler(), device="cuda").fit(X)
     assert current() is first
     own = type("PoolMemoryResource", (standins.CudaMemoryResource,), {})()
     load("rmm.mr").set_current_device_resource(own)
+    load("cupy").cuda.set_allocator(abs)
     Accelerated(StandardScaler(), device="cuda").fit(X)
     assert current() is own
-
-
-def test_a_saved_model_is_loaded_into_the_pool(tmp_path: Path) -> None:
-    folder = save(Accelerated(StandardScaler(), device="cpu").fit(X), tmp_path / "model")
-    load_model(folder, "cpu")
-    assert type(current()) is standins.CudaMemoryResource
-    load_model(folder, "cuda")
-    assert type(current()) is standins.CudaAsyncViewMemoryResource
-
-
-def test_it_is_the_pool_of_cupy_and_xgboost_and_keeps_what_is_freed() -> None:
-    cuda = load("cupy").cuda
-    Accelerated(StandardScaler(), device="cuda").fit(X)  # of NumPy: nothing imports cuDF
-    assert current().handle == cuda.runtime.pool
-    assert cuda.runtime.threshold == 2**64 - 1
-    assert cuda.get_allocator() is standins.rmm_cupy_allocator
-
-
-def test_an_allocator_that_the_user_gave_cupy_stays() -> None:
-    cuda = load("cupy").cuda
-    cuda.set_allocator(abs)
-    Accelerated(StandardScaler(), device="cuda").fit(X)
-    assert cuda.get_allocator() is abs
+    assert load("cupy").cuda.get_allocator() is abs
 
 
 def test_what_the_pool_keeps_is_room_for_the_next_table_and_is_given_back_on_request() -> None:

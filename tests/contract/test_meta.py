@@ -1,4 +1,4 @@
-"""Meta-estimators whose inner estimators are fitted on the stand-ins of cuML."""
+"""Estimators of cuML inside others: in meta-estimators, in preprocessing, behind importance."""
 
 from __future__ import annotations
 
@@ -10,40 +10,42 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import BaggingRegressor, VotingClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectFromModel
+from sklearn.impute import SimpleImputer
+from sklearn.inspection import permutation_importance
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
-from pipeline import Accelerated, load, save
+from pipeline import Accelerated, Unsupported, explain, load, save
 from pipeline.errors import BudgetExceeded
 from pipeline.planning.lower import LoweringOptions, lower
+from tests.contract import cases
+from tests.contract.cases import EVERYWHERE
 from tests.contract.recorder import Recorder
-from tests.estimators import classes, numbers
+from tests.estimators import blobs, classes, numbers
 from tests.meta_estimators import META, answers, named
 
 pytestmark = pytest.mark.usefixtures("device")
 
 
 @pytest.mark.quick(8)
-@pytest.mark.parametrize("dtype", ["auto", "float64"])
 @pytest.mark.parametrize("case", META, ids=named)
-def test_equals_scikit_learn_and_so_does_the_lifted_model(
-    case: Any, dtype: str, device: Recorder
-) -> None:
+def test_equals_scikit_learn_and_so_does_the_lifted_model(case: Any, device: Recorder) -> None:
     estimator, data = case
     X, y = data()
     X = X.astype("float64")
     whole = make_pipeline(StandardScaler(), estimator)
     reference = clone(whole).fit(X, y)
-    model = Accelerated(clone(whole), device="cuda", dtype=dtype).fit(X, y)
+    model = Accelerated(clone(whole), device="cuda", dtype="float64").fit(X, y)
     events = model.execution_log_.entries
     assert [e.call for e in events if e.step == "standardscaler"] == ["fit_transform"]
     inner = [e for e in events if e.call == "fit" and "." in e.step and e.device == "cuda"]
@@ -54,14 +56,13 @@ def test_equals_scikit_learn_and_so_does_the_lifted_model(
     assert type(lifted[-1]) is type(estimator)
     assert b"pipeline.backends.meta" not in pickle.dumps(lifted)
     wanted = answers(reference, X)
-    near = 1e-6 if dtype == "float64" else 2e-3
     for found in (answers(model, X), answers(lifted, X)):
         for method, arrays in wanted.items():
             for made, expected in zip(found[method], arrays, strict=True):
-                np.testing.assert_allclose(made, expected, rtol=near, atol=near, err_msg=method)
+                np.testing.assert_allclose(made, expected, rtol=1e-6, atol=1e-6, err_msg=method)
 
 
-@pytest.mark.quick(6)
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("case", META, ids=named)
 def test_more_rows_are_waited_for_no_more_often_and_each_is_booked(
     case: Any, device: Recorder
@@ -98,19 +99,6 @@ def test_what_knows_float32_only_is_lifted_behind_a_step_that_makes_it() -> None
         "KNeighborsRegressor",
     ]
     np.testing.assert_allclose(lifted.predict(X), model.predict(X), rtol=1e-6)
-
-
-def test_tables_with_text_reach_the_preprocessing_that_is_inside() -> None:
-    table = pd.DataFrame({"c": list("abcd") * 50, "n": np.arange(200.0)})
-    y = (table["n"] % 3 > 0).to_numpy()
-    columns = make_column_transformer((OneHotEncoder(), ["c"]), (StandardScaler(), ["n"]))
-    estimator = CalibratedClassifierCV(make_pipeline(columns, LogisticRegression()), cv=2)
-    model = Accelerated(estimator, device="cuda").fit(table, y)
-    reference = clone(estimator).fit(table, y)
-    for made in (model, model.to_sklearn()):
-        np.testing.assert_allclose(
-            made.predict_proba(table), reference.predict_proba(table), rtol=1e-3
-        )
 
 
 def test_sparse_rows_are_cut_on_the_host_too() -> None:
@@ -150,3 +138,85 @@ def test_a_saved_one_answers_on_the_host(tmp_path: Path) -> None:
     assert [place.device for place in loaded.plan_.placements] == ["cuda", "cpu"]
     assert "no way onto the GPU" in loaded.plan_.placements[1].note
     np.testing.assert_allclose(loaded.predict_proba(X), model.predict_proba(X), rtol=1e-5)
+
+
+ROWS, _ = blobs(3.0)
+TABLE = pd.DataFrame(ROWS.astype("float64"), columns=list("abcdef"))
+TABLE["c0"] = pd.Series(list("xyz") * 200)[: len(TABLE)]
+NUMBERS = list("abcdef")
+TARGET = (ROWS[:, 0] > 0).astype(int)
+SVD = TruncatedSVD(3, random_state=0)
+PROGRAMS = {
+    "columns": (
+        make_column_transformer((PCA(3), NUMBERS), (OneHotEncoder(), ["c0"])),
+        TABLE,
+    ),
+    "union": (make_union(PCA(3), SVD, StandardScaler()), ROWS),
+    "nested": (make_pipeline(make_pipeline(StandardScaler(), PCA(3)), StandardScaler()), ROWS),
+    "distances": (make_union(KMeans(4, random_state=0), StandardScaler()), ROWS),
+}
+
+
+@EVERYWHERE
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_transformers_of_cuml_run_inside_preprocessing_and_are_lifted(
+    name: str, tmp_path: Path
+) -> None:
+    preprocessing, X = PROGRAMS[name]
+    whole = make_pipeline(clone(preprocessing), StandardScaler(), LogisticRegression())
+    places = {place.step: place for place in explain(whole, "cuda").placements}
+    assert {place.device for place in places.values()} == {"cuda"}
+    assert any(place.implementation.startswith("cuml.") for place in [*places.values()][:-1])
+    model = Accelerated(clone(whole), device="cuda", dtype="float64").fit(X, TARGET)
+    assert {p.step: p.implementation for p in model.plan_.placements} == {
+        step: place.implementation for step, place in places.items()
+    }
+    assert model.execution_log_.rows_bytes == 0, "no rows come back"
+    reference = clone(whole).fit(X, TARGET)
+    loaded: Any = load(save(model, tmp_path / "model"), "cuda")
+    for made in (model, model.to_sklearn(), loaded, load(tmp_path / "model", "cpu")):
+        np.testing.assert_allclose(made.predict_proba(X), reference.predict_proba(X), atol=1e-3)
+
+
+def test_a_parameter_that_cuml_refuses_is_told_with_its_path() -> None:
+    whole = make_pipeline(make_union(PCA(0.5), StandardScaler()), LogisticRegression())
+    with pytest.raises(Unsupported, match=r"featureunion\.pca\(n_components\): cuML has no equiv"):
+        Accelerated(whole, device="cuda").fit(ROWS, TARGET)
+    model = Accelerated(whole, device="cuda", fallback=True).fit(ROWS, TARGET)
+    placed = {place.step: place for place in model.plan_.placements}["featureunion.pca"]
+    assert placed.device == "cpu"
+    assert "cuML has no equivalent" in placed.note
+
+
+@pytest.mark.parametrize(
+    ("products", "there", "max_samples"), [(True, False, 1.0), (False, True, 0.5)]
+)
+def test_importance_is_that_of_sklearn(products: bool, there: bool, max_samples: float) -> None:
+    numbers: Any = [SimpleImputer(), StandardScaler(), *([PolynomialFeatures(2)] * products)]
+    columns = make_column_transformer(
+        (make_pipeline(*numbers), ["amount", "count"]), (OneHotEncoder(), ["colour"])
+    )
+    X = cases.table()
+    y = cases.target(X, 2)
+    model = Accelerated(
+        make_pipeline(columns, LogisticRegression()), device="cuda", dtype="float64"
+    ).fit(X, y)
+    given = cases.to_cudf(X) if there else X
+    asked: Any = {"scoring": "neg_log_loss", "random_state": 0, "max_samples": max_samples}
+    found = model.importance(given, pd.Series(y), repeats=2, **asked)
+    expected = permutation_importance(model, X, y, n_repeats=2, **asked)
+    np.testing.assert_allclose(found.importances, expected.importances, rtol=1e-9, atol=1e-12)
+    assert list(found.feature_names) == list(X)
+    idle = ~np.isin(found.feature_names.astype(str), ["amount", "count", "colour"])
+    assert np.ptp(found.importances[idle]) == 0
+    assert np.ptp(found.importances[~idle], axis=1).min() > 0
+
+
+def test_the_table_is_copied_to_the_device_once(device: Recorder) -> None:
+    X = cases.table()
+    columns = make_column_transformer((OneHotEncoder(), ["colour"]))
+    y = cases.target(X, 2)
+    model = Accelerated(make_pipeline(columns, LogisticRegression()), device="cuda").fit(X, y)
+    model.importance(X, y, repeats=3)
+    log = model.execution_log_.last
+    assert [event.call for event in log.events if event.to_device_bytes > len(X) * 8] == ["copy"]

@@ -1,6 +1,6 @@
 """What signatures cannot show: the semantics of cuDF and CuPy that our code relies on.
 
-Run on the stand-ins here, and on a GPU by `tests/gpu/test_semantics.py`. See docs/gpu.md.
+Held on the stand-ins and on a GPU. See docs/gpu.md.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from pipeline.data import encode, frames
 from pipeline.data.datetimes import MISSING
 from pipeline.data.output import categorize
 from pipeline.optional import load
-from pipeline.preprocessing.engine.blocks import Indicators, fill_missing
+from pipeline.preprocessing.engine.blocks import Indicators
 from pipeline.preprocessing.statistics.categories import SPREAD, count_codes, tally
 from pipeline.preprocessing.statistics.moments import moments
 from pipeline.preprocessing.statistics.quantiles import RowBlocks, quantile
 from pipeline.preprocessing.transformers.gregorian import DAY, FEATURES, Fields, encode_fields
+from tests.contract.cases import EVERYWHERE
 
-pytestmark = pytest.mark.usefixtures("device")
+pytestmark = [EVERYWHERE, pytest.mark.usefixtures("device")]
 
 TEXT = ["b", "a", None, "Z", "é", "a"]
 """Sorted by code point: Z, a, b, é."""
@@ -49,12 +50,6 @@ def test_nulls_of_integers_and_bools_become_nan(values: list[object], dtype: str
     np.testing.assert_array_equal(found.get(), [float(values[0]), np.nan, float(values[2])])
 
 
-@pytest.mark.parametrize("dtype", ["int64", "Int64", "bool", "boolean"])
-def test_columns_without_nulls_keep_their_values(dtype: str) -> None:
-    found = frames.numbers(frame(x=pd.Series([1, 0, 1], dtype=dtype)), "x")
-    assert found.get().astype(int).tolist() == [1, 0, 1]
-
-
 def decoded(found: encode.Coded) -> list[object]:
     return [None if code < 0 else found.values[code] for code in found.codes.get()]
 
@@ -67,7 +62,7 @@ def test_text_becomes_codes_into_its_distinct_values(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["str", "category"])
-@pytest.mark.parametrize("start", [0, 1, 2, 3, 40])
+@pytest.mark.parametrize("start", [0, 2, 3, 40])
 def test_rows_of_a_table_have_their_own_nulls(start: int, dtype: str) -> None:
     X = frame(x=pd.Series(TEXT * 9, dtype=dtype))
     assert decoded(encode.categories(X.iloc[start:], "x")) == (TEXT * 9)[start:]
@@ -106,15 +101,37 @@ def test_codes_are_signed(n_categories: int, dtype: str) -> None:
     assert codes.get().tolist() == list(range(n_categories))
 
 
-def test_unique_puts_one_nan_last() -> None:
-    codes, values = encode.coded(array(2.0, np.nan, 1.0, np.nan, 2.0))
-    assert values.tolist() == [1.0, 2.0]
-    assert codes.get().tolist() == [1, -1, 0, -1, 1]
+ARRAYS = {
+    "a NaN with its sign set is sorted before all numbers": (
+        lambda xp: xp.sort(array(1.0, -np.nan, -2.0, np.nan)),
+        [np.nan, -2.0, 1.0, np.nan],
+    ),
+    "negative codes gather from the end": (
+        lambda xp: array(10.0, 20.0, 30.0)[array(0, -1, 1, -2, dtype="int8")],
+        [10.0, 30.0, 20.0, 20.0],
+    ),
+    "two index arrays gather together": (
+        lambda xp: array([0.0, 1.0, 2.0], [3.0, 4.0, 5.0])[array(1, 0, 1), array(0, -1, 2)],
+        [3.0, 2.0, 5.0],
+    ),
+    "the remainder of a negative number is positive": (lambda xp: array(-1, 0, 2) % 4, [3, 0, 2]),
+    "integers are never NaN": (lambda xp: xp.isnan(array(1, 2)), [False, False]),
+    "the median of an even count": (lambda xp: xp.median(array(4.0, 1.0, 2.0, 3.0)), 2.5),
+    "missing is counted last": (
+        lambda xp: count_codes(array(0, -1, 2, 2, -1, dtype="int8"), 4, xp),
+        [1, 0, 2, 0, 2],
+    ),
+    "no rows are counted as zero": (
+        lambda xp: count_codes(xp.empty(0, dtype="int64"), 2, xp),
+        [0, 0, 0],
+    ),
+}
 
 
-def test_a_nan_with_its_sign_set_is_sorted_before_all_numbers() -> None:
-    found = load("cupy").sort(array(1.0, -np.nan, -2.0, np.nan)).get()
-    np.testing.assert_array_equal(found, [np.nan, -2.0, 1.0, np.nan])
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_are_what_our_code_expects(name: str) -> None:
+    make, expected = ARRAYS[name]
+    np.testing.assert_array_equal(make(load("cupy")).get(), expected)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -135,17 +152,7 @@ def test_unique_takes_bools() -> None:
     assert codes.get().tolist() == [1, 0, 1]
 
 
-def test_missing_is_counted_last() -> None:
-    counts = count_codes(array(0, -1, 2, 2, -1, dtype="int8"), 4, load("cupy"))
-    assert counts.get().tolist() == [1, 0, 2, 0, 2]
-
-
-def test_no_rows_are_counted_as_zero() -> None:
-    cupy = load("cupy")
-    assert count_codes(cupy.empty(0, dtype="int64"), 2, cupy).get().tolist() == [0, 0, 0]
-
-
-@pytest.mark.parametrize("size", [1, 3, SPREAD - 1, SPREAD, SPREAD + 1, 2_000_000])
+@pytest.mark.parametrize("size", [1, SPREAD, SPREAD + 1])
 def test_tallies_are_those_of_the_host(size: int) -> None:
     rng = np.random.default_rng(0)
     places, weights = rng.integers(0, size, 200_000), rng.normal(size=200_000)
@@ -156,52 +163,12 @@ def test_tallies_are_those_of_the_host(size: int) -> None:
     np.testing.assert_allclose(found.get(), tally(places, size, np, weights), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
-def test_negative_codes_gather_from_the_end(dtype: str) -> None:
-    table = array(10.0, 20.0, 30.0)
-    assert table[array(0, -1, 1, -2, dtype=dtype)].get().tolist() == [10.0, 30.0, 20.0, 20.0]
-
-
-def test_two_index_arrays_gather_together() -> None:
-    table = array([0.0, 1.0, 2.0], [3.0, 4.0, 5.0])
-    assert table[array(1, 0, 1), array(0, -1, 2)].get().tolist() == [3.0, 2.0, 5.0]
-
-
-def test_remainder_of_a_negative_number_is_positive() -> None:
-    assert (array(-1, 0, 2) % 4).get().tolist() == [3, 0, 2]
-
-
 def test_ones_are_written_into_a_slice() -> None:
     cupy = load("cupy")
     out = cupy.zeros((4, 4), dtype="float32")
     rows = out[1:]
     Indicators([array(0, 1, -1)], [2]).write(rows, 1)
     assert out.get().tolist() == [[0.0] * 4, [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0] * 4]
-
-
-def test_holes_are_filled_column_by_column() -> None:
-    cupy = load("cupy")
-    values = cupy.asfortranarray(cupy.asarray([[1.0, cupy.nan], [cupy.nan, 4.0]]))
-    made = fill_missing(values, cupy.isnan(values), array(7.0, 8.0), cupy)
-    assert made.get().tolist() == [[1.0, 8.0], [7.0, 4.0]]
-    assert bool(cupy.isnan(values).any())
-
-
-def test_choice_between_integers_and_a_float_is_float64() -> None:
-    cupy = load("cupy")
-    assert cupy.where(array(True, False), array(1, 2), 0.0).dtype == "float64"
-    assert cupy.where(array(True), array(1.0, dtype="float32"), 0.0).dtype == "float32"
-
-
-def test_integers_and_bools_are_never_nan() -> None:
-    cupy = load("cupy")
-    assert not bool(cupy.isnan(array(1, 2)).any())
-    assert not bool(cupy.isnan(array(True)).any())
-
-
-@pytest.mark.parametrize("values", [[3.0, 1.0, 2.0], [4.0, 1.0, 2.0, 3.0], [5.0]])
-def test_median_of_odd_and_even_counts(values: list[float]) -> None:
-    assert float(load("cupy").median(array(*values))) == np.median(values)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -214,16 +181,6 @@ def test_moments_do_not_lose_a_small_variance_beside_a_large_mean(dtype: str) ->
     np.testing.assert_array_equal(found.rows, expected.rows)
     np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-6)
     np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-2)
-
-
-def test_infinite_values_are_found() -> None:
-    with pytest.raises(ValueError, match="'x' holds infinite values"):
-        frames.numbers(frame(x=[1.0, np.inf]), "x")
-
-
-def test_booked_bytes_are_those_of_the_values() -> None:
-    assert frames.nbytes(array(1.0, 2.0)) == 16
-    assert 32 <= frames.nbytes(frame(x=[1, 2], y=[3, 4])) <= 256
 
 
 EVERY_DAY = np.arange(-106_751, 106_752) * DAY
@@ -251,8 +208,10 @@ def test_null_becomes_the_least_integer_in_every_unit(unit: str) -> None:
     assert frames.datetimes(X, "t").get().tolist() == [-1_000_000_000, MISSING]
 
 
-@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
-@pytest.mark.parametrize("year", [1883, 1930, 2024, 2037, 2038, 2150])
+@pytest.mark.parametrize(
+    ("zone", "year"),
+    [("Europe/Berlin", 1883), ("America/New_York", 2038), ("Australia/Lord_Howe", 2024)],
+)
 def test_zone_gives_the_time_on_the_wall(zone: str, year: int) -> None:
     hours = pd.date_range(f"{year}-01-01", f"{year + 1}-01-01", freq="h", tz="UTC", unit="ns")
     X = pd.DataFrame({"t": hours.tz_convert(zone)})

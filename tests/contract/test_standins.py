@@ -21,168 +21,121 @@ from tests.contract.recorder import LIVE, RECORDER, Recorder, Refused
 
 pytestmark = pytest.mark.usefixtures("recorder")
 
-NULLS = {
-    "float": pd.Series([1.5, None, 2.5]),
-    "nullable int": pd.Series([1, None, 2], dtype="Int64"),
-    "object bool": pd.Series([True, None, False], dtype=object),
-}
+FLOATS = pd.Series([1.5, None, 2.5])
+INTEGERS = pd.Series([1, None, 2], dtype="Int64")
+BOOLS = pd.Series([True, None, False], dtype=object)
 
 
-def test_our_code_takes_them_for_the_real_libraries() -> None:
-    cudf, cupy = sys.modules["cudf"], sys.modules["cupy"]
-    frame = cudf.from_pandas(pd.DataFrame({"x": [1]}))
-    for made, library in (
-        (frame, "cudf"),
-        (frame["x"], "cudf"),
-        (frame.index, "cudf"),
-        (cupy.asarray([1]), "cupy"),
-    ):
-        assert frames.library(made) == library
-        assert frames.device_of(made) == "cuda"
+def array(*values: Any, dtype: Any = None) -> Any:
+    return sys.modules["cupy"].asarray(np.array(values, dtype))
+
+
+def codes() -> Any:
+    """Return codes of which one is null, where pandas has -1."""
+    return to_cudf(pd.Series(["b", None, "a"], dtype="category")).cat.codes
+
+
+def test_our_code_takes_them_for_the_real_libraries_and_they_are_gone_afterwards() -> None:
+    frame = to_cudf(pd.DataFrame({"x": [1]}))
+    for made in (frame, frame["x"], frame.index):
+        assert (frames.library(made), frames.device_of(made)) == ("cudf", "cuda")
+    assert (frames.library(array(1)), frames.device_of(array(1))) == ("cupy", "cuda")
     assert available("cuml")
-
-
-def test_they_are_gone_afterwards() -> None:
+    assert hasattr(FLOATS, "nbytes")
+    assert not hasattr(frame["x"], "nbytes"), "which cuDF's series have not"
     names = ("cudf", "cupy", "cuml", "rmm.mr")
     before = [sys.modules[name] for name in names], devices.gpu.probe
     with pytest.MonkeyPatch.context() as patch:
         standins.install(patch)
-        assert isinstance(sys.modules["cudf"], standins.Cudf)
         assert sys.modules["cudf"] is not before[0][0]
-        assert devices.obstacle() == ""
     assert ([sys.modules[name] for name in names], devices.gpu.probe) == before
 
 
-def test_copies_are_noted_with_their_direction(recorder: Recorder) -> None:
-    array = sys.modules["cupy"].asarray(np.zeros(4))
-    array.get()
-    assert bool(array.sum() == 0)
-    assert [(copy.to, copy.how, copy.nbytes) for copy in recorder.copies] == [
+@pytest.mark.parametrize(
+    ("read", "waits"),
+    [
+        (lambda xp: array(1.0, 2.0).get(), 1),
+        (lambda xp: bool(array(1.0).sum() == 0), 1),
+        (lambda xp: xp.bincount(array(2, 0, 2), minlength=4), 2),
+        (lambda xp: array(2.0, 0.0)[array(True, False)], 1),
+        (lambda xp: array(2.0, 0.0).nonzero(), 1),
+        (lambda xp: xp.unique(array(2.0, 0.0, 2.0)), 1),
+        (lambda xp: xp.stack([array(1.0), array(2.0)]).sum(axis=0) * 2, 0),
+    ],
+)
+def test_the_host_waits_for_what_only_the_device_knows(
+    read: Any, waits: int, recorder: Recorder
+) -> None:
+    read(sys.modules["cupy"])
+    assert recorder.syncs() == waits
+
+
+def test_copies_are_noted_with_their_direction_and_bytes(recorder: Recorder) -> None:
+    there = array(0.0, 0.0, 0.0, 0.0)
+    there.get()
+    float(there[0])
+    assert [tuple(copy) for copy in recorder.copies] == [
         ("device", "explicit", 32),
         ("host", "explicit", 32),
-        ("host", "scalar", 1),
+        ("host", "scalar", 8),
     ]
 
 
-def test_counting_reads_two_values_and_refuses_negatives(recorder: Recorder) -> None:
-    cupy = sys.modules["cupy"]
-    codes = cupy.asarray(np.array([2, 0, 2]))
-    assert cupy.bincount(codes, minlength=4).get().tolist() == [1, 0, 2, 0]
-    assert recorder.scalars() == 2
-    with pytest.raises(ValueError, match="non-negative"):
-        cupy.bincount(codes - 1)
-
-
-def test_what_has_a_length_that_only_the_device_knows_is_waited_for(recorder: Recorder) -> None:
-    cupy = sys.modules["cupy"]
-    array = cupy.asarray(np.array([2.0, 0.0, 2.0]))
-    for read in (
-        lambda: array[array > 1],
-        lambda: cupy.nonzero(array),
-        lambda: array.nonzero(),
-        lambda: cupy.unique(array),
-    ):
-        recorder.clear()
-        read()
-        assert (recorder.scalars(), recorder.syncs()) == (1, 1)
+def test_what_is_alive_is_counted_and_views_take_nothing() -> None:
+    with RECORDER.paused(), LIVE.counted() as live:
+        X = frames.to_device(np.zeros((100, 2)), "cuda")
+        half = X[:50]
+        assert live.nbytes == 1600
+        half[...] = 7.0
+        assert X.get()[0].tolist() == [7.0, 7.0]
+        (X + 1).sum()
+        assert (live.nbytes, live.peak) == (1600, 3208)
+        del X, half
+        assert live.nbytes == 0
 
 
 def test_only_some_types_are_added_to_at_once() -> None:
-    cupy = sys.modules["cupy"]
-    sums = cupy.zeros(3)
-    sums.scatter_add(cupy.asarray(np.array([1, 1, -1])), 1.0)
+    sums = array(0.0, 0.0, 0.0)
+    sums.scatter_add(array(1, 1, -1), 1.0)
     assert sums.get().tolist() == [0.0, 2.0, 1.0]
     with pytest.raises(TypeError, match="only supports int32"):
-        cupy.zeros(3, dtype="int64").scatter_add(cupy.asarray(np.array([1])), 1)
+        array(0, 0).scatter_add(array(1), 1)
 
 
-def test_results_stay_on_the_device() -> None:
-    cupy = sys.modules["cupy"]
-    array = cupy.asarray(np.arange(6.0).reshape(2, 3))
-    for result in (array.sum(), array.T, array[0], array * 2, cupy.stack([array, array]), -array):
-        assert isinstance(result, cupy.ndarray)
-    values, codes = cupy.unique(array, return_inverse=True)
-    assert isinstance(values, cupy.ndarray)
-    assert isinstance(codes, cupy.ndarray)
+def test_a_nan_with_its_sign_set_loses_the_number_before_it() -> None:
+    found = sys.modules["cupy"].unique(array(1.0, -np.nan, 0.0, np.nan, -2.0))
+    np.testing.assert_array_equal(found.get(), [np.nan, 0.0, 1.0, np.nan])
 
 
-def test_views_share_memory() -> None:
-    array = sys.modules["cupy"].empty((2, 2))
-    array[:1][...] = 7.0
-    assert array.get()[0].tolist() == [7.0, 7.0]
-
-
-def test_uploaded_array_is_a_copy() -> None:
-    host = np.zeros(2)
-    sys.modules["cupy"].asarray(host)[0] = 1.0
-    assert host.tolist() == [0.0, 0.0]
-
-
-def test_upload_turns_missing_into_null() -> None:
-    for series in NULLS.values():
-        assert to_cudf(series).hasnans
-
-
-@pytest.mark.parametrize("name", ["float", "object bool"])
-def test_nulls_become_the_value_they_are_told(name: str) -> None:
-    column = to_cudf(NULLS[name])
-    column = column.astype("float64") if column.dtype.kind == "b" else column
-    found = column.to_cupy(na_value=-1.0).get()
-    assert found[1] == -1.0
-
-
-def test_bool_with_nulls_does_not_become_an_array() -> None:
-    column = to_cudf(NULLS["object bool"])
-    assert column.dtype == np.dtype(bool)
-    with pytest.raises(ValueError, match="no nulls"):
-        column.to_cupy()
-
-
-def test_nullable_int_keeps_its_type_and_has_no_way_to_cupy() -> None:
-    column = to_cudf(NULLS["nullable int"])
-    assert column.dtype == pd.Int64Dtype()
-    with pytest.raises(TypeError, match="Cannot interpret"):
-        column.to_cupy(na_value=np.nan)
-    assert np.isnan(column.astype("float64").to_cupy(na_value=np.nan).get()[1])
-
-
-def test_values_with_nulls_are_floats_and_as_integers_the_least_one() -> None:
-    codes = to_cudf(pd.Series(["b", None, "a"], dtype="category")).cat.codes
-    assert codes.values.dtype == np.dtype("float64")
-    assert codes.values.astype("int64").get().tolist() == [1, -(2**63), 0]
-    with pytest.raises(ValueError, match="non-negative"):
-        sys.modules["cupy"].bincount(codes.values.astype("int64") + 1)
-    with pytest.raises(ValueError, match="with missing values"):
-        _ = to_cudf(NULLS["nullable int"]).values
-    with pytest.raises(ValueError, match="no nulls"):
-        _ = to_cudf(NULLS["object bool"]).values
-
-
-def test_codes_of_nulls_are_null_until_filled() -> None:
-    codes = to_cudf(pd.Series(["b", None, "a"], dtype="category")).cat.codes
-    assert codes.dtype == np.dtype("int8")
-    assert codes.hasnans
-    filled = codes.fillna(-1).to_cupy()
-    assert filled.dtype == np.dtype("int8")
-    assert filled.get().tolist() == [1, -1, 0]
-
-
-def test_names_that_the_real_class_lacks_are_lacking() -> None:
-    column = to_cudf(NULLS["float"])
-    assert not hasattr(column, "nbytes")
-    assert hasattr(NULLS["float"], "nbytes")
+def test_nulls_become_what_they_are_told_and_codes_keep_their_type() -> None:
+    assert to_cudf(FLOATS).to_cupy(na_value=-1.0).get().tolist() == [1.5, -1.0, 2.5]
+    assert (codes().dtype, codes().hasnans) == ("int8", True)
+    assert codes().fillna(-1).to_cupy().get().tolist() == [1, -1, 0]
+    assert codes().values.astype("int64").get().tolist() == [1, -(2**63), 0]
 
 
 @pytest.mark.parametrize(
-    ("series", "why"),
+    ("refused", "why"),
     [
-        (pd.Series([1.0], dtype="float16"), "float16"),
-        (pd.Series(["a", 1], dtype=object), "mixed-integer"),
+        (lambda: to_cudf(BOOLS).to_cupy(), "no nulls"),
+        (lambda: to_cudf(INTEGERS).to_cupy(na_value=np.nan), "Cannot interpret"),
+        (lambda: to_cudf(INTEGERS).values, "with missing values"),
+        (lambda: to_cudf(pd.Series([1.0], dtype="float16")), "float16"),
+        (lambda: to_cudf(pd.Series(["a", 1], dtype=object)), "mixed-integer"),
+        (lambda: sys.modules["cupy"].bincount(array(-1)), "non-negative"),
     ],
 )
-def test_what_cudf_cannot_hold_is_refused(series: pd.Series, why: str) -> None:
-    with pytest.raises(TypeError, match=why):
-        to_cudf(series)
+def test_what_rapids_cannot_hold_is_refused(refused: Any, why: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=why):
+        refused()
+
+
+def test_rows_of_text_take_what_the_whole_column_takes_and_nulls_change_their_type() -> None:
+    X = to_cudf(pd.DataFrame({"n": np.zeros(1000), "t": "text", "b": BOOLS.repeat(334)[:1000]}))
+    whole, row = X.memory_usage(index=False)._host, X[:1].memory_usage(index=False)._host
+    assert (row["n"], row["t"]) == (8, whole["t"])
+    assert int(X[:1].copy().memory_usage(index=False).sum()) < 100
+    assert [str(X[i : i + 1]["b"].to_pandas().dtype) for i in (0, 334)] == ["bool", "object"]
 
 
 def test_cuml_takes_no_matrix_from_the_host() -> None:
@@ -192,61 +145,45 @@ def test_cuml_takes_no_matrix_from_the_host() -> None:
         model.fit(np.zeros((4, 1)), np.array([0, 1, 0, 1]))
 
 
-def sparse_rows(dtype: str = "float64", slack: int = 0) -> Any:
-    """Return sparse rows that are made of arrays of the device, some of which hold more cells."""
-    cells = np.array([[2, 1, 3], [1, 0, 2]]).repeat([1, 1, 1 + slack], axis=1)
-    parts = cells[0].astype(dtype), cells[1].astype("int32"), np.array([0, 1, 3], "int32")
+def sparse_rows(cells: Any, indices: Any, indptr: Any, kinds: Any = ("float64", "int32")) -> Any:
+    parts = array(*cells, dtype=kinds[0]), array(*indices, dtype=kinds[1])
     make = sys.modules["cupyx.scipy.sparse"].csr_matrix
-    return make(tuple(map(sys.modules["cupy"].asarray, parts)), shape=(2, 3))
+    return make((*parts, array(*indptr, dtype=kinds[1])), shape=(len(indptr) - 1, 3))
 
 
-@pytest.mark.parametrize("slack", [0, 2])
-def test_sparse_rows_are_made_of_arrays_and_read_how_many_cells_there_are(
-    slack: int, recorder: Recorder
+def test_sparse_rows_read_how_many_cells_there_are_and_are_counted(
+    monkeypatch: pytest.MonkeyPatch, recorder: Recorder
 ) -> None:
-    made = sparse_rows(slack=slack)
+    made = sparse_rows([2, 1, 3, 9], [1, 0, 2, 0], [0, 1, 3])
     assert (recorder.scalars(), made.nnz, frames.library(made)) == (1, 3, "cupyx")
-    np.testing.assert_array_equal(made.get().toarray(), [[0, 2, 0], [1, 0, 3]])
     np.testing.assert_array_equal((made * 2)[1:].get().toarray(), [[2, 0, 6]])
-    assert recorder.scalars() == 3
+    # The arguments of a call that is recorded stay alive.
+    monkeypatch.setattr(RECORDER, "call", lambda *_: None)
+    with LIVE.counted() as live:
+        made = sparse_rows([2, 1, 3], [1, 0, 2], [0, 1, 3])
+        assert live.nbytes == frames.csr_nbytes(made)
 
 
 @pytest.mark.parametrize(
-    ("dtypes", "indices", "indptr", "why"),
+    ("kinds", "indices", "indptr", "why"),
     [
         (("int64", "int32"), [1], [0, 1], "Only bool, float32, float64"),
         (("float32", "int64"), [1], [0, 1], "look through indices of int64"),
         (("float32", "int32"), [1], [0, 2], "exceeds the size"),
-        (("float32", "int32"), [1, 2], [0, 1], "should have the same size"),
         (("float32", "int32"), [3], [0, 1], "indices must be < 3"),
     ],
-    ids=["counts", "long indices", "too few", "too many", "outside"],
+    ids=["counts", "long indices", "too few", "outside"],
 )
 def test_sparse_rows_that_cupy_has_not_are_refused(
-    dtypes: tuple[str, str], indices: list[int], indptr: list[int], why: str
+    kinds: tuple[str, str], indices: list[int], indptr: list[int], why: str
 ) -> None:
-    parts = np.ones(1, dtypes[0]), np.array(indices, dtypes[1]), np.array(indptr, dtypes[1])
     with pytest.raises((ValueError, Refused), match=why):
-        sys.modules["cupyx.scipy.sparse"].csr_matrix(
-            tuple(map(sys.modules["cupy"].asarray, parts)), shape=(1, 3)
-        )
-
-
-def test_the_bytes_of_sparse_rows_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    # The arguments of a call that is recorded stay alive.
-    monkeypatch.setattr(RECORDER, "call", lambda *_: None)
-    with LIVE.counted() as live:
-        made = sparse_rows("float32")
-        assert live.nbytes == frames.csr_nbytes(made) == 3 * (4 + 4) + 3 * 4
-        del made
-        assert live.nbytes == 0
+        sparse_rows([1], indices, indptr, kinds)
 
 
 @pytest.mark.parametrize("how", ["toarray", "todense"])
 def test_sparse_rows_are_made_dense_only_where_the_log_tells_it(how: str) -> None:
-    made = sparse_rows()
-    with pytest.raises(Refused, match=r"\(2, 3\) are made dense, and no event"):
-        getattr(made, how)()
+    made = sparse_rows([2, 1, 3], [1, 0, 2], [0, 1, 3])
     with record("forest", "fit", "cuda"), pytest.raises(Refused, match="no event of the log"):
         getattr(made, how)()
     with execution_log() as book:

@@ -17,11 +17,6 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     item.add_marker(pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU))
 
 
-@pytest.fixture
-def device() -> None:
-    """The GPU, in the place of the stand-ins that tests of both ask for."""
-
-
 @pytest.fixture(autouse=True)
 def _synchronized(request: pytest.FixtureRequest) -> Iterator[None]:
     """Wait for the GPU after each test, so that an error that comes late names its own test."""

@@ -98,17 +98,6 @@ def test_partitions_that_are_rows_of_a_frame_are_learnt_with_their_own_nulls() -
     assert scores[0] == pytest.approx(scores[1], abs=0.005)
 
 
-def test_an_unseen_category_is_told_by_its_name() -> None:
-    import cudf
-
-    from pipeline import DataError
-
-    X, y = table()
-    model = Accelerated(estimator(), device="cuda").fit(cudf.from_pandas(X[["c"]]), y)
-    with pytest.raises(DataError, match="'new'"):
-        model.predict(cudf.from_pandas(X[["c"]].assign(c="new")))
-
-
 def test_rows_from_the_disk_are_trained_on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     da = pytest.importorskip("dask.array")
     X, y = table()

@@ -1,17 +1,23 @@
-"""The semantics that the stand-ins have too, on a GPU; and those that only a GPU has."""
+"""What a GPU does with values that the stand-ins do not; see docs/gpu.md."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from pipeline import Accelerated
-from pipeline.data import encode, frames
+from pipeline.data import encode, frames, parquet
+from pipeline.data.convert import convert
+from pipeline.data.read import scan
+from pipeline.data.schema import Schema, kind_of
 from pipeline.optional import load
 from pipeline.preprocessing.transformers.calendar import CalendarFeatures
 from pipeline.preprocessing.transformers.gregorian import FEATURES
-from tests.contract.test_semantics import *  # noqa: F403
+from tests.contract.test_parquet import parquet_file  # noqa: F401
 from tests.contract.test_semantics import array, frame
 
 
@@ -42,7 +48,7 @@ def test_index_out_of_bounds_wraps_without_an_error() -> None:
     assert array(10.0, 20.0, 30.0)[array(3)].get().tolist() == [10.0]
 
 
-def test_program_gives_what_it_gives_on_the_cpu() -> None:
+def test_calendars_are_those_of_the_cpu() -> None:
     hours = pd.date_range("1960-01-01", periods=5_000, freq="59h", tz="Europe/Berlin", unit="us")
     X = pd.DataFrame({"plain": hours.tz_localize(None), "zone": hours}).mask(hours.hour == 7)
     estimator = CalendarFeatures(FEATURES, cyclical=("hour", "weekofyear"))
@@ -50,3 +56,48 @@ def test_program_gives_what_it_gives_on_the_cpu() -> None:
     for table in (X, load("cudf").from_pandas(X)):
         model = Accelerated(estimator, device="cuda", dtype="float64").fit(table)
         np.testing.assert_array_equal(model.transform(table), expected)
+
+
+def test_kinds_are_those_of_the_host() -> None:
+    hours = pd.Series(pd.date_range("2020-01-01", periods=2, freq="h", tz="UTC"))
+    host = convert(
+        pd.DataFrame(
+            {
+                "n": [1.5, None],
+                "i": pd.Series([1, None], dtype="Int64"),
+                "b": pd.Series([True, None], dtype="boolean"),
+                "t": ["a", None],
+                "c": pd.Series(["a", None], dtype="category"),
+                "k": pd.Series([3, None], dtype="category"),
+                "d": pd.Series(pd.to_datetime(["2020-01-01", None])),
+                "z": hours.dt.tz_convert("Europe/Berlin"),
+                "g": hours - hours[0],
+            }
+        )
+    )
+    X = frames.to_device(host, "cuda")
+    assert [kind_of(X[name]) for name in host] == [kind_of(host[name]) for name in host]
+
+
+@pytest.mark.parametrize("kind", ["str", "category", "datetime64[ns]", "float64"])
+@pytest.mark.parametrize("fitted", ["n", "t", "d"])
+def test_a_column_without_values_is_missing_values_of_its_kind(kind: str, fitted: str) -> None:
+    columns = {"n": [1.0, 2.0], "t": ["a", "b"], "d": pd.to_datetime(["2020-01-01", "2021-01-01"])}
+    host = convert(pd.DataFrame({fitted: columns[fitted]}))
+    nothing = convert(pd.DataFrame({fitted: pd.Series([None, None]).astype(kind)}))
+    found = Schema.fit(host)[0].take(frames.to_device(nothing, "cuda"))
+    read = {"n": frames.numbers, "t": encode.categories, "d": frames.datetimes}[fitted]
+    read(found, fitted)
+    assert bool(found[fitted].isnull().all())
+
+
+@pytest.mark.parametrize("rows", [(), [("month", "<=", 9)]], ids=str)
+def test_partitions_of_a_file_are_those_of_the_host(rows: Any, path: Path) -> None:
+    pytest.importorskip("dask_cudf")
+    columns = ["when", "carrier", "n"]
+    wanted, y = parquet.read_parquet(path, columns, "late", rows, "cpu")
+    X, same = scan(path, columns, "late", rows=rows, device="cuda", partition_bytes=1)
+    assert X.npartitions == 6
+    found = X.compute().to_pandas().reset_index(drop=True)
+    pd.testing.assert_frame_equal(found, wanted)
+    np.testing.assert_array_equal(same, y)

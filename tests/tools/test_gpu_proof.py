@@ -73,7 +73,8 @@ def test_every_test_of_a_gpu_is_run_once_and_what_matters_most_first(given) -> N
         "report-flights", "report-synthetic",
     ]  # fmt: skip
     files = [word for each in made for word in each.words if word.startswith("tests/")]
-    assert sorted(files) == sorted(map(str, Path("tests/gpu").glob("test_*.py")))
+    everywhere = ["tests/contract"]
+    assert sorted(files) == sorted([*everywhere, *map(str, Path("tests/gpu").glob("test_*.py"))])
     assert all(str(given.out) in " ".join(each.words) for each in made)
     assert all(0 < each.floor < each.ceiling for each in made)
 
