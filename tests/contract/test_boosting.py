@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +11,6 @@ from sklearn.base import clone
 
 from pipeline import Accelerated, DeviceUnavailable
 from pipeline.backends import pool
-from pipeline.backends.xgboost import distributed, training
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames
 from pipeline.optional import load
@@ -141,20 +139,3 @@ def test_training_goes_on_from_trees_of_text(reads: None) -> None:
     start = clone(last).fit(as_categories(TEXT[:CUT]), SIGNAL[:CUT]).get_booster()
     wanted = clone(last).fit(known[CUT:], SIGNAL[CUT:], xgb_model=start).predict(known)
     np.testing.assert_array_equal(found.predict(to_cudf(TEXT)), wanted)
-
-
-@pytest.mark.parametrize(("X", "method"), [(NUMBERS, "approx"), (TEXT, "hist")])
-def test_workers_train_on_partitions_that_are_rows_of_a_frame(
-    reads: None, monkeypatch: pytest.MonkeyPatch, X: pd.DataFrame, method: str
-) -> None:
-    monkeypatch.setattr(training, "_move", lambda table, estimator: table)
-    edges = pairwise([0, 40, CUT, ROWS])
-    parts = [(to_cudf(X).iloc[start:stop], SIGNAL[start:stop]) for start, stop in edges]
-    known = as_categories(X)
-    kinds = {name: dtype for name, dtype in known.dtypes.items() if str(dtype) == "category"}
-    last = xgboost.XGBRegressor(tree_method=method, n_estimators=3, **GIVEN)
-    rows = [distributed._as(part, kinds) if kinds else part for part, _ in parts]
-    matrix = distributed._make_matrix(last, rows, [y for _, y in parts], [], 1)
-    found = training.train_booster(last, last.get_xgb_params(), matrix)
-    plain = clone(last).fit(known, SIGNAL)
-    np.testing.assert_array_equal(found.inplace_predict(known), plain.predict(known))

@@ -27,11 +27,11 @@ _MODULES = {
     "sklearn.preprocessing": ["OneHotEncoder", "OrdinalEncoder", "StandardScaler", "TargetEncoder"],
     "xgboost": ["XGBClassifier", "XGBRegressor"],
     "pipeline": ["CalendarFeatures"],
-    "pipeline.task.own.own_table": ["OwnTable"],
-    "pipeline.task.task": ["Task"],
     "pipeline.data.table_format": [
         "Boolean", "Date", "Duration", "Number", "TableFormat", "Text", "Time",
     ],
+    "pipeline.task.own.own_table": ["OwnTable"],
+    "pipeline.task.task": ["Task"],
 }  # fmt: skip
 """Where the names are from that a program may use, in the order of the imports."""
 
