@@ -11,7 +11,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, StandardScaler, TargetEncoder
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler, TargetEncoder
 from xgboost import XGBClassifier
 
 from datasets import synthetic
@@ -24,15 +24,10 @@ BEST = 0.8626
 
 
 def logistic(seed: int) -> Pipeline:
-    """Linear model on bins of the numbers, one-hot and target-encoded categories, weekends."""
+    """Linear model on products of the numbers, one-hot and target-encoded categories, weekends."""
     return make_pipeline(
         make_column_transformer(
-            (
-                make_pipeline(
-                    SimpleImputer(), KBinsDiscretizer(10, subsample=None, random_state=seed)
-                ),
-                NUMBERS,
-            ),
+            (make_pipeline(SimpleImputer(), StandardScaler(), PolynomialFeatures(2)), NUMBERS),
             (OneHotEncoder(handle_unknown="ignore"), FEW),
             (make_pipeline(by_rate(seed), StandardScaler()), MANY),
             (make_pipeline(CalendarFeatures(["is_weekend"]), SimpleImputer()), synthetic.DATES),
@@ -51,11 +46,6 @@ def boosting(seed: int) -> Pipeline:
         ),
         XGBClassifier(n_estimators=60, max_depth=4, learning_rate=0.2, random_state=seed),
     )
-
-
-def in_bins(seed: int) -> KBinsDiscretizer:
-    """Numbers as one of ten bins of as many rows."""
-    return KBinsDiscretizer(10, subsample=None, random_state=seed)
 
 
 def by_rate(seed: int) -> TargetEncoder:
