@@ -239,7 +239,7 @@ def test_cuml_accel_has_what_is_called_and_read() -> None:
     code = (
         "from pipeline.benchmark.run.entry import patch; assert patch('accel') == '';"
         "from sklearn.linear_model import LogisticRegression as L;"
-        "from pipeline.benchmark import measure;"
+        "from pipeline.benchmark.run import measure;"
         "p = measure._placed(L(), 'new');"
         "print(p.implementation, p.device, L()._gpu, L()._cpu_class.__module__)"
     )
