@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 from pipeline.distributed.cluster import Cluster
 from pipeline.errors import PipelineError, WorkerLost
-from pipeline.optional import load
 
 T = TypeVar("T")
 
@@ -74,7 +73,7 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) 
     WorkerLost
         One that is needed has gone, or each that tried a task.
     """
-    before, known = cluster.workers(), set(cluster.client.futures)
+    before = cluster.workers()
     try:
         return _guard(cluster, work, needed)
     except PipelineError:
@@ -85,10 +84,7 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) 
             # What the work holds on workers would be made again, and wait for those that are gone.
             clear_frames(error.__traceback__)
             gc.collect()
-            begun = set(cluster.client.futures) - known
-            make = load("distributed.Future")
-            cluster.client.cancel([make(key, cluster.client) for key in begun], force=True)
-            _free(cluster, set(cluster.workers()), len(before))
+            _free(cluster, needed - lost, len(before))
             said = explain_loss(lost, before)
         if not said:
             raise
