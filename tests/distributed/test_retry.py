@@ -173,7 +173,6 @@ def test_partitions_of_a_lost_worker_are_made_by_another(
 @pytest.mark.slow
 # XGBoost's tracker ends with an error in a thread of the scheduler, which is in this process.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-@pytest.mark.skip(reason="passes alone; XGBoost's tracker unsettles what runs after it")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
     ("number", "seconds"),
