@@ -176,8 +176,8 @@ def test_partitions_of_a_lost_worker_are_made_by_another(
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
     ("number", "seconds"),
-    [(signal.SIGKILL, 0.5), (signal.SIGSTOP, 0.5)],
-    ids=["killed as it trains", "frozen as it trains"],
+    [(signal.SIGKILL, 0.0), (signal.SIGKILL, 0.5), (signal.SIGSTOP, 0.5)],
+    ids=["killed as it meets the others", "killed as it trains", "frozen as it trains"],
 )
 def test_a_worker_lost_while_xgboost_trains_is_an_error_in_time(
     number: int, seconds: float
