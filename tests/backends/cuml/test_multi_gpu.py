@@ -186,6 +186,9 @@ def test_a_training_that_loses_a_worker_does_not_wait_for_it(
             made.learn("fit", parted(X), y)
         assert time.monotonic() - begun < 60
         assert fakes.LosingLogistic.losses == 1
+        made.learn("fit", parted(X), y)
+    wanted = LogisticRegression().fit(X, y)
+    assert made.worker.native.predict(X).tolist() == wanted.predict(X).tolist()
 
 
 TABLE = parted(numbers()) if da else None
