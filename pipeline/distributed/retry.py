@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from pipeline.distributed.cluster import Cluster
 from pipeline.errors import PipelineError, WorkerLost
+from pipeline.optional import load
 
 T = TypeVar("T")
 
@@ -73,7 +74,7 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) 
     WorkerLost
         One that is needed has gone, or each that tried a task.
     """
-    before = cluster.workers()
+    before, known = cluster.workers(), set(cluster.client.futures)
     try:
         return _guard(cluster, work, needed)
     except PipelineError:
@@ -84,7 +85,10 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) 
             # What the work holds on workers would be made again, and wait for those that are gone.
             clear_frames(error.__traceback__)
             gc.collect()
-            _free(cluster, needed - lost, len(before))
+            begun = set(cluster.client.futures) - known
+            make = load("distributed.Future")
+            cluster.client.cancel([make(key, cluster.client) for key in begun], force=True)
+            _free(cluster, set(cluster.workers()), len(before))
             said = explain_loss(lost, before)
         if not said:
             raise
