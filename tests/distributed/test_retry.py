@@ -29,6 +29,8 @@ from tests.clusters import in_process
 
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
+# Settings that are laid over those of `distributed` before these are there take them along.
+pytest.importorskip("distributed")
 HALF, NEARLY = ({"memory_limit": 1000, "metrics": {"memory": memory}} for memory in (500, 950))
 
 
