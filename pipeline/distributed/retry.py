@@ -82,13 +82,14 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) 
     except Exception as error:
         said = explain_killed(error)
         if not said and (lost := _find_lost(cluster, needed, error)):
-            # What the work holds on workers would be made again, and wait for those that are gone.
+            # What the work holds on workers, and has begun since, would be made again, and wait for
+            # those that are gone.
             clear_frames(error.__traceback__)
             gc.collect()
+            future = partial(load("distributed.Future"), client=cluster.client)
             begun = set(cluster.client.futures) - known
-            make = load("distributed.Future")
-            cluster.client.cancel([make(key, cluster.client) for key in begun], force=True)
-            _free(cluster, set(cluster.workers()), len(before))
+            cluster.client.cancel([*map(future, begun)], force=True)
+            _free(cluster, set(before) - needed, len(before))
             said = explain_loss(lost, before)
         if not said:
             raise
@@ -105,14 +106,15 @@ def explain_killed(error: Exception) -> str:
     )
 
 
-def _free(cluster: Cluster, workers: Set[str], n_workers: int) -> None:
+def _free(cluster: Cluster, spared: Set[str], n_workers: int) -> None:
     """Restart workers whose threads wait for one that was lost, which they may do for ever.
 
-    Not before it is replaced: tasks that find no worker at all are never begun.
+    Not before it is replaced: tasks that find no worker at all are never begun. Those that the work
+    did not need are spared.
     """
     await_workers(cluster, n_workers)
     end = time.monotonic() + SETTLE
-    while (held := _find_busy(cluster, workers)) and time.monotonic() < end:
+    while (held := _find_busy(cluster, spared)) and time.monotonic() < end:
         time.sleep(POLL)
     with suppress(ValueError, OSError, RuntimeError):  # It has no nanny, or has gone as well.
         if held:
@@ -121,8 +123,8 @@ def _free(cluster: Cluster, workers: Set[str], n_workers: int) -> None:
             )
 
 
-def _find_busy(cluster: Cluster, workers: Set[str]) -> list[str]:
-    there = [worker for worker in cluster.workers() if worker in workers]
+def _find_busy(cluster: Cluster, spared: Set[str]) -> list[str]:
+    there = [worker for worker in cluster.workers() if worker not in spared]
     found = cluster.client.run(_count_threads, workers=there, on_error="ignore") if there else {}
     return [worker for worker, busy in found.items() if busy]
 
