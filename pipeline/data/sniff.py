@@ -17,11 +17,12 @@ from pipeline.data.arrow_tables import arrow_table
 from pipeline.data.csv import MISSING, infer, without
 from pipeline.data.csv_file import CsvFile
 from pipeline.data.dialect import Given, looks_like_data
-from pipeline.data.guess import Options, Stray, decimals_of, sniff_columns
+from pipeline.data.guess import decimals_of, sniff_columns
 from pipeline.data.guess_numbers import Decimal
 from pipeline.data.jsonlines import JsonFile
 from pipeline.data.opened import OpenedFile, open_files, read_cells_of
 from pipeline.data.table_format import ColumnFormat, TableFormat, Text
+from pipeline.data.text_column import Options, Stray
 from pipeline.errors import DataError
 
 
@@ -64,7 +65,7 @@ def sniff(
     keep : collection of str, optional
         Words of CSV that are values where texts are, though `pandas.read_csv` drops them.
     missing, day_first, decimal, stray, labels : optional
-        See `pipeline.data.guess.Options`.
+        See `pipeline.data.text_column.Options`.
 
     Raises
     ------

@@ -13,11 +13,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pipeline.data.csv import infer
-from pipeline.data.guess import Options, sniff_columns
+from pipeline.data.guess import sniff_columns
 from pipeline.data.notations import notations, read_cells
 from pipeline.data.read import read_arrow
 from pipeline.data.sniff import sniff
 from pipeline.data.table_format import Boolean, ColumnFormat, Date, Duration, Number, Text, Time
+from pipeline.data.text_column import Options
 from pipeline.errors import DataError
 
 N = 40

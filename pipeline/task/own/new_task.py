@@ -22,12 +22,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline import notebook
-from pipeline.data.guess import Stray
 from pipeline.data.guess_numbers import Decimal
 from pipeline.data.notations import read_cells
 from pipeline.data.read import read_arrow
 from pipeline.data.sniff import sniff
 from pipeline.data.table_format import Boolean, ColumnFormat, Date, TableFormat, Text
+from pipeline.data.text_column import Stray
 from pipeline.errors import ConfigError, DataError, clean
 from pipeline.optional import PYTHON
 from pipeline.system import atomic
