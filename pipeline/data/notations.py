@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -26,7 +26,6 @@ from pipeline.data.arrow_types import (
     plain_values,
 )
 from pipeline.data.csv import MISSING
-from pipeline.data.shapes import shapes, substitute
 from pipeline.data.table_format import Boolean, ColumnFormat, Date, Duration, Number, Text, Time
 from pipeline.errors import DataError
 
@@ -78,15 +77,14 @@ BESIDE_NUMBERS = (
     Notation("a minus behind", Number(), "5.5-", "-5.5"),
     Notation("prices without cents", Number(unit="€"), "5,- €", "5"),
     Notation("text of a spreadsheet", Number(), '="12"', "12"),
-    Notation("multipliers", Number(scaled=True), "1.2M", "1200000"),
-    Notation("multipliers", Number(scaled=True), "5k", "5000"),
-    Notation("multipliers", Number(scaled=True, unit="€"), "3 Mrd. €", "3000000000"),
+    Notation("multipliers of several kinds", Number(scaled=True), "1.2M", "1200000"),
+    Notation("multipliers of several kinds", Number(scaled=True), "5k", "5000"),
+    Notation("multipliers of several kinds", Number(scaled=True, unit="€"), "3 Mrd. €", "3e9"),
 )
 SCALES = {
     3: "k|thousand",
-    6: r"mm?|mn|mio\.?|mln\.?|millions?",
+    6: r"m|mn|mio\.?|mln\.?|millions?",
     9: r"b|bn|bln|mrd\.?|billions?",
-    12: "t|tn|trillions?",
 }
 """Powers of ten -> what stands for them behind digits."""
 _DAYS = {
@@ -100,33 +98,30 @@ _DAYS = {
     "%d%b%Y": "",
     "%d. %b %Y": "",
     "%d-%b-%y": "-/ ",
-    "%d%b%y": "",
     "%b %d, %Y": "",
-    "%b %d,%Y": "",
     "%b-%d-%Y": "-/. ",
+    "%b %d %H:%M:%S %Y": "",
+    "%b %d %H:%M:%S %z %Y": "",
     "%Y-%b-%d": "-/. ",
     "%b %Y": "-/. ",
-    "%b, %Y": "",
-    "%b%Y": "",
-    "%Y-%b": "-/. ",
-    "%Y%b": "",
     "%b-%y": "-",
-    "%b '%y": "",
-    "%b'%y": "",
     "%Y-%m": "-/",
     "%m/%Y": "-/",
+    "%YM%m": "",
+    "%Y年%m月%d日": "",
+    "%Y年%m月": "",
     "%Y%m%d": "",
     "%Y%m%d%H%M%S": "",
-    "%Y%m%d %H%M%S": "",
     "%Y%m%dT%H%M%S": "",
-    "%Y%m%dT%H%M%S%z": "",
     "%G-W%V-%u": "",
 }
 """How days are written, for `strptime` -> what else may stand between their parts."""
-_CLOCKS = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%H:%M:%S,%f", "%I:%M %p", "%I:%M:%S %p", "%I %p")
+_CLOCKS = (
+    "%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%H:%M:%S,%f", "%Hh%M", "%I:%M %p", "%I:%M:%S %p", "%I %p",
+)  # fmt: skip
 """How times of day are written, alone or behind a day."""
 _ZONES = ("", "%z", " %z")
-_JOINS = r"T| - |, | "
+_JOINS = r"T| - | at |, | |:"
 NUMBERS_OR_DATES = {
     r"\d{8}": "%Y%m%d",
     r"\d{14}": "%Y%m%d%H%M%S",
@@ -149,19 +144,9 @@ _SIGNS = {
 _WEEKDAY = re.compile("(?i)(?:mon|tue|wed|thu|fri|sat|sun)([a-z]*day)?(,? )")
 _YEAR = r"((?:19|20)\d\d)"
 _SPELLINGS = (
-    *((rf"(?i)^{_YEAR}[-/ ]?Q ?{n}$", rf"{month}-\1") for n, month in
-      enumerate(("Jan", "Apr", "Jul", "Oct"), 1)),
-    *((rf"(?i)^(?:Q ?{n}|{n}Q)[-/ ]?{_YEAR}$", rf"{month}-\1") for n, month in
-      enumerate(("Jan", "Apr", "Jul", "Oct"), 1)),
-    (rf"(?i)^{_YEAR}[-/ ]?M(\d\d)$", r"\1-\2"),
+    *((rf"(?i)^(?:{_YEAR}[-/ ]?Q ?{n}|(?:Q ?{n}|{n}Q)[-/ ]?{_YEAR})$", rf"{month}-\1\2")
+      for n, month in enumerate(("Jan", "Apr", "Jul", "Oct"), 1)),
     (rf"(?i)^{_YEAR}[-/ ]?W ?(\d\d?)$", r"\1-W\2-1"),
-    (rf"(?i)^{_YEAR}W(\d\d)-?([1-7])$", r"\1-W\2-\3"),
-    (rf"^{_YEAR}年(\d\d?)月(?:1日)?$", r"\1-\2-1"),
-    (rf"^{_YEAR}年(\d\d?)月(\d\d?)日", r"\1-\2-\3"),
-    (r"^(?:\pL{3} )?(\pL{3} \d\d?) ([\d:]{8})( [+-]\d{4})? (\d{4})$", r"\1 \4 \2\3"),
-    (r"^(\d\d?/\pL{3}/\d{4}):(\d\d:)", r"\1 \2"),
-    (r"(?i)(\d),? at (\d)", r"\1 \2"),
-    (r"(?i)(^|\d[ T])(\d\d?)h(\d\d)$", r"\1\2:\3"),
     (r"(?i)\b(\d{1,2})(?:st|nd|rd|th)\b", r"\1"),
     (r"(?i)\bsept\b", "Sep"),
     (rf"(?i)\b({_MONTHS})\.", r"\1"),
@@ -171,38 +156,25 @@ _SPELLINGS = (
 """What `strptime` does not know -> how it is spelled for it."""
 _SPELLED = (
     ("2018Q3", "2018-07-01"), ("Q3 2018", "2018-07-01"), ("2018-W05", "2018-01-29"),
-    ("2018W053", "2018-01-31"), ("2018M03", "2018-03-01"), ("2018年3月14日", "2018-03-14"),
     ("1st Sept. 2018", "2018-09-01"), ("13/Mar/2018:19:35:00 +0000", "2018-03-13 19:35Z"),
-    ("Tue Mar 13 19:35:00 2018", "2018-03-13 19:35"),
     ("2018-03-13 at 7:35 p.m.", "2018-03-13 19:35"),
 )  # fmt: skip
-_UNITS = {
-    "W": "weeks?|wks?|w",
-    "D": "days?|d",
-    "h": "hours?|hrs?|h",
-    "min": r"min\.|minutes?|mins?|m",
-    "s": "seconds?|secs?|s",
-}
-"""Units of `pandas.to_timedelta` -> how they are written."""
-_DIGITS = r"\d+(?:\.\d+)?"
-_ISO = rf"^[+-]?P(?:{_DIGITS}W)?(?:{_DIGITS}D)?(?:T(?:{_DIGITS}H)?(?:{_DIGITS}M)?(?:{_DIGITS}S)?)?$"
-_PART = r"\d+(?:\.\d*)? ?(?:W|D|h|min|s|ms|us|ns)"
-_CLOCK = r"[+-]?\d+:\d\d:\d\d(?:\.\d+)?"
-_LENGTH = rf"^[+-]?(?:{_CLOCK}|{_PART}(?:,? ?{_PART})*(?:,? {_CLOCK})?)$"
-_LENGTHS = {
-    "26:10:05": "94205", "PT1H30M": "5400", "2 days 03:00:00": "183600", "1h30m": "5400",
-    "1.5 hours": "5400", "2d 3h": "183600", "5 min": "300",
-}  # fmt: skip
+_UNITS = "days?|hours?|hr|h|minutes?|min|m|seconds?|sec|s|ms|us|ns|W|D"
+_CLOCK = r"\d+:\d\d:\d\d(?:\.\d+)?"
+_PART = rf"\d+(?:\.\d+)? ?(?:{_UNITS})"
+_LENGTH = rf"[+-]?(?:{_CLOCK}|{_PART}(?:,? ?{_PART})*(?:,? {_CLOCK})?)"
+"""Lengths of time that `pandas.to_timedelta` reads as they are meant."""
+_LENGTHS = {"26:10:05": "94205", "2 days 03:00:00": "183600", "1h30m": "5400", "5 min": "300"}
 BOOLEANS = (
     ({"yes", "y", "true", "t", "1"}, {"no", "n", "false", "f", "0"}),
     ({"on"}, {"off"}),
-    ({"✓", "✔", "☑", "x"}, {"✗", "✘", "☐", "-"}),
+    ({"✓", "✔", "☑", "x"}, {"✗", "✘", "☐"}),
 )
 """Words for true and for false."""
 _INVISIBLE = r"[\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}]"
 _OF_SHEETS = r'^="(.*)"$|^[="\']([+-]?\d[\d.,]*)["\']?$'
 """A cell that a spreadsheet is to take for text."""
-_CENTS = ((r"(\d)[.,] ?[-–—]{1,2}", r"\1"),)
+_SIGNED = r"[()]|[.,] ?[-–—]|-$|^[+-] "
 _NEGATIVE = (
     (r"^\( ?([^()+-]*?) ?\)$", r"-\1"),
     (r"^([^()+-]*?) ?-$", r"-\1"),
@@ -213,7 +185,7 @@ _NEGATIVE = (
 def notations() -> Iterator[Notation]:
     """Yield all notations that are guessed, for tests and the documentation.
 
-    >>> next(each for each in notations() if each.name == "multipliers").example
+    >>> next(each for each in notations() if each.name.startswith("multipliers")).example
     '1.2M'
     """
     yield from NUMBERS
@@ -450,6 +422,7 @@ def convert_cells(words: pa.Array, format: Typed) -> pa.Array:
     if isinstance(format, Duration):
         return _durations(words)
     formats = (format.format,) if isinstance(format.format, str) else format.format
+    words = spell_dates(words)
     dates = pc.coalesce(*(_dates(words, each) for each in formats))
     return _on_first_day(dates) if isinstance(format, Time) else dates
 
@@ -460,16 +433,16 @@ def unscale(words: pa.Array) -> pa.Array:
     >>> unscale(pa.array(["1.2M", "$5k", "3 Mrd. €", "7"])).to_pylist()
     ['1.2e6', '$5e3', '3e9 €', '7']
     """
-    return substitute(words, ((_scaled(n), rf"\1e{power}\3") for power, n in SCALES.items()))
+    return _substitute(words, ((_scaled(n), rf"\1e{power}\3") for power, n in SCALES.items()))
 
 
-def scale_of(words: pa.Array) -> pa.Array:
-    """Return the multiplier of each tidy cell, null where there is none.
+def count_scales(words: pa.Array) -> int:
+    """Return how many powers of ten the multipliers of tidy cells stand for.
 
-    >>> scale_of(pa.array(["5k", "1.2M", "12"])).to_pylist()
-    ['k', 'M', None]
+    >>> count_scales(pa.array(["5k", "1.2M", "3 mio", "12"]))
+    2
     """
-    return pc.struct_field(pc.extract_regex(words, _scaled("|".join(SCALES.values()))), "scale")
+    return sum(_holds(words, _scaled(names)) for names in SCALES.values())
 
 
 def _scaled(names: str) -> str:
@@ -484,12 +457,19 @@ def bare(words: pa.Array, unit: str) -> pa.Array:
     >>> bare(pa.array(["-$5", "($ 5)", "5-", "5 $", "(5"]), "$").to_pylist()
     ['-5', '-5', '-5', '5', '(5']
     """
-    words = substitute(words, _CENTS)
+    if is_signed := _holds(words, _SIGNED):
+        words = pc.replace_substring_regex(words, r"(\d)[.,] ?[-–—]{1,2}", r"\1")  # No cents.
     if unit:
         name = re.escape(tidy(pa.array([unit]))[0].as_py())
         words = pc.replace_substring_regex(words, rf"^([(+-]? ?){name} ?", r"\1")
         words = pc.replace_substring_regex(words, rf" ?{name}( ?[)-]?)$", r"\1")
-    return substitute(words, _NEGATIVE)
+    return _substitute(words, _NEGATIVE) if is_signed or unit else words
+
+
+def _substitute(words: pa.Array, pairs: Iterable[tuple[str, str]]) -> pa.Array:
+    for pattern, text in pairs:
+        words = pc.replace_substring_regex(words, pattern, text)
+    return words
 
 
 def number_look(format: Number) -> str:
@@ -535,15 +515,15 @@ def spell_dates(words: pa.Array) -> pa.Array:
 
     >>> spell_dates(pa.array(["1st Sept. 2018, 9:05 a.m.", "2018-02-01 10:00 UTC"])).to_pylist()
     ['1 Sep 2018, 9:05 am', '2018-02-01 10:00Z']
-    >>> spell_dates(pa.array(["2018-Q3", "2018-W05", "7h30"])).to_pylist()
-    ['Jul-2018', '2018-W05-1', '7:30']
+    >>> spell_dates(pa.array(["2018-Q3", "2018-W05"])).to_pylist()
+    ['Jul-2018', '2018-W05-1']
     """
-    return substitute(words, _SPELLINGS) if _holds(shapes(words).dictionary, r"\pL") else words
+    return _substitute(words, _SPELLINGS) if _holds(words, "[A-Za-z]") else words
 
 
 def _dates(words: pa.Array, format: str) -> pa.Array:
     """Return points in time that nanoseconds reach; those with an offset in UTC."""
-    series = spell_dates(words).to_pandas()
+    series = words.to_pandas()
     utc = "%z" in format
     dates = pd.to_datetime(series, format=format, errors="coerce", utc=utc)
     if re.fullmatch("(%[YymdHMS])+", format):
@@ -560,22 +540,8 @@ def _on_first_day(times: pa.Array) -> pa.Array:
     return pa.Array.from_pandas(series - series.dt.normalize() + pd.Timestamp(0), type=MOMENT)
 
 
-def _spelled(iso: pa.Array) -> pa.Array:
-    """Return ISO 8601 lengths by their units: pandas reads PT1.5H as another, and no PT111H."""
-    for letter, unit in zip("WDHMS", ("W", "D", "h", "min", "s"), strict=True):
-        iso = pc.replace_substring_regex(iso, rf"(\d){letter}", rf"\1 {unit} ")
-    return pc.utf8_trim_whitespace(pc.replace_substring_regex(iso, "[PT]", ""))
-
-
 def _durations(words: pa.Array) -> pa.Array:
-    """Return seconds."""
-    iso, spelled = pc.match_substring_regex(words, _ISO), words
-    for unit, spellings in _UNITS.items():
-        pattern = rf"(?i)(\d) ?(?:{spellings})([^a-z]|$)"
-        spelled = pc.replace_substring_regex(spelled, pattern, rf"\1 {unit}\2")
-    spelled = pc.replace_substring_regex(spelled, r"^(\d+) h ?(\d\d)$", r"\1 h \2 min")
-    words = pc.if_else(iso, _spelled(words), spelled)
-    # pandas also takes numbers without a unit, ranges, and decimal commas for nothing.
-    words = pc.if_else(pc.match_substring_regex(words, _LENGTH), words, None)
-    lengths = pd.to_timedelta(words.to_pandas(), errors="coerce")
+    """Return seconds; pandas also takes numbers without a unit, ranges, and decimal commas."""
+    known = pc.if_else(matches(words, _LENGTH), words, None).to_pandas()
+    lengths = pd.to_timedelta(known, errors="coerce")
     return pa.Array.from_pandas(lengths.dt.total_seconds(), type=pa.float64())

@@ -278,7 +278,7 @@ def _read(
     found = sniff(
         source, encoding=choices.encoding or None, delimiter=choices.delimiter or None,
         day_first=choices.day_first, decimal=choices.decimal, missing=choices.missing,
-        keep=choices.keep, stray=choices.stray,
+        keep=choices.keep, 
         labels=() if choices.kind == "regression" else (label,),
     )  # fmt: skip
     read = found.format
