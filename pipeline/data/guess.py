@@ -7,7 +7,7 @@ needs no format; each guess is told in a sentence. What no notation fits stays t
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import TypeAlias
@@ -62,8 +62,6 @@ _CATEGORIES = 10_000
 """So many different texts have spellings that are compared, at most."""
 _FORMS = 20
 """So many forms of a date may be mixed in a column, at most."""
-_SHORT = 2
-"""Letters of a code, in which capitals may tell values apart."""
 _ID = re.compile(
     r"(?i)(^|[\W_])(id|uuid|guid|zip|zip[ _-]?code|postcode|postal[ _-]?code|plz|phone|phone[ _-]?"
     r"number|tel|iban|isbn|ean|ssn|sku|barcode)$|(?-i:[a-z](Id|ID))$"
@@ -152,7 +150,7 @@ def guess_column(column: TextColumn) -> Guess:
         return Guess()
     if column.is_prose or not len(column.words):
         return _as_text(column)
-    return _first(_OF_TEXTS if column.has_digits else (_as_boolean,), column) or _as_text(column)
+    return _first(_OF_TEXTS, column) or _as_text(column)
 
 
 def _first(rules: tuple[_Rule, ...], column: TextColumn) -> Guess | None:
@@ -394,32 +392,10 @@ def _as_text(column: TextColumn) -> Guess:
     format, notes = Text(missing=marks), say_marks(column, marks)
     if len(cells) <= min(_CATEGORIES, counts.sum() / 2):
         words = strip(cells)
-        weights: Counter[str] = Counter()
-        for word, n in zip(words.to_pylist(), counts.tolist(), strict=True):
-            weights[word] += n
-        same = guess_spellings(weights)
-        format = structs.replace(format, same=same, strip=not cells.equals(words))
-        notes = (*notes, *say_text(column, same, format))
+        format = structs.replace(format, strip=not cells.equals(words))
+        notes = (*notes, *say_text(column, words, format))
     return Guess(format if format != Text() else None, (*notes, *say_unread(column)))
 
 
 _Rule: TypeAlias = Callable[[TextColumn], Guess | None]
 _OF_TEXTS: tuple[_Rule, ...] = (_as_code, _as_boolean, _as_dates, _as_durations, _as_numbers)
-
-
-def guess_spellings(counts: Counter[str]) -> dict[str, str]:
-    """Return spellings -> the most frequent one of the same value; short codes stay apart.
-
-    >>> guess_spellings(Counter({"yes": 5, "YES": 2, "m": 9, "M": 9}))
-    {'YES': 'yes'}
-    """
-    groups: dict[str, list[str]] = defaultdict(list)
-    for word in sorted(counts, key=lambda word: (-counts[word], word.isupper(), word)):
-        groups[" ".join(word.split()).casefold()].append(word)
-    truth = _boolean(counts) is not None
-    return {
-        other: first
-        for key, (first, *others) in groups.items()
-        for other in others
-        if len(key) > _SHORT or truth
-    }

@@ -29,8 +29,6 @@ _NUMBER_LIKE = (
     r"^[^\pL\d]{0,4}(?:\d{1,3}(?:[.,]\d{3})+|\d+)(?:[.,]\d+)?(?:[^\d.-]\D{0,5}| ?[(\[±].{1,12})?$"
 )
 """A number with some signs, letters or a note beside it."""
-_STAND_INS = [sign * (10**n - 1) for n in range(1, 6) for sign in (1, -1)]
-"""Numbers such as 99 and -999, which programs write where there is none."""
 
 
 def say_rows(rows: list[int]) -> str:
@@ -117,40 +115,30 @@ def undecided_mark(column: TextColumn, mark: str) -> DataError:
 
 
 def caution_of_values(column: TextColumn, values: pa.Array) -> Iterator[str]:
-    """Say of infinite numbers, and of those that may stand for none."""
-    if not is_number(values.type):
+    """Say of infinite numbers that they are missing."""
+    if not pa.types.is_floating(values.type):
         return
-    cells, counts = column.distinct
-    infinite = pc.fill_null(pc.is_inf(values), False)
-    if pc.any(infinite).as_py():
-        rows = column.rows(cells.filter(infinite))
+    rows = column.rows(column.distinct[0].filter(pc.fill_null(pc.is_inf(values), False)))
+    if rows:
         yield (
             f"{column.name!r} holds infinite numbers: {say_rows(rows)} infinite and read as missing"
         )
         return
-    numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    known = np.unique(numbers[~np.isnan(numbers)])
-    for others, gap in ((known[1:], -1), (known[:-1], 1)) if len(known) > 3 else ():
-        value = known[0] if gap < 0 else known[-1]
-        n, spread = int(counts[numbers == value].sum()), np.ptp(others)
-        if value in _STAND_INS and n > 1 and np.abs(others - value).min() > max(spread, 5):
-            yield (
-                f"{column.name!r} holds {value:g} in {n} rows, apart from all other values; if it "
-                f"stands for a missing value, write Number(missing=('{value:g}',)) for this column"
-            )
 
 
-def say_text(column: TextColumn, same: dict[str, str], format: Text) -> Iterator[str]:
-    """Say which words are read as one, and which may stand for no value."""
+def say_text(column: TextColumn, words: pa.Array, format: Text) -> Iterator[str]:
+    """Say what is left out of words, which are spelled in two ways, or may stand for no value."""
     if format.strip:
+        yield f"{column.name!r}: blanks around its words, and signs one does not see, are left out"
+    words = pc.unique(words)
+    small = pc.utf8_lower(words).dictionary_encode()
+    twice = np.flatnonzero(np.bincount(small.indices.to_numpy()) > 1)
+    if len(twice):
+        alike = words.filter(pc.equal(small.indices, int(twice[0]))).to_pylist()
         yield (
-            f'{column.name!r}: blanks around its words, signs one does not see, and ="" of a '
-            "spreadsheet are left out"
+            f"{column.name!r}: {', '.join(map(repr, alike))} stay apart; to make them one: "
+            f"table[{column.name!r}] = table[{column.name!r}].str.lower()"
         )
-    shown = ", ".join(f"{a!r} as {b!r}" for a, b in [*same.items()][:_NAMED])
-    if shown:
-        more = f" and {len(same) - _NAMED} more" if len(same) > _NAMED else ""
-        yield f"{column.name!r}: spellings of one value are read as one: {shown}{more}"
     for word in column.tidied.filter(is_in(pc.utf8_lower(column.tidied), PERHAPS)).to_pylist():
         yield (
             f"{column.name!r}: {word!r} ({_cells(column.count([word]))}) is kept as a value; "
@@ -160,7 +148,7 @@ def say_text(column: TextColumn, same: dict[str, str], format: Text) -> Iterator
 
 def say_unread(column: TextColumn) -> Iterator[str]:
     """Say that text looks like numbers or dates, and which line of pandas reads it."""
-    if column.is_prose or not column.has_digits:
+    if column.is_prose or not len(column.words):
         return
     words, counts = column.sample
     units = units_of(words)

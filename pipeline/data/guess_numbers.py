@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import structs
 
-from pipeline.data.notations import NUMBERS, bare, count_scales, matches, number_look, unscale
-from pipeline.data.table_format import Decimal, Number
+from pipeline.data.notations import NUMBERS, bare, matches, number_look
+from pipeline.data.table_format import Number
 from pipeline.data.text_column import TextColumn, holds
 
 _BEFORE = r"(?:[A-Za-z]{0,3}\p{Sc}|(?:CHF|EUR|GBP|USD|CAD|AUD|INR|SEK|NOK|DKK|PLN)|Rs\.?|[Kk]r\.?)"
@@ -21,11 +21,10 @@ _UNIT = (
 )
 _CLOCKS = {"uhr", "am", "pm"}
 """What follows times of day, of which 7.30 is no number."""
-_FACTORS = {"k", "m", "b"}
+_FACTORS = {"k", "m", "b", "bn", "mio", "mio.", "mln", "million", "mrd", "mrd.", "billion"}
 """Units that are multipliers where other cells have none."""
 _NO_NUMBERS = {".": r"[12]?\d?\d(\.[012]\d\d){3}", " ": r"\d{3} \d{3} \d{3}|\+.*"}
 """Addresses of machines, phone numbers: what parts their groups -> what all cells look like."""
-_MANY = 20
 
 
 class NumberGuess(NamedTuple):
@@ -47,17 +46,12 @@ class NumberGuess(NamedTuple):
 
 def guess_numbers(column: TextColumn) -> NumberGuess:
     """Return the notation of numbers that fits most cells, in which one has a unit or none."""
-    words, (sample, weights) = column.words, column.sample
-    scaled = count_scales(sample) > 1
-    sample = unscale(sample) if scaled else sample
-    unit = _unit(sample, weights)
-    if pc.all(matches(words, r"\(\d+\)")).as_py() or unit.lower() in _CLOCKS:
+    words, unit = column.words, _unit(*column.sample)
+    bracketed = pc.all(matches(words, r"\(\d+\)")).as_py()
+    is_factor = unit.lower() in _FACTORS and pc.any(matches(words, r"[\d.,' +-]+")).as_py()
+    if bracketed or is_factor or unit.lower() in _CLOCKS:
         return NumberGuess()
-    digits = bare(unscale(words) if scaled else words, unit)
-    if unit.lower() in _FACTORS and column.share(matches(digits, r".*\d")) > column.share(
-        holds(words, rf"(?:^|\d ?){unit}")
-    ):
-        return NumberGuess()
+    digits = bare(words, unit)
     seen = {mark for mark in ",. '" if pc.any(pc.match_substring(digits, mark)).as_py()} | {"."}
     rows = [row.format for row in NUMBERS if isinstance(row.format, Number)]
     rows = [each for each in rows if (each.thousands or each.decimal) in seen]
@@ -68,26 +62,11 @@ def guess_numbers(column: TextColumn) -> NumberGuess:
     either = {rows[i].decimal: rows[i] for i in reversed(range(len(rows))) if fits[i] == fits[best]}
     is_open = len(either) > 1 and bool(pc.any(holds(digits, "[.,]")).as_py())
     if is_open:
-        told = _told_by_integers(digits, column.options.delimiter)
-        format, is_open = either[column.options.decimal or told or "."], not told
+        format = either[column.options.decimal or "."]
     grouped = _NO_NUMBERS.get(format.thousands)
     if grouped and pc.all(matches(digits, grouped)).as_py():
         return NumberGuess()
-    return NumberGuess(structs.replace(format, unit=unit, scaled=scaled), fits[best], is_open)
-
-
-def _told_by_integers(digits: pa.Array, delimiter: str) -> Decimal | None:
-    """Return the mark of decimals that integers tell, where each comma has three digits behind it.
-
-    Four digits without one speak for decimals. Up to three speak for thousands, where there are
-    many others: decimals would have one or two digits somewhere, or three in all cells. Semicolons
-    between cells speak for decimals, so that then nothing is told.
-    """
-    marked = pc.sum(pc.match_substring(digits, ",")).as_py()
-    if marked and pc.any(matches(digits, r"[+-]?\d{4,}")).as_py():
-        return ","
-    short = delimiter != ";" and pc.any(matches(digits, r"[+-]?\d{1,3}")).as_py()
-    return "." if marked >= _MANY and short else None
+    return NumberGuess(structs.replace(format, unit=unit), fits[best], is_open)
 
 
 def units_of(words: pa.Array) -> pa.Array:

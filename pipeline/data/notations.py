@@ -75,18 +75,7 @@ BESIDE_NUMBERS = (
     Notation("a unit before", Number(unit="$"), "-$5", "-5"),
     Notation("negative numbers in brackets", Number(), "(5.5)", "-5.5"),
     Notation("a minus behind", Number(), "5.5-", "-5.5"),
-    Notation("prices without cents", Number(unit="€"), "5,- €", "5"),
-    Notation("text of a spreadsheet", Number(), '="12"', "12"),
-    Notation("multipliers of several kinds", Number(scaled=True), "1.2M", "1200000"),
-    Notation("multipliers of several kinds", Number(scaled=True), "5k", "5000"),
-    Notation("multipliers of several kinds", Number(scaled=True, unit="€"), "3 Mrd. €", "3e9"),
 )
-SCALES = {
-    3: "k|thousand",
-    6: r"m|mn|mio\.?|mln\.?|millions?",
-    9: r"b|bn|bln|mrd\.?|billions?",
-}
-"""Powers of ten -> what stands for them behind digits."""
 _DAYS = {
     "%d.%m.%Y": "-/. ",
     "%m/%d/%Y": "-/. ",
@@ -172,9 +161,7 @@ BOOLEANS = (
 )
 """Words for true and for false."""
 _INVISIBLE = r"[\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}]"
-_OF_SHEETS = r'^="(.*)"$|^[="\']([+-]?\d[\d.,]*)["\']?$'
-"""A cell that a spreadsheet is to take for text."""
-_SIGNED = r"[()]|[.,] ?[-–—]|-$|^[+-] "
+_SIGNED = r"[()]|-$|^[+-] "
 _NEGATIVE = (
     (r"^\( ?([^()+-]*?) ?\)$", r"-\1"),
     (r"^([^()+-]*?) ?-$", r"-\1"),
@@ -185,8 +172,8 @@ _NEGATIVE = (
 def notations() -> Iterator[Notation]:
     """Yield all notations that are guessed, for tests and the documentation.
 
-    >>> next(each for each in notations() if each.name.startswith("multipliers")).example
-    '1.2M'
+    >>> next(each for each in notations() if each.name == "a unit before").example
+    '-$5'
     """
     yield from NUMBERS
     yield from BESIDE_NUMBERS
@@ -304,16 +291,15 @@ def read_cells(
 
 
 def _is_read(kind: pa.DataType, format: ColumnFormat) -> bool:
-    """Whether values are of the type that a format makes of cells, or become so in `_plain`."""
+    """Whether values are of the type that a format makes of cells, or become so as plain ones."""
     types = pa.types
-    of_format = {
+    return {
         Number: is_number(kind),
         Boolean: types.is_boolean(kind),
         Date: is_date(kind),
         Time: types.is_time(kind) or types.is_timestamp(kind),
         Duration: types.is_duration(kind) or types.is_floating(kind),
-    }
-    return of_format.get(type(format), False)
+    }.get(type(format), False)
 
 
 def _refuse(
@@ -346,7 +332,7 @@ def read_distinct(distinct: pa.Array, format: ColumnFormat) -> tuple[pa.Array, p
         words = pc.fill_null(words, "")
     missing = _stand_for_none(distinct, words, format)
     if isinstance(format, Text):
-        return _texts(distinct, words, missing, format), pa.array([False] * len(words))
+        return _texts(distinct, missing, format), pa.array([False] * len(words))
     values = pc.if_else(missing, None, convert_cells(words, format))
     return values, pc.and_not(pc.is_null(values), missing)
 
@@ -365,19 +351,16 @@ def _stand_for_none(distinct: pa.Array, words: pa.Array, format: ColumnFormat) -
 
 
 def strip(cells: Cells) -> Cells:
-    r"""Return cells without blanks around, signs that one does not see, and marks of sheets.
+    r"""Return cells without blanks around, and without signs that one does not see.
 
-    >>> strip(pa.array(["\ufeff a\u202fb\u200b ", "e\u0301", '="01"', "'12"])).to_pylist()
-    ['a b', 'é', '01', '12']
+    >>> strip(pa.array(["\ufeff a\u202fb\u200b ", "e\u0301"])).to_pylist()
+    ['a b', 'é']
     """
     if _holds(cells, r"[^\x20-\x7e]|  "):
         cells = pc.replace_substring_regex(cells, _INVISIBLE, "")
         cells = pc.replace_substring_regex(cells, r"[\s\pZ]+", " ")
         cells = pc.utf8_normalize(cells, "NFC")
-    cells = pc.utf8_trim_whitespace(cells)
-    if not _holds(cells, _OF_SHEETS):
-        return cells
-    return pc.utf8_trim_whitespace(pc.replace_substring_regex(cells, _OF_SHEETS, r"\1\2"))
+    return pc.utf8_trim_whitespace(cells)
 
 
 def tidy(cells: Cells) -> Cells:
@@ -402,12 +385,8 @@ def _holds(cells: Cells, pattern: str) -> bool:
     return bool(pc.any(pc.match_substring_regex(cells, pattern)).as_py())
 
 
-def _texts(distinct: pa.Array, words: pa.Array, missing: pa.Array, format: Text) -> pa.Array:
+def _texts(distinct: pa.Array, missing: pa.Array, format: Text) -> pa.Array:
     values = strip(distinct) if format.strip else distinct
-    if format.same:
-        known, meant = pa.array(format.same), pa.array(format.same.values())
-        for each in (words, distinct):
-            values = pc.coalesce(meant.take(pc.index_in(each, value_set=known)), values)
     values = pc.if_else(missing, None, values)
     return pc.fill_null(values, "") if format.empty else values
 
@@ -415,7 +394,6 @@ def _texts(distinct: pa.Array, words: pa.Array, missing: pa.Array, format: Text)
 def convert_cells(words: pa.Array, format: Typed) -> pa.Array:
     """Return the values of tidy cells, null where one does not fit."""
     if isinstance(format, Number):
-        words = unscale(words) if format.scaled else words
         return _numbers(bare(words, format.unit), format)
     if isinstance(format, Boolean):
         return _booleans(words, format)
@@ -427,43 +405,17 @@ def convert_cells(words: pa.Array, format: Typed) -> pa.Array:
     return _on_first_day(dates) if isinstance(format, Time) else dates
 
 
-def unscale(words: pa.Array) -> pa.Array:
-    """Return tidy cells with powers of ten for their multipliers.
-
-    >>> unscale(pa.array(["1.2M", "$5k", "3 Mrd. €", "7"])).to_pylist()
-    ['1.2e6', '$5e3', '3e9 €', '7']
-    """
-    return _substitute(words, ((_scaled(n), rf"\1e{power}\3") for power, n in SCALES.items()))
-
-
-def count_scales(words: pa.Array) -> int:
-    """Return how many powers of ten the multipliers of tidy cells stand for.
-
-    >>> count_scales(pa.array(["5k", "1.2M", "3 mio", "12"]))
-    2
-    """
-    return sum(_holds(words, _scaled(names)) for names in SCALES.values())
-
-
-def _scaled(names: str) -> str:
-    """Return the regular expression of digits with a multiplier, and perhaps a unit."""
-    digits, unit = r"\D{0,6}\d[\d.,']*(?: \d{3})*", r"(?: ?\p{Sc}| \pL{3,14})?"
-    return rf"(?i)^(?P<digits>{digits}) ?(?P<scale>{names})(?P<unit>{unit}[ )-]*)$"
-
-
 def bare(words: pa.Array, unit: str) -> pa.Array:
     """Return tidy cells without a unit, and with their sign in front.
 
     >>> bare(pa.array(["-$5", "($ 5)", "5-", "5 $", "(5"]), "$").to_pylist()
     ['-5', '-5', '-5', '5', '(5']
     """
-    if is_signed := _holds(words, _SIGNED):
-        words = pc.replace_substring_regex(words, r"(\d)[.,] ?[-–—]{1,2}", r"\1")  # No cents.
     if unit:
         name = re.escape(tidy(pa.array([unit]))[0].as_py())
         words = pc.replace_substring_regex(words, rf"^([(+-]? ?){name} ?", r"\1")
         words = pc.replace_substring_regex(words, rf" ?{name}( ?[)-]?)$", r"\1")
-    return _substitute(words, _NEGATIVE) if is_signed or unit else words
+    return _substitute(words, _NEGATIVE) if unit or _holds(words, _SIGNED) else words
 
 
 def _substitute(words: pa.Array, pairs: Iterable[tuple[str, str]]) -> pa.Array:

@@ -88,7 +88,7 @@ def sniff(
     else:
         cells = arrow_table(source)
     typed = not isinstance(files[0] if files else None, CsvFile)
-    options = Options(day_first, decimal, labels, what, typed, format.delimiter)
+    options = Options(day_first, decimal, labels, what, typed)
     columns, more = sniff_columns(cells, options, missing)
     whole = structs.replace(format, missing=tuple(missing), columns=columns)
     if files and isinstance(files[0], CsvFile):

@@ -49,14 +49,11 @@ class Number(_Typed, frozen=True, kw_only=True, tag_field="kind", tag="number"):
     unit : str
         What stands before or behind the digits, as ``"$"``, ``"%"`` or ``"kg"``; the values are in
         this unit, so 12 % is 12, and so is 12 alone.
-    scaled : bool
-        Whether k, M, bn and the like behind the digits are multipliers, so 5k is 5000.
     """
 
     decimal: Decimal = "."
     thousands: str = ""
     unit: str = ""
-    scaled: bool = False
 
 
 class Boolean(_Typed, frozen=True, kw_only=True, tag_field="kind", tag="boolean"):
@@ -112,8 +109,6 @@ class Text(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):
     missing : tuple of str
     values : tuple of str
         Cells of CSV that are values, though `pandas.read_csv` takes them for missing, as ``"NA"``.
-    same : dict of str to str
-        Spellings of a value -> the value, whatever blanks are around.
     strip : bool
         Blanks around are left out, and signs that one does not see.
     empty : bool
@@ -122,7 +117,6 @@ class Text(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):
 
     missing: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
-    same: dict[str, str] = {}
     strip: bool = False
     empty: bool = False
 

@@ -45,7 +45,6 @@ class Options:
     labels: Collection[str] = ()
     source: str = "the table"
     typed: bool = False
-    delimiter: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,11 +77,6 @@ class TextColumn:
     def tidied(self) -> pa.Array:
         """The distinct cells, tidy if that may matter."""
         return self.distinct[0] if self.is_prose else tidy(self.distinct[0])
-
-    @cached_property
-    def has_digits(self) -> bool:
-        """Whether a word holds a digit."""
-        return bool(pc.any(holds(self.words, r"\d")).as_py())
 
     @cached_property
     def sure_marks(self) -> tuple[str, ...]:

@@ -36,12 +36,12 @@ def guess(
 READ: dict[str, tuple[list[str | None], ColumnFormat, list[object]]] = {
     "decimal comma": (["1,5", "2,25", "3"], Number(decimal=","), [1.5, 2.25, 3]),
     "comma, three digits and none": (["1,234", "0,5"], Number(decimal=","), [1.234, 0.5]),
-    "comma beside four digits": (["1,234", "1234"], Number(decimal=","), [1.234, 1234]),
     "thousands": (["1,234.5", "999"], Number(thousands=","), [1234.5, 999]),
     "points and comma": (["1.234,5", "7"], Number(decimal=",", thousands="."), [1234.5, 7]),
+    "metres": (["5 m", "12 m"], Number(unit="m"), [5, 12]),
+    "thousands of all": (["1.2k", "0.9k"], Number(unit="k"), [1.2, 0.9]),
     "blanks": (["1 234", "12"], Number(thousands=" "), [1234, 12]),
     "dollars": (["$1,234.50", "($7)"], Number(thousands=",", unit="$"), [1234.5, -7]),
-    "prices without cents": (["5,- €", "7,50 €"], Number(decimal=",", unit="€"), [5, 7.5]),
     "square metres": (["12 m2", "5 m2"], Number(unit="m2"), [12, 5]),
     "a question mark": (["5", "?", "6"], Number(missing=("?",)), [5, None, 6]),
     "dashes": (["5.5", "-", "--"], Number(missing=("-", "--")), [5.5, None, None]),
@@ -250,6 +250,7 @@ def test_another_column_tells_what_a_comma_is(cells: list[str], other: list[str]
 
 ASKED = {
     "a comma": (["1,234", "2,345"], Number(thousands=","), Number(decimal=",")),
+    "a comma beside integers": (["1,234", "1234"], Number(thousands=","), Number(decimal=",")),
     "a comma beside short integers": (["1,234", "12"], Number(thousands=","), Number(decimal=",")),
     "a point": (["1.234", "23.456"], None, Number(decimal=",", thousands=".")),
     "a point beside a mark": (
@@ -267,10 +268,6 @@ def test_a_mark_of_decimals_or_of_thousands_is_asked_for(case: str):
         guess(*cells, source="a.csv")
     assert guess(*cells, decimal=".")[0] == point
     assert guess(*cells, decimal=",")[0] == comma
-
-
-def test_many_cells_and_integers_tell_that_a_comma_is_one_of_thousands():
-    assert guess(*(f"{i},234" for i in range(1, 30)), "999")[0] == Number(thousands=",")
 
 
 @pytest.mark.parametrize("name", ["id", "customer_id", "userId", "ID", "zip", "Phone Number"])
@@ -294,31 +291,21 @@ def test_eight_digits_are_dates_by_name_or_by_many():
     assert guess("20180201", "20181331", name="date")[0] is None
 
 
-@pytest.mark.parametrize(
-    ("cells", "same"),
-    [
-        (["yes", "no", "yes ", "YES"], {"YES": "yes"}),
-        (["y", "n", "Y"], {"Y": "y"}),
-        (["yes", "no"], None),
-        (["07", "08", "10"], {}),
-        (["7", "8", "10"], None),
-    ],
-)
-def test_names_of_classes_stay_words(cells: list[str], same: dict[str, str] | None):
-    format, _ = guess(*cells, labels=("x",))
-    assert (format.same if isinstance(format, Text) else format) == same
+@pytest.mark.parametrize("cells", [["yes", "no"], ["y", "n", "Y"], ["7", "8", "10"]])
+def test_names_of_classes_stay_words(cells: list[str]):
+    assert guess(*cells, labels=("x",))[0] is None
 
 
 CAUTIONS = {
-    "a far number": (["1", "2", "3", "4", "-999"], "'x' holds -999 in 8 rows, apart"),
-    "a far price": (["999 €", *(f"{i},50 €" for i in range(9))], "holds 999 in 4 rows"),
-    "numbers without a sum": (["1e308", "1e309", "5"], "infinite numbers"),
-    "infinite numbers": (["1.5", "inf", "2"], "8 more are infinite and read as missing"),
+    "infinite numbers": (["1.5", "1e309", "2"], "8 more are infinite and read as missing"),
     "quarters": (["2015Q2", "2016Q1"], "as '2015Q2', read as 2015-04-01 (a month, quarter or week"),
     "some without an offset": (["2018-02-01 10:00+01:00", "2018-02-01 10:00"], "it is UTC"),
     "some without a unit": (["12%", "5 %", "0.5"], "13 cells without '%'"),
     "a dash among words": (["red", "blue", "-"], "'-' (13 cells) is kept as a value"),
-    "spellings": (["red", "red", "RED"], "spellings of one value are read as one: 'RED' as 'red'"),
+    "spellings": (
+        ["red", "Blue", "RED"],
+        "'red', 'RED' stay apart; to make them one: table",
+    ),
 }
 
 
@@ -332,6 +319,8 @@ def test_what_may_mean_something_else_is_said(case: str):
 NUMBER = r"pd.to_numeric(table['x'].str.extract(r'([+-]?\d[\d.,]*)')[0]"
 FACTORS = r"* table['x'].str.extract(r'([^\d\s.,]+)$')[0].map({"
 UNREAD = {
+    "multipliers of two kinds": (["1.2M", "5K"], f"{NUMBER}) {FACTORS}'M': '…', 'K': '…'"),
+    "of a spreadsheet": (['="12"', '="7.5"'], f"{NUMBER})"),
     "units": (["12 kg", "500 g"], f"{NUMBER}) {FACTORS}'kg': '…', 'g': '…'}})"),
     "multipliers": (["5 lakh", "1,2 crore"], f"{NUMBER}.str.replace(',', '.')) {FACTORS}"),
     "few millions": (["38M", "39"], f"{NUMBER}) {FACTORS}'M'"),
@@ -468,65 +457,5 @@ def test_where_columns_have_types_text_that_holds_values_is_told(case: str):
     assert said in "".join(notes)
 
 
-LOOSE: dict[tuple[str, ...], tuple[Number, list[float]]] = {
-    ('="12"', '="7.5"'): (Number(), [12, 7.5]),
-    ("=12", "'13", "'14'"): (Number(), [12, 13, 14]),
-    ('="1.234,5"', '="7"'): (Number(decimal=",", thousands="."), [1234.5, 7]),
-    ("1.2M", "5k", "5K", "3bn", "12"): (Number(scaled=True), [1.2e6, 5e3, 5e3, 3e9, 12]),
-    ("1.2k", "0.9k"): (Number(unit="k"), [1.2, 0.9]),
-    ("$1.2m", "-$5k"): (Number(unit="$", scaled=True), [1.2e6, -5e3]),
-    ("1,2 Mio. €", "3 Mrd. €"): (Number(decimal=",", unit="€", scaled=True), [1.2e6, 3e9]),
-    ("1.2M views", "5K views", "900 views"): (
-        Number(unit="views", scaled=True),
-        [1.2e6, 5e3, 900],
-    ),
-    ("5 m", "12 m"): (Number(unit="m"), [5, 12]),
-    ("293 K", "301.5 K"): (Number(unit="K"), [293, 301.5]),
-}
-
-
-@pytest.mark.quick(3)
-@pytest.mark.parametrize("cells", LOOSE, ids=" and ".join)
-def test_what_stands_around_numbers_is_read_or_left_out_and_said(cells: tuple[str, ...]):
-    format, expected = LOOSE[cells]
-    found, notes = guess(*cells)
-    assert found == format
-    assert notes
-    assert read_cells(column(*cells), found, "x")[: len(cells)].to_pylist() == expected
-
-
-@pytest.mark.parametrize(
-    "cells",
-    [
-        ["M", "F"],
-        ["3M", "6M", "1Y"],
-        ["M1", "M2"],
-        ["35 (M)", "28 (F)"],
-        ["12 (3)", "13 (4)"],
-        ["CA 12", "CA 13"],
-    ],
-    ids=" and ".join,
-)
-def test_letters_that_are_no_multipliers_and_no_footnotes_stay(cells: list[str]):
-    assert guess(*cells)[0] is None
-
-
-@pytest.mark.parametrize("cells", [['="00123"', '="90210"'], ["'00123", "90210"]])
-def test_codes_of_a_spreadsheet_are_text_without_what_is_around(cells: list[str]):
-    format, _ = guess(*cells)
-    assert format == Text(strip=True)
-    assert read_cells(column(*cells), format, "x")[:2].to_pylist() == ["00123", "90210"]
-
-
 def test_classes_that_are_numbers_beyond_float64_pass():
     assert guess("242481548426186138", "242481548426186139", labels=("x",)) == (None, [])
-
-
-THOUSANDS = ["7,643", *(f"{i},{i * 31 % 1000:03d}" for i in range(1, 30)), "12"]
-
-
-@pytest.mark.parametrize("cells", [["7,643", "8,120"], ["7,643", "12"], THOUSANDS])
-def test_beside_semicolons_a_comma_before_three_digits_is_asked_for(cells: list[str]):
-    with pytest.raises(DataError, match=r"'x' holds numbers such as '7,643', .* --decimal ,"):
-        guess(*cells, delimiter=";")
-    assert guess(*cells, delimiter=";", decimal=".")[0] == Number(thousands=",")

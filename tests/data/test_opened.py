@@ -26,7 +26,7 @@ COLUMNS = {
     "at": Time(format="%H:%M"),
     "long": Duration(),
     "zip": Text(),
-    "town": Text(missing=("k.A.",), same={"muenchen": "München"}),
+    "town": Text(missing=("k.A.",)),
 }
 FORMAT = TableFormat(delimiter=";", missing=("?",), columns=COLUMNS)
 KINDS = {"price": "number", "late": "boolean", "sold": "date", "at": "date", "long": "number",

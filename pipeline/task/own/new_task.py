@@ -386,7 +386,8 @@ def _program(own: OwnTable, new: NewTask, answers: pa.ChunkedArray) -> str:
     spread = pc.stddev(answers.cast("float64")).as_py() if number else 0
     about = f"Predict {own.target} from the other columns of {Path(own.file).name}."
     return write_program(
-        about=repr(about), name=own.name, title=f"{Path(own.file).name}: {own.target}",
+        about=repr(about)[1:-1].replace('"', "'"), name=own.name,
+        title=f"{Path(own.file).name}: {own.target}",
         kind=own.kind, table=table, read=read, formats=sorted({"TableFormat", *used}),
         roles=new.columns.by_name(), timed=new.columns.timed, weighted=bool(own.weight),
         positive=None if is_usual else positive, margin=float(f"{spread / 100:.1g}"),

@@ -151,8 +151,9 @@ class OwnTable:
         atomic.write_bytes(path, sink.getvalue())
 
     def _choices(self) -> str:
-        columns = dict(sorted(self.read.columns.items()))
-        read = msgspec.structs.replace(self.read, columns=columns)
+        asdict = msgspec.structs.asdict
+        columns = sorted((name, str(type(f)), asdict(f)) for name, f in self.read.columns.items())
+        read: Any = {**asdict(self.read), "columns": columns}
         return atomic.sha256(repr(replace(self, file="", read=read)).encode())
 
     def _fingerprint(self, file: Path) -> dict[str, Any]:
@@ -262,7 +263,8 @@ def _weights(name: str, table: pa.Table, known: Any) -> Any:
     real = values.cast("float64", safe=False).combine_chunks()
     fine = pc.and_(pc.is_finite(real), pc.greater_equal(real, 0)).fill_null(False)
     if wrong := pc.indices_nonzero(pc.and_(pc.invert(fine), known)).to_pylist():
-        held = real[wrong[0]].as_py()
+        cell = real[wrong[0]].as_py()
+        held = "no number" if cell is None else cell
         raise DataError(f"--weight {name}: row {wrong[0]} holds {held}; weights are 0 or more")
     if not pc.any(pc.greater(real.filter(known), 0)).as_py():
         raise DataError(f"--weight {name}: is 0 in all rows; give some of them more")
