@@ -21,7 +21,6 @@ from pipeline.data.arrow_types import as_text, is_number, is_text
 from pipeline.data.csv import MISSING
 from pipeline.data.guess_notes import (
     caution_of_unusable,
-    caution_of_values,
     say_marks,
     say_read,
     say_strays,
@@ -32,7 +31,6 @@ from pipeline.data.guess_notes import (
 )
 from pipeline.data.guess_numbers import guess_numbers
 from pipeline.data.notations import (
-    BOOLEANS,
     NUMBERS_OR_DATES,
     Typed,
     convert_cells,
@@ -41,10 +39,8 @@ from pipeline.data.notations import (
     matches,
     read_distinct,
     spell_dates,
-    strip,
 )
 from pipeline.data.table_format import (
-    Boolean,
     ColumnFormat,
     Date,
     Decimal,
@@ -52,14 +48,12 @@ from pipeline.data.table_format import (
     Text,
     Time,
 )
-from pipeline.data.text_column import PERHAPS, STRAYS, Guess, Options, TextColumn, holds, is_in
+from pipeline.data.text_column import STRAYS, Guess, Options, TextColumn, holds, is_in
 
 _EXACT = 2**53
 _MANY = 20
-"""So many different numbers are no dates by chance; and so many words are no truth values."""
+"""So many different numbers are no dates by chance."""
 _SOME = 3
-_CATEGORIES = 10_000
-"""So many different texts have spellings that are compared, at most."""
 _FORMS = 20
 """So many forms of a date may be mixed in a column, at most."""
 _ID = re.compile(
@@ -172,29 +166,9 @@ def _fit(
     if n:
         notes.append(say_strays(column, raw.filter(stray), format))
         format = structs.replace(format, stray="missing")
-    return Guess(
-        format, (*notes, *say_marks(column, column.marks), *caution_of_values(column, values))
-    )
-
-
-def _as_boolean(column: TextColumn) -> Guess | None:
-    doubtful = [each for each in column.marks if each.lower() in PERHAPS]
-    if column.is_label or doubtful or len(column.words) >= _MANY:
-        return None
-    format = _boolean(column.words.to_pylist())
-    return _fit(column, format) if format else None
-
-
-def _boolean(words: Iterable[str]) -> Boolean | None:
-    """Return which words are true and which are false, if all are."""
-    spelled: dict[str, str] = {}
-    for word in words:
-        spelled.setdefault(word.lower(), word)
-    for true, false in BOOLEANS:
-        if spelled.keys() <= true | false and spelled.keys() & true and spelled.keys() & false:
-            chosen = (tuple(spelled[w] for w in spelled if w in side) for side in (true, false))
-            return Boolean(true=next(chosen), false=next(chosen))
-    return None
+    notes += say_marks(column, column.marks)
+    notes += caution_of_unusable(column.name, column.spread(values))
+    return Guess(format, tuple(notes))
 
 
 def _as_code(column: TextColumn) -> Guess | None:
@@ -205,8 +179,7 @@ def _as_code(column: TextColumn) -> Guess | None:
     if not (why := _why_code(column, column.words.filter(digits))):
         return None
     notes = f"{column.name!r} {why}: read as text", *say_marks(column, column.marks)
-    cells = column.distinct[0]
-    return Guess(Text(missing=column.marks, strip=not cells.equals(strip(cells))), notes)
+    return Guess(Text(missing=column.marks), notes)
 
 
 def _why_code(column: TextColumn, digits: pa.Array) -> str:
@@ -218,8 +191,7 @@ def _why_code(column: TextColumn, digits: pa.Array) -> str:
         return ""
     if _ID.search(column.name):
         return "holds numbers that name something, as its name says"
-    longest = digits.filter(pc.greater_equal(pc.utf8_length(digits), 16)).to_pylist()
-    big = next((each for each in longest if abs(int(each)) > _EXACT), "")
+    big = next((each for each in digits.to_pylist() if abs(int(each)) > _EXACT), "")
     return f"holds whole numbers such as {big}, which float64 would round" if big else ""
 
 
@@ -228,13 +200,15 @@ def _as_dates(column: TextColumn) -> Guess | None:
     if not _forms(*column.sample):
         return None
     words, forms = column.words, _forms(column.words, column.counts)
-    if is_clock(forms[0][0]):
-        return _as_times(column, _needed(words, forms, ""))
+    clock = is_clock(forms[0][0])
+    forms = [form for form in forms if is_clock(form[0]) == clock]
+    if clock:
+        return _as_times(column, _chosen(forms, ""))
     orders = {_head(each) for form in forms if len(form) > 1 for each in form}
-    formats = {order: _needed(words, forms, order) for order in sorted(orders)}
+    formats = {order: _chosen(forms, order) for order in sorted(orders)}
     read = {order: convert_cells(words, Date(format=each)) for order, each in formats.items()}
     if not orders:
-        return _fit(column, Date(format=_one(_needed(words, forms, ""))))
+        return _fit(column, Date(format=_one(_chosen(forms, ""))))
     if "y" in orders and _year_first(words, read):
         return _fit(column, Date(format=_one(formats["y"])), "year first, as days vary more")
     told, example = _weigh(column, read)
@@ -278,17 +252,10 @@ def _head(format: str) -> str:
     return re.findall("%([dmyYbBG])", format)[0].lower()
 
 
-def _needed(words: pa.Array, forms: Iterable[tuple[str, ...]], first: str) -> tuple[str, ...]:
-    """Return the formats that are needed; where a form has several, `first` comes first in it."""
-    chosen = {next((f for f in form if first and _head(f) == first), form[0]) for form in forms}
-    ordered = [each for form in forms for each in form if each in chosen]
-    needed: list[str] = []
-    for format in dict.fromkeys(ordered) if len(chosen) > 1 else ():
-        kind = Time if is_clock(format) else Date
-        unread = convert_cells(words, kind(format=format)).is_null()
-        if len(rest := words.filter(unread)) < len(words):
-            needed, words = [*needed, format], rest
-    return tuple(needed) or (ordered[0],)
+def _chosen(forms: Iterable[tuple[str, ...]], first: str) -> tuple[str, ...]:
+    """Return a format of each form: where it has several, the one that `first` comes first in."""
+    found = (next((f for f in form if first and _head(f) == first), form[0]) for form in forms)
+    return tuple(dict.fromkeys(found))
 
 
 def _weigh(column: TextColumn, read: dict[str, pa.Array]) -> tuple[bool | None, str]:
@@ -328,10 +295,8 @@ def _as_times(column: TextColumn, formats: tuple[str, ...]) -> Guess | None:
 
 def _as_durations(column: TextColumn) -> Guess | None:
     words = column.sample[0]
-    if convert_cells(words, Duration()).null_count > len(words) / 2:
-        return None
-    units = pc.unique(pc.replace_substring_regex(words, r"^[+-]?[\d.]+ ?([a-zA-Z])$", r"\1"))
-    return None if len(units) == 1 and len(units[0].as_py()) == 1 else _fit(column, Duration())
+    few = convert_cells(words, Duration()).null_count <= len(words) / 2
+    return _fit(column, Duration()) if few else None
 
 
 def _as_numbers(column: TextColumn) -> Guess | None:
@@ -353,7 +318,7 @@ def _as_numbers(column: TextColumn) -> Guess | None:
 def _plain_numbers(column: TextColumn) -> Guess:
     """Say what may be wrong about numbers that the plain rules read."""
     pointed = pc.any(pc.match_substring(column.words, ".")).as_py()
-    notes = tuple(caution_of_values(column, column.plain))
+    notes = tuple(caution_of_unusable(column.name, column.spread(column.plain)))
     return Guess(None, notes, decimal="." if pointed else None)
 
 
@@ -364,12 +329,12 @@ def _as_days(column: TextColumn) -> Guess | None:
     found = next((form for look, form in looks if pc.all(matches(words, look)).as_py()), None)
     if column.is_label or not found:
         return None
-    years = pc.year(convert_cells(words, Date(format=found)).drop_null()).to_pylist()
-    if len(years) < len(words) or not all(1900 <= each <= 2100 for each in years):
+    years = pc.year(convert_cells(words, Date(format=found)))
+    low, high = pc.min_max(years).as_py().values()
+    if years.null_count or low < 1900 or high > 2100:
         return None
-    if len(years) < _MANY and not _DATED.search(column.name):
-        return None
-    return _fit(column, Date(format=found))
+    by_name = _DATED.search(column.name)
+    return _fit(column, Date(format=found)) if len(words) >= _MANY or by_name else None
 
 
 def _as_thousands(column: TextColumn) -> Guess | None:
@@ -385,17 +350,11 @@ def _as_thousands(column: TextColumn) -> Guess | None:
 
 
 def _as_text(column: TextColumn) -> Guess:
-    """Guess the marks of missing values among words, and spellings that are one value."""
+    """Guess the marks of missing values among words."""
     marks = column.sure_marks
-    kept = pc.invert(is_in(column.tidied, marks))
-    cells, counts = column.distinct[0].filter(kept), column.distinct[1][kept.to_numpy(False)]
-    format, notes = Text(missing=marks), say_marks(column, marks)
-    if len(cells) <= min(_CATEGORIES, counts.sum() / 2):
-        words = strip(cells)
-        format = structs.replace(format, strip=not cells.equals(words))
-        notes = (*notes, *say_text(column, words, format))
-    return Guess(format if format != Text() else None, (*notes, *say_unread(column)))
+    notes = (*say_marks(column, marks), *say_text(column), *say_unread(column))
+    return Guess(Text(missing=marks) if marks else None, notes)
 
 
 _Rule: TypeAlias = Callable[[TextColumn], Guess | None]
-_OF_TEXTS: tuple[_Rule, ...] = (_as_code, _as_boolean, _as_dates, _as_durations, _as_numbers)
+_OF_TEXTS: tuple[_Rule, ...] = (_as_code, _as_dates, _as_durations, _as_numbers)

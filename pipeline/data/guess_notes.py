@@ -12,13 +12,15 @@ import pyarrow.compute as pc
 from pipeline.data.arrow_types import Cells, is_number, usable
 from pipeline.data.guess_numbers import guess_numbers, units_of
 from pipeline.data.notations import NOUNS, Typed, matches, read_distinct
-from pipeline.data.table_format import Boolean, Date, Duration, Number, Text, Time
+from pipeline.data.table_format import Date, Duration, Number, Time
 from pipeline.data.text_column import PERHAPS, SAMPLE, TextColumn, holds, is_in
 from pipeline.errors import DataError
 
 _NAMED = 5
 """So many rows or cells are named in a sentence."""
 _MOST = 0.5
+_CATEGORIES = 10_000
+"""So many different texts have spellings that are compared, at most."""
 _DATE_LIKE = (
     r"^\D{0,12}(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(?:\D|$)|"
     r"^\d{1,2}[:h]\d\d(?:\D|$)|^(?:\pL{2,10}[.,]* )?\d{1,2}(?:\.|\pL{1,2})?[ -](?:de )?\pL{3,9}"
@@ -66,10 +68,6 @@ def say_strays(column: TextColumn, strays: pa.Array, format: Typed) -> str:
 
 def say_read(column: TextColumn, values: pa.Array, format: Typed, why: str) -> Iterator[str]:
     """Say how the first cell is read that is not written plainly."""
-    if isinstance(format, Boolean):
-        true, false = (", ".join(map(repr, each)) for each in (format.true, format.false))
-        yield f"{column.name!r}: {true} is read as true, {false} as false"
-        return
     cells, values = column.distinct[0][:SAMPLE], values[:SAMPLE]
     odd, more = values.is_valid(), [why] * bool(why)
     if isinstance(format, Number) and not column.options.typed:
@@ -114,31 +112,17 @@ def undecided_mark(column: TextColumn, mark: str) -> DataError:
     )  # fmt: skip
 
 
-def caution_of_values(column: TextColumn, values: pa.Array) -> Iterator[str]:
-    """Say of infinite numbers that they are missing."""
-    if not pa.types.is_floating(values.type):
-        return
-    rows = column.rows(column.distinct[0].filter(pc.fill_null(pc.is_inf(values), False)))
-    if rows:
-        yield (
-            f"{column.name!r} holds infinite numbers: {say_rows(rows)} infinite and read as missing"
-        )
-        return
-
-
-def say_text(column: TextColumn, words: pa.Array, format: Text) -> Iterator[str]:
-    """Say what is left out of words, which are spelled in two ways, or may stand for no value."""
-    if format.strip:
-        yield f"{column.name!r}: blanks around its words, and signs one does not see, are left out"
-    words = pc.unique(words)
-    small = pc.utf8_lower(words).dictionary_encode()
-    twice = np.flatnonzero(np.bincount(small.indices.to_numpy()) > 1)
-    if len(twice):
-        alike = words.filter(pc.equal(small.indices, int(twice[0]))).to_pylist()
-        yield (
-            f"{column.name!r}: {', '.join(map(repr, alike))} stay apart; to make them one: "
-            f"table[{column.name!r}] = table[{column.name!r}].str.lower()"
-        )
+def say_text(column: TextColumn) -> Iterator[str]:
+    """Say which words are spelled in two ways, or may stand for no value."""
+    if len(column.words) <= min(_CATEGORIES, column.counts.sum() / 2):
+        small = pc.utf8_lower(column.tidied).dictionary_encode().indices
+        twice = np.flatnonzero(np.bincount(small.to_numpy(), minlength=1) > 1)
+        if len(twice):
+            alike = column.distinct[0].filter(pc.equal(small, int(twice[0]))).to_pylist()
+            yield (
+                f"{column.name!r}: {', '.join(map(repr, alike))} stay apart; to make them one: "
+                f"table[{column.name!r}] = table[{column.name!r}].str.strip().str.lower()"
+            )
     for word in column.tidied.filter(is_in(pc.utf8_lower(column.tidied), PERHAPS)).to_pylist():
         yield (
             f"{column.name!r}: {word!r} ({_cells(column.count([word]))}) is kept as a value; "

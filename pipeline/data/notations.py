@@ -148,18 +148,9 @@ _SPELLED = (
     ("1st Sept. 2018", "2018-09-01"), ("13/Mar/2018:19:35:00 +0000", "2018-03-13 19:35Z"),
     ("2018-03-13 at 7:35 p.m.", "2018-03-13 19:35"),
 )  # fmt: skip
-_UNITS = "days?|hours?|hr|h|minutes?|min|m|seconds?|sec|s|ms|us|ns|W|D"
-_CLOCK = r"\d+:\d\d:\d\d(?:\.\d+)?"
-_PART = rf"\d+(?:\.\d+)? ?(?:{_UNITS})"
-_LENGTH = rf"[+-]?(?:{_CLOCK}|{_PART}(?:,? ?{_PART})*(?:,? {_CLOCK})?)"
+_LENGTH = r"[+-]?(?:\d+ days?,? )?\d+:\d\d:\d\d(?:\.\d+)?"
 """Lengths of time that `pandas.to_timedelta` reads as they are meant."""
-_LENGTHS = {"26:10:05": "94205", "2 days 03:00:00": "183600", "1h30m": "5400", "5 min": "300"}
-BOOLEANS = (
-    ({"yes", "y", "true", "t", "1"}, {"no", "n", "false", "f", "0"}),
-    ({"on"}, {"off"}),
-    ({"✓", "✔", "☑", "x"}, {"✗", "✘", "☐"}),
-)
-"""Words for true and for false."""
+_LENGTHS = {"26:10:05": "94205", "2 days 03:00:00": "183600"}
 _INVISIBLE = r"[\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}]"
 _SIGNED = r"[()]|-$|^[+-] "
 _NEGATIVE = (
@@ -189,9 +180,6 @@ def notations() -> Iterator[Notation]:
         yield Notation("times of day", Time(format=clock), day.strftime(clock), f"{read:%H:%M:%S}")
     for example, value in _LENGTHS.items():
         yield Notation("lengths of time, in seconds", Duration(), example, value)
-    for true, false in BOOLEANS:
-        words = Boolean(true=tuple(sorted(true)), false=tuple(sorted(false)))
-        yield Notation("truth values", words, words.true[-1], "True")
 
 
 def _look(format: str) -> re.Pattern[str]:
@@ -273,12 +261,9 @@ def read_cells(
 
     Examples
     --------
-    >>> read_cells(pa.array(["1.234,5 €", None]), Number(decimal=",", thousands=".", unit="€"), "")
-    <pyarrow.lib.DoubleArray object at ...>
-    [
-      1234.5,
-      null
-    ]
+    >>> euros = Number(decimal=",", thousands=".", unit="€")
+    >>> read_cells(pa.array(["1.234,5 €", None]), euros, "").to_pylist()
+    [1234.5, None]
     """
     if not is_text(cells.type) and _is_read(cells.type, format):
         return plain_values(cells)
@@ -332,7 +317,8 @@ def read_distinct(distinct: pa.Array, format: ColumnFormat) -> tuple[pa.Array, p
         words = pc.fill_null(words, "")
     missing = _stand_for_none(distinct, words, format)
     if isinstance(format, Text):
-        return _texts(distinct, missing, format), pa.array([False] * len(words))
+        texts = pc.if_else(missing, "" if format.empty else None, distinct)
+        return texts, pa.array([False] * len(words))
     values = pc.if_else(missing, None, convert_cells(words, format))
     return values, pc.and_not(pc.is_null(values), missing)
 
@@ -350,30 +336,19 @@ def _stand_for_none(distinct: pa.Array, words: pa.Array, format: ColumnFormat) -
     return pc.or_(found, pc.is_null(words))
 
 
-def strip(cells: Cells) -> Cells:
-    r"""Return cells without blanks around, and without signs that one does not see.
+def tidy(cells: Cells) -> Cells:
+    r"""Return cells without blanks around and signs unseen, with a keyboard's apostrophe and minus.
 
-    >>> strip(pa.array(["\ufeff a\u202fb\u200b ", "e\u0301"])).to_pylist()
-    ['a b', 'é']
+    >>> tidy(pa.array(["\ufeff 1\u2019234\u200b ", "\u22125", "a\u202fb"])).to_pylist()
+    ["1'234", '-5', 'a b']
     """
     if _holds(cells, r"[^\x20-\x7e]|  "):
         cells = pc.replace_substring_regex(cells, _INVISIBLE, "")
         cells = pc.replace_substring_regex(cells, r"[\s\pZ]+", " ")
         cells = pc.utf8_normalize(cells, "NFC")
-    return pc.utf8_trim_whitespace(cells)
-
-
-def tidy(cells: Cells) -> Cells:
-    r"""Return the same, with the apostrophes and minus signs of a keyboard.
-
-    >>> tidy(pa.array(["1\u2019234 ", "\u22125"])).to_pylist()
-    ["1'234", '-5']
-    """
-    cells = strip(cells)
-    if _holds(cells, r"[^\x20-\x7e]"):
         cells = pc.replace_substring_regex(cells, r"[\x{2019}\x{2bc}\x{b4}]", "'")
         cells = pc.replace_substring_regex(cells, r"[\x{2212}\x{fe63}\x{ff0d}]", "-")
-    return cells
+    return pc.utf8_trim_whitespace(cells)
 
 
 def matches(cells: Cells, pattern: str) -> Cells:
@@ -383,12 +358,6 @@ def matches(cells: Cells, pattern: str) -> Cells:
 
 def _holds(cells: Cells, pattern: str) -> bool:
     return bool(pc.any(pc.match_substring_regex(cells, pattern)).as_py())
-
-
-def _texts(distinct: pa.Array, missing: pa.Array, format: Text) -> pa.Array:
-    values = strip(distinct) if format.strip else distinct
-    values = pc.if_else(missing, None, values)
-    return pc.fill_null(values, "") if format.empty else values
 
 
 def convert_cells(words: pa.Array, format: Typed) -> pa.Array:
@@ -412,7 +381,7 @@ def bare(words: pa.Array, unit: str) -> pa.Array:
     ['-5', '-5', '-5', '5', '(5']
     """
     if unit:
-        name = re.escape(tidy(pa.array([unit]))[0].as_py())
+        name = re.escape(unit)
         words = pc.replace_substring_regex(words, rf"^([(+-]? ?){name} ?", r"\1")
         words = pc.replace_substring_regex(words, rf" ?{name}( ?[)-]?)$", r"\1")
     return _substitute(words, _NEGATIVE) if unit or _holds(words, _SIGNED) else words
@@ -433,7 +402,7 @@ def number_look(format: Number) -> str:
     """
     point, whole = re.escape(format.decimal), r"\d+"
     if format.thousands:
-        mark = re.escape(tidy(pa.array([f"0{format.thousands}0"]))[0].as_py()[1:-1])
+        mark = re.escape(format.thousands)
         whole = rf"(?:{whole}|[1-9]\d{{0,2}}(?:{mark}\d{{3}})+"
         whole += r"|[1-9]\d?(?:,\d\d)+,\d{3})" if mark == "," else ")"  # As in India.
     number = rf"(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?"
@@ -443,8 +412,7 @@ def number_look(format: Number) -> str:
 def _numbers(words: pa.Array, format: Number) -> pa.Array:
     digits = pc.if_else(matches(words, number_look(format)), words, None)
     if format.thousands:
-        mark = tidy(pa.array([f"0{format.thousands}0"]))[0].as_py()[1:-1]
-        digits = pc.replace_substring(digits, mark, "")
+        digits = pc.replace_substring(digits, format.thousands, "")
     for written, meant in ((format.decimal, "."), ("∞", "inf")):
         digits = pc.replace_substring(digits, written, meant)
     return digits.cast(pa.float64())
@@ -452,14 +420,10 @@ def _numbers(words: pa.Array, format: Number) -> pa.Array:
 
 def _booleans(words: pa.Array, format: Boolean) -> pa.Array:
     true, false = (
-        pc.is_in(pc.utf8_lower(words), value_set=_lower(spellings))
-        for spellings in (format.true, format.false)
+        pc.is_in(pc.utf8_lower(words), value_set=pc.utf8_lower(pa.array(each, pa.string())))
+        for each in (format.true, format.false)
     )
     return pc.if_else(true, True, pc.if_else(false, False, pa.scalar(None, pa.bool_())))
-
-
-def _lower(spellings: tuple[str, ...]) -> pa.Array:
-    return pc.utf8_lower(tidy(pa.array(spellings, pa.string())))
 
 
 def spell_dates(words: pa.Array) -> pa.Array:

@@ -109,15 +109,12 @@ class Text(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):
     missing : tuple of str
     values : tuple of str
         Cells of CSV that are values, though `pandas.read_csv` takes them for missing, as ``"NA"``.
-    strip : bool
-        Blanks around are left out, and signs that one does not see.
     empty : bool
         A cell without a value is the empty text, as text vectorizers want it.
     """
 
     missing: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
-    strip: bool = False
     empty: bool = False
 
 

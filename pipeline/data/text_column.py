@@ -17,7 +17,7 @@ from pipeline.data.notations import tidy
 from pipeline.data.table_format import ColumnFormat, Decimal
 from pipeline.errors import DataError
 
-SAMPLE = 1000
+SAMPLE = 2000
 """So many cells tell which guesses are worth a look at all cells."""
 _LONG = 45
 """Characters beyond which cells are prose, on average."""
@@ -106,15 +106,10 @@ class TextColumn:
         """How many there are of each of `words`."""
         return self._values[1]
 
-    @cached_property
+    @property
     def sample(self) -> tuple[pa.Array, np.ndarray]:
-        """The most frequent of `words` and some others, with their `counts`."""
-        n = len(self.words)
-        if n <= 2 * SAMPLE:
-            return self._values
-        often = np.argpartition(-self.counts, SAMPLE)[:SAMPLE]
-        some = np.unique(np.append(often, np.linspace(0, n - 1, SAMPLE, dtype=int)))
-        return self.words.take(pa.array(some)), self.counts[some]
+        """The first of `words`, with their `counts`."""
+        return self.words[:SAMPLE], self.counts[:SAMPLE]
 
     @property
     def is_label(self) -> bool:
@@ -133,6 +128,10 @@ class TextColumn:
     def count(self, words: Collection[str]) -> int:
         """Return how many cells are one of some tidy words."""
         return int(self.distinct[1][is_in(self.tidied, words).to_numpy(False)].sum())
+
+    def spread(self, values: pa.Array) -> Cells:
+        """Return the values of all cells, from those of the distinct ones."""
+        return values.take(pc.index_in(self.cells, value_set=self.distinct[0]))
 
 
 class Guess(NamedTuple):
