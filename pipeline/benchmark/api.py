@@ -79,7 +79,7 @@ def new_task(
         Folder of the data.
     **choices
         See `pipeline.task.own.new_task.Choices`: ``kind``, ``features``, ``ignore``,
-        ``positive``, ``split``, ``by``, ``weight``, ``encoding``, ``delimiter``, ``decimal``,
+        ``positive``, ``split``, ``by``, ``encoding``, ``delimiter``, ``decimal``,
         ``missing``, ``keep``, ``day_first``, ``force``.
 
     Returns

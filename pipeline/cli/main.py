@@ -206,7 +206,6 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
 @click.option("--positive", default="", help="The class that a binary task is about.")
 @click.option("--split", default="random", show_default=True, help="random, time, groups or folds.")
 @click.option("--by", default="", help="The column with the time, or with the groups.")
-@click.option("--weight", default="", help="The column with the weight of each row.")
 @click.option("--encoding", default="", help="Of FILE, as cp1252.")
 @click.option("--delimiter", default="", help="Of FILE: a character, or tab.")
 @click.option("--decimal", help="What the mark in 1,234 is: . or ,")

@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +26,6 @@ from pipeline.data.guess_notes import (
     say_text,
     say_unread,
     undecided,
-    undecided_mark,
 )
 from pipeline.data.guess_numbers import guess_numbers
 from pipeline.data.notations import (
@@ -40,15 +38,9 @@ from pipeline.data.notations import (
     read_distinct,
     spell_dates,
 )
-from pipeline.data.table_format import (
-    ColumnFormat,
-    Date,
-    Decimal,
-    Duration,
-    Text,
-    Time,
-)
+from pipeline.data.table_format import ColumnFormat, Date, Decimal, Duration, Text, Time
 from pipeline.data.text_column import STRAYS, Guess, Options, TextColumn, holds, is_in
+from pipeline.errors import DataError
 
 _EXACT = 2**53
 _MANY = 20
@@ -135,21 +127,18 @@ def _known(options: Options, guesses: Iterable[Guess]) -> Options:
 
 
 def guess_column(column: TextColumn) -> Guess:
-    """Return what the cells of a column stand for."""
+    """Return what the cells of a column stand for: what the first rule that fits says."""
     kind = column.plain.type
-    if is_number(kind):
-        rules = (_as_code, _as_days) if pa.types.is_integer(kind) else (_as_days, _as_thousands)
-        return _first(rules, column) or _plain_numbers(column)
-    if not pa.types.is_string(kind):
+    rules: tuple[Callable[[TextColumn], Guess | None], ...] = (_as_text,)
+    if pa.types.is_integer(kind):
+        rules = (_as_code, _as_days, _plain_numbers)
+    elif is_number(kind):
+        rules = (_as_days, _as_thousands, _plain_numbers)
+    elif not pa.types.is_string(kind):
         return Guess()
-    if column.is_prose or not len(column.words):
-        return _as_text(column)
-    return _first(_OF_TEXTS, column) or _as_text(column)
-
-
-def _first(rules: tuple[_Rule, ...], column: TextColumn) -> Guess | None:
-    found = (rule(column) for rule in rules)
-    return next((each for each in found if each), None)
+    elif len(column.words) and not column.is_prose:
+        rules = (_as_code, _as_dates, _as_durations, _as_numbers, _as_text)
+    return next(found for rule in rules if (found := rule(column)))
 
 
 def _fit(
@@ -244,11 +233,7 @@ def _one(formats: tuple[str, ...]) -> str | tuple[str, ...]:
 
 
 def _head(format: str) -> str:
-    """Return which of day, month and year comes first.
-
-    >>> _head("%a, %d %b %Y"), _head("%Y-%m-%d")
-    ('d', 'y')
-    """
+    """Return which of day, month and year comes first."""
     return re.findall("%([dmyYbBG])", format)[0].lower()
 
 
@@ -259,10 +244,7 @@ def _chosen(forms: Iterable[tuple[str, ...]], first: str) -> tuple[str, ...]:
 
 
 def _weigh(column: TextColumn, read: dict[str, pa.Array]) -> tuple[bool | None, str]:
-    """Return whether the day comes first, if nearly all cells that tell agree, and an example.
-
-    The example is empty where both orders say the same.
-    """
+    """Return whether the day comes first, if the cells that tell agree, and where that matters."""
     valid = [read[each].is_valid().to_numpy(False) for each in "dm"]
     tells = valid[0] != valid[1]
     weights = np.array([column.counts[each & tells].sum() for each in valid])
@@ -276,10 +258,7 @@ def _weigh(column: TextColumn, read: dict[str, pa.Array]) -> tuple[bool | None, 
 
 
 def _year_first(words: pa.Array, read: dict[str, pa.Array]) -> bool:
-    """Whether the first of three numbers of two digits is the year.
-
-    It is where no other reading fits, and where days would be years and years days.
-    """
+    """Whether the year is first: no other order fits, or days would be years and years days."""
     gaps = {order: values.null_count for order, values in read.items()}
     parts = pc.extract_regex(words, r"^(?P<first>\d+)\D\d+\D(?P<last>\d+)")
     first, last = (pc.count_distinct(pc.struct_field(parts, i)).as_py() for i in (0, 1))
@@ -294,9 +273,7 @@ def _as_times(column: TextColumn, formats: tuple[str, ...]) -> Guess | None:
 
 
 def _as_durations(column: TextColumn) -> Guess | None:
-    words = column.sample[0]
-    few = convert_cells(words, Duration()).null_count <= len(words) / 2
-    return _fit(column, Duration()) if few else None
+    return _fit(column, Duration())
 
 
 def _as_numbers(column: TextColumn) -> Guess | None:
@@ -309,10 +286,17 @@ def _as_numbers(column: TextColumn) -> Guess | None:
         return None
     if found.open:
         mark = "," if found.format.thousands == "," else "."
-        return guess if decided else guess._replace(asks=undecided_mark(column, mark))
+        return guess if decided else guess._replace(asks=_ask_mark(column, mark))
     mark = found.format.decimal
     tells = found.format.thousands or pc.any(pc.match_substring(column.words, mark)).as_py()
     return guess._replace(decimal=mark if tells else None)
+
+
+def _ask_mark(column: TextColumn, mark: str) -> DataError:
+    example = column.words.filter(pc.match_substring(column.words, mark))[0].as_py()
+    what = f"numbers such as {example!r}, whose {'comma' if mark == ',' else 'point'} may be one of"
+    options = "--decimal , or --decimal . (in Python decimal=)"
+    return undecided(column, f"{what} decimals or of thousands", options)
 
 
 def _plain_numbers(column: TextColumn) -> Guess:
@@ -345,7 +329,7 @@ def _as_thousands(column: TextColumn) -> Guess | None:
         return None
     if column.options.decimal == ",":
         return _as_numbers(column)
-    asks = undecided_mark(column, ".") if column.options.decimal is None else None
+    asks = _ask_mark(column, ".") if column.options.decimal is None else None
     return _plain_numbers(column)._replace(decimal=None, asks=asks)
 
 
@@ -354,7 +338,3 @@ def _as_text(column: TextColumn) -> Guess:
     marks = column.sure_marks
     notes = (*say_marks(column, marks), *say_text(column), *say_unread(column))
     return Guess(Text(missing=marks) if marks else None, notes)
-
-
-_Rule: TypeAlias = Callable[[TextColumn], Guess | None]
-_OF_TEXTS: tuple[_Rule, ...] = (_as_code, _as_dates, _as_durations, _as_numbers)

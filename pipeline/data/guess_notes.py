@@ -102,16 +102,6 @@ def undecided(column: TextColumn, what: str, options: str) -> DataError:
     )
 
 
-def undecided_mark(column: TextColumn, mark: str) -> DataError:
-    """Return the error of marks that may be of decimals or of thousands."""
-    example = column.words.filter(pc.match_substring(column.words, mark))[0].as_py()
-    name = {",": "comma", ".": "point"}[mark]
-    return undecided(
-        column, f"numbers such as {example!r}, whose {name} may be one of decimals or of thousands",
-        "--decimal , or --decimal . (in Python decimal=)",
-    )  # fmt: skip
-
-
 def say_text(column: TextColumn) -> Iterator[str]:
     """Say which words are spelled in two ways, or may stand for no value."""
     if len(column.words) <= min(_CATEGORIES, column.counts.sum() / 2):

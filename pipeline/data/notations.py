@@ -70,7 +70,7 @@ NUMBERS = (
     Notation("apostrophes and a comma", Number(decimal=",", thousands="'"), "1'234,5", "1234.5"),
 )
 """Marks of decimals and thousands; of those that fit as well, the first counts."""
-BESIDE_NUMBERS = (
+_BESIDE_NUMBERS = (
     Notation("a unit or a currency", Number(unit="kg"), "12.5 kg", "12.5"),
     Notation("a unit before", Number(unit="$"), "-$5", "-5"),
     Notation("negative numbers in brackets", Number(), "(5.5)", "-5.5"),
@@ -166,8 +166,7 @@ def notations() -> Iterator[Notation]:
     >>> next(each for each in notations() if each.name == "a unit before").example
     '-$5'
     """
-    yield from NUMBERS
-    yield from BESIDE_NUMBERS
+    yield from (*NUMBERS, *_BESIDE_NUMBERS)
     day = pd.Timestamp("2018-02-13 19:35:05", tz="UTC")
     for format in _DAYS:
         read = pd.to_datetime(day.strftime(format), format=format)
@@ -183,11 +182,7 @@ def notations() -> Iterator[Notation]:
 
 
 def _look(format: str) -> re.Pattern[str]:
-    r"""Return what is written in a format of `strptime` looks like.
-
-    >>> _look("%d.%m").pattern
-    '(?i)\\d\\d?\\.\\d\\d?'
-    """
+    """Return what is written in a format of `strptime` looks like."""
     signs = _SIGNS | dict.fromkeys("mdH" if re.search("%m%d|%H%M", format) else "", r"\d\d")
     look = re.sub("%(.)|([^%])", lambda m: signs[m[1]] if m[1] else re.escape(m[2]), format)
     return re.compile(f"(?i){look}")

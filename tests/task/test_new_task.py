@@ -303,14 +303,6 @@ def test_groups_are_never_cut_and_not_learnt_from(workspace, label) -> None:
     assert made.columns.unused["street"] == "holds the groups"
 
 
-def test_weights_are_no_feature_and_are_checked(workspace) -> None:
-    made = create(workspace, "price", weight="Unnamed: 0")
-    assert made.columns.unused["Unnamed: 0"] == "holds the weights"
-    assert task_of(made).weight == "Unnamed: 0"
-    with pytest.raises(DataError, match="--weight price: row 5 holds no number"):
-        create(workspace, "kind", weight="price", name="other")
-
-
 @pytest.mark.quick(5)
 @pytest.mark.parametrize(
     ("choices", "told"),
@@ -318,13 +310,11 @@ def test_weights_are_no_feature_and_are_checked(workspace) -> None:
         ({"ignore": ["stret"]}, "unknown column 'stret'; did you mean 'street'"),
         ({"features": ["price"]}, "'price' is the target; leave it out"),
         ({"split": "time", "by": "price"}, "--by price: is the target"),
-        ({"weight": "price"}, "--weight price: is the target"),
         ({"split": "groups"}, "--split groups takes --by"),
         ({"split": "time", "by": "street"}, "takes dates or numbers"),
         ({"split": "never"}, "--split never: choose from random, time, groups"),
         ({"by": "street"}, "--by is for --split time"),
         ({"positive": "dear"}, "--positive dear: is for --kind binary"),
-        ({"weight": "street"}, "--weight street: takes numbers"),
         ({"name": "my houses"}, "--name my houses: write it as my_houses"),
         ({"name": "class"}, "write it as table_class"),
     ],
@@ -449,7 +439,7 @@ WRITTEN: list[tuple[str, dict[str, Any]]] = [
     ("kind", {"features": ["town, where\nit is"]}),
     ("grade", {"ignore": ["text", "seen", "from", "sold on"]}),
     ("grade", {"split": "time", "by": "sold on"}),
-    ("kind", {"split": "groups", "by": "street", "weight": "n"}),
+    ("kind", {"split": "groups", "by": "street"}),
     ("grade", {"positive": "cheap"}),
     ("cost", {"rename": {"n": "n" * 99, "street": QUOTES, "cost": '"""' + "cost" * 21}}),
     ("grade", {"rename": {"grade": "g" * 90, "new?": "é" * 80, "kind": "k\t'\""}}),

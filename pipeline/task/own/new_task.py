@@ -61,8 +61,6 @@ class Choices:
         each of four folds by a model of the others, as of fewer than 100 rows in any case.
     by : str
         Column with the time or the group.
-    weight : str
-        Column with the weight of each row.
     encoding, delimiter : str
         Of a text file.
     decimal : {".", ","}, optional
@@ -84,7 +82,6 @@ class Choices:
     positive: str = ""
     split: str = "random"
     by: str = ""
-    weight: str = ""
     encoding: str = ""
     delimiter: str = ""
     decimal: Decimal | None = None
@@ -279,16 +276,15 @@ def _own_table(
     min_rows: int, choices: Choices,
 ) -> OwnTable:  # fmt: skip
     by, cut = choices.by, None
-    for option, column in {"--by": by, "--weight": choices.weight}.items():
-        if column == label:
-            raise ConfigError(f"{option} {column}: is the target; name another column")
+    if by == label:
+        raise ConfigError(f"--by {by}: is the target; name another column")
     if choices.split == "time":
         by = by or _only_date(table, read)
         times = to_store(table[pick(by, table.column_names, "column")]).drop_null().to_pandas()
         cut = str(cut_of(by, times, None))
     return OwnTable(
         name=name, file=file.as_posix(), target=label, kind=kind, read=read, split=choices.split,
-        min_rows=min_rows, by=by, cut=cut, weight=choices.weight,
+        min_rows=min_rows, by=by, cut=cut,
         fold=_unlike("fold", table), row=_unlike("row", table),
     )  # fmt: skip
 
@@ -324,8 +320,6 @@ def _columns(table: pa.Table, rows: Any, own: OwnTable, choices: Choices) -> Rol
     why = dict.fromkeys(choices.ignore, "is ignored, as asked")
     if choices.features:
         why |= {name: "is not among FEATURES" for name in others if name not in choices.features}
-    if own.weight:
-        why[own.weight] = "holds the weights"
     if own.split == "groups":
         why[own.by] = "holds the groups"
     wanted = [name for name in others if name not in why]
@@ -363,14 +357,7 @@ def _about_split(own: OwnTable, rows: pa.Table, table: pa.Table) -> str:
     gaps = table[own.by].null_count if own.by else 0
     lost = f"; the {gaps:,} without {own.by!r} are left out" if gaps else ""
     judged = pc.sum(pc.equal(rows[own.fold], FOLDS - 1)).as_py()
-    which = {
-        "random": f"a random quarter{'' if own.kind == 'regression' else ' of each class'}",
-        "time": f"those from {own.cut} on by {own.by!r}",
-        "groups": f"those of about a quarter of the groups in {own.by!r}",
-        "folds": f"in {FOLDS} folds, each by a model of the others",
-    }[own.split]
-    judged = len(rows) if own.split == "folds" else judged
-    return f"{judged:,} rows, {which}{lost}"
+    return f"{len(rows) if own.split == 'folds' else judged:,} rows, {own.judged}{lost}"
 
 
 def _program(own: OwnTable, new: NewTask, answers: pa.ChunkedArray) -> str:
@@ -389,6 +376,6 @@ def _program(own: OwnTable, new: NewTask, answers: pa.ChunkedArray) -> str:
         about=repr(about)[1:-1].replace('"', "'"), name=own.name,
         title=f"{Path(own.file).name}: {own.target}",
         kind=own.kind, table=table, read=read, formats=sorted({"TableFormat", *used}),
-        roles=new.columns.by_name(), timed=new.columns.timed, weighted=bool(own.weight),
+        roles=new.columns.by_name(), timed=new.columns.timed,
         positive=None if is_usual else positive, margin=float(f"{spread / 100:.1g}"),
     )  # fmt: skip

@@ -26,7 +26,7 @@ from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError
 from pipeline.system import atomic
 from pipeline.task.own.own_target import FEWEST, Target, read_target
-from pipeline.task.own.roles import is_numeric, role_of_type
+from pipeline.task.own.roles import role_of_type
 from pipeline.task.task import Split, pick
 
 SPLITS = ("random", "time", "groups", "folds")
@@ -58,8 +58,6 @@ class OwnTable:
     by : str
     cut : str or float, optional
         By default what leaves the latest quarter.
-    weight : str
-        Column with the weight of each row.
     fold, row : str
         Columns that are added: the fold, of which the last is judged on, and the row in the file.
     """
@@ -73,7 +71,6 @@ class OwnTable:
     split: str = "random"
     by: str = ""
     cut: str | float | None = None
-    weight: str = ""
     fold: str = "fold"
     row: str = "row"
 
@@ -107,7 +104,7 @@ class OwnTable:
         Raises
         ------
         DataError
-            The target, the weights or the split cannot be used.
+            The target or the split cannot be used.
         """
         target = read_target(
             self.target, table[pick(self.target, table.column_names, "column")],
@@ -122,25 +119,28 @@ class OwnTable:
             if pa.types.is_null(each.type) or role_of_type(each.name, each.type, self.read)
         }
         columns[self.target] = target.values
-        if self.weight:
-            columns[self.weight] = _weights(self.weight, table, known)
         columns[self.row] = pa.array(np.arange(len(table)))
         rows = pa.table(columns).filter(known)
         folds = self._folds(rows, target)
         self._check_parts(rows, folds, target)
         return rows.append_column(self.fold, pa.array(folds.astype("uint8"))), target
 
+    @property
+    def judged(self) -> str:
+        """Which rows are judged on."""
+        return {
+            "random": "a random quarter, of each class if there are some",
+            "time": f"those from {self.cut} on by {self.by!r}",
+            "groups": f"those of about a quarter of the groups in {self.by!r}",
+            "folds": f"in {FOLDS} folds, each by a model of the others",
+        }[self.split]
+
     def splits(self) -> dict[str, Split]:
         """Return the one split."""
-        about = {
-            "random": "train three quarters",
-            "time": f"train before {self.cut} in {self.by}",
-            "groups": f"train three quarters, cut between groups of {self.by}",
-            "folds": f"{FOLDS} folds, each judged on by a model of the others",
-        }[self.split]
         rows = [(self.fold, "<", FOLDS - 1)], [(self.fold, "==", FOLDS - 1)]
         time, groups = (self.by if self.split == each else "" for each in ("time", "groups"))
-        return {self.split: Split(*rows, about, time, groups, self.fold * (self.split == "folds"))}
+        fold = self.fold if self.split == "folds" else ""
+        return {self.split: Split(*rows, f"judged on {self.judged}", time, groups, fold)}
 
     def store(self, rows: pa.Table, path: Path) -> None:
         """Write the data."""
@@ -254,21 +254,6 @@ def to_store(values: pa.ChunkedArray) -> Any:
     texts = values.cast("string").combine_chunks()
     coded = texts.dictionary_encode()
     return coded if 2 * len(coded.dictionary) <= len(texts) else texts
-
-
-def _weights(name: str, table: pa.Table, known: Any) -> Any:
-    values = table[pick(name, table.column_names, "column")]
-    if not is_numeric(values.type):
-        raise DataError(f"--weight {name}: takes numbers; the column holds {values.type}")
-    real = values.cast("float64", safe=False).combine_chunks()
-    fine = pc.and_(pc.is_finite(real), pc.greater_equal(real, 0)).fill_null(False)
-    if wrong := pc.indices_nonzero(pc.and_(pc.invert(fine), known)).to_pylist():
-        cell = real[wrong[0]].as_py()
-        held = "no number" if cell is None else cell
-        raise DataError(f"--weight {name}: row {wrong[0]} holds {held}; weights are 0 or more")
-    if not pc.any(pc.greater(real.filter(known), 0)).as_py():
-        raise DataError(f"--weight {name}: is 0 in all rows; give some of them more")
-    return real
 
 
 def _kept(path: Path) -> dict[str, Any]:
