@@ -79,8 +79,8 @@ def new_task(
         Folder of the data.
     **choices
         See `pipeline.task.own.new_task.Choices`: ``kind``, ``features``, ``ignore``,
-        ``positive``, ``split``, ``by``, ``encoding``, ``delimiter``, ``decimal``,
-        ``missing``, ``keep``, ``day_first``, ``force``.
+        ``split``, ``by``, ``encoding``, ``delimiter``, ``decimal``, ``missing``, ``keep``,
+        ``day_first``, ``force``.
 
     Returns
     -------

@@ -203,7 +203,6 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
 @click.option("--kind", default="", help="binary, multiclass or regression; guessed by default.")
 @click.option("--features", type=Names(), multiple=True, help="Columns to learn from, with commas.")
 @click.option("--ignore", type=Names(), multiple=True, help="Columns not to learn from.")
-@click.option("--positive", default="", help="The class that a binary task is about.")
 @click.option("--split", default="random", show_default=True, help="random, time, groups or folds.")
 @click.option("--by", default="", help="The column with the time, or with the groups.")
 @click.option("--encoding", default="", help="Of FILE, as cp1252.")

@@ -242,9 +242,6 @@ def test_a_target_that_is_none_is_refused(values, kind, error, told) -> None:
 )  # fmt: skip
 def test_the_positive_class_is_a_yes_the_larger_number_or_the_rarer(classes, positive) -> None:
     assert choose_positive(classes) is positive
-    assert choose_positive(classes, str(next(iter(classes)))) is next(iter(classes))
-    with pytest.raises(ConfigError, match="unknown class 'neither'"):
-        choose_positive(classes, "neither")
 
 
 def judged(made: new_task.NewTask) -> pd.Series:
@@ -314,7 +311,6 @@ def test_groups_are_never_cut_and_not_learnt_from(workspace, label) -> None:
         ({"split": "time", "by": "street"}, "takes dates or numbers"),
         ({"split": "never"}, "--split never: choose from random, time, groups"),
         ({"by": "street"}, "--by is for --split time"),
-        ({"positive": "dear"}, "--positive dear: is for --kind binary"),
         ({"name": "my houses"}, "--name my houses: write it as my_houses"),
         ({"name": "class"}, "write it as table_class"),
     ],
@@ -440,7 +436,6 @@ WRITTEN: list[tuple[str, dict[str, Any]]] = [
     ("grade", {"ignore": ["text", "seen", "from", "sold on"]}),
     ("grade", {"split": "time", "by": "sold on"}),
     ("kind", {"split": "groups", "by": "street"}),
-    ("grade", {"positive": "cheap"}),
     ("cost", {"rename": {"n": "n" * 99, "street": QUOTES, "cost": '"""' + "cost" * 21}}),
     ("grade", {"rename": {"grade": "g" * 90, "new?": "é" * 80, "kind": "k\t'\""}}),
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 import subprocess
 import sys
@@ -12,7 +11,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import pyarrow.feather
 import pytest
 
 from pipeline.benchmark.run import measure
@@ -86,49 +84,6 @@ def test_large_codes_are_classes_and_columns(workspace, start) -> None:
     own = take(written({"x": X, "code": codes, "y": codes}))
     assert own.task.kind == "multiclass"
     assert sorted(map(int, own.made.target.classes)) == [start, start + 1, start + 2]
-
-
-def frame() -> pd.DataFrame:
-    table = pd.DataFrame(simple())
-    table["day"] = pd.date_range("2021-03-01", periods=ROWS, freq="9h").astype("datetime64[ms]")
-    return table
-
-
-def gz(path: Path) -> Path:
-    with gzip.open(path, "wt", encoding="utf-8") as file:
-        frame().to_csv(file, index=False)
-    return path
-
-
-def saved(path: Path, how: str, **options: object) -> Path:
-    getattr(frame(), how)(path, **options)
-    return path
-
-
-FORMS = {
-    "own.csv": lambda p: saved(p, "to_csv", index=False),
-    "own.tsv": lambda p: saved(p, "to_csv", index=False, sep="\t"),
-    "own.txt": lambda p: saved(p, "to_csv", index=False, sep="|"),
-    "own.csv.gz": gz,
-    "own.jsonl": lambda p: saved(p, "to_json", orient="records", lines=True, date_format="iso"),
-    "own.ndjson": lambda p: saved(p, "to_json", orient="records", lines=True, date_format="iso"),
-    "own.parquet": lambda p: saved(p, "to_parquet"),
-    "own.feather": lambda p: (pyarrow.feather.write_feather(frame(), p), p)[1],
-    "own.arrow": lambda p: (pyarrow.feather.write_feather(frame(), p, "uncompressed"), p)[1],
-    "utf16.csv": lambda p: saved(p, "to_csv", index=False, encoding="utf-16"),
-    "utf16.tsv": lambda p: saved(p, "to_csv", index=False, sep="\t", encoding="utf-16"),
-    "crlf.csv": lambda p: saved(p, "to_csv", index=False, lineterminator="\r\n"),
-}
-
-
-@pytest.mark.quick(4)
-@pytest.mark.parametrize("name", FORMS)
-def test_a11_forms_of_files(workspace, name) -> None:
-    own = take(FORMS[name](Path(name)))
-    for column in frame():
-        same(own.stored[column], frame()[column])
-    same(own.read["day"], frame()["day"])
-    assert own.score() > 0.9
 
 
 @pytest.mark.slow

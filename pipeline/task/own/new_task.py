@@ -54,8 +54,6 @@ class Choices:
     kind : {"", "binary", "multiclass", "regression"}
     features, ignore : sequence of str
         The columns to learn from, or those not to.
-    positive : str
-        The class that a binary task is about.
     split : {"random", "time", "groups", "folds"}
         Which rows to judge on: a random quarter, the latest, those of a quarter of the groups, or
         each of four folds by a model of the others, as of fewer than 100 rows in any case.
@@ -79,7 +77,6 @@ class Choices:
     kind: str = ""
     features: Sequence[str] = ()
     ignore: Sequence[str] = ()
-    positive: str = ""
     split: str = "random"
     by: str = ""
     encoding: str = ""
@@ -154,7 +151,7 @@ class NewTask:
         if target.classes:
             yield f"classes: {_counted(target.classes)}"
         if target.positive is not None:
-            yield f"positive class: {target.positive!r}; --positive names the other one"
+            yield f"positive class: {target.positive!r}; positive= in the task names the other one"
         if target.left_out:
             rare = _counted(target.left_out)
             yield f"too rare, left out: {rare}; min_rows= in the task lets them in"
@@ -202,7 +199,8 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
     asked = read_target(label, table[label], choices.kind, min_rows=least)
     own = _own_table(name, file, label, read, table, asked.kind, least, choices)
     rows, target = own.stored(table)
-    target = _with_positive(target, choices)
+    if target.kind == "binary":
+        target = replace(target, positive=choose_positive(target.classes))
     columns = _columns(table, rows[own.row], own, choices)
     _check(file, len(rows), columns, notes)
     if columns.texts:
@@ -300,14 +298,6 @@ def _unlike(name: str, table: pa.Table) -> str:
     while name in table.column_names:
         name += "_"
     return name
-
-
-def _with_positive(target: Target, choices: Choices) -> Target:
-    if target.kind != "binary":
-        if choices.positive:
-            raise ConfigError(f"--positive {choices.positive}: is for --kind binary")
-        return target
-    return replace(target, positive=choose_positive(target.classes, choices.positive))
 
 
 def _columns(table: pa.Table, rows: Any, own: OwnTable, choices: Choices) -> Roles:

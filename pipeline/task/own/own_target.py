@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from pipeline.data.arrow_types import decoded, is_date, is_number, is_text, usable
 from pipeline.errors import ConfigError, DataError
-from pipeline.task.task import Kind, pick
+from pipeline.task.task import Kind
 
 Class: TypeAlias = bool | int | str
 KINDS: tuple[Kind, ...] = ("binary", "multiclass", "regression")
@@ -68,24 +68,15 @@ def read_target(
     return _classes(name, values, kind, min_rows)
 
 
-def choose_positive(classes: dict[Class, int], asked: str = "") -> Class:
-    """Return the class that is asked for; else that of a yes, the larger number, the rarer.
+def choose_positive(classes: dict[Class, int]) -> Class:
+    """Return the class of a yes, else the larger number, else the rarer.
 
     >>> choose_positive({"bad": 30, "good": 70}), choose_positive({1: 30, 2: 70})
     ('bad', 2)
-
-    Raises
-    ------
-    ConfigError
-        There is no such class.
     """
-    by_name = {str(each): each for each in classes}
-    if asked:
-        by_name |= {str(each).lower(): each for each in classes if isinstance(each, bool)}
-        return by_name[pick(asked, by_name, "class")]
     if not any(isinstance(each, str) for each in classes):
         return max(classes)
-    yes = [each for name, each in by_name.items() if name.strip().lower() in AFFIRMATIVE]
+    yes = [each for each in classes if str(each).strip().lower() in AFFIRMATIVE]
     if len(yes) == 1:
         return yes[0]
     return min(sorted(classes, key=_order, reverse=True), key=classes.__getitem__)
