@@ -64,6 +64,7 @@ NO_NUMBERS = {
     "0,123": Number(thousands=","),
     "1234,567": Number(thousands=","),
     "5 kg": Number(unit="g"),
+    "5,- €": Number(decimal=",", unit="€"),
     "--5": Number(),
     "(-5)": Number(),
     "10-20": Number(),
