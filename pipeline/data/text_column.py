@@ -25,10 +25,12 @@ STRAYS = 0.05
 """Share of the cells of a column of numbers or dates that may be something else."""
 _NONE = ("", "?", "??", "???", "n/a", "n.a.", "na", "nan", "null", "(null)", "<na>", "\\n")
 """What stands for no value in any column, in small letters."""
-_ERRORS = r"^#[A-Z/0]+[!?]?$"
+_ERRORS = r"^#(?:N/A|NA|DIV/0!|VALUE!|REF!|NAME\?|NUM!|NULL!)$"
 """What spreadsheets write where there is no value."""
-PERHAPS = ("-", "--", "---", "–", "—", ".", "none", "nil", "missing", "unknown", "undefined")
-PERHAPS += ("not available", "not applicable", "not known", "n/d", "k.a.", "tbd", "empty", "blank")
+PERHAPS = (
+    "-", "--", "---", "–", "—", ".", "none", "nil", "missing", "unknown", "undefined", "n/d",
+    "not available", "not applicable", "not known", "k.a.", "tbd", "empty", "blank",
+)  # fmt: skip
 """What stands for no value among numbers, and may be a value among words."""
 _NOTHING = (
     r"^(?:[-–—*?./#_~:]+|(?:0000-00-00|00[./]00[./]0000|9999-12-31|31[./]12[./]9999|12/31/9999)"
