@@ -95,10 +95,7 @@ class Time(_Typed, frozen=True, kw_only=True, tag_field="kind", tag="time"):
 
 
 class Duration(_Typed, frozen=True, kw_only=True, tag_field="kind", tag="duration"):
-    """Lengths of time such as 26:10:05 or 2 days 03:00:00, which become seconds.
-
-    A number needs its unit.
-    """
+    """Lengths of time such as 26:10:05 or 2 days 03:00:00, which become seconds."""
 
 
 class Text(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
-from shlex import quote
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -19,7 +15,6 @@ from pipeline.task.task import Job
 from tests.names import one_in
 from tests.task.nasty import (
     ROWS,
-    Own,
     call,
     predicted,
     same,
@@ -84,21 +79,6 @@ def test_large_codes_are_classes_and_columns(workspace, start) -> None:
     own = take(written({"x": X, "code": codes, "y": codes}))
     assert own.task.kind == "multiclass"
     assert sorted(map(int, own.made.target.classes)) == [start, start + 1, start + 2]
-
-
-@pytest.mark.slow
-def test_a19_any_name_of_a_target_by_make(workspace) -> None:
-    name = """it's "a" $USER back`tick` semi;colon 50 %"""
-    file = written({"x": X, "z": NOISE, name: (X * 2 + NOISE / 9).round(3)})
-    given = f"{quote(str(file))} {quote(name)}".replace("$", "$$")
-    done = subprocess.run(
-        ["make", "-f", str(ROOT / "Makefile"), "-s", "new-task",
-         f"PYTHON={sys.executable}", f"ARGS={given}"],
-        env={"PYTHONPATH": f"{workspace}:{ROOT}", "PATH": "/usr/bin:/bin"},
-        capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert Own(file, SimpleNamespace(name="own")).task.target == name
 
 
 def test_a_task_of_ones_own_is_listed_with_its_rows(workspace) -> None:
