@@ -199,6 +199,7 @@ def test_more_than_a_few_other_cells_make_text_and_that_is_said():
     formats, notes = sniff_columns(table)
     assert formats == {}
     assert "'x' is text, though its cells look like numbers" in notes[0]
+    assert sniff_columns(pa.table({"x": ["31.12.2018"] * 92 + ["soon"] * 8}))[0] == {}
 
 
 UNDECIDED = {
@@ -287,6 +288,12 @@ def test_eight_digits_are_dates_by_name_or_by_many():
         0
     ] == Date(format="%Y%m%d")
     assert guess("20180201", "20181331", name="date")[0] is None
+    assert guess("20180201", "21010201", name="date")[0] is None
+
+
+def test_a_day_that_varies_no_less_than_the_year_is_first():
+    cells = ("13-02-18", "14-03-19", "15-04-20", "16-05-21", "13-06-22")
+    assert guess(*cells)[0] == Date(format="%d-%m-%y")
 
 
 @pytest.mark.parametrize("cells", [["yes", "no"], ["y", "n", "Y"], ["7", "8", "10"]])
