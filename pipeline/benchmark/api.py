@@ -79,9 +79,8 @@ def new_task(
         Folder of the data.
     **choices
         See `pipeline.task.own.new_task.Choices`: ``kind``, ``features``, ``ignore``,
-        ``positive``, ``split``, ``by``, ``cut``, ``weight``, ``min_rows``, ``encoding``,
-        ``delimiter``, ``decimal``, ``missing``, ``keep``, ``day_first``,
-        ``stray``, ``force``, ``dry_run``.
+        ``split``, ``by``, ``encoding``, ``delimiter``, ``decimal``, ``missing``, ``keep``,
+        ``day_first``, ``force``.
 
     Returns
     -------
@@ -98,9 +97,8 @@ def new_task(
     for choice in choices:
         pick(choice, [each.name for each in fields(Choices)], "choice")
     choices |= {n: _listed(choices[n]) for n in _LISTS if n in choices}
-    if not choices.get("dry_run"):
-        FOLDER.mkdir(exist_ok=True)
-        (FOLDER / "__init__.py").touch()
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / "__init__.py").touch()
     source = Path(table) if isinstance(table, str | Path) else table
     created = create(source, target, Path(home), Choices(name=name, **choices))
     invalidate_caches()  # or Python may not see that there is a new file to import

@@ -203,22 +203,15 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
 @click.option("--kind", default="", help="binary, multiclass or regression; guessed by default.")
 @click.option("--features", type=Names(), multiple=True, help="Columns to learn from, with commas.")
 @click.option("--ignore", type=Names(), multiple=True, help="Columns not to learn from.")
-@click.option("--positive", default="", help="The class that a binary task is about.")
 @click.option("--split", default="random", show_default=True, help="random, time, groups or folds.")
 @click.option("--by", default="", help="The column with the time, or with the groups.")
-@click.option("--cut", default="", help="The time from which rows are judged on.")
-@click.option("--weight", default="", help="The column with the weight of each row.")
-@click.option("--min-rows", type=int, default=20, show_default=True, help="Of a class.")
 @click.option("--encoding", default="", help="Of FILE, as cp1252.")
 @click.option("--delimiter", default="", help="Of FILE: a character, or tab.")
 @click.option("--decimal", help="What the mark in 1,234 is: . or ,")
 @click.option("--missing", type=Names(), multiple=True, help="Cells that stand for no value.")
 @click.option("--keep", type=Names(), multiple=True, help="Words that are values, as NA.")
 @click.option("--dates", default="", help="day-first or month-first, where both can be read.")
-@click.option("--stray", default="missing", show_default=True,
-              help="missing or error: what is no number among numbers.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Write over a task of this name that was made so.")
-@click.option("--dry-run", is_flag=True, help="Say what the task would be, and write nothing.")
 @click.option(
     "--data-home",
     "home",

@@ -1,17 +1,15 @@
 """Guesses of what the cells of a table stand for, as formats that one can read and change.
 
-Each column is judged by all of its cells. What the rules of `pandas.read_csv` read well needs no
-format; each guess is told in a sentence. What no notation fits stays text.
+Each column is judged by all of its distinct cells. What the rules of `pandas.read_csv` read well
+needs no format; each guess is told in a sentence. What no notation fits stays text.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,72 +17,42 @@ import pyarrow.compute as pc
 from msgspec import structs
 
 from pipeline.data.arrow_types import as_text, is_number, is_text
-from pipeline.data.csv import MISSING, infer
+from pipeline.data.csv import MISSING
 from pipeline.data.guess_notes import (
-    MOST,
-    caution_of_names,
     caution_of_unusable,
-    caution_of_values,
-    caution_of_versions,
-    say_cells,
     say_marks,
     say_read,
-    say_spellings,
     say_strays,
+    say_text,
     say_unread,
     undecided,
-    undecided_mark,
 )
-from pipeline.data.guess_numbers import Decimal, NumberGuess, guess_numbers
+from pipeline.data.guess_numbers import guess_numbers
 from pipeline.data.notations import (
-    BOOLEANS,
     NUMBERS_OR_DATES,
     Typed,
     convert_cells,
     formats_of,
     is_clock,
+    matches,
     read_distinct,
     spell_dates,
-    strip,
 )
-from pipeline.data.shapes import shapes
-from pipeline.data.table_format import Boolean, ColumnFormat, Date, Duration, Number, Text, Time
-from pipeline.data.text_column import (
-    BLANK,
-    PERHAPS,
-    SAMPLE,
-    STRAYS,
-    Guess,
-    Options,
-    TextColumn,
-    are_seasons,
-    holds,
-    is_in,
-    is_scaled,
-    stands_for_none,
-)
+from pipeline.data.table_format import ColumnFormat, Date, Decimal, Duration, Text, Time
+from pipeline.data.text_column import STRAYS, Guess, Options, TextColumn, holds, is_in
+from pipeline.errors import DataError
 
 _EXACT = 2**53
 _MANY = 20
-"""So many different numbers are no dates by chance; and so many words are no truth values."""
+"""So many different numbers are no dates by chance."""
 _SOME = 3
-_CATEGORIES = 10_000
-"""So many different texts have spellings that are compared, at most."""
-_SPELLINGS = 200
-"""So many of them are read as others, at most."""
 _FORMS = 20
 """So many forms of a date may be mixed in a column, at most."""
-_SHORT = 2
-"""Letters of a code, in which capitals may tell values apart."""
-_ID = re.compile(r"(^|[^A-Za-z])(?i:id|uuid|guid)$|[a-z](Id|ID)$")
-_CODE = re.compile(
-    r"(?i)(^|[^a-z])(phone|telephone|tel|fax|zip|zip[ _-]?code|postcode|postal[ _-]?code|plz|iban|"
-    r"isbn|ean|ssn|sku|barcode)([ _-]?(number|no|nr))?$"
+_ID = re.compile(
+    r"(?i)(^|[\W_])(id|uuid|guid|zip|zip[ _-]?code|postcode|postal[ _-]?code|plz|phone|phone[ _-]?"
+    r"number|tel|iban|isbn|ean|ssn|sku|barcode)$|(?-i:[a-z](Id|ID))$"
 )
-_DATED = re.compile(
-    r"(?i)(^|[^a-z])(date|datum|day|dt|dob|month|monat|period)([^a-z]|$)|[a-z]Date$"
-)
-_LASTS = re.compile(r"(?i)duration|elapsed|runtime|lap|pace|length|took|taken")
+_DATED = re.compile(r"(?i)(^|[^a-z])(date|day|dt|dob|month|period)([^a-z]|$)|(?-i:[a-z]Date$)")
 
 
 def sniff_columns(
@@ -103,8 +71,7 @@ def sniff_columns(
     Raises
     ------
     DataError
-        Day and month, or the mark of decimals, cannot be told; or there are stray cells that should
-        be an error.
+        Day and month, or the mark of decimals, cannot be told.
 
     Examples
     --------
@@ -112,16 +79,16 @@ def sniff_columns(
     >>> formats["price"].unit, notes
     ('$', ["'price' holds numbers such as '$1,234.50', read as 1234.5"])
     """
-    options = options or Options()
-    columns = _text_columns(table, options, missing)
+    columns = _text_columns(table, options or Options(), missing)
     guesses = [guess_column(column) for column in columns]
-    known = _known(options, guesses)
+    known = _known(options or Options(), guesses)
     for i, guess in enumerate(guesses):
-        if guess.open:
-            guesses[i] = guess_column(replace(columns[i], options=known, last=True))
+        if guess.asks:
+            guesses[i] = guess_column(replace(columns[i], options=known))
+            if error := guesses[i].asks:
+                raise error
     formats = {c.name: g.format for c, g in zip(columns, guesses, strict=True) if g.format}
     notes = [note for guess in guesses for note in guess.notes]
-    notes += caution_of_names(columns, guesses)
     typed_columns = ((n, table[n]) for n in table.column_names if not is_text(table[n].type))
     notes += [note for each in typed_columns for note in caution_of_unusable(*each)]
     return formats, notes
@@ -160,25 +127,18 @@ def _known(options: Options, guesses: Iterable[Guess]) -> Options:
 
 
 def guess_column(column: TextColumn) -> Guess:
-    """Return what the cells of a column stand for."""
+    """Return what the cells of a column stand for: what the first rule that fits says."""
     kind = column.plain.type
-    if is_number(kind):
-        integers = pa.types.is_integer(kind)
-        return _first(_OF_INTEGERS if integers else _OF_FLOATS, column) or _plain_numbers(column)
-    if pa.types.is_boolean(kind):
-        return _as_flag(column) or Guess()
-    if pa.types.is_timestamp(kind):
-        return Guess(None, caution_of_values(column, infer(column.distinct[0])))
-    if not pa.types.is_string(kind):
+    rules: tuple[Callable[[TextColumn], Guess | None], ...] = (_as_text,)
+    if pa.types.is_integer(kind):
+        rules = (_as_code, _as_days, _plain_numbers)
+    elif is_number(kind):
+        rules = (_as_days, _as_thousands, _plain_numbers)
+    elif not pa.types.is_string(kind):
         return Guess()
-    if column.is_prose or not len(column.words):
-        return _as_text(column)
-    return _first(_OF_TEXTS if column.has_digits else _OF_WORDS, column) or _as_text(column)
-
-
-def _first(rules: tuple[_Rule, ...], column: TextColumn) -> Guess | None:
-    found = (rule(column) for rule in rules)
-    return next((each for each in found if each), None)
+    elif len(column.words) and not column.is_prose:
+        rules = (_as_code, _as_dates, _as_durations, _as_numbers, _as_text)
+    return next(found for rule in rules if (found := rule(column)))
 
 
 def _fit(
@@ -188,65 +148,27 @@ def _fit(
     raw, counts = column.distinct
     format = structs.replace(format, missing=tuple(filter(None, column.marks)))
     values, stray = read_distinct(raw, format)
-    stray = stray.to_numpy(False)
-    n = int(counts[stray].sum())
+    n = int(counts[stray.to_numpy(False)].sum())
     if n > strays * column.counts.sum():
         return None
     notes = [*say_read(column, values, format, why)]
     if n:
-        notes.append(say_strays(column, raw.filter(pa.array(stray)), format))
+        notes.append(say_strays(column, raw.filter(stray), format))
         format = structs.replace(format, stray="missing")
     notes += say_marks(column, column.marks)
-    return Guess(format, (*notes, *caution_of_values(column, values)), values)
-
-
-def _as_flag(column: TextColumn) -> Guess | None:
-    """Guess that one mark is true, and nothing is false."""
-    if len(column.distinct[0]) > SAMPLE:
-        return None
-    gaps = column.cells.null_count + column.count(column.marks)
-    one = len(pc.unique(pc.utf8_lower(column.words))) == 1
-    if not gaps or not one or not {*column.marks} <= BLANK or column.words[0].as_py() == "+":
-        return None
-    word = column.words[0].as_py()
-    said = f"{column.name!r}: {word!r} ({say_cells(int(column.counts.sum()))}) is read as"
-    if any(word.lower() in false for _, false in BOOLEANS):
-        return Guess(Text(empty=True), (f"{said} one value, no value as another",))
-    blank = tuple({"": 0, **dict.fromkeys(column.marks)})
-    return Guess(Boolean(true=(word,), false=blank), (f"{said} true, no value as false",))
-
-
-def _as_boolean(column: TextColumn) -> Guess | None:
-    doubtful = [each for each in column.marks if each not in BLANK and each.lower() in PERHAPS]
-    words = [*column.words.to_pylist(), *doubtful] if len(column.words) < _MANY else []
-    format = None if column.is_label else _boolean(words)
-    if not format:
-        return None
-    return _fit(column, format)
-
-
-def _boolean(words: Iterable[str]) -> Boolean | None:
-    """Return which words are true and which are false, if all are."""
-    spelled: dict[str, str] = {}
-    for word in words:
-        spelled.setdefault(word.lower(), word)
-    for true, false in BOOLEANS:
-        if spelled.keys() <= true | false and spelled.keys() & true and spelled.keys() & false:
-            chosen = (tuple(spelled[w] for w in spelled if w in side) for side in (true, false))
-            return Boolean(true=next(chosen), false=next(chosen))
-    return None
+    notes += caution_of_unusable(column.name, column.spread(values))
+    return Guess(format, tuple(notes))
 
 
 def _as_code(column: TextColumn) -> Guess | None:
     """Guess that digits name something."""
     digits = holds(column.words, r"^-?\d+$")
-    if column.counts[digits.to_numpy(False)].sum() < (1 - STRAYS) * column.counts.sum():
+    if column.share(digits) < 1 - STRAYS:
         return None
     if not (why := _why_code(column, column.words.filter(digits))):
         return None
     notes = f"{column.name!r} {why}: read as text", *say_marks(column, column.marks)
-    cells = column.distinct[0]
-    return Guess(Text(missing=column.marks, strip=not cells.equals(strip(cells))), notes)
+    return Guess(Text(missing=column.marks), notes)
 
 
 def _why_code(column: TextColumn, digits: pa.Array) -> str:
@@ -256,209 +178,147 @@ def _why_code(column: TextColumn, digits: pa.Array) -> str:
         return f"holds codes with leading zeros, such as {zeros[0].as_py()!r}"
     if column.is_label:
         return ""
-    if _ID.search(column.name) or _CODE.search(column.name):
+    if _ID.search(column.name):
         return "holds numbers that name something, as its name says"
-    longest = digits.filter(pc.greater_equal(pc.utf8_length(digits), 16)).to_pylist()
-    big = next((each for each in longest if abs(int(each)) > _EXACT), "")
+    big = next((each for each in digits.to_pylist() if abs(int(each)) > _EXACT), "")
     return f"holds whole numbers such as {big}, which float64 would round" if big else ""
-
-
-class _Form(NamedTuple):
-    """Which cells may be read by which formats of dates."""
-
-    cells: np.ndarray
-    formats: tuple[str, ...]
-
-
-def _forms(words: pa.Array, counts: np.ndarray) -> list[_Form]:
-    """Return the forms of dates or times, the most frequent first."""
-    codes = shapes(spell_dates(words))
-    known: dict[tuple[str, ...], int] = {}
-    kinds = [known.setdefault(formats_of(s), len(known)) for s in codes.dictionary.to_pylist()]
-    place = np.array(kinds, int)[codes.indices.to_numpy()]
-    order = np.argsort(-np.bincount(place, weights=counts), kind="stable")[:_FORMS]
-    found = [*known]
-    return [_Form(place == i, found[i]) for i in order.tolist() if found[i]]
 
 
 def _as_dates(column: TextColumn) -> Guess | None:
     """Guess dates or times of day."""
     if not _forms(*column.sample):
         return None
-    found = _forms(column.words, column.counts)
-    times = [form for form in found if is_clock(form.formats[0])]
-    if times:
-        return _as_times(column, _chosen(column.words, times, "d"))
-    if not found or are_seasons(column.words):
-        return None
-    told, example = _weigh(column, found)
-    asked = column.options.day_first if told is None else told
-    first = "" if asked is None else "d" if asked else "m"
-    why = f"{'day' if asked else 'month'} first, as "
-    why += f"{example!r} shows" if told is not None else "asked or as other columns show"
+    words, forms = column.words, _forms(column.words, column.counts)
+    clock = is_clock(forms[0][0])
+    forms = [form for form in forms if is_clock(form[0]) == clock]
+    if clock:
+        return _as_times(column, _chosen(forms, ""))
+    orders = {_head(each) for form in forms if len(form) > 1 for each in form}
+    formats = {order: _chosen(forms, order) for order in sorted(orders)}
+    read = {order: convert_cells(words, Date(format=each)) for order, each in formats.items()}
+    if not orders:
+        return _fit(column, Date(format=_one(_chosen(forms, ""))))
+    if "y" in orders and _year_first(words, read):
+        return _fit(column, Date(format=_one(formats["y"])), "year first, as days vary more")
+    told, example = _weigh(column, read)
     if not example:
-        first, why = "d", ""
-    elif not first and "." in example:
-        first, why = "d", "day first, as is usual with points"
-    formats = _chosen(column.words, found, first or "d")
-    if any(each.startswith("%y") for each in formats):
-        first, why = "y", "year first, which changes least"
-    guess = _fit(column, Date(format=_one(formats)), why if first else "")
-    if guess and not first and column.last:
-        raise undecided(
-            column,
-            f"dates such as {example!r}, in which the day or the month may come first",
-            "--dates day-first or --dates month-first (in Python day_first=True)",
-        )
-    return guess and guess._replace(day_first=told, open=not first)
+        return _fit(column, Date(format=_one(formats["d"])))
+    day_first, why = (column.options.day_first, "asked or as other columns show")
+    if told is not None:
+        day_first, why = told, f"{example!r} shows"
+    elif day_first is None and "." in example:
+        day_first, why = True, "is usual with points"
+    said = f"{'month' if day_first is False else 'day'} first, as {why}"
+    guess = _fit(column, Date(format=_one(formats["m" if day_first is False else "d"])), said)
+    asks = undecided(
+        column,
+        f"dates such as {example!r}, in which the day or the month may come first",
+        "--dates day-first or --dates month-first (in Python day_first=True)",
+    )
+    return guess and guess._replace(day_first=told, asks=asks if day_first is None else None)
+
+
+def _forms(words: pa.Array, counts: np.ndarray) -> list[tuple[str, ...]]:
+    """Return which formats may read cells that differ in digits alone, the most frequent first."""
+    shapes = pc.replace_substring_regex(spell_dates(words), r"\d", "0").dictionary_encode()
+    weights = np.bincount(shapes.indices.to_numpy(), weights=counts)
+    found: Counter[tuple[str, ...]] = Counter()
+    for shape, weight in zip(shapes.dictionary.to_pylist(), weights, strict=True):
+        found[formats_of(shape)] += weight
+    return [form for form, _ in found.most_common(_FORMS) if form]
 
 
 def _one(formats: tuple[str, ...]) -> str | tuple[str, ...]:
     return formats[0] if len(formats) == 1 else formats
 
 
-def _weigh(column: TextColumn, found: Iterable[_Form]) -> tuple[bool | None, str]:
-    """Return whether the day comes first, if nearly all cells that tell agree, and an example.
-
-    The example is empty where all orders say the same.
-    """
-    weights, example = np.zeros(2), ""
-    for form in found:
-        by = {_head(each): each for each in form.formats}
-        if not by.keys() >= {*"dm"}:
-            continue
-        cells, counts = column.words.filter(pa.array(form.cells)), column.counts[form.cells]
-        read = [convert_cells(cells, Date(format=by[each])) for each in "dm"]
-        valid = [each.is_valid().to_numpy(False) for each in read]
-        tells = valid[0] != valid[1]
-        weights += [counts[valid[i] & tells].sum() for i in (0, 1)]
-        differ = pc.fill_null(pc.not_equal(*read), False).to_numpy(False)
-        shown = cells.filter(pa.array(tells if tells.any() else differ))
-        example = example or (shown[0].as_py() if len(shown) else "")
-    agree = weights.min() <= STRAYS * weights.max() and weights[0] != weights[1]
-    return (bool(weights[0] > weights[1]) if agree else None), example
-
-
 def _head(format: str) -> str:
-    """Return which of day, month and year comes first.
-
-    >>> _head("%a, %d %b %Y"), _head("%Y-%m-%d")
-    ('d', 'y')
-    """
+    """Return which of day, month and year comes first."""
     return re.findall("%([dmyYbBG])", format)[0].lower()
 
 
-def _chosen(words: pa.Array, found: Iterable[_Form], first: str) -> tuple[str, ...]:
-    """Return the formats of dates that are needed; day or month, ``"d"`` or ``"m"``, is first."""
-    chosen: list[str] = []
-    for form in found:
-        by = {_head(each): each for each in form.formats} if len(form.formats) > 1 else {}
-        order = "y" if _year_first(words, form, by) else first
-        chosen.append(by.get(order, form.formats[0]))
-    needed: list[str] = []
-    for format in dict.fromkeys(chosen) if len({*chosen}) > 1 else ():
-        kind = Time if is_clock(format) else Date
-        unread = convert_cells(words, kind(format=format)).is_null()
-        if len(rest := words.filter(unread)) < len(words):
-            needed, words = [*needed, format], rest
-    return tuple(needed) or (chosen[0],)
+def _chosen(forms: Iterable[tuple[str, ...]], first: str) -> tuple[str, ...]:
+    """Return a format of each form: where it has several, the one that `first` comes first in."""
+    found = (next((f for f in form if first and _head(f) == first), form[0]) for form in forms)
+    return tuple(dict.fromkeys(found))
 
 
-def _year_first(words: pa.Array, form: _Form, by: Mapping[str, str]) -> bool:
-    """Whether the first of three numbers of two digits is the year.
-
-    It is where no other reading fits, and where days would be years and years days.
-    """
-    if "y" not in by:
-        return False
-    cells = words.filter(pa.array(form.cells))
-    fits = {o: convert_cells(cells, Date(format=f)).null_count for o, f in by.items()}
-    parts = [re.findall(r"\d+", cell)[:3:2] for cell in cells[:SAMPLE].to_pylist()]
-    first, last = (len({each[i] for each in parts}) for i in (0, 1))
-    alone = fits["y"] < min(fits["d"], fits["m"])
-    return alone or (fits["y"] == min(fits.values()) and 2 * first <= last and last > _SOME)
-
-
-def _as_times(column: TextColumn, formats: tuple[str, ...]) -> Guess | None:
-    lengths = _fit(column, Duration(), strays=0.0)
-    if lengths and _LASTS.search(column.name):
-        return lengths
-    format = Time(format=_one(formats))
-    return _fit(column, format, strays=0.0) or lengths or _fit(column, format)
-
-
-def _as_durations(column: TextColumn) -> Guess | None:
-    words = column.sample[0]
-    if convert_cells(words, Duration()).null_count > len(words) / 2:
-        return None
-    units = pc.unique(pc.replace_substring_regex(words, r"^[+-]?[\d.]+ ?([a-zA-Z])$", r"\1"))
-    return None if len(units) == 1 and len(units[0].as_py()) == 1 else _fit(column, Duration())
-
-
-def _as_plain_numbers(column: TextColumn) -> Guess | None:
-    """Guess numbers where a table has text, as in JSON; names of a few classes stay."""
-    classes = column.is_label and len(column.words) <= _MANY
-    if not column.options.typed or classes or not is_number(infer(column.distinct[0]).type):
-        return None
-    return _fit(column, Number(), "though the table has text")
-
-
-def _as_numbers(column: TextColumn) -> Guess | None:
-    if guess_numbers(*column.sample).fits < MOST:
-        return None
-    found = guess_numbers(column.words, column.counts, column.options.decimal)
-    found, why = _by_delimiter(column, found)
-    undecided = found.open and column.options.decimal is None
-    if found.open and not undecided:
-        why = "as asked or as other columns say"
-    guess = _fit(column, found.format, why) if found.fits >= 1 - STRAYS else None
-    if not guess or is_scaled(column, found):
-        return None
-    if undecided and column.last and not why:
-        raise undecided_mark(column, "," if found.format.thousands else ".")
-    tells = not found.open and (found.format.thousands or _has_decimals(guess.values))
-    return guess._replace(decimal=found.format.decimal if tells else None, open=undecided)
-
-
-def _by_delimiter(column: TextColumn, found: NumberGuess) -> tuple[NumberGuess, str]:
-    """Return commas as those of decimals where semicolons part the cells, if that fits as well."""
-    if column.options.decimal or column.options.delimiter != ";" or found.format.thousands != ",":
-        return found, ""
-    other = guess_numbers(column.words, column.counts, ",")
-    if other.format.decimal != "," or other.fits < found.fits:
-        return found, ""
-    if column.last and not found.open:
-        raise undecided_mark(column, ",")
-    return other._replace(open=True), (
-        "as semicolons part the cells; --decimal . reads the comma as one of thousands"
+def _weigh(column: TextColumn, read: dict[str, pa.Array]) -> tuple[bool | None, str]:
+    """Return whether the day comes first, if the cells that tell agree, and where that matters."""
+    valid = [read[each].is_valid().to_numpy(False) for each in "dm"]
+    tells = valid[0] != valid[1]
+    weights = np.array([column.counts[each & tells].sum() for each in valid])
+    differ = pc.fill_null(pc.not_equal(read["d"], read["m"]), False).to_numpy(False)
+    shown = column.words.filter(pa.array(tells if tells.any() else differ))
+    agree = weights.min() <= STRAYS * weights.max() and weights[0] != weights[1]
+    return (
+        bool(weights[0] > weights[1]) if agree else None,
+        shown[0].as_py() if len(shown) else "",
     )
 
 
-def _has_decimals(values: pa.Array) -> bool:
-    if pa.types.is_integer(values.type):
-        return False
-    return bool(pc.any(pc.not_equal(values, pc.trunc(values))).as_py())
+def _year_first(words: pa.Array, read: dict[str, pa.Array]) -> bool:
+    """Whether the year is first: no other order fits, or days would be years and years days."""
+    gaps = {order: values.null_count for order, values in read.items()}
+    parts = pc.extract_regex(words, r"^(?P<first>\d+)\D\d+\D(?P<last>\d+)")
+    first, last = (pc.count_distinct(pc.struct_field(parts, i)).as_py() for i in (0, 1))
+    others = min(gaps["d"], gaps["m"])
+    return gaps["y"] < others or (gaps["y"] == others and 2 * first <= last and last > _SOME)
+
+
+def _as_times(column: TextColumn, formats: tuple[str, ...]) -> Guess | None:
+    format = Time(format=_one(formats))
+    sure = _fit(column, format, strays=0.0) or _fit(column, Duration(), strays=0.0)
+    return sure or _fit(column, format)
+
+
+def _as_durations(column: TextColumn) -> Guess | None:
+    return _fit(column, Duration())
+
+
+def _as_numbers(column: TextColumn) -> Guess | None:
+    if column.is_label and column.options.typed and len(column.words) <= _MANY:
+        return None  # Names of a few classes.
+    found = guess_numbers(column)
+    decided = found.open and column.options.decimal is not None
+    why = "as asked or as other columns say" if decided else ""
+    if found.fits < 1 - STRAYS or not (guess := _fit(column, found.format, why)):
+        return None
+    if found.open:
+        mark = "," if found.format.thousands == "," else "."
+        return guess if decided else guess._replace(asks=_ask_mark(column, mark))
+    mark = found.format.decimal
+    tells = found.format.thousands or pc.any(pc.match_substring(column.words, mark)).as_py()
+    return guess._replace(decimal=mark if tells else None)
+
+
+def _ask_mark(column: TextColumn, mark: str) -> DataError:
+    example = column.words.filter(pc.match_substring(column.words, mark))[0].as_py()
+    what = f"numbers such as {example!r}, whose {'comma' if mark == ',' else 'point'} may be one of"
+    options = "--decimal , or --decimal . (in Python decimal=)"
+    return undecided(column, f"{what} decimals or of thousands", options)
 
 
 def _plain_numbers(column: TextColumn) -> Guess:
     """Say what may be wrong about numbers that the plain rules read."""
-    values = column.plain
-    point: Decimal | None = "." if _has_decimals(values) else None
-    notes = *caution_of_versions(column), *caution_of_values(column, values)
-    return Guess(None, notes, values, decimal=point)
+    pointed = pc.any(pc.match_substring(column.words, ".")).as_py()
+    notes = tuple(caution_of_unusable(column.name, column.spread(column.plain)))
+    return Guess(None, notes, decimal="." if pointed else None)
 
 
 def _as_days(column: TextColumn) -> Guess | None:
     """Guess that numbers such as 20180201, 201802 or 02.2018 are dates."""
-    found = next((f for look, f in NUMBERS_OR_DATES.items() if column.all_look(look)), None)
+    words = column.words
+    looks = NUMBERS_OR_DATES.items()
+    found = next((form for look, form in looks if pc.all(matches(words, look)).as_py()), None)
     if column.is_label or not found:
         return None
-    years = pc.year(read_distinct(column.words, Date(format=found))[0].drop_null()).to_pylist()
-    if len(years) < len(column.words) or not all(1900 <= each <= 2100 for each in years):
+    years = pc.year(convert_cells(words, Date(format=found)))
+    low, high = pc.min_max(years).as_py().values()
+    if years.null_count or low < 1900 or high > 2100:
         return None
-    if len(years) < _MANY and not _DATED.search(column.name):
-        return None
-    return _fit(column, Date(format=found))
+    by_name = _DATED.search(column.name)
+    return _fit(column, Date(format=found)) if len(words) >= _MANY or by_name else None
 
 
 def _as_thousands(column: TextColumn) -> Guess | None:
@@ -469,64 +329,12 @@ def _as_thousands(column: TextColumn) -> Guess | None:
         return None
     if column.options.decimal == ",":
         return _as_numbers(column)
-    if column.options.decimal is None and column.last:
-        raise undecided_mark(column, ".")
-    return _plain_numbers(column)._replace(decimal=None, open=not column.last)
+    asks = _ask_mark(column, ".") if column.options.decimal is None else None
+    return _plain_numbers(column)._replace(decimal=None, asks=asks)
 
 
 def _as_text(column: TextColumn) -> Guess:
-    """Guess the marks of missing values among words, and spellings that are one value."""
-    marks = tuple(each for each in column.marks if stands_for_none(each, among_words=True))
-    kept = pc.invert(is_in(column.tidied, marks))
-    cells, counts = column.distinct[0].filter(kept), column.distinct[1][kept.to_numpy(False)]
-    format, notes = Text(missing=marks), say_marks(column, marks)
-    if len(cells) <= min(_CATEGORIES, counts.sum() / 2):
-        words = strip(cells)
-        weights: Counter[str] = Counter()
-        for word, n in zip(words.to_pylist(), counts.tolist(), strict=True):
-            weights[word] += n
-        same, apart = guess_spellings(weights)
-        format = structs.replace(
-            format, same=same if len(same) <= _SPELLINGS else {}, strip=not cells.equals(words)
-        )
-        notes = (*notes, *say_spellings(column, same, apart, weights, format))
-    return Guess(format if format != Text() else None, (*notes, *say_unread(column)))
-
-
-_Rule: TypeAlias = Callable[[TextColumn], Guess | None]
-_OF_TEXTS: tuple[_Rule, ...] = (
-    _as_code, _as_boolean, _as_dates, _as_durations, _as_plain_numbers, _as_numbers, _as_flag,
-)  # fmt: skip
-_OF_WORDS: tuple[_Rule, ...] = (_as_boolean, _as_flag)
-_OF_INTEGERS: tuple[_Rule, ...] = (_as_flag, _as_code, _as_days)
-_OF_FLOATS: tuple[_Rule, ...] = (_as_flag, _as_days, _as_thousands)
-
-
-def guess_spellings(counts: Mapping[str, int]) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """Return spellings -> the most frequent one of the same value, and codes to keep apart.
-
-    Parameters
-    ----------
-    counts : dict of str to int
-        Tidy cell -> how often it occurs.
-
-    Examples
-    --------
-    >>> guess_spellings({"yes": 5, "YES": 2, "m": 9, "M": 9})
-    ({'YES': 'yes'}, [('m', 'M')])
-    """
-    groups: dict[str, list[str]] = defaultdict(list)
-    for word in sorted(counts, key=lambda word: (-counts[word], word.isupper(), word)):
-        folded = unicodedata.normalize("NFKC", " ".join(word.split())).casefold()
-        groups[folded].append(word)
-    boolean, apart = _boolean(counts) is not None, []
-    same: dict[str, str] = {}
-    for key, (first, *others) in groups.items():
-        if not others:
-            continue
-        often = counts[others[0]] > STRAYS * sum(counts[each] for each in groups[key])
-        if often and len(key) <= _SHORT and len(others) == 1 and not boolean:
-            apart.append((first, others[0]))
-        else:
-            same |= dict.fromkeys(others, first)
-    return same, apart
+    """Guess the marks of missing values among words."""
+    marks = column.sure_marks
+    notes = (*say_marks(column, marks), *say_text(column), *say_unread(column))
+    return Guess(Text(missing=marks) if marks else None, notes)

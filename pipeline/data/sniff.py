@@ -18,11 +18,10 @@ from pipeline.data.csv import MISSING, infer, without
 from pipeline.data.csv_file import CsvFile
 from pipeline.data.dialect import Given, looks_like_data
 from pipeline.data.guess import decimals_of, sniff_columns
-from pipeline.data.guess_numbers import Decimal
 from pipeline.data.jsonlines import JsonFile
 from pipeline.data.opened import OpenedFile, open_files, read_cells_of
-from pipeline.data.table_format import ColumnFormat, TableFormat, Text
-from pipeline.data.text_column import Options, Stray
+from pipeline.data.table_format import ColumnFormat, Decimal, TableFormat, Text
+from pipeline.data.text_column import Options
 from pipeline.errors import DataError
 
 
@@ -51,7 +50,6 @@ def sniff(
     keep: Collection[str] = (),
     day_first: bool | None = None,
     decimal: Decimal | None = None,
-    stray: Stray = "missing",
     labels: Collection[str] = (),
 ) -> Sniffed:
     """Guess how a table is written.
@@ -64,7 +62,7 @@ def sniff(
         Where they are known, as in `TableFormat`.
     keep : collection of str, optional
         Words of CSV that are values where texts are, though `pandas.read_csv` drops them.
-    missing, day_first, decimal, stray, labels : optional
+    missing, day_first, decimal, labels : optional
         See `pipeline.data.text_column.Options`.
 
     Raises
@@ -90,7 +88,7 @@ def sniff(
     else:
         cells = arrow_table(source)
     typed = not isinstance(files[0] if files else None, CsvFile)
-    options = Options(day_first, decimal, stray, labels, what, typed, format.delimiter)
+    options = Options(day_first, decimal, labels, what, typed)
     columns, more = sniff_columns(cells, options, missing)
     whole = structs.replace(format, missing=tuple(missing), columns=columns)
     if files and isinstance(files[0], CsvFile):

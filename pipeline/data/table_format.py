@@ -10,14 +10,33 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+Decimal = Literal[".", ","]
+
 
 class _Struct(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
-):
+    msgspec.Struct,
+    frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True,
+    forbid_unknown_fields=True,
+):  # fmt: skip
     """What can be written as JSON, and as an expression."""
 
 
-class Number(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="number"):
+class _Typed(_Struct, frozen=True, kw_only=True):
+    """What a cell may not fit.
+
+    Parameters
+    ----------
+    missing : tuple of str
+        Cells that stand for no value, beside those of the table.
+    stray : {"error", "missing"}
+        What becomes of cells that do not fit.
+    """
+
+    missing: tuple[str, ...] = ()
+    stray: Literal["error", "missing"] = "error"
+
+
+class Number(_Typed, frozen=True, kw_only=True, tag_field="kind", tag="number"):
     """Numbers as people write them, which become float64.
 
     Negative ones may also be written ``(5)`` or ``5-``. Blanks of any kind are alike.
@@ -30,85 +49,53 @@ class Number(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="number")
     unit : str
         What stands before or behind the digits, as ``"$"``, ``"%"`` or ``"kg"``; the values are in
         this unit, so 12 % is 12, and so is 12 alone.
-    scaled : bool
-        Whether k, M, bn and the like behind the digits are multipliers, so 5k is 5000.
-    missing : tuple of str
-        Cells that stand for no value, beside those of the table.
-    stray : {"error", "missing"}
-        What becomes of other cells that are no numbers.
     """
 
-    decimal: Literal[".", ","] = "."
+    decimal: Decimal = "."
     thousands: str = ""
     unit: str = ""
-    scaled: bool = False
-    missing: tuple[str, ...] = ()
-    stray: Literal["error", "missing"] = "error"
 
 
-class Boolean(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="boolean"):
+class Boolean(_Typed, frozen=True, kw_only=True, tag_field="kind", tag="boolean"):
     """Two words, or a mark and a blank.
 
     Parameters
     ----------
     true, false : tuple of str
         Spellings, whatever their case; ``""`` is an empty cell.
-    missing : tuple of str
-    stray : {"error", "missing"}
     """
 
     true: tuple[str, ...]
     false: tuple[str, ...]
-    missing: tuple[str, ...] = ()
-    stray: Literal["error", "missing"] = "error"
 
 
-class Date(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="date"):
+class Date(_Typed, frozen=True, kw_only=True, tag_field="kind", tag="date"):
     """Dates, with or without a time.
 
     Parameters
     ----------
-    format : str
+    format : str or tuple of str
         As for `datetime.strptime`, ``"%d.%m.%Y"``; of several the first that fits a cell counts.
         A quarter such as 2018Q3 is read as ``Jul-2018``, a week such as 2018W05 as ``2018-W05-1``.
-    missing : tuple of str
-    stray : {"error", "missing"}
     """
 
     format: str | tuple[str, ...]
-    missing: tuple[str, ...] = ()
-    stray: Literal["error", "missing"] = "error"
 
 
-class Time(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="time"):
+class Time(_Typed, frozen=True, kw_only=True, tag_field="kind", tag="time"):
     """Times of day, which become that time on 1970-01-01.
 
     Parameters
     ----------
-    format : str
-        As for `datetime.strptime`, ``"%H:%M"``, which also reads 7h30.
-    missing : tuple of str
-    stray : {"error", "missing"}
+    format : str or tuple of str
+        As for `datetime.strptime`, ``"%H:%M"``.
     """
 
     format: str | tuple[str, ...]
-    missing: tuple[str, ...] = ()
-    stray: Literal["error", "missing"] = "error"
 
 
-class Duration(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="duration"):
-    """Lengths of time, as `pandas.to_timedelta` reads them, which become seconds.
-
-    A number needs its unit.
-
-    Parameters
-    ----------
-    missing : tuple of str
-    stray : {"error", "missing"}
-    """
-
-    missing: tuple[str, ...] = ()
-    stray: Literal["error", "missing"] = "error"
+class Duration(_Typed, frozen=True, kw_only=True, tag_field="kind", tag="duration"):
+    """Lengths of time such as 26:10:05 or 2 days 03:00:00, which become seconds."""
 
 
 class Text(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):
@@ -119,18 +106,12 @@ class Text(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):
     missing : tuple of str
     values : tuple of str
         Cells of CSV that are values, though `pandas.read_csv` takes them for missing, as ``"NA"``.
-    same : dict of str to str
-        Spellings of a value -> the value, whatever blanks are around.
-    strip : bool
-        Blanks around are left out, and signs that one does not see.
     empty : bool
         A cell without a value is the empty text, as text vectorizers want it.
     """
 
     missing: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
-    same: dict[str, str] = {}
-    strip: bool = False
     empty: bool = False
 
 

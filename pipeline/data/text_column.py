@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,34 +13,29 @@ import pyarrow.compute as pc
 
 from pipeline.data.arrow_types import Cells
 from pipeline.data.csv import infer
-from pipeline.data.guess_numbers import Decimal, NumberGuess
 from pipeline.data.notations import tidy
-from pipeline.data.table_format import ColumnFormat
+from pipeline.data.table_format import ColumnFormat, Decimal
+from pipeline.errors import DataError
 
-Stray = Literal["missing", "error"]
-SAMPLE = 1000
+SAMPLE = 2000
 """So many cells tell which guesses are worth a look at all cells."""
 _LONG = 45
 """Characters beyond which cells are prose, on average."""
 STRAYS = 0.05
 """Share of the cells of a column of numbers or dates that may be something else."""
-BLANK = {"", "-", "--", "–", "—"}
-"""What stands beside a mark, and says that there is none."""
-_NONE = {"", "?", "??", "???", "n/a", "n.a.", "n.a", "n. a.", "#n/a", "#na", "#div/0!", "#value!"}
-_NONE |= {"#ref!", "#name?", "#num!", "#null!", "<na>", "\\n", "(null)", "null", "nan", "na"}
+_NONE = ("", "?", "??", "???", "n/a", "n.a.", "na", "nan", "null", "(null)", "<na>", "\\n")
 """What stands for no value in any column, in small letters."""
-_NO_DAYS = ("0000-00-00", "00.00.0000", "00/00/0000", "9999-12-31", "31.12.9999", "31/12/9999")
-PERHAPS = {"-", "--", "---", "–", "—", ".", "none", "nil", "missing", "unknown", "unk", "unk."}
-PERHAPS |= {"undefined", "not available", "not applicable", "not known", "n/d", "n.d.", "nd"}
-PERHAPS |= {"tbd", "tba", "empty", "no data", "k.a.", "k. a.", "keine angabe", "(none)"}
-PERHAPS |= {"(missing)", "(blank)", "[null]", "blank", "void", "12/31/9999"}
-PERHAPS |= {f"{day}{time}" for day in _NO_DAYS for time in ("", " 00:00", " 00:00:00")}
+_ERRORS = r"^#(?:N/A|NA|DIV/0!|VALUE!|REF!|NAME\?|NUM!|NULL!)$"
+"""What spreadsheets write where there is no value."""
+PERHAPS = (
+    "-", "--", "---", "–", "—", ".", "none", "nil", "missing", "unknown", "undefined", "n/d",
+    "not available", "not applicable", "not known", "k.a.", "tbd", "empty", "blank",
+)  # fmt: skip
 """What stands for no value among numbers, and may be a value among words."""
-_NOTHING = re.compile(r"[-–—*?./#_~:]+")
-_MAY_BE_MARK = r"^(?:\D{0,19}|#.{1,9}|.*(?:0000|9999).*)$"
-"""What all marks of missing values look like."""
-_FACTORS = {"k", "m", "b"}
-"""Units that may be multipliers."""
+_NOTHING = (
+    r"^(?:[-–—*?./#_~:]+|(?:0000-00-00|00[./]00[./]0000|9999-12-31|31[./]12[./]9999|12/31/9999)"
+    r"(?: 00:00(?::00)?)?)$"
+)
 
 
 @dataclass(frozen=True)
@@ -50,30 +44,18 @@ class Options:
 
     day_first: bool | None = None
     decimal: Decimal | None = None
-    stray: Stray = "missing"
     labels: Collection[str] = ()
     source: str = "the table"
     typed: bool = False
-    delimiter: str = ""
 
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A column of cells of text, null where there is no value.
-
-    Parameters
-    ----------
-    name : str
-    cells : pyarrow array
-    options : Options
-    last : bool
-        Whether all is known that other columns tell.
-    """
+    """A column of cells of text, null where there is no value."""
 
     name: str
     cells: Cells
     options: Options
-    last: bool = False
 
     @cached_property
     def plain(self) -> Cells:
@@ -98,22 +80,18 @@ class TextColumn:
         """The distinct cells, tidy if that may matter."""
         return self.distinct[0] if self.is_prose else tidy(self.distinct[0])
 
-    @property
-    def example(self) -> str:
-        """The first word that holds a digit."""
-        return str(self.words.filter(holds(self.words, r"\d"))[0])
-
     @cached_property
-    def has_digits(self) -> bool:
-        """Whether a word holds a digit."""
-        return bool(pc.any(holds(self.words, r"\d")).as_py())
+    def sure_marks(self) -> tuple[str, ...]:
+        """The tidy cells that stand for no value even among words, where Na is sodium."""
+        found = pc.or_(is_in(pc.utf8_lower(self.tidied), _NONE), holds(self.tidied, _ERRORS))
+        return tuple(dict.fromkeys(each for each in self.tidied.filter(found).to_pylist()
+                                   if each != "Na"))  # fmt: skip
 
     @cached_property
     def marks(self) -> tuple[str, ...]:
         """The tidy cells that stand for no value, among numbers or dates."""
-        short = self.tidied.filter(holds(self.tidied, _MAY_BE_MARK)).to_pylist()
-        found = (each for each in short if stands_for_none(each, among_words=False))
-        return tuple(dict.fromkeys(found))
+        perhaps = pc.or_(is_in(pc.utf8_lower(self.tidied), PERHAPS), holds(self.tidied, _NOTHING))
+        return tuple(dict.fromkeys([*self.sure_marks, *self.tidied.filter(perhaps).to_pylist()]))
 
     @cached_property
     def _values(self) -> tuple[pa.Array, np.ndarray]:
@@ -130,24 +108,19 @@ class TextColumn:
         """How many there are of each of `words`."""
         return self._values[1]
 
-    @cached_property
+    @property
     def sample(self) -> tuple[pa.Array, np.ndarray]:
-        """The most frequent of `words` and some others, with their `counts`."""
-        n = len(self.words)
-        if n <= 2 * SAMPLE:
-            return self._values
-        often = np.argpartition(-self.counts, SAMPLE)[:SAMPLE]
-        some = np.unique(np.append(often, np.linspace(0, n - 1, SAMPLE, dtype=int)))
-        return self.words.take(pa.array(some)), self.counts[some]
+        """The first of `words`, with their `counts`."""
+        return self.words[:SAMPLE], self.counts[:SAMPLE]
 
     @property
     def is_label(self) -> bool:
         """Whether the values are names of classes."""
         return self.name in self.options.labels
 
-    def all_look(self, pattern: str) -> bool:
-        """Whether all words match a regular expression as a whole."""
-        return bool(pc.all(holds(self.words, f"^(?:{pattern})$")).as_py())
+    def share(self, fits: pa.Array) -> float:
+        """Return the share of the cells, of those whose words fit."""
+        return float(self.counts[fits.to_numpy(False)].sum() / max(self.counts.sum(), 1))
 
     def rows(self, cells: pa.Array) -> list[int]:
         """Return the rows that hold one of some cells."""
@@ -158,6 +131,10 @@ class TextColumn:
         """Return how many cells are one of some tidy words."""
         return int(self.distinct[1][is_in(self.tidied, words).to_numpy(False)].sum())
 
+    def spread(self, values: pa.Array) -> Cells:
+        """Return the values of all cells, from those of the distinct ones."""
+        return values.take(pc.index_in(self.cells, value_set=self.distinct[0]))
+
 
 class Guess(NamedTuple):
     """What a column is thought to be.
@@ -167,53 +144,19 @@ class Guess(NamedTuple):
     format : ColumnFormat or None
         None where the rules of `pandas.read_csv` do.
     notes : tuple of str
-    values : pyarrow array
-        Of the distinct cells, if they are of a format or are plain numbers.
     decimal : {".", ","} or None
         What is surely the mark of its decimals.
     day_first : bool or None
         What its cells tell of the order of day and month.
-    open : bool
-        Whether another column may help to decide.
+    asks : DataError or None
+        What is to be asked, unless another column decides.
     """
 
     format: ColumnFormat | None = None
     notes: tuple[str, ...] = ()
-    values: pa.Array | None = None
     decimal: Decimal | None = None
     day_first: bool | None = None
-    open: bool = False
-
-
-def are_seasons(words: pa.Array) -> bool:
-    """Whether cells are years and the ones after, as 2010-11, and no months."""
-    cells = [re.fullmatch(r"(\d{4})[-/](\d\d)", each) for each in words[:SAMPLE].to_pylist()]
-    return len(cells) > 1 and all(
-        each is not None and (int(each[1]) + 1) % 100 == int(each[2]) for each in cells
-    )
-
-
-def is_scaled(column: TextColumn, found: NumberGuess) -> bool:
-    """Return whether a unit such as k or mil makes some cells a thousand times what they say."""
-    unit = found.format.unit
-    if found.format.scaled and unit.isalpha():
-        return not column.all_look(rf"(?:.*\PL)?{unit}(?:\PL.*)?")
-    return unit.lower() in _FACTORS and count_bare(column) > 0
-
-
-def stands_for_none(word: str, *, among_words: bool) -> bool:
-    """Whether a tidy cell is a mark of a missing value.
-
-    >>> [stands_for_none(each, among_words=True) for each in ("?", "n/a", "-", "Na", "x")]
-    [True, True, False, False, False]
-    >>> stands_for_none("-", among_words=False)
-    True
-    """
-    if among_words and word == "Na":  # Sodium.
-        return False
-    if word.lower() in _NONE:
-        return True
-    return not among_words and (word.lower() in PERHAPS or bool(_NOTHING.fullmatch(word)))
+    asks: DataError | None = None
 
 
 def holds(cells: Cells, pattern: str) -> Cells:
@@ -224,8 +167,3 @@ def holds(cells: Cells, pattern: str) -> Cells:
 def is_in(cells: Cells, words: Collection[str]) -> Cells:
     """Return which cells are one of some words."""
     return pc.is_in(cells, value_set=pa.array(list(words), pa.string()))
-
-
-def count_bare(column: TextColumn) -> int:
-    """Return how many cells are numbers without a unit."""
-    return int(column.counts[holds(column.words, r"^[\d.,' +-]+$").to_numpy(False)].sum())

@@ -191,14 +191,15 @@ def _manifest(data: bytes, folder: Path) -> Manifest:
 
 
 def _check_notations(format: dict[str, Any], path: Path) -> None:
-    """Refuse a table format with numbers that have footnotes, which are no notation."""
+    """Refuse a table format with footnotes, multipliers or spellings, which are none here."""
     columns: dict[str, dict[str, Any]] = format.get("columns", {})
-    if gone := [name for name, each in columns.items() if each.get("marked")]:
-        raise DataError(
-            f"{path}: the model reads {gone} with marked=True, numbers with footnotes or '~', "
-            "which this version does not; take them out of the table and make the task and the "
-            "model again, or load it with the version that saved it"
-        )
+    for field in ("marked", "scaled", "same", "strip"):
+        if gone := [name for name, each in columns.items() if each.get(field)]:
+            raise DataError(
+                f"{path}: the model reads {gone} with {field}=, which this version does not; write "
+                "their cells otherwise and make the task and the model again, or load it with the "
+                "version that saved it"
+            )
 
 
 class _Kind(msgspec.Struct):

@@ -63,9 +63,8 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "a list of targets": ("new_task", {"target": ["y"]}, "unknown column"),
     "a name of a choice": ("new_task", {"ingore": ["b"]}, "did you mean 'ignore'?"),
     "one column by name": ("new_task", {"features": "ba"}, "unknown column 'ba'"),
-    "rows as text": ("new_task", {"min_rows": "many"}, "--min-rows many"),
     "no name": ("new_task", {"name": ""}, "takes name="),
-    "a task that is there": ("new_task", {"name": "mine"}, "as --name mine_2"),
+    "a task that is there": ("new_task", {"name": "mine"}, "choose another --name"),
 }
 
 

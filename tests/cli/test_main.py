@@ -306,7 +306,7 @@ def test_nothing_that_a_terminal_obeys_is_printed(
     made = call("new-task", *target)
     assert made.code == 0, made.err
     assert """--ignore '"\ufffd[31mid, \ufffd]0;x\ufffd"'""" in made.out
-    lost = call("new-task", *target, "--name", "b", "--by", name, "--split", "groups", "--cut", "1")
+    lost = call("new-task", *target, "--name", "b", "--by", name, "--split", "groups")
     with main._cautioning():
         said = warnings.formatwarning(name, UserWarning, "", 1)
     assert not re.search("[\x1b\x07]", made.out + made.err + lost.out + lost.err + said)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -15,8 +14,6 @@ from hypothesis import strategies as st
 from pipeline.data.csv import infer
 from pipeline.data.guess import sniff_columns
 from pipeline.data.notations import notations, read_cells
-from pipeline.data.read import read_arrow
-from pipeline.data.sniff import sniff
 from pipeline.data.table_format import Boolean, ColumnFormat, Date, Duration, Number, Text, Time
 from pipeline.data.text_column import Options
 from pipeline.errors import DataError
@@ -39,33 +36,17 @@ def guess(
 READ: dict[str, tuple[list[str | None], ColumnFormat, list[object]]] = {
     "decimal comma": (["1,5", "2,25", "3"], Number(decimal=","), [1.5, 2.25, 3]),
     "comma, three digits and none": (["1,234", "0,5"], Number(decimal=","), [1.234, 0.5]),
-    "comma beside four digits": (["1,234", "1234"], Number(decimal=","), [1.234, 1234]),
     "thousands": (["1,234.5", "999"], Number(thousands=","), [1234.5, 999]),
-    "millions": (["1,234,567", "1,234"], Number(thousands=","), [1234567, 1234]),
     "points and comma": (["1.234,5", "7"], Number(decimal=",", thousands="."), [1234.5, 7]),
+    "metres": (["5 m", "12 m"], Number(unit="m"), [5, 12]),
+    "thousands of all": (["1.2k", "0.9k"], Number(unit="k"), [1.2, 0.9]),
     "blanks": (["1 234", "12"], Number(thousands=" "), [1234, 12]),
-    "apostrophes": (["1'234.5", "1\u2019000"], Number(thousands="'"), [1234.5, 1000]),
     "dollars": (["$1,234.50", "($7)"], Number(thousands=",", unit="$"), [1234.5, -7]),
-    "prices without cents": (["5,- €", "7,50 €"], Number(decimal=",", unit="€"), [5, 7.5]),
-    "accounts": (["(1,234.50)", "5.00"], Number(thousands=","), [-1234.5, 5]),
-    "percent": (["12%", "12.5 %"], Number(unit="%"), [12, 12.5]),
     "square metres": (["12 m2", "5 m2"], Number(unit="m2"), [12, 5]),
     "a question mark": (["5", "?", "6"], Number(missing=("?",)), [5, None, 6]),
     "dashes": (["5.5", "-", "--"], Number(missing=("-", "--")), [5.5, None, None]),
-    "stars": (["5.5", "***"], Number(missing=("***",)), [5.5, None]),
     "blank cells": (["5", "  "], Number(), [5, None]),
-    "yes and no": (["yes", "no"], Boolean(true=("yes",), false=("no",)), [True, False]),
-    "untidy yes and no": (
-        ["Yes", "no", "YES ", "?"],
-        Boolean(true=("Yes",), false=("no",), missing=("?",)),
-        [True, False, True, None],
-    ),
-    "a mark": (["X", None], Boolean(true=("X",), false=("",)), [True, False]),
-    "no or nothing": (["No", None], Text(empty=True), ["No", ""]),
-    "a mark or a dash": (["x", "-"], Boolean(true=("x",), false=("", "-")), [True, False]),
-    "one or nothing": (["1", None], Boolean(true=("1",), false=("",)), [True, False]),
     "points between": (["01.02.2018", "13.02.2018"], Date(format="%d.%m.%Y"), ["0201", "0213"]),
-    "only points": (["01.02.2018", "03.04.2018"], Date(format="%d.%m.%Y"), ["0201", "0403"]),
     "day first": (["01/02/2018", "13/02/2018"], Date(format="%d/%m/%Y"), ["0201", "0213"]),
     "month first": (["01/02/2018", "01/13/2018"], Date(format="%m/%d/%Y"), ["0102", "0113"]),
     "year first": (["2018/02/01", "2018/02/13"], Date(format="%Y/%m/%d"), ["0201", "0213"]),
@@ -89,10 +70,6 @@ READ: dict[str, tuple[list[str | None], ColumnFormat, list[object]]] = {
     "codes": (["00123", "90210"], Text(), ["00123", "90210"]),
     "long codes": (["9007199254740993", "1"], Text(), ["9007199254740993", "1"]),
     "beyond 64 bits": (["18446744073709551617", "1"], Text(), ["18446744073709551617", "1"]),
-    "below 64 bits": (["-9223372036854775809", "1"], Text(), ["-9223372036854775809", "1"]),
-    "capitals": (["Zürich", "ZÜRICH", "Zürich"], Text(same={"ZÜRICH": "Zürich"}), ["Zürich"] * 3),
-    "blanks around words": (["red", "red ", "blue"], Text(strip=True), ["red", "red", "blue"]),
-    "composed letters": (["Jos\u00e9", "Jose\u0301"], Text(strip=True), ["Jos\u00e9"] * 2),
     "a mark among words": (["a", "b", "?"], Text(missing=("?",)), ["a", "b", None]),
 }
 
@@ -119,12 +96,10 @@ def test_a_column_is_read_as_a_person_would(case: str):
 PERIODS: dict[tuple[str, ...], list[str]] = {
     ("2018-Q2", "2018-Q4"): ["0401", "1001"],
     ("2018-W05", "2018-W10"): ["0129", "0305"],
-    ("2018M03", "2018M12"): ["0301", "1201"],
     ("Mar 2018", "Dec 2018"): ["0301", "1201"],
     ("2018年3月", "2018年12月"): ["0301", "1201"],
     ("03/13/2018 at 7:05 PM", "03/01/2018 at 7:05 AM"): ["0313 19:05", "0301 07:05"],
     ("13/03/2018 19h35", "01/03/2018 7h05"): ["0313 19:35", "0301 07:05"],
-    ("20180313 193500", "20180301 070500"): ["0313 19:35", "0301 07:05"],
     ("13/Mar/2018:19:35:00 +0000", "01/Mar/2018:07:05:00 +0000"): ["0313 19:35Z", "0301 07:05Z"],
     ("7:05 pm", "7:05 am"): ["1970-01-01 19:05", "1970-01-01 07:05"],
 }
@@ -139,13 +114,6 @@ def test_a_period_is_its_first_day_and_a_time_of_day_a_time(cells: tuple[str, ..
     assert ("a month, quarter or week is its first day" in notes[0]) == (period or "W" in cells[0])
 
 
-def test_hours_and_minutes_may_be_a_length():
-    for cells, name in ((["1h30", "26h05"], "x"), (["1h30", "2h05"], "duration")):
-        format, _ = guess(*cells, name=name)
-        assert format == Duration()
-        assert read_cells(column(*cells), format, "x")[0].as_py() == 5400
-
-
 @pytest.mark.parametrize("form", ["%Y%m", "%Y.%m", "%m.%Y"])
 def test_months_that_are_numbers_are_dates_by_name_or_by_many(form: str):
     months = [datetime(2017 + i // 12, i % 12 + 1, 1) for i in range(24)]
@@ -157,30 +125,21 @@ def test_months_that_are_numbers_are_dates_by_name_or_by_many(form: str):
 
 TEXTS = {
     "prose": ["It was a bright cold day in April", "and the clocks were striking 13", "and so on"],
-    "phone numbers": ["555-1234", "555-9876"],
     "phone numbers with blanks": ["600 123 456", "601 555 777"],
     "phone numbers abroad": ["+49 170 123 456", "+33 612 345 678"],
-    "area codes": ["(212)", "(646)"],
     "versions": ["1.2.3", "1.10.2", "3.0.1"],
     "addresses of machines": ["192.168.0.1", "10.0.0.17"],
-    "long addresses of machines": ["192.168.100.101", "192.168.100.102"],
     "scores": ["3-1", "2-0"],
-    "fractions": ["1/2", "3/4"],
     "coordinates": ["48.85° N", "33.92° S"],
     "postcodes": ["SW1A 1AA", "EC2A 4NE"],
     "ranges": ["10-20", "20-30"],
-    "ages": ["30+", "40+", "18"],
-    "seasons": ["2010-11", "2011-12"],
     "ids": ["A12", "A13"],
-    "streets": ["12 High Street", "14 Low Road"],
     "ordinals": ["1st", "2nd", "3rd"],
     "pressures": ["120/80", "130/85"],
     "censored": ["<5", "<10", ">20"],
-    "letters": ["a", "b"],
+    "yes and no": ["yes", "no"],
     "codes by capitals": ["a", "A"],
     "sodium": ["Na", "K"],
-    "signs": ["+", "-"],
-    "sexes": ["M", "F"],
     "heights": ["5'11\"", "6'2\""],
 }
 
@@ -197,20 +156,13 @@ PLAIN = {
     "integers": ["1", "2", None],
     "decimals": ["1.5", "-2", "1e3"],
     "three decimals": ["0.234", "2.345"],
-    "two decimals": ["3.10", "2.35", "4.00"],
     "dates": ["2018-02-01", None],
-    "dates with a time": ["2018-02-01 10:00:00", "2018-02-01"],
     "truth values": ["True", "False"],
-    "numbers of two digits": ["01", "12"],
     "nothing": [None],
     "signs": ["-1", "0", "1"],
-    "votes": ["-1", "0", "1", "2"],
     "degrees": [*map(str, range(-3, 20))],
-    "zero and more": [*map(str, range(0, 300, 10))],
     "zero and much more": ["0", *map(str, range(300, 900, 10))],
-    "doses": ["0", "50", "100"],
     "percent": [*map(str, range(62, 100))],
-    "the first day of a time": ["1970-01-01", "1970-01-02", "1971-03-04"],
     "words": ["red", "blue", None],
 }
 
@@ -225,7 +177,7 @@ STRAYS: dict[str, tuple[list[str], list[str], type]] = {
     "dollars": ([f"${i},000.5" for i in range(1, 100)], ["£5", "free"], Number),
     "dates": ([f"{i % 28 + 1:02}.03.2018" for i in range(100)], ["31.02.2018", "soon"], Date),
     "times": ([f"{i % 24}:30" for i in range(100)], ["25:30", "noon"], Time),
-    "lengths": ([f"{i} min" for i in range(100)], ["long"], Duration),
+    "lengths": ([f"26:{i % 60:02}:00" for i in range(100)], ["long"], Duration),
 }
 
 
@@ -240,8 +192,6 @@ def test_a_few_other_cells_are_missing_and_named_or_refused(case: str):
     assert all(str(7 + i) in said and repr(each) in said for i, each in enumerate(strays))
     values = read_cells(table["x"], formats["x"], "x")
     assert values.null_count == len(strays)
-    with pytest.raises(DataError, match=r"a\.csv: 'x': .* row.* 7.*--stray missing"):
-        sniff_columns(table, Options(stray="error", source="a.csv"))
 
 
 def test_more_than_a_few_other_cells_make_text_and_that_is_said():
@@ -249,6 +199,7 @@ def test_more_than_a_few_other_cells_make_text_and_that_is_said():
     formats, notes = sniff_columns(table)
     assert formats == {}
     assert "'x' is text, though its cells look like numbers" in notes[0]
+    assert sniff_columns(pa.table({"x": ["31.12.2018"] * 92 + ["soon"] * 8}))[0] == {}
 
 
 UNDECIDED = {
@@ -298,6 +249,7 @@ def test_another_column_tells_what_a_comma_is(cells: list[str], other: list[str]
 
 ASKED = {
     "a comma": (["1,234", "2,345"], Number(thousands=","), Number(decimal=",")),
+    "a comma beside integers": (["1,234", "1234"], Number(thousands=","), Number(decimal=",")),
     "a comma beside short integers": (["1,234", "12"], Number(thousands=","), Number(decimal=",")),
     "a point": (["1.234", "23.456"], None, Number(decimal=",", thousands=".")),
     "a point beside a mark": (
@@ -315,10 +267,6 @@ def test_a_mark_of_decimals_or_of_thousands_is_asked_for(case: str):
         guess(*cells, source="a.csv")
     assert guess(*cells, decimal=".")[0] == point
     assert guess(*cells, decimal=",")[0] == comma
-
-
-def test_many_cells_and_integers_tell_that_a_comma_is_one_of_thousands():
-    assert guess(*(f"{i},234" for i in range(1, 30)), "999")[0] == Number(thousands=",")
 
 
 @pytest.mark.parametrize("name", ["id", "customer_id", "userId", "ID", "zip", "Phone Number"])
@@ -340,48 +288,29 @@ def test_eight_digits_are_dates_by_name_or_by_many():
         0
     ] == Date(format="%Y%m%d")
     assert guess("20180201", "20181331", name="date")[0] is None
+    assert guess("20180201", "21010201", name="date")[0] is None
 
 
-@pytest.mark.parametrize(
-    ("cells", "same"),
-    [
-        (["yes", "no", "yes ", "YES"], {"YES": "yes"}),
-        (["y", "n", "Y"], {"Y": "y"}),
-        (["yes", "no"], None),
-        (["07", "08", "10"], {}),
-        (["7", "8", "10"], None),
-    ],
-)
-def test_names_of_classes_stay_words(cells: list[str], same: dict[str, str] | None):
-    format, _ = guess(*cells, labels=("x",))
-    assert (format.same if isinstance(format, Text) else format) == same
+def test_a_day_that_varies_no_less_than_the_year_is_first():
+    cells = ("13-02-18", "14-03-19", "15-04-20", "16-05-21", "13-06-22")
+    assert guess(*cells)[0] == Date(format="%d-%m-%y")
+
+
+@pytest.mark.parametrize("cells", [["yes", "no"], ["y", "n", "Y"], ["7", "8", "10"]])
+def test_names_of_classes_stay_words(cells: list[str]):
+    assert guess(*cells, labels=("x",))[0] is None
 
 
 CAUTIONS = {
-    "a far number": (["1", "2", "3", "-999"], "-999 in 10 rows"),
-    "one below zero": ([*map(str, range(0, 2700, 135)), *["-999"] * 10], "-999 in 10 rows"),
-    "numbers without a sum": (["1e308", "1e309", "5"], "infinite numbers"),
-    "ages": ([*map(str, range(18, 70, 2)), "-1", "-1"], "holds -1 in 2 rows"),
-    "prices": (["-1 €", *(f"{i},50 €" for i in range(9))], "Number(missing=('-1 €',))"),
-    "codes of a survey": (["-8", "-9", *map(str, range(9))], "holds -8, -9 in 8 rows, apart"),
-    "no years": (["0", *map(str, range(2010, 2020))], "holds 0 in 4 rows, apart from all other"),
-    "no weights": (["0", *(f"{60 + i / 2}" for i in range(30))], "holds 0 in 2 rows"),
-    "fills": (["1.5", "2.5", "3.5", "-1e30"], "-1e30 in 10 rows"),
-    "days": (["1900-01-01", "2018-03-01", "2018-03-02"], "1900-01-01 in 14 rows, apart"),
-    "days as written": (
-        ["01.01.1970", *(f"{i}.03.2018" for i in range(10, 20))],
-        "Date(…, missing=('01.01.1970',))",
-    ),
-    "infinite numbers": (["1.5", "inf", "2"], "8 more are infinite and read as missing"),
+    "infinite numbers": (["1.5", "1e309", "2"], "8 more are infinite and read as missing"),
     "quarters": (["2015Q2", "2016Q1"], "as '2015Q2', read as 2015-04-01 (a month, quarter or week"),
-    "versions": (["3.9", "3.10", "3.11"], "'3.10' is read as 3.1; if its cells are versions"),
-    "multipliers and none": (["5k", "50"], "'5k', read as 5000 (20 cells without a multiplier)"),
-    "millions": (["$1.2M", "$3.5M"], "'$1.2M', read as 1200000"),
     "some without an offset": (["2018-02-01 10:00+01:00", "2018-02-01 10:00"], "it is UTC"),
     "some without a unit": (["12%", "5 %", "0.5"], "13 cells without '%'"),
-    "codes": (["a", "A", "b"], "'a' and 'A' are kept apart"),
     "a dash among words": (["red", "blue", "-"], "'-' (13 cells) is kept as a value"),
-    "unknown": (["red", "blue", "unknown"], "'unknown' (13 cells) is kept as a value"),
+    "spellings": (
+        ["red", "Blue", "RED "],
+        "'red', 'RED ' stay apart; to make them one: table",
+    ),
 }
 
 
@@ -395,33 +324,16 @@ def test_what_may_mean_something_else_is_said(case: str):
 NUMBER = r"pd.to_numeric(table['x'].str.extract(r'([+-]?\d[\d.,]*)')[0]"
 FACTORS = r"* table['x'].str.extract(r'([^\d\s.,]+)$')[0].map({"
 UNREAD = {
+    "multipliers of two kinds": (["1.2M", "5K"], f"{NUMBER}) {FACTORS}'M': '…', 'K': '…'"),
+    "of a spreadsheet": (['="12"', '="7.5"'], f"{NUMBER})"),
     "units": (["12 kg", "500 g"], f"{NUMBER}) {FACTORS}'kg': '…', 'g': '…'}})"),
-    "multipliers": (["5 mil", "1,2 millones"], f"{NUMBER}.str.replace(',', '.')) {FACTORS}"),
-    "lakhs": (["12 lakh", "1 crore"], f"{NUMBER}) {FACTORS}'lakh'"),
-    "kelvin": (["293 K", "1200"], f"{NUMBER}) {FACTORS}'K'"),
+    "multipliers": (["5 lakh", "1,2 crore"], f"{NUMBER}.str.replace(',', '.')) {FACTORS}"),
     "few millions": (["38M", "39"], f"{NUMBER}) {FACTORS}'M'"),
-    "words among millions": (["1.2M", "Hidden", "5K", "900"], f"{NUMBER}, errors='coerce')"),
-    "two decimal marks": (["1,5", "2.5"], f"{NUMBER}, errors='coerce')"),
+    "two decimal marks": (["1,5", "2.5"], f"{NUMBER}"),
     "footnotes": (["1,234[1]", "2,500,000 [2]"], f"{NUMBER}.str.replace(',', ''))"),
-    "a star": (["12*", "13"], f"{NUMBER})"),
-    "about": (["ca. 12", "~13,5"], f"{NUMBER}.str.replace(',', '.'))"),
-    "standard errors": (["0.12 (0.03)", "-0.05 (0.02)"], f"{NUMBER})"),
-    "intervals": (["12 [8-15]", "13 [9-16]"], f"{NUMBER})"),
     "shares": (["138 (12%)", "139 (13%)"], f"{NUMBER})"),
-    "errors": (["138 ± 3", "139 ± 4"], f"{NUMBER})"),
-    "bounds": (["<5", "7", "8"], f"{NUMBER})"),
-    "words before": (["7", "8", "at least 9"], f"{NUMBER})"),
-    "and more": (["65+", "70+"], f"{NUMBER})"),
+    "bounds": (["<5", "7", "65+"], f"{NUMBER})"),
     "other months": (["1. Februar 2018", "2. März 2018"], "{'Februar': '…'}, regex=True)"),
-    "another script": (["1 лютого 2018", "2 лютого 2018"], "pd.to_datetime(table['x'].replace({"),
-    "weekdays": (["Mo, 12. März 2018", "Di, 13. März 2018"], "{'März': '…'}, regex=True)"),
-    "clocks": (["12:30 Uhr", "7 Uhr"], "{'Uhr': '…'}, regex=True), format='mixed'"),
-    "points in clocks": (["12.30 Uhr", "7.05 Uhr"], "{'Uhr': '…'}"),
-    "short quarters": (["Q3/18", "Q1/18"], "pd.to_datetime(table['x'], format='mixed'"),
-    "weeks": (["KW 5/2018", "KW 10/2018"], "pd.to_datetime(table['x'], format='mixed'"),
-    "days of a month": (["13-Mar", "1-Apr"], "pd.to_datetime(table['x'].replace({'Mar': '…'}"),
-    "weeks or months": (["12/2018", "40/2018"], "pd.to_datetime(table['x'], format='mixed'"),
-    "minutes": (["75:30", "80:10", "3:20"], "pd.to_datetime(table['x'], format='mixed'"),
     "both orders": (["13/02/2018", "02/13/2018"], "pd.to_datetime(table['x'], format='mixed'"),
 }
 
@@ -520,14 +432,6 @@ def test_dates_written_in_any_notation_come_back(times: list[datetime], day: str
     assert found == meant or (told and "%y" in format) or "usual with points" in notes[0]
 
 
-@pytest.mark.slow
-@given(st.lists(st.text(max_size=12) | st.none(), min_size=1, max_size=12))
-def test_whatever_is_guessed_of_any_text_reads_it(values: list[str | None]):
-    table = pa.table({"x": pa.array(values, pa.string())})
-    for format in sniff_columns(table)[0].values():
-        assert len(read_cells(table["x"], format, "x")) == len(values)
-
-
 @given(st.lists(st.text("0123456789.,-/: $%AMP'()+e?", max_size=10), min_size=1, max_size=12))
 def test_whatever_is_guessed_of_what_looks_like_numbers_reads_it(values: list[str]):
     table = pa.table({"x": pa.array(values)})
@@ -543,9 +447,8 @@ def test_columns_that_have_a_type_pass():
 TYPED: dict[str, tuple[list[str], ColumnFormat | None, str]] = {
     "dates": (["2021-03-01", "2021-04-02"], Date(format="%Y-%m-%d"), "dates such as"),
     "moments": (["2021-03-01T00:00:00.000"], Date(format="%Y-%m-%dT%H:%M:%S.%f"), "dates such as"),
-    "decimals": (["0.5", "12.25"], Number(), "read as 0.5 (though the table has text)"),
-    "whole numbers": (["1", "2", "3"], Number(), "read as 1 (though the table has text)"),
-    "truth values": (["true", "false"], Boolean(true=("true",), false=("false",)), "read as true"),
+    "decimals": (["0.5", "12.25"], Number(), "read as 0.5"),
+    "whole numbers": (["1", "2", "3"], Number(), "read as 1"),
     "words": (["a", "b"], None, ""),
 }
 
@@ -558,141 +461,5 @@ def test_where_columns_have_types_text_that_holds_values_is_told(case: str):
     assert said in "".join(notes)
 
 
-LOOSE: dict[tuple[str, ...], tuple[Number, list[float]]] = {
-    ('="12"', '="7.5"'): (Number(), [12, 7.5]),
-    ('="12"', "13"): (Number(), [12, 13]),
-    ("=12", "'13", "'14'"): (Number(), [12, 13, 14]),
-    ('="1.234,5"', '="7"'): (Number(decimal=",", thousands="."), [1234.5, 7]),
-    ("1.2M", "5k", "5K", "3bn", "12"): (Number(scaled=True), [1.2e6, 5e3, 5e3, 3e9, 12]),
-    ("1.2k", "900"): (Number(scaled=True), [1200, 900]),
-    ("1.2M", "900000"): (Number(scaled=True), [1.2e6, 9e5]),
-    ("1.2k", "0.9k"): (Number(scaled=True), [1200, 900]),
-    ("$1.2m", "-$5k"): (Number(unit="$", scaled=True), [1.2e6, -5e3]),
-    ("1,2 Mio. €", "3 Mrd. €"): (Number(decimal=",", unit="€", scaled=True), [1.2e6, 3e9]),
-    ("1.2M views", "5K views", "900 views"): (
-        Number(unit="views", scaled=True),
-        [1.2e6, 5e3, 900],
-    ),
-    ("5 m", "12 m"): (Number(unit="m"), [5, 12]),
-    ("5 mm", "12 mm"): (Number(unit="mm"), [5, 12]),
-    ("293 K", "301.5 K"): (Number(unit="K"), [293, 301.5]),
-    ("3 t", "4.5 t"): (Number(unit="t"), [3, 4.5]),
-}
-
-
-@pytest.mark.quick(3)
-@pytest.mark.parametrize("cells", LOOSE, ids=" and ".join)
-def test_what_stands_around_numbers_is_read_or_left_out_and_said(cells: tuple[str, ...]):
-    format, expected = LOOSE[cells]
-    found, notes = guess(*cells)
-    assert found == format
-    assert notes
-    assert read_cells(column(*cells), found, "x")[: len(cells)].to_pylist() == expected
-
-
-@pytest.mark.parametrize(
-    "cells",
-    [
-        ["M", "F"],
-        ["3M", "6M", "1Y"],
-        ["M1", "M2"],
-        ["35 (M)", "28 (F)"],
-        ["12 (3)", "13 (4)"],
-        ["CA 12", "CA 13"],
-    ],
-    ids=" and ".join,
-)
-def test_letters_that_are_no_multipliers_and_no_footnotes_stay(cells: list[str]):
-    assert guess(*cells)[0] is None
-
-
-@pytest.mark.parametrize("cells", [['="00123"', '="90210"'], ["'00123", "90210"]])
-def test_codes_of_a_spreadsheet_are_text_without_what_is_around(cells: list[str]):
-    format, _ = guess(*cells)
-    assert format == Text(strip=True)
-    assert read_cells(column(*cells), format, "x")[:2].to_pylist() == ["00123", "90210"]
-
-
-@pytest.mark.parametrize("code", ["AB-{}", "AB{}", "max-{}", "MIN{}"])
-def test_codes_are_no_bounds(code: str):
-    assert guess(*(code.format(each) for each in range(100, 140))) == (None, [])
-
-
-TEXTS_IN_FRAMES = {
-    "days": ["2021-03-01", "2021-12-31", None],
-    "of two lengths": ["2021-03-01 10:00", "2021-03-01 10:00:05", None],
-    "parts of seconds": ["2021-03-01T10:00:00.000", None, "2021-03-01T10:00:00.250"],
-    "universal": ["2021-03-01T10:00:00Z", "2021-03-01T11:00:00Z", None],
-    "offsets": ["2021-03-01T10:00:00.5+02:00", "2021-03-01T10:00:00.5-01:00", None],
-    "numbers": ["1", "2.5", None],
-    "truth": ["true", "False", "true"],
-    "words": ["x", "1", None],
-}
-
-
-@pytest.mark.parametrize("name", TEXTS_IN_FRAMES)
-def test_a_text_is_read_as_in_csv(name: str, tmp_path: Path) -> None:
-    table = pa.table({name: pa.array(TEXTS_IN_FRAMES[name], pa.string()), "n": [1, 2, 3]})
-    found = read_arrow(table, sniff(table).format).to_pandas()
-    table.to_pandas().to_csv(tmp_path / "a.csv", index=False)
-    pd.testing.assert_series_equal(found[name], read_arrow(tmp_path / "a.csv").to_pandas()[name])
-
-
-def test_three_spellings_of_a_short_word_are_one_and_two_may_be_codes():
-    assert guess("ja", "ja", "Ja", "JA", "b")[0] == Text(same={"Ja": "ja", "JA": "ja"})
-    assert guess("ja", "ja", "Ja", "b")[0] is None
-
-
-def test_places_are_no_numbers_of_several_units():
-    assert guess("1st", "2nd", "3rd") == (None, [])
-
-
 def test_classes_that_are_numbers_beyond_float64_pass():
     assert guess("242481548426186138", "242481548426186139", labels=("x",)) == (None, [])
-
-
-@pytest.mark.parametrize(
-    ("first", "at", "said"),
-    [
-        (("id", "kg", "-"), 0, "row 0, the first, looks like units or more names, as 'id' shows"),
-        (("n", "x", "c"), 0, "row 0: the names of the columns again"),
-        (("n", "x", "c"), 15, "row 15: the names of the columns again"),
-        (("7", "oops", "c"), 15, ""),
-        (("7", "-", "c"), 0, ""),
-    ],
-)
-def test_rows_that_are_names_or_units_are_told(first: tuple[str, ...], at: int, said: str):
-    rows = [(str(i), f"{i}.5", "red") for i in range(1, 40)]
-    rows.insert(at, first)
-    table = pa.table([pa.chunked_array([each]) for each in zip(*rows, strict=True)], list("nxc"))
-    told = [each for each in sniff_columns(table)[1] if "names" in each]
-    assert [said in each for each in told] == [True] * bool(said)
-
-
-THOUSANDS = ["7,643", *(f"{i},{i * 31 % 1000:03d}" for i in range(1, 30)), "12"]
-BESIDE_SEMICOLONS: dict[str, tuple[dict[str, list[str]], Number | None]] = {
-    "three digits": ({"x": ["7,643", "8,120"]}, Number(decimal=",")),
-    "three digits and none": ({"x": ["7,643", "12"]}, Number(decimal=",")),
-    "many of three digits and some of none": ({"x": THOUSANDS}, None),
-    "another column tells decimals": ({"x": THOUSANDS, "z": ["1,5", "2"]}, Number(decimal=",")),
-    "another column tells thousands": ({"x": THOUSANDS, "z": ["1.5", "2"]}, Number(thousands=",")),
-    "millions": ({"x": ["7,643", "1,234,567"]}, Number(thousands=",")),
-    "points": ({"x": ["7,643.5", "8,120.0"]}, Number(thousands=",")),
-}
-
-
-@pytest.mark.parametrize("case", BESIDE_SEMICOLONS)
-def test_semicolons_between_cells_speak_for_commas_of_decimals(case: str):
-    columns, wanted = BESIDE_SEMICOLONS[case]
-    table = pa.table({name: column(*cells) for name, cells in columns.items()})
-    if wanted is None:
-        with pytest.raises(DataError, match=r"'x' holds numbers such as '7,643', .* --decimal ,"):
-            sniff_columns(table, Options(delimiter=";"))
-    else:
-        assert sniff_columns(table, Options(delimiter=";"))[0]["x"] == wanted
-    asked, _ = sniff_columns(table, Options(delimiter=";", decimal="."))
-    assert asked["x"] == Number(thousands=",")
-
-
-def test_points_beside_semicolons_stay_points():
-    assert sniff_columns(pa.table({"x": column("7.643", "8.120")}), Options(decimal="."))[0] == {}

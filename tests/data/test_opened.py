@@ -26,7 +26,7 @@ COLUMNS = {
     "at": Time(format="%H:%M"),
     "long": Duration(),
     "zip": Text(),
-    "town": Text(missing=("k.A.",), same={"muenchen": "München"}),
+    "town": Text(missing=("k.A.",)),
 }
 FORMAT = TableFormat(delimiter=";", missing=("?",), columns=COLUMNS)
 KINDS = {"price": "number", "late": "boolean", "sold": "date", "at": "date", "long": "number",
@@ -37,7 +37,7 @@ CELLS = pd.DataFrame(
         "late": ["x", "", "NA", "X"] * 5,
         "sold": ["01.02.2018", "28.02.2018", "?", "31.12.2019"] * 5,
         "at": ["12:30", "00:05", "", "23:59"] * 5,
-        "long": ["1 h", "30 min", "?", "2 days"] * 5,
+        "long": ["1:00:00", "0:30:00", "?", "2 days 00:00:00"] * 5,
         "zip": ["01067", "80331", "00501", "?"] * 5,
         "town": ["München", "muenchen", "k.A.", "NA"] * 5,
         "n": ["1", "2", "?", "4"] * 5,

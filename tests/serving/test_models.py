@@ -32,7 +32,7 @@ FORMAT = TableFormat(
     columns={
         "length": Number(decimal=",", thousands=".", unit="€", stray="missing"),
         "day": Date(format=("%d.%m.%Y", "%d.%m.%y")),
-        "name": Text(same={"YES": "yes"}),
+        "name": Text(missing=("?",)),
     },
 )
 

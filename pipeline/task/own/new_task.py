@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import count
 from keyword import iskeyword
 from pathlib import Path
 from shlex import quote
@@ -22,28 +21,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline import notebook
-from pipeline.data.guess_numbers import Decimal
-from pipeline.data.notations import read_cells
 from pipeline.data.read import read_arrow
 from pipeline.data.sniff import sniff
-from pipeline.data.table_format import Boolean, ColumnFormat, Date, TableFormat, Text
-from pipeline.data.text_column import Stray
+from pipeline.data.table_format import Decimal, TableFormat, Text
 from pipeline.errors import ConfigError, DataError, clean
 from pipeline.optional import PYTHON
 from pipeline.system import atomic
 from pipeline.task.cautions.examine import of_table
-from pipeline.task.own.own_program import Call, Name, write_program
+from pipeline.task.own.own_program import Name, write_program
 from pipeline.task.own.own_table import FOLDS, SPLITS, OwnTable, cut_of, to_store
 from pipeline.task.own.own_target import FEWEST, Class, Target, choose_positive, read_target
-from pipeline.task.own.roles import (
-    NOT_ASKED,
-    Roles,
-    assign_roles,
-    cut,
-    meanings,
-    role_of_type,
-    told,
-)
+from pipeline.task.own.roles import ROLES, Roles, assign_roles, role_of_type
 from pipeline.task.task import FOLDER, pick
 from pipeline.typing import Table
 
@@ -51,6 +39,8 @@ __all__ = ["Choices", "NewTask", "create"]
 
 FEW_ROWS, LEAST_ROWS = 100, 20
 """Rows below which folds take the place of one split, and below which there is no task."""
+_SHOWN = 20
+"""Columns, or notes, that are listed; of the others their number is told."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,19 +54,11 @@ class Choices:
     kind : {"", "binary", "multiclass", "regression"}
     features, ignore : sequence of str
         The columns to learn from, or those not to.
-    positive : str
-        The class that a binary task is about.
     split : {"random", "time", "groups", "folds"}
         Which rows to judge on: a random quarter, the latest, those of a quarter of the groups, or
         each of four folds by a model of the others, as of fewer than 100 rows in any case.
     by : str
         Column with the time or the group.
-    cut : str
-        The time from which rows are judged on; by default the last quarter's.
-    weight : str
-        Column with the weight of each row.
-    min_rows : int
-        Rows of a class below which they are left out.
     encoding, delimiter : str
         Of a text file.
     decimal : {".", ","}, optional
@@ -87,46 +69,29 @@ class Choices:
         Words of a CSV file that are values, though `pandas.read_csv` takes them for missing.
     day_first : bool, optional
         Whether dates such as 02/01/2018 begin with the day.
-    stray : {"missing", "error"}
-        What becomes of the few cells of a column of numbers that are none.
     force : bool
         Write over a task of this name that was made so, with what was changed in it.
-    dry_run : bool
-        Say what the task would be, and write nothing.
     """
 
     name: str = ""
     kind: str = ""
     features: Sequence[str] = ()
     ignore: Sequence[str] = ()
-    positive: str = ""
     split: str = "random"
     by: str = ""
-    cut: str = ""
-    weight: str = ""
-    min_rows: int = FEWEST
     encoding: str = ""
     delimiter: str = ""
     decimal: Decimal | None = None
     missing: Sequence[str] = ()
     keep: Sequence[str] = ()
     day_first: bool | None = None
-    stray: Stray = "missing"
     force: bool = False
-    dry_run: bool = False
 
     def __post_init__(self) -> None:
-        for option, known in {"split": SPLITS, "stray": ("missing", "error")}.items():
-            if getattr(self, option) not in known:
-                raise ConfigError(
-                    f"--{option} {getattr(self, option)}: choose from {', '.join(known)}"
-                )
-        if not isinstance(self.min_rows, int) or self.min_rows < FOLDS:
-            raise ConfigError(f"--min-rows {self.min_rows}: a class takes {FOLDS} rows or more")
-        if self.split in ("random", "folds") and (self.by or self.cut):
-            raise ConfigError("--by and --cut are for --split time, and --by for --split groups")
-        if self.cut and self.split != "time":
-            raise ConfigError("--cut is for --split time")
+        if self.split not in SPLITS:
+            raise ConfigError(f"--split {self.split}: choose from {', '.join(SPLITS)}")
+        if self.by and self.split not in ("time", "groups"):
+            raise ConfigError("--by is for --split time or --split groups")
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,8 +112,6 @@ class NewTask:
         What was guessed, and what should be looked into.
     data, task : Path
         What was written.
-    written : bool
-        False of a dry run.
     """
 
     name: str
@@ -163,18 +126,14 @@ class NewTask:
     cautions: tuple[str, ...]
     data: Path
     task: Path
-    written: bool = True
 
     def lines(self) -> Iterator[str]:
         """Yield what was guessed, what was made of each column, and what to do next."""
         yield self._title
-        yield from (f"  {fact}" for fact in (*self._of_target(), *told(self.columns)))
+        yield from (f"  {fact}" for fact in (*self._of_target(), *_of_columns(self.columns)))
         yield f"  judged on: {self.split}"
-        yield from (f"  note: {note}" for note in cut(self.notes))
+        yield from (f"  note: {note}" for note in _cut(self.notes))
         yield from (f"  caution: {caution}" for caution in self.cautions)
-        if not self.written:
-            yield "a dry run: nothing is written"
-            return
         yield f"data: {self.data}"
         yield f"task: {self.task}, yours to change"
         yield f"next: make report TASK={self.name}"
@@ -192,26 +151,34 @@ class NewTask:
         if target.classes:
             yield f"classes: {_counted(target.classes)}"
         if target.positive is not None:
-            yield f"positive class: {target.positive!r}; --positive names the other one"
+            yield f"positive class: {target.positive!r}; positive= in the task names the other one"
         if target.left_out:
-            yield f"too rare, left out: {_counted(target.left_out)}; --min-rows lets them in"
+            rare = _counted(target.left_out)
+            yield f"too rare, left out: {rare}; min_rows= in the task lets them in"
 
     def __repr__(self) -> str:
         """Return all lines."""
         return clean("\n".join(self.lines()))
 
     def _repr_html_(self) -> str:
-        meant, used = meanings(self.columns), self.columns.by_name()
-        rows = [(name, meant[role]) for role, names in used.items() for name in names]
-        rows += [(name, f"not used: {why}") for name, why in self.columns.unused.items()]
-        return notebook.render_parts(
-            self._title,
-            notebook.Lines([*self._of_target(), f"judged on: {self.split}", *self.notes]),
-            notebook.Lines(self.cautions, "Before a score is believed:", "caution"),
-            notebook.HtmlTable(("Column", "Taken as"), rows),
-            notebook.Lines([f"data: {self.data}", f"task: {self.task}, yours to change"]),
-            notebook.Lines([f"pipeline.report({self.name!r})"], "Next:", "code"),
-        )
+        return notebook.render_parts(self._title, notebook.Lines([*self.lines()][1:]))
+
+
+def _of_columns(roles: Roles) -> Iterator[str]:
+    """Yield what became of each column."""
+    for role, names in roles.by_name().items():
+        yield f"{ROLES[role]}: {', '.join(_cut([*map(repr, names)]))}"
+    yield from _cut([f"not used: {name!r} {why}" for name, why in roles.unused.items()])
+
+
+def _cut(lines: Sequence[str]) -> list[str]:
+    """Return lines as far as one reads them, and how many more there are.
+
+    >>> _cut(["a"] * 5_000)[-2:]
+    ['a', '4,980 more']
+    """
+    more = len(lines) - _SHOWN
+    return [*lines[:_SHOWN], f"{more:,} more"] if more > 1 else [*lines]
 
 
 def _counted(classes: dict[Class, int]) -> str:
@@ -225,44 +192,32 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
     _check_free(name, home, choices)
     file = source if isinstance(source, Path) else home / name / f"{name}-as-given.parquet"
     read, notes, table = _read(source, label, choices)
-    choices = _for_few_rows(choices, len(table) - table[label].null_count)
-    asked = read_target(label, table[label], choices.kind, min_rows=choices.min_rows)
-    own = _own_table(name, file, label, read, table, asked.kind, choices)
+    known = len(table) - table[label].null_count
+    if known < FEW_ROWS and choices.split == "random":
+        choices = replace(choices, split="folds")
+    least = FEWEST if known >= FEW_ROWS else min(FEWEST, max(2 * FOLDS, known // 5))
+    asked = read_target(label, table[label], choices.kind, min_rows=least)
+    own = _own_table(name, file, label, read, table, asked.kind, least, choices)
     rows, target = own.stored(table)
-    target = _with_positive(target, choices)
+    if target.kind == "binary":
+        target = replace(target, positive=choose_positive(target.classes))
     columns = _columns(table, rows[own.row], own, choices)
     _check(file, len(rows), columns, notes)
     if columns.texts:
         own = replace(own, read=_with_texts(own.read, columns.texts))
-        rows, _ = own.stored(_without_gaps(table, columns.texts))
+        rows, _ = own.stored(read_arrow(source, own.read))
     doubts = _cautions(table, rows, own, columns)
     new = NewTask(
         name, str(file), label, len(rows), len(table), columns, target,
         _about_split(own, rows, table), (*notes, *asked.notes), doubts, own.path(home),
-        FOLDER / f"{name}.py", not choices.dry_run,
+        FOLDER / f"{name}.py",
     )  # fmt: skip
-    if new.written:
-        _write_data(source, own, rows, home)
-        atomic.write_text(new.task, _program(own, new, rows[label]))
-    return new
-
-
-def _for_few_rows(choices: Choices, rows: int) -> Choices:
-    """Return choices by which few rows are judged on in folds, and classes may have fewer."""
-    if rows >= FEW_ROWS:
-        return choices
-    split = "folds" if choices.split == "random" else choices.split
-    least = choices.min_rows if choices.min_rows != FEWEST else max(2 * FOLDS, rows // 5)
-    return replace(choices, split=split, min_rows=min(choices.min_rows, least))
-
-
-def _write_data(source: Path | Table, own: OwnTable, rows: pa.Table, home: Path) -> None:
-    """Write the rows, and a table that comes from no file."""
     if not isinstance(source, Path):
-        file = Path(own.file)
         file.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(read_arrow(source), file)
     own.store(rows, own.path(home))
+    atomic.write_text(new.task, _program(own, new, rows[label]))
+    return new
 
 
 def _own_name(source: Path | Table) -> str:
@@ -278,29 +233,17 @@ def _read(
     found = sniff(
         source, encoding=choices.encoding or None, delimiter=choices.delimiter or None,
         day_first=choices.day_first, decimal=choices.decimal, missing=choices.missing,
-        keep=choices.keep, stray=choices.stray,
-        labels=() if choices.kind == "regression" else (label,),
+        keep=choices.keep, labels=() if choices.kind == "regression" else (label,),
     )  # fmt: skip
-    read = found.format
-    if isinstance(read.columns.get(choices.weight), Boolean):  # 1 or blank, and a gap is no 0
-        columns = {n: format for n, format in read.columns.items() if n != choices.weight}
-        read = msgspec.structs.replace(read, columns=columns)
-    table = read_arrow(source, read)
-    _pick_target(label, table.column_names, source, found.notes)
-    return read, found.notes, table
-
-
-def _pick_target(
-    label: str, names: Sequence[str], source: Path | Table, notes: Sequence[str]
-) -> None:
-    """Refuse a target that is no column, and say what was odd of the file."""
+    table = read_arrow(source, found.format)
     try:
-        pick(label, names, "column")
+        pick(label, table.column_names, "column")
     except ConfigError as error:
         if not isinstance(source, Path):
             raise
-        odd = [note for note in notes if note.startswith(f"{source.name}: ")]
+        odd = [note for note in found.notes if note.startswith(f"{source.name}: ")]
         raise ConfigError("; ".join([f"{source}: {error}", *odd])) from None
+    return found.format, found.notes, table
 
 
 def _identifier(text: str) -> str:
@@ -316,48 +259,32 @@ def _identifier(text: str) -> str:
 def _check_free(name: str, home: Path, choices: Choices) -> None:
     if name != _identifier(name):
         raise ConfigError(f"--name {name}: write it as {_identifier(name)}")
-    if not FOLDER.is_dir() and not choices.dry_run:
+    if not FOLDER.is_dir():
         raise ConfigError("no folder `tasks` here; run from the root of the repository")
-    there, task = _there(name, home), FOLDER / f"{name}.py"
+    task = FOLDER / f"{name}.py"
+    there = next((path for path in (task, home / name) if path.exists()), None)
     made_so = not task.exists() or "OwnTable(" in task.read_text()
-    if there and not choices.dry_run and not (choices.force and made_so):
-        free = next(other for i in count(2) if not _there(other := f"{name}_{i}", home))
-        way = "; --force writes over it" if made_so else ""
-        raise ConfigError(f"{there} is there already; choose another name, as --name {free}{way}")
-
-
-def _there(name: str, home: Path) -> Path | None:
-    """Return what has this name already."""
-    return next((p for p in (FOLDER / f"{name}.py", home / name) if p.exists()), None)
+    if there and not (choices.force and made_so):
+        way = ", or --force to write over it" if made_so else ""
+        raise ConfigError(f"{there} is there already; choose another --name{way}")
 
 
 def _own_table(
     name: str, file: Path, label: str, read: TableFormat, table: pa.Table, kind: str,
-    choices: Choices,
+    min_rows: int, choices: Choices,
 ) -> OwnTable:  # fmt: skip
-    by, cut = choices.by, choices.cut
-    for option, column in {"--by": by, "--weight": choices.weight}.items():
-        if column == label:
-            raise ConfigError(f"{option} {column}: is the target; name another column")
+    by, cut = choices.by, None
+    if by == label:
+        raise ConfigError(f"--by {by}: is the target; name another column")
     if choices.split == "time":
         by = by or _only_date(table, read)
-        cut = _as_iso(cut, read.columns.get(by))
         times = to_store(table[pick(by, table.column_names, "column")]).drop_null().to_pandas()
-        cut = str(cut_of(by, times, cut))
+        cut = str(cut_of(by, times, None))
     return OwnTable(
         name=name, file=file.as_posix(), target=label, kind=kind, read=read, split=choices.split,
-        min_rows=choices.min_rows, by=by, cut=cut or None, weight=choices.weight,
+        min_rows=min_rows, by=by, cut=cut,
         fold=_unlike("fold", table), row=_unlike("row", table),
     )  # fmt: skip
-
-
-def _as_iso(cut: str, format: ColumnFormat | None) -> str:
-    """Return a date that is written as its column writes them as ISO does; others as they are."""
-    if not cut or not isinstance(format, Date):
-        return cut
-    lenient = msgspec.structs.replace(format, stray="missing")
-    found = read_cells(pa.chunked_array([[cut]]), lenient, "--cut")[0].as_py()
-    return cut if found is None else str(found)
 
 
 def _only_date(table: pa.Table, read: TableFormat) -> str:
@@ -373,14 +300,6 @@ def _unlike(name: str, table: pa.Table) -> str:
     return name
 
 
-def _with_positive(target: Target, choices: Choices) -> Target:
-    if target.kind != "binary":
-        if choices.positive:
-            raise ConfigError(f"--positive {choices.positive}: is for --kind binary")
-        return target
-    return replace(target, positive=choose_positive(target.classes, choices.positive))
-
-
 def _columns(table: pa.Table, rows: Any, own: OwnTable, choices: Choices) -> Roles:
     """Return what each column becomes, but for those that are something else."""
     others = [name for name in table.column_names if name != own.target]
@@ -390,9 +309,7 @@ def _columns(table: pa.Table, rows: Any, own: OwnTable, choices: Choices) -> Rol
         pick(name, others, "column")
     why = dict.fromkeys(choices.ignore, "is ignored, as asked")
     if choices.features:
-        why |= {name: NOT_ASKED for name in others if name not in choices.features}
-    if own.weight:
-        why[own.weight] = "holds the weights"
+        why |= {name: "is not among FEATURES" for name in others if name not in choices.features}
     if own.split == "groups":
         why[own.by] = "holds the groups"
     wanted = [name for name in others if name not in why]
@@ -408,14 +325,6 @@ def _with_texts(read: TableFormat, names: Sequence[str]) -> TableFormat:
     return msgspec.structs.replace(read, columns={**read.columns, **texts})
 
 
-def _without_gaps(table: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Return a table as it is read so; see `_with_texts`."""
-    for name in names:
-        filled = pc.fill_null(table[name].cast(pa.string()), "")
-        table = table.set_column(table.column_names.index(name), name, filled)
-    return table
-
-
 def _check(file: Path, rows: int, columns: Roles, notes: Sequence[str]) -> None:
     if rows < LEAST_ROWS:
         raise DataError(
@@ -424,7 +333,7 @@ def _check(file: Path, rows: int, columns: Roles, notes: Sequence[str]) -> None:
         )
     if not columns.used:
         unused = [f"{name!r} {reason}" for name, reason in columns.unused.items()]
-        why = "; ".join(cut([*unused, *notes])) or "there is none but the target"
+        why = "; ".join(_cut([*unused, *notes])) or "there is none but the target"
         raise DataError(f"{file}: no column to learn from: {why}")
 
 
@@ -438,33 +347,25 @@ def _about_split(own: OwnTable, rows: pa.Table, table: pa.Table) -> str:
     gaps = table[own.by].null_count if own.by else 0
     lost = f"; the {gaps:,} without {own.by!r} are left out" if gaps else ""
     judged = pc.sum(pc.equal(rows[own.fold], FOLDS - 1)).as_py()
-    which = {
-        "random": f"a random quarter{'' if own.kind == 'regression' else ' of each class'}",
-        "time": f"those from {own.cut} on by {own.by!r}",
-        "groups": f"those of about a quarter of the groups in {own.by!r}",
-        "folds": f"in {FOLDS} folds, each by a model of the others",
-    }[own.split]
-    judged = len(rows) if own.split == "folds" else judged
-    return f"{judged:,} rows, {which}{lost}"
+    return f"{len(rows) if own.split == 'folds' else judged:,} rows, {own.judged}{lost}"
 
 
 def _program(own: OwnTable, new: NewTask, answers: pa.ChunkedArray) -> str:
-    defaults = {each.name: each.default for each in fields(OwnTable)}
-    given = {name: getattr(own, name) for name in defaults if name != "read"}
-    changed = {name: value for name, value in given.items() if value != defaults[name]}
-    changed["read"] = Name("READ")
+    table = {each.name: getattr(own, each.name) for each in fields(OwnTable)
+             if getattr(own, each.name) != each.default and each.name != "read"}  # fmt: skip
+    table["read"] = Name("READ")
+    read = {each.name: getattr(own.read, each.name) for each in msgspec.structs.fields(own.read)}
+    read = {name: v for name, v in read.items() if v != getattr(TableFormat(), name)}
+    used = {type(each).__name__ for each in own.read.columns.values()}
+    positive = new.target.positive
+    is_usual = positive in (1, True) and {*new.target.classes} == {0, 1}
     number = own.kind == "regression"
     spread = pc.stddev(answers.cast("float64")).as_py() if number else 0
+    about = f"Predict {own.target} from the other columns of {Path(own.file).name}."
     return write_program(
-        about=f"Predict {own.target} from the other columns of {Path(own.file).name}",
-        name=own.name, title=f"{Path(own.file).name}: {own.target}", kind=own.kind,
-        table=Call("OwnTable", changed), read=own.read, roles=new.columns.by_name(),
-        calendar=new.columns.calendar, clock=new.columns.clock, weighted=bool(own.weight),
-        positive=_stated(new.target), margin=float(f"{spread / 100:.1g}"),
+        about=repr(about)[1:-1].replace('"', "'"), name=own.name,
+        title=f"{Path(own.file).name}: {own.target}",
+        kind=own.kind, table=table, read=read, formats=sorted({"TableFormat", *used}),
+        roles=new.columns.by_name(), timed=new.columns.timed,
+        positive=None if is_usual else positive, margin=float(f"{spread / 100:.1g}"),
     )  # fmt: skip
-
-
-def _stated(target: Target) -> Class | None:
-    """Return the positive class, unless it is the 1 of 0 and 1, or True."""
-    usual = target.positive in (1, True) and set(target.classes) == {0, 1}
-    return None if usual else target.positive

@@ -19,14 +19,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
-from pipeline.data import files
-from pipeline.data.arrow_types import is_date, is_text, usable
+from pipeline.data.arrow_types import is_text, usable
+from pipeline.data.files import table_files
 from pipeline.data.read import read_arrow
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError
 from pipeline.system import atomic
 from pipeline.task.own.own_target import FEWEST, Target, read_target
-from pipeline.task.own.roles import is_numeric, role_of_type
+from pipeline.task.own.roles import role_of_type
 from pipeline.task.task import Split, pick
 
 SPLITS = ("random", "time", "groups", "folds")
@@ -58,8 +58,6 @@ class OwnTable:
     by : str
     cut : str or float, optional
         By default what leaves the latest quarter.
-    weight : str
-        Column with the weight of each row.
     fold, row : str
         Columns that are added: the fold, of which the last is judged on, and the row in the file.
     """
@@ -73,7 +71,6 @@ class OwnTable:
     split: str = "random"
     by: str = ""
     cut: str | float | None = None
-    weight: str = ""
     fold: str = "fold"
     row: str = "row"
 
@@ -91,15 +88,14 @@ class OwnTable:
         """
         path, file = self.path(home), Path(self.file)
         kept = _kept(path)
-        if not file.exists():
-            if kept.get("choices") == self._choices():
-                return path
+        if file.exists():
+            if kept != self._fingerprint(file):
+                self.store(self.stored(read_arrow(file, self.read))[0], path)
+        elif kept.get("choices") != self._choices():
             raise DataError(
                 f"{file}: no such file or folder, and {path} was not made as the task says now; "
                 "put the file back, or write where it is into the task"
             )
-        if kept != self._fingerprint(file, kept):
-            self.store(self.stored(read_arrow(file, self.read))[0], path)
         return path
 
     def stored(self, table: pa.Table) -> tuple[pa.Table, Target]:
@@ -108,7 +104,7 @@ class OwnTable:
         Raises
         ------
         DataError
-            The target, the weights or the split cannot be used.
+            The target or the split cannot be used.
         """
         target = read_target(
             self.target, table[pick(self.target, table.column_names, "column")],
@@ -117,50 +113,56 @@ class OwnTable:
         known = pc.is_valid(target.values)
         if self.split in ("time", "groups"):
             known = pc.and_(known, pc.is_valid(self._by(table)))
-        taken = [each.name for each in table.schema if self._is_taken(each)]
-        columns: dict[str, Any] = {name: to_store(table[name]) for name in taken}
+        columns: dict[str, Any] = {
+            each.name: to_store(table[each.name])
+            for each in table.schema
+            if pa.types.is_null(each.type) or role_of_type(each.name, each.type, self.read)
+        }
         columns[self.target] = target.values
-        if self.weight:
-            columns[self.weight] = _weights(self.weight, table, known)
         columns[self.row] = pa.array(np.arange(len(table)))
         rows = pa.table(columns).filter(known)
         folds = self._folds(rows, target)
         self._check_parts(rows, folds, target)
         return rows.append_column(self.fold, pa.array(folds.astype("uint8"))), target
 
+    @property
+    def judged(self) -> str:
+        """Which rows are judged on."""
+        return {
+            "random": "a random quarter, of each class if there are some",
+            "time": f"those from {self.cut} on by {self.by!r}",
+            "groups": f"those of about a quarter of the groups in {self.by!r}",
+            "folds": f"in {FOLDS} folds, each by a model of the others",
+        }[self.split]
+
     def splits(self) -> dict[str, Split]:
         """Return the one split."""
-        about = {
-            "random": "train three quarters",
-            "time": f"train before {self.cut} in {self.by}",
-            "groups": f"train three quarters, cut between groups of {self.by}",
-            "folds": f"{FOLDS} folds, each judged on by a model of the others",
-        }[self.split]
-        last = FOLDS - 1
-        rows = [(self.fold, "<", last)], [(self.fold, "==", last)]
-        time, groups = (self.by if self.split == each else "" for each in SPLITS[1:3])
-        return {self.split: Split(*rows, about, time, groups, self.fold * (self.split == "folds"))}
+        rows = [(self.fold, "<", FOLDS - 1)], [(self.fold, "==", FOLDS - 1)]
+        time, groups = (self.by if self.split == each else "" for each in ("time", "groups"))
+        fold = self.fold if self.split == "folds" else ""
+        return {self.split: Split(*rows, f"judged on {self.judged}", time, groups, fold)}
 
     def store(self, rows: pa.Table, path: Path) -> None:
         """Write the data."""
-        mark = json.dumps(self._fingerprint(Path(self.file), {})).encode()
+        mark = json.dumps(self._fingerprint(Path(self.file))).encode()
         meta = {**(rows.schema.metadata or {}), _KEY: mark}
         sink = pa.BufferOutputStream()
         pq.write_table(rows.replace_schema_metadata(meta), sink, write_page_checksum=True)
         atomic.write_bytes(path, sink.getvalue())
 
     def _choices(self) -> str:
-        columns = dict(sorted(self.read.columns.items()))
-        read = msgspec.structs.replace(self.read, columns=columns)
+        asdict = msgspec.structs.asdict
+        columns = sorted((name, str(type(f)), asdict(f)) for name, f in self.read.columns.items())
+        read: Any = {**asdict(self.read), "columns": columns}
         return atomic.sha256(repr(replace(self, file="", read=read)).encode())
 
-    def _fingerprint(self, file: Path, kept: dict[str, Any]) -> dict[str, Any]:
-        """Return what the data depend on; a file of the same size and age is not read again."""
-        about = file.stat()
-        seen = [about.st_size, about.st_mtime_ns] if file.is_file() else []
-        same = bool(seen) and kept.get("seen") == seen
-        content = kept["content"] if same else files.digest(file)
-        return {"choices": self._choices(), "content": content, "seen": seen}
+    def _fingerprint(self, file: Path) -> dict[str, Any]:
+        """Return what the data depend on: choices, and the size and age of each file."""
+        each = [path.stat() for path in table_files(file)]
+        return {
+            "choices": self._choices(),
+            "seen": [[about.st_size, about.st_mtime_ns] for about in each],
+        }
 
     def _by(self, table: pa.Table) -> pa.ChunkedArray:
         if not self.by:
@@ -179,35 +181,28 @@ class OwnTable:
         found = len(np.unique(groups))
         if found < FOLDS:
             raise DataError(f"--split groups: {self.by!r} has {found} groups; it takes {FOLDS}")
-        grouped = (GroupKFold if numbers else StratifiedGroupKFold)(
-            FOLDS, shuffle=True, random_state=0
-        )
+        kind = GroupKFold if numbers else StratifiedGroupKFold
+        grouped = kind(FOLDS, shuffle=True, random_state=0)
         return _numbered(grouped.split(y, y, groups), len(y))
 
-    def _is_taken(self, field: pa.Field) -> bool:
-        return pa.types.is_null(field.type) or bool(role_of_type(field.name, field.type, self.read))
-
     def _check_parts(self, rows: pa.Table, folds: np.ndarray, target: Target) -> None:
-        for which, part in {
-            "learn from": folds < FOLDS - 1,
-            "judge on": folds == FOLDS - 1,
-        }.items():
+        judged = folds == FOLDS - 1
+        for which, part in {"learn from": ~judged, "judge on": judged}.items():
             found = pc.unique(rows[self.target].filter(pa.array(part))).to_pylist()
             if target.classes and len(found) < 2:
                 raise DataError(
                     f"--split {self.split}: the {part.sum():,} rows to {which} are all "
-                    f"{found[0]!r} in {self.target!r}; choose another --by, --cut or --split"
+                    f"{found[0]!r} in {self.target!r}; choose another --by or --split"
                 )
 
     def _by_time(self, rows: pa.Table) -> np.ndarray:
         times = rows[self.by].to_pandas()
-        cut = cut_of(self.by, times, self.cut)
-        late = (times >= cut).to_numpy()
+        late = (times >= cut_of(self.by, times, self.cut)).to_numpy()
         if late.all() or not late.any():
-            side = "before" if late.all() else "from"
             raise DataError(
-                f"--split time: no row is {side} --cut {self.cut} in {self.by!r}, which goes from "
-                f"{times.min()} to {times.max()}; choose another --cut or --by"
+                f"--split time: no row is {'before' if late.all() else 'from'} cut={self.cut} in "
+                f"{self.by!r}, which goes from {times.min()} to {times.max()}; choose another "
+                "--by, or write another cut= in the task"
             )
         return np.where(late, FOLDS - 1, 0)
 
@@ -223,16 +218,16 @@ def cut_of(by: str, times: pd.Series, cut: str | float | None) -> Any:
     dated = times.dtype.kind == "M" or isinstance(times.dtype, pd.DatetimeTZDtype)
     if not dated and times.dtype.kind not in "iuf":
         raise ConfigError(f"--split time --by {by}: takes dates or numbers, and it holds neither")
-    if cut is None or cut == "":
+    if cut is None:
         return times.sort_values().iloc[len(times) - len(times) // FOLDS]
     try:
         found: Any = pd.to_datetime(str(cut), format="ISO8601") if dated else float(cut)
     except ValueError as error:
         wanted = "a date, as 2024-01-31" if dated else "a number, as 12.5"
-        raise ConfigError(f"--cut {cut}: {by!r} is cut at {wanted}") from error
+        raise ConfigError(f"cut={cut!r}: {by!r} is cut at {wanted}") from error
     zone = getattr(times.dtype, "tz", None)
     if dated and found.tzinfo and not zone:
-        raise ConfigError(f"--cut {cut}: {by!r} has no time zone; leave it out")
+        raise ConfigError(f"cut={cut!r}: {by!r} has no time zone; leave it out")
     return found.tz_localize(zone) if dated and zone and found.tzinfo is None else found
 
 
@@ -250,40 +245,15 @@ def to_store(values: pa.ChunkedArray) -> Any:
     """
     values = usable(values)
     kind = values.type
-    if pa.types.is_boolean(kind) and not values.null_count:
+    if pa.types.is_decimal(kind) or (pa.types.is_boolean(kind) and values.null_count):
+        return values.cast("float64", safe=False)
+    if pa.types.is_date(kind):
+        return values.cast("timestamp[ms]")
+    if not is_text(kind):
         return values
-    if is_numeric(kind):
-        exact = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-        return values if exact else values.cast("float64", safe=False)
-    if is_date(kind):
-        return values.cast("timestamp[ms]") if pa.types.is_date(kind) else values
-    return _coded(values) if is_text(kind) else values
-
-
-def _coded(values: pa.ChunkedArray) -> Any:
-    """Return texts as codes into their sorted levels, if they are fewer than half the rows."""
     texts = values.cast("string").combine_chunks()
-    levels = pc.unique(texts).drop_null()
-    if 2 * len(levels) > len(texts):
-        return texts
-    levels = levels.take(pc.sort_indices(levels))
-    return pa.DictionaryArray.from_arrays(pc.index_in(texts, value_set=levels), levels)
-
-
-def _weights(name: str, table: pa.Table, known: Any) -> Any:
-    values = table[pick(name, table.column_names, "column")]
-    if not is_numeric(values.type):
-        raise DataError(f"--weight {name}: takes numbers; the column holds {values.type}")
-    real = values.cast("float64", safe=False).combine_chunks()
-    fine = pc.and_(pc.is_finite(real), pc.greater_equal(real, 0)).fill_null(False)
-    wrong = pc.indices_nonzero(pc.and_(pc.invert(fine), known)).to_pylist()
-    if wrong:
-        cell = real[wrong[0]].as_py()
-        held = "no number" if cell is None else cell
-        raise DataError(f"--weight {name}: row {wrong[0]} holds {held}; weights are 0 or more")
-    if not pc.any(pc.greater(real.filter(known), 0)).as_py():
-        raise DataError(f"--weight {name}: is 0 in all rows; give some of them more")
-    return real
+    coded = texts.dictionary_encode()
+    return coded if 2 * len(coded.dictionary) <= len(texts) else texts
 
 
 def _kept(path: Path) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.data.arrow_types import decoded, is_date, is_number, is_text
+from pipeline.data.arrow_types import decoded, is_date, is_number, is_text, usable
 from pipeline.errors import ConfigError, DataError
-from pipeline.task.task import Kind, pick
+from pipeline.task.task import Kind
 
 Class: TypeAlias = bool | int | str
 KINDS: tuple[Kind, ...] = ("binary", "multiclass", "regression")
@@ -19,8 +19,7 @@ FEWEST = 20
 """Rows of a class below which it cannot be learnt and judged."""
 GRADES = 10
 """Whole numbers up to which, each in many rows, they are guessed to be classes."""
-AFFIRMATIVE = {"yes", "y", "true", "t", "1", "on", "+", "x", "✓", "positive", "pos"}
-AFFIRMATIVE |= {"ja", "oui", "sí", "si", "sim"}
+AFFIRMATIVE = {"yes", "y", "true", "t", "1", "on", "+", "x", "positive", "pos"}
 
 
 @dataclass(frozen=True)
@@ -69,24 +68,15 @@ def read_target(
     return _classes(name, values, kind, min_rows)
 
 
-def choose_positive(classes: dict[Class, int], asked: str = "") -> Class:
-    """Return the class that is asked for; else that of a yes, the larger number, the rarer.
+def choose_positive(classes: dict[Class, int]) -> Class:
+    """Return the class of a yes, else the larger number, else the rarer.
 
     >>> choose_positive({"bad": 30, "good": 70}), choose_positive({1: 30, 2: 70})
     ('bad', 2)
-
-    Raises
-    ------
-    ConfigError
-        There is no such class.
     """
-    by_name = {str(each): each for each in classes}
-    if asked:
-        by_name |= {str(each).lower(): each for each in classes if isinstance(each, bool)}
-        return by_name[pick(asked, by_name, "class")]
     if not any(isinstance(each, str) for each in classes):
         return max(classes)
-    yes = [each for name, each in by_name.items() if name.strip().lower() in AFFIRMATIVE]
+    yes = [each for each in classes if str(each).strip().lower() in AFFIRMATIVE]
     if len(yes) == 1:
         return yes[0]
     return min(sorted(classes, key=_order, reverse=True), key=classes.__getitem__)
@@ -99,7 +89,7 @@ def _plain(name: str, values: pa.ChunkedArray) -> pa.Array:
     if values.null_count == len(values):
         raise DataError(f"target {name!r}: has no values; name another TARGET")
     if is_number(kind):
-        return _plain_number(name, values)
+        return _plain_number(values)
     if pa.types.is_boolean(kind):
         return values.combine_chunks()
     if is_text(kind):
@@ -111,25 +101,15 @@ def _plain(name: str, values: pa.ChunkedArray) -> pa.Array:
     )
 
 
-def _plain_number(name: str, values: pa.ChunkedArray) -> pa.Array:
+def _plain_number(values: pa.ChunkedArray) -> pa.Array:
     """Return integers where all numbers are whole, as those with gaps in a CSV; else float64."""
-    numbers = values.combine_chunks()
-    real = numbers.cast("float64", safe=False)
-    odd = pc.indices_nonzero(pc.or_kleene(pc.is_inf(real), pc.is_nan(real)).fill_null(False))
-    if infinite := [row for row in odd.to_pylist() if pc.is_inf(real[row]).as_py()]:
-        rows = ", ".join(map(str, infinite[:5])) + (", …" if len(infinite) > 5 else "")
-        raise DataError(
-            f"target {name!r}: is infinite in {len(infinite)} rows: {rows}; correct them, or leave "
-            "the cells empty"
-        )
-    if pa.types.is_floating(numbers.type):
-        numbers = pc.if_else(pc.is_nan(real), pa.scalar(None, numbers.type), numbers)
+    numbers = usable(values).combine_chunks()
+    if not pa.types.is_integer(numbers.type):
+        numbers = numbers.cast("float64", safe=False)
     try:
         return numbers.cast("int64")
     except pa.ArrowInvalid:
-        if pa.types.is_integer(numbers.type):  # beyond int64
-            return numbers
-        return pc.if_else(pc.is_nan(real), pa.scalar(None, "float64"), real)
+        return numbers
 
 
 def _guess(values: pa.Array, min_rows: int) -> Kind:
@@ -163,62 +143,36 @@ def _classes(name: str, values: pa.Array, kind: str, min_rows: int) -> Target:
     if pa.types.is_floating(values.type):
         values = values.cast("string")
     counts = _counts(values)
-    kept = {each: counts[each] for each in sorted(counts, key=_order) if counts[each] >= min_rows}
-    _check_classes(name, values, kept, counts, kind, min_rows, number=number)
-    left_out = {each: counts[each] for each in sorted(counts, key=_order) if each not in kept}
+    counts = {each: counts[each] for each in sorted(counts, key=_order)}
+    kept = {each: rows for each, rows in counts.items() if rows >= min_rows}
+    if kind == "binary" and len(kept) > 2:
+        raise ConfigError(f"target {name!r}: --kind binary takes two classes, here are {len(kept)}")
+    if len(counts) == 1:
+        raise DataError(
+            f"target {name!r}: all rows are {[*counts][0]!r}; there is nothing to learn"
+        )
+    if not 2 <= len(kept) <= MOST_CLASSES:
+        largest = sorted(counts, key=counts.__getitem__, reverse=True)[:3]
+        held = ", ".join(f"{each!r} ({counts[each]:,} rows)" for each in largest)
+        raise DataError(
+            f"target {name!r}: {len(kept)} of {len(counts)} classes have {min_rows} rows or more: "
+            f"{held}{', …' if len(counts) > 3 else ''}; it takes 2 to {MOST_CLASSES} of them, or "
+            f"{'--kind regression' if number else 'numbers'}"
+        )
     of_these = pc.is_in(values, value_set=pa.array(list(kept), values.type))
     stored = pc.if_else(of_these, values, pa.scalar(None, values.type))
     whole = pa.types.is_integer(values.type) and len(kept) > 2 and not kind
     note = f"{name!r} holds {len(counts)} different whole numbers, taken as classes; if they are "
     notes = (note + "amounts or counts: --kind regression",) if whole else ()
     found: Kind = "binary" if len(kept) == 2 and kind != "multiclass" else "multiclass"
+    left_out = {each: rows for each, rows in counts.items() if each not in kept}
     return Target(found, stored, kept, left_out, notes=notes)
-
-
-def _check_classes(
-    name: str, values: pa.Array, kept: dict[Class, int], counts: dict[Class, int], kind: str,
-    min_rows: int, *, number: bool,
-) -> None:  # fmt: skip
-    if kind == "binary" and len(kept) > 2:
-        raise ConfigError(f"target {name!r}: --kind binary takes two classes, here are {len(kept)}")
-    if len(counts) == 1:
-        only = next(iter(counts))
-        raise DataError(f"target {name!r}: all rows are {only!r}; there is nothing to learn")
-    if 2 <= len(kept) <= MOST_CLASSES:
-        return
-    if not number:
-        _check_no_numbers(name, values)
-    largest = sorted(counts, key=counts.__getitem__, reverse=True)[:3]
-    held = ", ".join(f"{each!r} ({counts[each]:,} rows)" for each in largest)
-    raise DataError(
-        f"target {name!r}: {len(kept)} of {len(counts)} classes have {min_rows} rows or more: "
-        f"{held}{', …' if len(counts) > 3 else ''}; it takes 2 to {MOST_CLASSES} of them "
-        f"(--min-rows sets how many rows), or {'--kind regression' if number else 'numbers'}"
-    )
 
 
 def _holds_digits(values: pa.Array) -> bool:
     """Whether all texts are digits."""
     text = pa.types.is_string(values.type)
     return text and bool(pc.all(pc.match_substring_regex(values, r"^\d+$")).as_py())
-
-
-def _check_no_numbers(name: str, values: pa.Array) -> None:
-    """Refuse text that is nearly all numbers, with the cells that are none."""
-    if not pa.types.is_string(values.type):
-        return
-    number = pc.match_substring_regex(values, r"^\s*[-+]?[\d.,'\s]*\d[\d.,'\s]*%?\s*$")
-    share = pc.mean(number.cast("int8")).as_py()
-    if share < 0.5:
-        return
-    rows = pc.indices_nonzero(pc.invert(number).fill_null(False)).to_pylist()
-    if not rows:
-        return
-    told = ", ".join(f"{row} ({values[row].as_py()!r})" for row in rows[:5])
-    raise DataError(
-        f"target {name!r}: {share:.0%} of its cells look like numbers, and others do not: rows "
-        f"{told}; correct them, or leave these rows out: --missing {values[rows[0]].as_py()}"
-    )
 
 
 def _counts(values: pa.Array) -> dict[Class, int]:
