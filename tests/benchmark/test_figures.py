@@ -81,13 +81,6 @@ def test_a_curve_has_a_mark_for_each_point_in_its_colour() -> None:
     assert slope < 0, "pixels are counted from the top"
 
 
-def test_what_lies_beyond_the_limits_stands_at_their_end() -> None:
-    made = Curves("t", (Line("a", 1, [0, 1, 2], [5, 6, -90], "dots"),), "x", limits=(4, 7))
-    low = [float(y) for _, y, _ in MARK.findall(made.svg("n"))]
-    assert low[2] > low[0] > low[1]
-    assert low[2] < 245, "within the figure"
-
-
 def test_a_curve_is_text_in_the_colours_of_the_page_and_the_same_each_time() -> None:
     figure = first(figures.size_figure, fuller.with_sizes(fixtures.with_gpu()))
     source = figure.svg("one")
@@ -98,26 +91,6 @@ def test_a_curve_is_text_in_the_colours_of_the_page_and_the_same_each_time() -> 
     assert re.findall(r"#[0-9a-f]{6}|font-family|<metadata|<style", source) == []
     assert ">200k</text>" in source
     assert 'viewBox="0 0 360 ' in source
-
-
-def test_a_model_is_drawn_through_the_sizes_and_the_words_tell_the_ends() -> None:
-    figure = first(figures.size_figure, fuller.with_sizes())
-    dots, line, *_ = figure.lines
-    assert (dots.label, line.label, dots.hue == line.hue) == ("reference", "", True)
-    assert np.interp(dots.x, line.x, line.y) == pytest.approx(dots.y, rel=0.05)
-    assert figure.description.startswith("reference: 0.0816 at 5,200 and 4.004 at 260,000; cpu")
-    assert figures.each_pipeline(fixtures.normal(), figures.size_figure) == []
-
-
-def test_use_over_time_is_drawn_of_the_trace() -> None:
-    found = figures.use_figures(fuller.everything())
-    assert [each.title for each in found[:3]] == [
-        "Busy processors, logistic", "Share of the GPU's time in use, logistic",
-        "Watts of the GPU, logistic",
-    ]  # fmt: skip
-    [watts] = found[2].lines
-    assert (watts.x, watts.y) == ([0, 0.25, 0.5, 0.75, 1], [80, 120, 300, 250, 90])
-    assert len(figures.use_figures(fixtures.normal())) == 3
 
 
 def test_a_calibration_that_is_too_low_lies_below_the_diagonal() -> None:

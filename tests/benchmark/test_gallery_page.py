@@ -19,7 +19,7 @@ from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.judge.aggregate import FEWEST, geometric_mean, over_tasks
 from pipeline.benchmark.publish import PublishOptions, publish, render
 from pipeline.benchmark.record.results import Results, dumps, load
-from pipeline.benchmark.report.cells import all_cells_csv
+from pipeline.benchmark.report.cells import cells_csv
 from pipeline.benchmark.report.costs import parse_price
 from pipeline.benchmark.report.gallery_page import Entry, Gallery, build_gallery, compared, shade
 from pipeline.cli import main
@@ -148,7 +148,7 @@ def test_the_mean_is_geometric_each_task_counts_once_and_what_fails_not_at_all()
     every = [fixtures.with_gpu(), small, fixtures.normal(), fixtures.parity_failed(),
              fixtures.failed()]  # fmt: skip
     gallery = of_tasks(*every)
-    table = pd.read_csv(io.StringIO(all_cells_csv(gallery.records)))
+    table = pd.read_csv(io.StringIO(cells_csv(*gallery.records)))
     table = table[(table["variant"] == "cpu") & (table["parity"] != "FAIL")].dropna(
         subset="time_ratio"
     )

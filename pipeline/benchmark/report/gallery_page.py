@@ -19,7 +19,7 @@ from pipeline.benchmark.record import results
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.record.tuning_record import TUNING_FILE, load_tuning
 from pipeline.benchmark.report.cards import machine_line
-from pipeline.benchmark.report.cells import all_cells_csv
+from pipeline.benchmark.report.cells import cells_csv
 from pipeline.benchmark.report.html import page_html
 from pipeline.benchmark.report.panels import Page, Panel, Piece, pointed, shown
 from pipeline.benchmark.report.table import ReportTable, Row, TableCell, how_fast, row, span
@@ -176,9 +176,13 @@ def _cautions(gallery: Gallery) -> Iterator[Piece]:
 
 
 def _tuned(gallery: Gallery) -> Iterator[Piece]:
-    for folder, title, lines in gallery.tunings:
-        yield Piece("links", [(title, f"{quote(folder, safe='')}/index.html")])
-        yield Piece("items", lines)
+    rows = (
+        row(TableCell(title, "", f"{quote(folder, safe='')}/index.html"), line)
+        for folder, title, lines in gallery.tunings
+        for line in lines
+    )
+    table = ReportTable("Searches", ("Task", "What they found"), "ll", tuple(rows))
+    yield Piece("table", table, "searches")
 
 
 def _without(gallery: Gallery) -> Iterator[Piece]:
@@ -220,7 +224,7 @@ def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results
     entries = [_entry(name, out, why, lacks.get(name, "")) for name, why in whys.items()]
     gallery = Gallery(entries, [_tuning(path) for path in sorted(out.glob(f"*/{TUNING_FILE}"))])
     write_text(out / "index.html", page_html(gallery.page()))
-    write_text(out / "gallery.csv", all_cells_csv(gallery.records))
+    write_text(out / "gallery.csv", cells_csv(*gallery.records))
     return out / "index.html"
 
 
