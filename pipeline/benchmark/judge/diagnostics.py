@@ -21,7 +21,7 @@ from pipeline.typing import Estimator
 BINS = 10
 """Of as many rows each; fewer where answers are equal."""
 QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
-MOST_CLASSES = 40
+MOST_CLASSES = 20
 """Classes beyond which no matrix is kept."""
 
 

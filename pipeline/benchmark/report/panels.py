@@ -206,7 +206,9 @@ PANELS = {
     "placement": Panel("Where each step ran", _placement, "devices, bytes that moved"),
     "quality": Panel("Quality side by side", _quality, "metrics, margins, agreement"),
     "uses": Panel("What the model uses", _uses, "importance of the columns"),
-    "mistakes": Panel("Where the predictions are wrong", _mistakes, "by size, class or chance"),
+    "mistakes": Panel(
+        "Where the predictions are wrong", _mistakes, "calibration, residuals or classes"
+    ),
     "memory": Panel("Memory, processors, energy and cost", _memory, "of each variant"),
     "machine": Panel("Machine and fairness", _machine, "what is the same for all"),
     "reproduce": Panel("How to reproduce", _reproduce, "command, code, packages"),
