@@ -85,7 +85,12 @@ class Gallery:
         ran = {cell.variant for each in self.records for cell in each.cells if cell.runs}
         every = dict.fromkeys(v.name for each in self.records for v in each.variants)
         variants = [name for name in every if name in ran and name != REFERENCE]
-        rows = [one for each in self.entries for one in _rows(each, variants)]
+        rows = [
+            one
+            for each in self.entries
+            if each.results
+            for one in _rows(each.name, each.results, variants)
+        ]
         means = [over_tasks(self.records, name) for name in variants]
         if any(means):
             cells = (_mean(mean) if mean else MISSING for mean in means)
@@ -96,10 +101,9 @@ class Gallery:
         )
 
 
-def _rows(entry: Entry, variants: Sequence[str]) -> Iterator[Row]:
-    link = TableCell(entry.name, "", f"{quote(entry.name, safe='')}/index.html")
-    found = entry.results
-    for pipeline in found.pipelines if found else ():
+def _rows(task: str, found: Results, variants: Sequence[str]) -> Iterator[Row]:
+    link = TableCell(task, "", f"{quote(task, safe='')}/index.html")
+    for pipeline in found.pipelines:
         first = first_metric(found, pipeline.name)
         said = beside_dummy(*first, found.baseline) if first else MISSING
         cells = (compared(found, pipeline.name, variant) for variant in variants)

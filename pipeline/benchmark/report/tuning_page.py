@@ -149,7 +149,7 @@ def improved(name: str, interval: Interval | None, scoring: ScoringInfo) -> Tabl
 
 def ended(search: SearchRecord) -> str:
     """Say how the trials of a search ended, and why some failed."""
-    states = Counter(each.state for each in search.trials)
+    states: Counter[str] = Counter(each.state for each in search.trials)
     counts = ", ".join(f"{states[state]} {word}" for state, word in STATES.items())
     reasons = Counter(each.reason for each in search.trials if each.state == "failed")
     whys = "; ".join(f"{why} ({n} failed)" for why, n in reasons.most_common(3))
