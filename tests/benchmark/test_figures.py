@@ -8,11 +8,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pipeline.benchmark.judge.statistics import speed, stages
+from pipeline.benchmark.judge.statistics import stages
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report import figures, mistakes
 from pipeline.benchmark.report.figures import Bars, Curves, Line, Scale, round_values
-from pipeline.benchmark.report.html import render_html
 from tests.benchmark import fixtures, fuller
 
 MARK = re.compile(r'<use href="#m\w+" x="([\d.]+)" y="([\d.]+)" style="fill: var\(--v(\d)\)')
@@ -20,19 +19,6 @@ MARK = re.compile(r'<use href="#m\w+" x="([\d.]+)" y="([\d.]+)" style="fill: var
 
 def first(draw: Callable[[Results, str], Bars | Curves | None], results: Results):  # noqa: ANN201
     return next(iter(figures.each_pipeline(results, draw)))
-
-
-def test_every_timed_run_is_a_dot_where_its_seconds_are() -> None:
-    results = fixtures.with_gpu()
-    figure = first(figures.run_figure, results)
-    longest = max(speed(results, "logistic", bar.label).maximum for bar in figure.bars)
-    for bar in figure.bars:
-        runs = [run.total for run in results.cell("logistic", bar.label).runs]
-        dots = [part.left for part in bar.parts if part.kind == "dot"]
-        assert dots == pytest.approx([100 * run / longest for run in runs], abs=0.01)
-        low, high = min(dots), max(dots)
-        assert (bar.parts[0].left, bar.parts[0].width) == pytest.approx((low, high - low), abs=0.02)
-    assert render_html(results).count('<i class="dot"') == 63
 
 
 def test_what_is_faster_stands_right_of_equal() -> None:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from markupsafe import Markup
 
 from pipeline.benchmark.judge.scaling import curve
-from pipeline.benchmark.judge.statistics import OTHER, Ratio, measured, speed, stages
+from pipeline.benchmark.judge.statistics import OTHER, Ratio, speed, stages
 from pipeline.benchmark.record.results import STAGES, Results
 from pipeline.benchmark.report.table import how_fast, pairs
 from pipeline.errors import clean
@@ -285,23 +285,6 @@ def each_variant(results: Results, find: Callable[[str], T | None]) -> dict[str,
     """Return what there is of each variant."""
     values = {variant.name: find(variant.name) for variant in results.variants}
     return {name: each for name, each in values.items() if each}
-
-
-def run_figure(results: Results, pipeline: str) -> Bars | None:
-    """Return every timed run of a pipeline as a dot, on an axis from 0."""
-    speeds = each_variant(results, lambda name: speed(results, pipeline, name))
-    if not speeds:
-        return None
-    scale = Scale(0, max(each.maximum for each in speeds.values()))
-    bars = []
-    for name, each in speeds.items():
-        cell = measured(results, pipeline, name)
-        dots = (Part("dot", scale(run.total)) for run in cell.runs) if cell else ()
-        parts = scale.span("range", each.minimum, each.maximum), *dots
-        text = f"median {seconds(each.median)} s, n={each.n}"
-        middle = Part("middle", scale(each.median))
-        bars.append(Bar(name, text, (*parts, middle), hue(results, name)))
-    return Bars(f"Timed runs of {pipeline}, in seconds", tuple(bars), scale.ticks())
 
 
 def speed_figure(results: Results) -> Bars | None:

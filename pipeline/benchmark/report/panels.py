@@ -123,12 +123,6 @@ def _speed(results: Results) -> Iterator[Piece]:
     yield Piece("table", tables.speed_table(results), "speed-table", "speed")
     about = "Logarithmic axis: right of the dashed line the variant is faster, left of it slower."
     yield Piece("bars", figures.speed_figure(results), "speeds", about)
-    about = (
-        "A dot is one timed run, the thick tick the median, the line the range; the warm-up is "
-        "left out."
-    )
-    runs = figures.each_pipeline(results, figures.run_figure)
-    yield from numbered("bars", runs, "runs", about=about)
 
 
 def _stages(results: Results) -> Iterator[Piece]:
@@ -179,7 +173,6 @@ def _memory(results: Results) -> Iterator[Piece]:
 def _machine(results: Results) -> Iterator[Piece]:
     yield Piece("heading", "The same for all")
     yield Piece("card", cards.fairness(results))
-    yield Piece("table", tables.variants_table(results), "variants-table")
     yield Piece("heading", "How the runs were made")
     yield Piece("card", cards.protocol(results))
     yield Piece("heading", "The machine")
@@ -189,7 +182,6 @@ def _machine(results: Results) -> Iterator[Piece]:
 def _reproduce(results: Results) -> Iterator[Piece]:
     yield Piece("code", results.source.command)
     yield Piece("card", cards.reproduction(results))
-    yield Piece("table", tables.packages_table(results), "packages-table")
 
 
 def _code(results: Results) -> Iterator[Piece]:
@@ -200,7 +192,7 @@ def _code(results: Results) -> Iterator[Piece]:
 
 PANELS = {
     "verdict": Panel("Verdict", _verdict),
-    "speed": Panel("Speed", _speed, "every run, and intervals of the speed"),
+    "speed": Panel("Speed", _speed, "times, and intervals of the speed"),
     "stages": Panel("Stages", _stages, "read, preprocess, copy, fit, predict"),
     "scaling": Panel("How time grows with the rows", _scaling, "other sizes of the table"),
     "placement": Panel("Where each step ran", _placement, "devices, bytes that moved"),
@@ -211,7 +203,7 @@ PANELS = {
     ),
     "memory": Panel("Memory, processors, energy and cost", _memory, "of each variant"),
     "machine": Panel("Machine and fairness", _machine, "what is the same for all"),
-    "reproduce": Panel("How to reproduce", _reproduce, "command, code, packages"),
+    "reproduce": Panel("How to reproduce", _reproduce, "command and code"),
     "code": Panel("The pipelines' code", _code, "with each parameter that is set"),
 }
 """By anchor, in the order of the page."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
-from pipeline import records
 from pipeline.benchmark.judge.doubts import first_metric
 from pipeline.benchmark.judge.scaling import curve
 from pipeline.benchmark.judge.statistics import (
@@ -53,63 +52,46 @@ ANSWERS = {
     "clusters": ("clusters and embeddings", _CLUSTERS),
 }
 """Kind of task -> what is compared, and fields of `Agreement` with their headings."""
-_FORMATS: dict[str, Callable[[float], str]] = {
-    "max_difference": "{:.2g}".format,
-    "mean_difference": "{:.2g}".format,
-    "same_decision": share,
-    "adjusted_rand": metric,
-    "shared_neighbours": share,
-}
+_SHARES = "same_decision", "shared_neighbours"
 
 
 def summary_table(results: Results) -> ReportTable:
-    """Return a row for each pipeline and variant that was to run."""
+    """Return a row for each pipeline and variant that was to run: how fast, how equal, how good."""
     lines = verdict(results).headlines
-    firsts = {name for each in results.pipelines if (name := _first_metric(results, each.name))}
-    one = firsts.pop() if len(firsts) == 1 else ""
+    firsts = {each.name: first_metric(results, each.name) for each in results.pipelines}
+    names = {found[0] for found in firsts.values() if found}
+    one = names.pop() if len(names) == 1 else ""
     dummy = f", dummy {score(results.baseline[one])}" if one in results.baseline else ""
     note = "Seconds: median time of a run, end to end, and plain scikit-learn's in brackets."
     least = min((line.speed.n for line in lines if line.speed), default=FEW)
     if least < FEW:
         note += f" Intervals are indicative: {least} runs."
+    head = "Pipeline", "Variant", "Speed", "Interval, 95 %", "Quality", f"{one}{dummy}" or "Score"
+    rows = []
+    for line in lines:
+        first = firsts[line.pipeline]
+        values = _found(results, line, first[0] if first else "", named=not one)
+        rows.append(row(line.pipeline, line.variant, *values))
     return ReportTable(
-        "Against plain scikit-learn",
-        (
-            "Pipeline",
-            "Variant",
-            "Speed",
-            "Interval, 95 %",
-            "Quality",
-            f"{one}{dummy}" or "Score",
-            "Seconds",
-        ),
-        "lllllrr",
-        tuple(row(line.pipeline, line.variant, *_found(results, line, one)) for line in lines),
-        note,
+        "Against plain scikit-learn", (*head, "Seconds"), "lllllrr", tuple(rows), note
     )
 
 
-def _first_metric(results: Results, pipeline: str) -> str:
-    found = first_metric(results, pipeline)
-    return found[0] if found else ""
-
-
-def _found(results: Results, line: Headline, metric: str) -> Values:
+def _found(results: Results, line: Headline, metric: str, *, named: bool) -> Values:
     """Return how fast and how good a variant is, or why it has no times."""
     cell = measured(results, line.pipeline, line.variant)
     if line.speed is None or cell is None:
         why = TableCell(absence(results, line.pipeline, line.variant), "bad")
         return why, *[MISSING] * 4
     failed, ratio = line.parity == "FAIL", line.speed.ratio
-    name = metric or _first_metric(results, line.pipeline)
-    value = score(cell.metrics[name]) if name in cell.metrics else MISSING
+    value = score(cell.metrics[metric]) if metric in cell.metrics else MISSING
     plain = speed(results, line.pipeline, REFERENCE)
     figure = how_fast(ratio) if ratio else TableCell(MISSING)
     return (
         TableCell("no claim, as quality fails", "bad") if failed else figure,
         span(ratio) if ratio and not failed else MISSING,
         TableCell(line.judged, TONES.get(line.parity, "quiet")),
-        value if metric or value == MISSING else f"{name} {value}",
+        f"{metric} {value}" if named and value != MISSING else value,
         seconds(line.speed.median) + (f" ({seconds(plain.median)})" if plain else ""),
     )
 
@@ -180,22 +162,18 @@ def size_table(results: Results) -> ReportTable:
     return by_pair("Median seconds at each size", head, "r" * len(sizes), note)(write)(results)
 
 
-def placement_tables(results: Results) -> list[ReportTable]:
-    """Return one table per pipeline: what runs each step in each variant, on which device."""
-    return [table for info in results.pipelines if (table := _placement(results, info.name))]
-
-
-def _placement(results: Results, pipeline: str) -> ReportTable | None:
-    cells = [c for v in results.variants if (c := results.cell(pipeline, v.name)) and c.placement]
-    steps = dict.fromkeys(step.step for cell in cells for step in cell.placement)
-    if not steps:
-        return None
-    return ReportTable(
-        f"What ran each step of {pipeline}, and where",
-        ("Step", *(cell.variant for cell in cells)),
-        "l" + "l" * len(cells),
-        tuple(row(step, *(_place(cell, step) for cell in cells)) for step in steps),
-    )
+def placement_tables(results: Results) -> Iterator[ReportTable]:
+    """Yield one table per pipeline: what runs each step in each variant, on which device."""
+    for info in results.pipelines:
+        every = (results.cell(info.name, variant.name) for variant in results.variants)
+        cells = [cell for cell in every if cell and cell.placement]
+        steps = dict.fromkeys(place.step for cell in cells for place in cell.placement)
+        yield ReportTable(
+            f"What ran each step of {info.name}, and where",
+            ("Step", *(cell.variant for cell in cells)),
+            "l" + "l" * len(cells),
+            tuple(row(step, *(_place(cell, step) for cell in cells)) for step in steps),
+        )
 
 
 def _place(cell: Cell, step: str) -> str:
@@ -212,16 +190,13 @@ def _place(cell: Cell, step: str) -> str:
 )
 def movement_table(results: Results, pipeline: str, variant: str) -> Values | None:
     """Return the bytes that crossed between host and device, per cell."""
-    log = _log(results, pipeline, variant)
-    to_device = size(sum(entry.to_device_bytes for entry in log))
-    to_host = size(sum(entry.to_host_bytes for entry in log))
-    spent = seconds(sum(entry.seconds for entry in log))
-    return (str(len(log)), spent, to_device, to_host) if log else None
-
-
-def _log(results: Results, pipeline: str, variant: str) -> list[records.Movement]:
     cell = results.cell(pipeline, variant)
-    return cell.execution_log if cell else []
+    if cell is None or not cell.execution_log:
+        return None
+    log = cell.execution_log
+    crossed = [entry.to_device_bytes for entry in log], [entry.to_host_bytes for entry in log]
+    spent = seconds(sum(entry.seconds for entry in log))
+    return str(len(log)), spent, *(size(sum(each)) for each in crossed)
 
 
 def quality_table(results: Results) -> ReportTable:
@@ -262,8 +237,11 @@ def agreement_table(results: Results) -> ReportTable:
         cell = measured(results, pipeline, variant)
         if cell is None or cell.agreement is None:
             return None
-        values = [(_FORMATS[name], getattr(cell.agreement, name)) for name in head]
-        return [MISSING if value is None else write(value) for write, value in values]
+        values = {name: getattr(cell.agreement, name) for name in head}
+        return [
+            MISSING if value is None else share(value) if name in _SHARES else f"{value:.3g}"
+            for name, value in values.items()
+        ]
 
     caption = f"Agreement of {what} with the reference, over all test rows"
     return by_pair(caption, head.values(), "r" * len(head))(write)(results)
@@ -300,22 +278,3 @@ def _resources(results: Results, pipeline: str, variant: str) -> Values | None:
         MISSING if usage is None or usage.gpu_bytes is None else size(usage.gpu_bytes),
         ", ".join(joules) or "not measured",
     )
-
-
-def variants_table(results: Results) -> ReportTable:
-    """Return what differs: the variants, their devices and whether they ran."""
-    return ReportTable(
-        "What differs: the variants",
-        ("Variant", "What it is", "Device", "Status"),
-        "llll",
-        tuple(
-            row(v.name, v.title, v.device, f"{v.status}: {v.why}" if v.why else v.status)
-            for v in results.variants
-        ),
-    )
-
-
-def packages_table(results: Results) -> ReportTable:
-    """Return the packages and their versions."""
-    rows = tuple(row(*item) for item in results.machine.packages.items())
-    return ReportTable("Packages", ("Package", "Version"), "ll", rows)
