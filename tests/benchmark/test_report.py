@@ -18,7 +18,6 @@ from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report import cards, html, markdown, table, tables
 from pipeline.benchmark.report.gallery_page import Entry, Gallery
 from pipeline.benchmark.report.panels import Page, comparison_page
-from pipeline.benchmark.report.table import ReportTable, row
 from pipeline.benchmark.report.tables import summary_table
 from pipeline.benchmark.report.terminal import terminal_report
 from pipeline.benchmark.report.tuning_page import tuning_page
@@ -310,8 +309,3 @@ def test_the_classes_are_named_and_which_is_positive() -> None:
     many = replace(known, classes=[f"c{i}" for i in range(45)], positive="")
     assert dict(cards.fairness(replace(results, task=many)))["Classes"].endswith("and 15 more")
     assert "Classes" not in dict(cards.fairness(results))
-
-
-def test_a_ragged_table_is_refused() -> None:
-    with pytest.raises(ValueError, match="rows of"):
-        ReportTable("ragged", ("a", "b"), "ll", (row("1"),))

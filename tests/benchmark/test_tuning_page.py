@@ -81,7 +81,7 @@ def test_the_best_parameters_stand_beside_the_default_and_what_was_searched() ->
     (search,) = record.searches
     best = trial(search, search.best).params
     rows = {row[0]: row[1:] for row in texts(page.parameter_table(record, search))}
-    rate = page.written(best[tunings.PREFIX + "learning_rate"])
+    rate = page._written(best[tunings.PREFIX + "learning_rate"])
     assert rows[tunings.PREFIX + "learning_rate"] == ["0.1", rate, "0.01 to 0.3, logarithmic"]
     assert rows[tunings.PREFIX + "categorical_features"][2] == "from_dtype, None"
     assert f"boosting, cpu: {search.edges[0]}" in page_html(page.tuning_page(record))

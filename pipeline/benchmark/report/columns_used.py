@@ -10,7 +10,7 @@ from scipy.stats import t as student
 
 from pipeline.benchmark.judge.statistics import LEVEL, REFERENCE, measured
 from pipeline.benchmark.record.results import Importance, Results
-from pipeline.benchmark.report.figures import Bar, Bars, Part, Scale, each_variant, hue
+from pipeline.benchmark.report.figures import Bar, Bars, Scale, each_variant, hue
 from pipeline.task.numerals import count, integer, named
 
 SHOWN = 10
@@ -106,8 +106,7 @@ def importance_figure(results: Results, pipeline: str) -> Bars | None:
     scale = Scale(min(0.0, *ends), max(0.0, *ends))
     bars = []
     for column, name, use in marks:
-        interval = scale.span("range", use.mean - use.half, use.mean + use.half)
-        parts = interval, Part("point", scale(use.mean))
+        parts = scale.interval(use.mean - use.half, use.mean, use.mean + use.half)
         label = column if name == first else ""
         bars.append(
             Bar(label, f"{name} {use.mean:.3g} ± {use.half:.2g}", parts, hue(results, name))

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from markupsafe import Markup
 
 from pipeline.benchmark.judge.scaling import curve
-from pipeline.benchmark.judge.statistics import OTHER, Ratio, speed, stages
+from pipeline.benchmark.judge.statistics import OTHER, speed, stages
 from pipeline.benchmark.record.results import STAGES, Results
 from pipeline.benchmark.report.table import how_fast, pairs
 from pipeline.errors import clean
@@ -52,7 +52,7 @@ _STYLE = {
     "grid.color": _RULE,
     "axes.axisbelow": True,
 }
-_FORMATS = {"line": "-", "dots": "o", "both": "o-", "crosses": "x", "ideal": "--", "steps": "-"}
+_FORMATS = {"dots": "o", "both": "o-", "crosses": "x", "ideal": "--", "steps": "-"}
 
 T = TypeVar("T")
 Floats = Sequence[float] | npt.NDArray[np.float64]
@@ -97,26 +97,19 @@ class Line:
     Parameters
     ----------
     label : str
-        Without one it is not in the key.
     hue : int or None
         Number of an accent colour; None is that of the text.
     x, y, low, high : sequence of float
-    kind : {"line", "dots", "both", "crosses", "ideal", "steps"}
+    kind : {"dots", "both", "crosses", "ideal", "steps"}
     """
 
     label: str
     hue: int | None
     x: Floats
     y: Floats
-    kind: str = "line"
+    kind: str
     low: Floats = ()
     high: Floats = ()
-
-    @property
-    def text(self) -> str:
-        """The ends of the line in words."""
-        ends = dict.fromkeys([0, len(self.x) - 1]) if len(self.x) else {}
-        return " and ".join(f"{self.y[i]:.4g} at {self.x[i]:,.6g}" for i in ends)
 
 
 @dataclass(frozen=True)
@@ -132,7 +125,11 @@ class Curves:
     @property
     def description(self) -> str:
         """The figure in words, for those who do not see it."""
-        return "; ".join(f"{line.label}: {line.text}" for line in self.lines if line.label)
+        return "; ".join(
+            f"{line.label}: {line.y[0]:.4g} at {line.x[0]:,.6g} to {line.y[-1]:.4g} at "
+            f"{line.x[-1]:,.6g}"
+            for line in self.lines
+        )
 
     def svg(self, name: str) -> Markup:
         """Return the figure for an HTML page in which no other has this name."""
@@ -180,6 +177,10 @@ class Scale:
     def span(self, kind: str, low: float, high: float, label: str = "") -> Part:
         """Return the piece of a bar between two values."""
         return Part(kind, self(low), round(self(high) - self(low), 2), label)
+
+    def interval(self, low: float, value: float, high: float) -> tuple[Part, Part]:
+        """Return a value with what it ranges over."""
+        return self.span("range", low, high), Part("middle", self(value))
 
 
 def round_values(low: float, high: float, *, log: bool = False, most: int = 6) -> list[float]:
@@ -298,22 +299,20 @@ def speed_figure(results: Results) -> Bars | None:
         return None
     ends = [1 / end for *_, ratio in ratios for end in (1.0, ratio.value, *(ratio.interval or ()))]
     scale = Scale(min(ends), max(ends), log=True)
-    bars = tuple(_speed_bar(label, number, ratio, scale) for label, number, ratio in ratios)
+    bars = []
+    for label, number, ratio in ratios:
+        low, high = ratio.interval or (ratio.value, ratio.value)
+        said = how_fast(ratio)
+        parts = scale.interval(1 / high, 1 / ratio.value, 1 / low)
+        bars.append(Bar(label, said.text, parts, number, said.tone))
     title = "Speed against the reference, with its 95 % interval"
-    return Bars(title, bars, scale.ticks(_speed_tick, apart=24), scale(1.0))
+    return Bars(title, tuple(bars), scale.ticks(_speed_tick, apart=24), scale(1.0))
 
 
 def _speed_tick(value: float) -> str:
     if value == 1:
         return "equal"
     return f"{value:.3g}× faster" if value > 1 else f"{1 / value:.3g}× slower"
-
-
-def _speed_bar(label: str, number: int, ratio: Ratio, scale: Scale) -> Bar:
-    low, high = ratio.interval or (ratio.value, ratio.value)
-    parts = scale.span("range", 1 / high, 1 / low), Part("middle", scale(1 / ratio.value))
-    said = how_fast(ratio)
-    return Bar(label, said.text, parts, number, said.tone)
 
 
 def stage_figure(results: Results, pipeline: str) -> Bars | None:

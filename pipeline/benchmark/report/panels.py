@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pipeline.benchmark.judge import doubts
@@ -36,19 +36,11 @@ class Piece(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """A title, what is shown of a record, and that in a few words."""
+    """A title, the pieces of a record or what yields them, and what they are in a few words."""
 
     title: str
-    parts: Callable[[Any], Iterable[Piece]]
+    pieces: Any
     about: str = ""
-
-
-class Shown(NamedTuple):
-    """A panel of a record: what has something to show."""
-
-    title: str
-    about: str
-    pieces: list[Piece]
 
 
 class Page(NamedTuple):
@@ -56,17 +48,17 @@ class Page(NamedTuple):
 
     title: str
     lead: str
-    panels: dict[str, Shown]
+    panels: dict[str, Panel]
     files: dict[str, str]
 
 
-def shown(panels: Mapping[str, Panel], record: object) -> dict[str, Shown]:
+def shown(panels: Mapping[str, Panel], record: object) -> dict[str, Panel]:
     """Return the panels of a record that have a piece; none of what is not recorded."""
     every = {
-        anchor: Shown(panel.title, panel.about, [p for p in panel.parts(record) if _shows(p)])
+        anchor: panel._replace(pieces=[*filter(_shows, panel.pieces(record))])
         for anchor, panel in panels.items()
     }
-    return {anchor: each for anchor, each in every.items() if each.pieces}
+    return {anchor: panel for anchor, panel in every.items() if panel.pieces}
 
 
 def _shows(piece: Piece) -> bool:

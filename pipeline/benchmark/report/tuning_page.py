@@ -220,9 +220,9 @@ def parameter_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
     rows = (
         row(
             name,
-            written(every[0].default),
-            written(best.params[name]) if best and name in best.params else "not used",
-            " or ".join(dict.fromkeys(map(searched, every))),
+            _written(every[0].default),
+            _written(best.params[name]) if best and name in best.params else "not used",
+            " or ".join(dict.fromkeys(map(_searched, every))),
         )
         for name, every in ways.items()
     )
@@ -230,30 +230,15 @@ def parameter_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
     return ReportTable(caption, ("Parameter", "As it is", "Best", "Searched"), "lrrl", tuple(rows))
 
 
-def searched(parameter: ParameterRecord) -> str:
-    """Write what a parameter was drawn from.
-
-    Examples
-    --------
-    >>> searched(ParameterRecord(name="eta", kind="float", low=0.01, high=300.0, log=True))
-    '0.01 to 300, logarithmic'
-    >>> searched(ParameterRecord(name="booster", kind="choice", choices=["gbtree", "dart"]))
-    'gbtree, dart'
-    """
+def _searched(parameter: ParameterRecord) -> str:
+    """Write what a parameter was drawn from."""
     if parameter.low is None or parameter.high is None:
-        return ", ".join(map(written, parameter.choices))
+        return ", ".join(map(_written, parameter.choices))
     log = ", logarithmic" if parameter.log else ""
-    return f"{written(parameter.low)} to {written(parameter.high)}{log}"
+    return f"{_written(parameter.low)} to {_written(parameter.high)}{log}"
 
 
-def written(value: Any) -> str:
-    """Write a value of a parameter.
-
-    Examples
-    --------
-    >>> written(0.031234567), written(300.0), written(None), written("gini"), written(1e-05)
-    ('0.03123', '300', 'None', 'gini', '1e-05')
-    """
+def _written(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
