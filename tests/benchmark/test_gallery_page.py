@@ -25,7 +25,7 @@ from pipeline.benchmark.report.gallery_page import Entry, Gallery, build_gallery
 from pipeline.cli import main
 from pipeline.task import task
 from pipeline.task.task import Job
-from tests.benchmark import fixtures, tunings
+from tests.benchmark import fixtures
 from tests.benchmark.test_report import Batch
 from tests.commands import ROOT
 
@@ -91,19 +91,6 @@ def test_a_report_is_shown_where_its_data_is_not(workspace) -> None:
     assert "to download" not in page.text
     table = pd.read_csv(workspace / "reports" / "gallery.csv")
     assert len(table) == 3 * 3
-
-
-def test_what_was_tuned_is_linked_with_its_scores(workspace) -> None:
-    made = {"flights-tuning": dumps(tunings.both()), "a b": dumps(tunings.failing()), "c": b"{}"}
-    for name, record in made.items():
-        keep(workspace, name, record, "tuning.json")
-    page = built(workspace)
-    links = [f"{name}/index.html" for name in ("a%20b", "c", "flights-tuning")]
-    assert page.values("href") == [*links, "gallery.csv"]
-    for variant in ("cpu", "cuda"):
-        assert f"boosting, {variant}: roc_auc 0.730 → 0.739 on the test rows" in page.text
-    assert "forest, cpu: failed, DataError: none of 5 trials was completed" in page.text
-    assert "not a pipeline.tuning/1 file" in page.text
 
 
 def of_tasks(*records: Results) -> Gallery:

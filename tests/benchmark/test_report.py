@@ -42,7 +42,7 @@ def gallery(*records: Results) -> Page:
     """Return the page over some records, one task that has none, and a search."""
     entries = [Entry(each.task.name, "", each) for each in records]
     bad = fixtures.HOSTILE
-    return Gallery([*entries, Entry("none", bad, None, bad)], [(bad, bad, [bad])]).page()
+    return Gallery([*entries, Entry("none", bad, None, bad)]).page()
 
 
 PAGES = {

@@ -13,17 +13,15 @@ from urllib.parse import quote
 from rich.console import Console
 
 from pipeline.benchmark.judge.aggregate import FEWEST, over_tasks
-from pipeline.benchmark.judge.doubts import every_caution, first_metric
+from pipeline.benchmark.judge.doubts import first_metric
 from pipeline.benchmark.judge.statistics import REFERENCE, Ratio, cell_parity, speed
 from pipeline.benchmark.record import results
 from pipeline.benchmark.record.results import Results
-from pipeline.benchmark.record.tuning_record import TUNING_FILE, load_tuning
 from pipeline.benchmark.report.cards import machine_line
 from pipeline.benchmark.report.cells import cells_csv
 from pipeline.benchmark.report.html import page_html
-from pipeline.benchmark.report.panels import Page, Panel, Piece, pointed, shown
+from pipeline.benchmark.report.panels import Page, Panel, Piece, shown
 from pipeline.benchmark.report.table import ReportTable, Row, TableCell, how_fast, row, span
-from pipeline.benchmark.report.tuning_page import headlines
 from pipeline.errors import PipelineError
 from pipeline.system.atomic import write_text
 from pipeline.system.progress import printing
@@ -53,19 +51,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Gallery:
-    """The reports of all tasks.
-
-    Parameters
-    ----------
-    entries : sequence of Entry
-        The report of each lies at ``<name>/index.html``.
-    tunings : sequence of (str, str, list of str)
-        Folder and title of each batch of searches, and what came of it; its page lies at
-        ``<folder>/index.html``.
-    """
+    """The reports of all tasks; that of each lies at ``<name>/index.html``."""
 
     entries: Sequence[Entry]
-    tunings: Sequence[tuple[str, str, list[str]]] = ()
 
     @property
     def records(self) -> list[Results]:
@@ -142,43 +130,17 @@ def shade(ratio: float) -> str:
 
 def _table(gallery: Gallery) -> Iterator[Piece]:
     yield Piece("table", gallery.table(), "speed", "heat")
-    if not gallery.records:
-        yield Piece("text", "No report has been made.")
-
-
-def _cautions(gallery: Gallery) -> Iterator[Piece]:
-    for each in gallery.entries:
-        yield from pointed(
-            "caveats", each.name, every_caution(each.results) if each.results else ()
-        )
-
-
-def _tuned(gallery: Gallery) -> Iterator[Piece]:
-    rows = (
-        row(TableCell(title, "", f"{quote(folder, safe='')}/index.html"), line)
-        for folder, title, lines in gallery.tunings
-        for line in lines
-    )
-    table = ReportTable("Searches", ("Task", "What they found"), "ll", tuple(rows))
-    yield Piece("table", table, "searches")
-
-
-def _without(gallery: Gallery) -> Iterator[Piece]:
     lacking = [each for each in gallery.entries if not each.results]
-    yield Piece("card", [(each.name, f"{each.summary} {each.why}".strip()) for each in lacking])
+    if lacking:
+        yield Piece("heading", "Without a report")
+        yield Piece("card", [(each.name, f"{each.summary} {each.why}".strip()) for each in lacking])
 
 
-PANELS = {
-    "tasks": Panel("Each pipeline of each task", _table),
-    "cautions": Panel("Before a score is believed", _cautions, "of each task"),
-    "tuned": Panel("Tuned", _tuned, "what the searches found"),
-    "without": Panel("Without a report", _without, "and why"),
-}
-"""By anchor, in the order of the page."""
+PANELS = {"tasks": Panel("Each pipeline of each task", _table)}
 
 
 def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results: bool) -> Path:
-    """Measure what can be measured and write the page, with what was tuned; return its path.
+    """Measure what can be measured and write the page; return its path.
 
     ``gallery.csv`` lies beside it.
 
@@ -196,7 +158,7 @@ def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results
     entries = [
         _entry(name, out, home, None if from_results else options) for name in task.task_names()
     ]
-    gallery = Gallery(entries, [_tuning(path) for path in sorted(out.glob(f"*/{TUNING_FILE}"))])
+    gallery = Gallery(entries)
     write_text(out / "index.html", page_html(gallery.page()))
     write_text(out / "gallery.csv", cells_csv(*gallery.records))
     return out / "index.html"
@@ -232,13 +194,3 @@ def _entry(name: str, out: Path, home: Path, options: Sequence[str] | None) -> E
         return Entry(name, summary, results.load(path) if path.exists() else None, why)
     except PipelineError as error:
         return Entry(name, summary, None, str(error))
-
-
-def _tuning(path: Path) -> tuple[str, str, list[str]]:
-    """Return folder and title of a batch of searches, and what its record says of each."""
-    name = path.parent.name
-    try:
-        record = load_tuning(path)
-    except PipelineError as error:
-        return name, name, [str(error)]
-    return name, record.task.title, [*headlines(record)]
