@@ -53,7 +53,7 @@ _TEMPLATE = """<style>
 
 
 class Lines(NamedTuple):
-    """Sentences below each other; `kind` is "", "caution" or "code". Nothing where there is none."""
+    """Sentences below each other, if there are any; `kind` is "", "caution" or "code"."""
 
     lines: Sequence[str]
     caption: str = ""
