@@ -15,12 +15,14 @@ from pipeline.benchmark.record.results import (
     Interval,
     PipelineInfo,
     Protocol,
-    ResidualBin,
     Results,
     Run,
     TaskInfo,
     Variant,
 )
+from pipeline.benchmark.report.html import page_html
+from pipeline.benchmark.report.markdown import page_markdown
+from pipeline.benchmark.report.panels import comparison_page
 
 SPECS = {"logistic": 4.0, "forest": 21.0, "boosting": 9.0}
 FACTORS = {"reference": 1.0, "cpu": 0.42, "cuda": 0.08}
@@ -217,6 +219,16 @@ def _machine() -> records.Machine:
     )
 
 
+def html_of(results: Results) -> str:
+    """Return the page of a comparison."""
+    return page_html(comparison_page(results))
+
+
+def markdown_of(results: Results) -> str:
+    """Return the same as Markdown."""
+    return page_markdown(comparison_page(results))
+
+
 def few() -> Results:
     """Three timed runs per cell."""
     return normal(3)
@@ -293,13 +305,9 @@ def of_classes() -> Results:
 
 
 def of_numbers() -> Results:
-    """Residuals that grow with the prediction."""
-    bins = [
-        ResidualBin(rows=100, predicted=10.0 * n, low=-n - 1.0, median=0.1 * n, high=2.0 * n + 1)
-        for n in range(8)
-    ]
+    """Residuals of numbers."""
     quantiles = {"0": -9.0, "0.5": 0.2, "1": 17.5}
-    return with_diagnostics("regression", Diagnostics(residuals=bins, quantiles=quantiles))
+    return with_diagnostics("regression", Diagnostics(quantiles=quantiles))
 
 
 def hostile() -> Results:

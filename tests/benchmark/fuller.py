@@ -20,7 +20,7 @@ def everything() -> Results:
         fixtures.diagnostics_of(make()) for make in (fixtures.of_numbers, fixtures.of_classes)
     )
     mixed = replace(
-        fixtures.diagnostics(), residuals=of_numbers.residuals, quantiles=of_numbers.quantiles,
+        fixtures.diagnostics(), quantiles=of_numbers.quantiles,
         confusion=of_classes.confusion,
     )  # fmt: skip
     part = FilePart(file="logistic.predictions.parquet", sha256="0" * 64, bytes=9)

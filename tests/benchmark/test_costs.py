@@ -11,7 +11,7 @@ from rich.console import Console
 from pipeline.benchmark.publish import render
 from pipeline.benchmark.record import results
 from pipeline.benchmark.record.results import Price, Results
-from pipeline.benchmark.report import costs, html, markdown
+from pipeline.benchmark.report import costs
 from pipeline.benchmark.report.terminal import terminal_report
 from pipeline.errors import ConfigError
 from tests.benchmark import fixtures
@@ -62,7 +62,7 @@ def test_a_run_costs_its_share_of_an_hour_and_a_gpu_pays_above_the_equal_price()
 
 def test_every_form_of_the_report_tells_it() -> None:
     record = timed(forest={"reference": [90.0] * 3, "cuda": [9.0] * 3})
-    for form in (html.render_html(record), markdown.render_markdown(record)):
+    for form in (fixtures.html_of(record), fixtures.markdown_of(record)):
         assert "Cost of 1,000 runs, USD" in form
         assert "0.4–0.4" in form
     console = Console(width=120)

@@ -183,7 +183,7 @@ def test_a_fence_is_longer_than_any_backticks_within() -> None:
 
 @pytest.mark.quick(3)
 def test_both_files_hold_the_derived_numbers_and_sentences(results: Results) -> None:
-    page, plain = Batch(html.render_html(results)).text, markdown.render_markdown(results)
+    page, plain = Batch(fixtures.html_of(results)).text, fixtures.markdown_of(results)
     found = verdict(results)
     told = (found.badge, found.skipped, found.parity, *found.cautions, *found.caveats)
     for said in (*told, *(line.judged for line in found.headlines if line.speed)):
@@ -213,15 +213,15 @@ def rows_of(results: Results) -> list[list[str]]:
 
 
 def test_slower_and_failed_are_words_as_well_as_red() -> None:
-    assert '<td class="l bad">1.30× slower</td>' in html.render_html(fixtures.with_gpu())
-    assert '<td class="l bad">FAIL</td>' in html.render_html(fixtures.parity_failed())
-    assert '<td class="l bad">failed: MemoryError: 3 GiB</td>' in html.render_html(
+    assert '<td class="l bad">1.30× slower</td>' in fixtures.html_of(fixtures.with_gpu())
+    assert '<td class="l bad">FAIL</td>' in fixtures.html_of(fixtures.parity_failed())
+    assert '<td class="l bad">failed: MemoryError: 3 GiB</td>' in fixtures.html_of(
         fixtures.failed()
     )
 
 
 def test_the_page_says_why_no_gpu_was_used() -> None:
-    page = Batch(html.render_html(fixtures.normal())).text
+    page = Batch(fixtures.html_of(fixtures.normal())).text
     assert f"No GPU was used: {fixtures.NO_GPU}." in page
     assert page.count("cuda") == 3, "told once, and among the variants by name and device"
     assert f"none used: {fixtures.NO_GPU}" in page

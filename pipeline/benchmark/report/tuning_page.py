@@ -21,12 +21,10 @@ from pipeline.benchmark.record.tuning_record import (
 )
 from pipeline.benchmark.report.cards import Card, machine_line, machine_rows
 from pipeline.benchmark.report.figures import Curves, Line
-from pipeline.benchmark.report.html import page_html
-from pipeline.benchmark.report.markdown import page_markdown
+from pipeline.benchmark.report.html import write_page
 from pipeline.benchmark.report.panels import Page, Panel, Piece, numbered, pointed, shown
 from pipeline.benchmark.report.table import ReportTable, Row, TableCell, row
 from pipeline.optional import PYTHON
-from pipeline.system.atomic import write_text
 from pipeline.task.cautions.scores import sign_of
 from pipeline.task.numerals import (
     MISSING,
@@ -52,23 +50,8 @@ _HISTORY = (
 
 
 def render_tuning(record: TuningRecord, folder: Path) -> None:
-    """Write ``index.html`` and ``report.md`` into a folder; the same record gives the same bytes.
-
-    Parameters
-    ----------
-    record : TuningRecord
-        The only source of both files.
-    folder : Path
-        Made if it does not exist; where ``tuning.json`` lies.
-
-    Raises
-    ------
-    OutputError
-        The folder is not writable, the disk is full, or a file is in the way.
-    """
-    page = tuning_page(record)
-    write_text(folder / "index.html", page_html(page))
-    write_text(folder / "report.md", page_markdown(page))
+    """Write ``index.html`` and ``report.md`` into the folder where ``tuning.json`` lies."""
+    write_page(tuning_page(record), folder)
 
 
 def tuning_page(record: TuningRecord) -> Page:
