@@ -21,7 +21,13 @@ from pipeline.benchmark.publish import PublishOptions, publish, render
 from pipeline.benchmark.record.results import Results, dumps, load
 from pipeline.benchmark.report.cells import cells_csv
 from pipeline.benchmark.report.costs import parse_price
-from pipeline.benchmark.report.gallery_page import Entry, Gallery, build_gallery, compared, shade
+from pipeline.benchmark.report.gallery_page import (
+    Entry,
+    build_gallery,
+    compared,
+    shade,
+    speed_table,
+)
 from pipeline.cli import main
 from pipeline.task import task
 from pipeline.task.task import Job
@@ -93,14 +99,14 @@ def test_a_report_is_shown_where_its_data_is_not(workspace) -> None:
     assert len(table) == 3 * 3
 
 
-def of_tasks(*records: Results) -> Gallery:
-    """Return the gallery of records, each as that of a task of its own."""
+def of_tasks(*records: Results) -> list[Entry]:
+    """Return the entries of records, each as that of a task of its own."""
     named = [replace(e, task=replace(e.task, name=f"t{i}")) for i, e in enumerate(records)]
-    return Gallery([Entry(each.task.name, "", each) for each in named])
+    return [Entry(each.task.name, "", each) for each in named]
 
 
 def test_a_row_says_how_fast_each_variant_is_and_how_good_the_pipeline() -> None:
-    table = of_tasks(fixtures.with_gpu(), fixtures.normal()).table()
+    table = speed_table(of_tasks(fixtures.with_gpu(), fixtures.normal()))
     assert table.head == ("Task", "Pipeline", "cpu", "cuda", "Metric")
     rows = [[cell.text for cell in row] for row in table.rows]
     assert rows[0] == ["t0", "logistic", "2.38× faster", "1.30× slower",
@@ -108,7 +114,7 @@ def test_a_row_says_how_fast_each_variant_is_and_how_good_the_pipeline() -> None
     assert [cell.tone for cell in table.rows[0][2:4]] == ["f2", "s1"]
     assert rows[3][3] == "–", "it ran on the other alone"
     bare = of_tasks(replace(fixtures.normal(), cells=[], baseline={}))
-    assert [cell.text for cell in bare.table().rows[0]] == ["t0", "logistic", "–"]
+    assert [cell.text for cell in speed_table(bare).rows[0]] == ["t0", "logistic", "–"]
 
 
 def test_what_fails_or_shows_no_difference_has_no_shade() -> None:
@@ -134,20 +140,21 @@ def test_the_mean_is_geometric_each_task_counts_once_and_what_fails_not_at_all()
     small = replace(small, pipelines=small.pipelines[:1], cells=cells)
     every = [fixtures.with_gpu(), small, fixtures.normal(), fixtures.parity_failed(),
              fixtures.failed()]  # fmt: skip
-    gallery = of_tasks(*every)
-    table = pd.read_csv(io.StringIO(cells_csv(*gallery.records)))
+    entries = of_tasks(*every)
+    records = [each.results for each in entries]
+    table = pd.read_csv(io.StringIO(cells_csv(*records)))
     table = table[(table["variant"] == "cpu") & (table["parity"] != "FAIL")].dropna(
         subset="time_ratio"
     )
     wanted = gmean(table.groupby("task")["time_ratio"].agg(gmean))
-    found = over_tasks(gallery.records, "cpu")
+    found = over_tasks(records, "cpu")
     assert (found.value, found.n) == (pytest.approx(wanted), 5)
-    assert over_tasks(gallery.records, "cuda") is None, "of two tasks"
-    last = gallery.table().rows[-1]
+    assert over_tasks(records, "cuda") is None, "of two tasks"
+    last = speed_table(entries).rows[-1]
     assert [cell.text for cell in last][:2] == ["All tasks", "geometric mean"]
     assert last[2].text.startswith(f"{1 / wanted:.2f}× faster (2.3")
     assert last[2].text.endswith("; 5 tasks)")
-    assert of_tasks(*every[:4]).table().rows[-1][0].text == "t3"
+    assert speed_table(entries[:4]).rows[-1][0].text == "t3"
 
 
 def test_the_interval_is_over_tasks_and_covers_the_mean() -> None:

@@ -16,7 +16,7 @@ from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.publish import render
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report import cards, html, markdown, table, tables
-from pipeline.benchmark.report.gallery_page import Entry, Gallery
+from pipeline.benchmark.report.gallery_page import Entry, gallery_page
 from pipeline.benchmark.report.panels import Page, comparison_page
 from pipeline.benchmark.report.tables import summary_table
 from pipeline.benchmark.report.terminal import terminal_report
@@ -42,7 +42,7 @@ def gallery(*records: Results) -> Page:
     """Return the page over some records, one task that has none, and a search."""
     entries = [Entry(each.task.name, "", each) for each in records]
     bad = fixtures.HOSTILE
-    return Gallery([*entries, Entry("none", bad, None, bad)]).page()
+    return gallery_page([*entries, Entry("none", bad, None, bad)])
 
 
 PAGES = {
