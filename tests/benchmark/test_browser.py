@@ -24,7 +24,7 @@ PAGES: dict[str, Callable[[Path], None]] = {
     **{m.__name__: partial(lambda m, folder: render(m(), folder), m)
        for m in (fixtures.normal, fixtures.of_numbers, fuller.everything, fuller.hostile)},
     **{f"tuning {m.__name__}": partial(lambda m, folder: render_tuning(m(), folder), m)
-       for m in (tunings.both, tunings.wide, tunings.hostile)},
+       for m in (tunings.failing, tunings.hostile)},
 }  # fmt: skip
 MEASURE = """
 <script>

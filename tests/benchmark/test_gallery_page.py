@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import io
-import math
 import shutil
 import subprocess
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from msgspec.structs import replace
 from scipy.stats import gmean
 
 from pipeline.benchmark.compare import Comparison
-from pipeline.benchmark.judge.aggregate import FEWEST, geometric_mean, over_tasks
+from pipeline.benchmark.judge.aggregate import over_tasks
 from pipeline.benchmark.publish import PublishOptions, publish, render
 from pipeline.benchmark.record.results import Results, dumps, load
 from pipeline.benchmark.report.cells import cells_csv
@@ -25,10 +22,8 @@ from pipeline.benchmark.report.gallery_page import (
     Entry,
     build_gallery,
     compared,
-    shade,
     speed_table,
 )
-from pipeline.cli import main
 from pipeline.task import task
 from pipeline.task.task import Job
 from tests.benchmark import fixtures
@@ -128,12 +123,6 @@ def test_what_fails_or_shows_no_difference_has_no_shade() -> None:
     assert (tie.text, tie.tone) == ("no difference shown", "")
 
 
-def test_shades_are_symmetric() -> None:
-    for ratio in (0.04, 0.11, 0.3, 0.6, 0.9):
-        assert (shade(ratio)[0], shade(1 / ratio)[0]) == ("f", "s")
-        assert shade(ratio)[1:] == shade(1 / ratio)[1:]
-
-
 def test_the_mean_is_geometric_each_task_counts_once_and_what_fails_not_at_all() -> None:
     small = fixtures.with_gpu()
     cells = [cell for cell in small.cells if cell.pipeline == "logistic"]
@@ -155,28 +144,6 @@ def test_the_mean_is_geometric_each_task_counts_once_and_what_fails_not_at_all()
     assert last[2].text.startswith(f"{1 / wanted:.2f}× faster (2.3")
     assert last[2].text.endswith("; 5 tasks)")
     assert speed_table(entries[:4]).rows[-1][0].text == "t3"
-
-
-def test_the_interval_is_over_tasks_and_covers_the_mean() -> None:
-    random = np.random.default_rng(0)
-    logs = (math.log(0.5) + random.normal(0, 0.3, 40)).tolist()
-    found = geometric_mean(logs)
-    half = 1.96 * np.std(logs) / np.sqrt(40)
-    ends = np.log(found.interval)
-    assert ends == pytest.approx(math.log(found.value) + np.array([-half, half]), abs=0.03)
-    assert geometric_mean(logs) == found, "the same records give the same bytes"
-    assert geometric_mean(logs[: FEWEST - 1]) is None
-
-
-@pytest.mark.parametrize("again", [False, True])
-def test_what_has_not_changed_is_measured_again_only_if_asked(
-    workspace, monkeypatch, again: bool
-) -> None:
-    commands: list[list[str]] = []
-    done = subprocess.CompletedProcess("", 0, stderr="")
-    monkeypatch.setattr(subprocess, "run", lambda command, **_: commands.append(command) or done)
-    CliRunner().invoke(main.commands, ["gallery", *["--again"] * again], catch_exceptions=False)
-    assert [("--if-changed" in command) for command in commands] == [not again]
 
 
 @pytest.fixture
