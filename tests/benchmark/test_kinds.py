@@ -100,17 +100,6 @@ def test_clusters_that_know_their_own_rows_alone_say_so(small_homes: Path, tmp_p
     assert_one_message(done, 2, "hdbscan.model: the model answers for the rows that it learnt")
 
 
-@pytest.mark.parametrize(
-    ("name", "asked", "said"),
-    [
-        ("digits", "100", "digits has the rows that it has; leave out --rows"),
-        ("synthetic", "99", "--rows: 99 is not a whole number from 100"),
-    ],
-)
-def test_rows_that_cannot_be_had_are_named(name, asked, said, tmp_path: Path) -> None:
-    assert_one_message(call("data", name, "--rows", asked, "--data-home", tmp_path), 2, said)
-
-
 @pytest.mark.quick(1)
 @pytest.mark.parametrize(("name", "what"), [("ranking", "queries"), ("segments", "all rows")])
 def test_what_needs_one_process_is_refused_on_a_cluster(name, what, small_homes, tmp_path) -> None:

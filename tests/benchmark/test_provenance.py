@@ -12,14 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 from msgspec import structs
-from sklearn.base import BaseEstimator
-from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Binarizer
 from xgboost import XGBClassifier
 
-import tasks.flights
 from pipeline.benchmark.record import provenance
 from pipeline.planning import source_code
 from pipeline.system import devices, environment, gpu
@@ -43,17 +40,6 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git("add", "code.py")
     git("commit", "--quiet", "--message", "First")
     return tmp_path
-
-
-def test_threads_tell_the_pools_and_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
-    found = environment.threads()
-    assert found["OMP_NUM_THREADS"] == "3"
-    assert "MKL_NUM_THREADS" not in found
-    pools = {name: size for name, size in found.items() if name.startswith(("openblas", "openmp"))}
-    assert pools, "NumPy and scikit-learn bring thread pools"
-    assert all(int(size) >= 1 for size in pools.values())
 
 
 def test_a_machine_without_a_gpu_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,23 +96,6 @@ def test_the_data_are_described_by_their_bytes(tmp_path: Path) -> None:
     assert (found.path, found.bytes) == (str(path), 5)
     assert found.sha256 == hashlib.sha256(b"table").hexdigest()
     assert (found.licence, found.source) == (TASK.licence, TASK.source)
-
-
-@pytest.mark.parametrize("name", TASK.pipelines)
-def test_the_code_of_a_spec_makes_it_again(name: str) -> None:
-    changes = {"xgbclassifier__reg_lambda": 0.25} if name == "boosting" else {}
-    pipeline = TASK.pipeline(name, 7, changes)
-    again = eval(
-        source_code.code(pipeline),
-        {**vars(tasks.flights), "ColumnTransformer": ColumnTransformer, "nan": np.nan},
-    )
-    assert repr(params(again)) == repr(params(pipeline))
-
-
-def params(pipeline: Any) -> dict[str, Any]:
-    """Return the values that are not estimators themselves."""
-    found = pipeline.get_params().items()
-    return {k: v for k, v in found if not isinstance(v, BaseEstimator | list)}
 
 
 @pytest.mark.parametrize(

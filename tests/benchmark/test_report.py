@@ -176,10 +176,6 @@ def test_foreign_text_is_shown_as_text(name: str) -> None:
     assert not re.search(r"(?<!\\)(?<!\*)\*(?!\*)", body)
 
 
-def test_a_fence_is_longer_than_any_backticks_within() -> None:
-    assert markdown.block("a\n```\nb").splitlines() == ["````", "a", "```", "b", "````"]
-
-
 @pytest.mark.quick(3)
 def test_both_files_hold_the_derived_numbers_and_sentences(results: Results) -> None:
     page, plain = Batch(fixtures.html_of(results)).text, fixtures.markdown_of(results)

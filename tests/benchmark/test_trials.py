@@ -103,11 +103,3 @@ def test_importances_are_of_what_makes_candidates_good() -> None:
     assert list(shares) == ["alpha", "tol"]
     assert sum(shares.values()) == pytest.approx(1)
     assert shares["alpha"] > 0.7
-
-
-def test_stopped_trials_count_by_the_folds_that_they_have() -> None:
-    """The fold is hard for all: of itself its score would make the stopped ones the best."""
-    best = [trial(0.9 + i / 100, {1: 5.0 + i, 2: 1.0 + i}, value=3.0 + i) for i in range(5)]
-    bad = [trial(i / 50, {1: 4.0}) for i in range(30)]
-    shares, _ = importances_of(study_of(*best, *bad))
-    assert shares["alpha"] > shares["tol"]

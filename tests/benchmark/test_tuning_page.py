@@ -66,8 +66,13 @@ def test_every_trial_with_a_score_is_in_the_history() -> None:
     assert list(lines["complete"].x) == done
     assert set(lines) == {"complete", "stopped", "best so far"}, "it lacks the default"
     assert page.history_figure(record, record.searches[1]) is None
-    default = page.history_figure(tunings.normal(), tunings.normal().searches[0]).lines[-1]
-    assert (default.label, default.kind) == ("as it is", "ideal")
+    normal = tunings.normal()
+    for smaller, best in ((False, max), (True, min)):
+        plan = replace(normal.protocol, smaller_is_better=smaller)
+        changed = replace(normal, protocol=plan)
+        done, *_, so_far, default = page.history_figure(changed, normal.searches[0]).lines
+        assert so_far.y[-1] == best(done.y)
+        assert (default.label, default.kind) == ("as it is", "ideal")
 
 
 def test_the_best_parameters_stand_beside_the_default_and_what_was_searched() -> None:

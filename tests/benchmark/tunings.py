@@ -149,22 +149,6 @@ def failing() -> TuningRecord:
     return record(some, none, cautions=["'carrier' is a copy of the target."])
 
 
-def losses() -> TuningRecord:
-    """A search by a loss, of which less is better."""
-    made = [
-        replace(
-            each,
-            score=None if each.score is None else 1.2 - each.score,
-            folds=[1.2 - fold for fold in each.folds],
-        )
-        for each in trials(30, SPACE, seed=2)
-    ]
-    scores = {each.number: each.score for each in made if each.score is not None}
-    found = search("boosting", "cpu", made, best=min(scores, key=scores.__getitem__))
-    plan = replace(record(found).protocol, metric="log_loss", smaller_is_better=True)
-    return record(found, protocol=plan)
-
-
 def hostile() -> TuningRecord:
     """Foreign text wherever there can be some."""
     bad = fixtures.HOSTILE
@@ -195,4 +179,4 @@ def hostile() -> TuningRecord:
     )  # fmt: skip
 
 
-EVERY = [normal, failing, losses, hostile]
+EVERY = [normal, failing, hostile]
