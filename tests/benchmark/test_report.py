@@ -25,7 +25,7 @@ from pipeline.errors import OutputError
 from pipeline.task.numerals import seconds
 from tests.benchmark import fixtures, fuller, tunings
 
-VOID = {"meta", "link", "br", "hr", "img", "input"}
+VOID = {"meta", "link", "br", "hr", "img", "input", "wbr"}
 EVERY = [
     fixtures.normal,
     fixtures.failed,
