@@ -290,12 +290,11 @@ def explain_(task: str, device: str, pipelines: str, json: bool, html: Path | No
 
 
 @commands.command()
-@click.option("--json", is_flag=True, help="As JSON.")
-def doctor(json: bool) -> None:
+def doctor() -> None:
     """Say which device will be used and why, and what to fix."""
     from pipeline.system.doctor import print_diagnosis
 
-    sys.exit(print_diagnosis(json=json))
+    sys.exit(print_diagnosis())
 
 
 @contextmanager
