@@ -124,7 +124,6 @@ for _command in (compare, report_, tune, gallery):
     show_default=True,
     help="Rows of a batch.",
 )
-@click.option("--sha256", metavar="HEX", help="What IN must have.")
 @click.option(
     "--allow-empty",
     default=(),
