@@ -164,12 +164,11 @@ def predict(
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("runs"))
 def models(folder: Path) -> None:
     """List the saved models in FOLDER (runs): task, metrics, when they were made."""
-    from pipeline.serving.models import find_models
+    from pipeline.serving.models import list_models
 
-    if not (found := find_models(folder)):
+    if not (lines := list_models(folder)):
         raise ConfigError(f"{folder}: holds no model; `{PYTHON} -m pipeline run TASK` makes some")
-    for each in found:
-        echo(str(each))
+    echo("\n".join(lines))
 
 
 @commands.command()
