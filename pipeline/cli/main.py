@@ -121,7 +121,6 @@ for _command in (compare, report_, tune, gallery):
     show_default=True,
     help="Rows of a batch.",
 )
-@click.option("--sha256", metavar="HEX", help="What IN must have.")
 @click.option(
     "--allow-empty",
     default=(),
@@ -162,12 +161,11 @@ def predict(
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("runs"))
 def models(folder: Path) -> None:
     """List the saved models in FOLDER (runs): task, metrics, when they were made."""
-    from pipeline.serving.models import find_models
+    from pipeline.serving.models import list_models
 
-    if not (found := find_models(folder)):
+    if not (lines := list_models(folder)):
         raise ConfigError(f"{folder}: holds no model; `{PYTHON} -m pipeline run TASK` makes some")
-    for each in found:
-        echo(str(each))
+    echo("\n".join(lines))
 
 
 @commands.command()
@@ -280,12 +278,11 @@ def explain_(task: str, device: str, pipelines: str, json: bool, html: Path | No
 
 
 @commands.command()
-@click.option("--json", is_flag=True, help="As JSON.")
-def doctor(json: bool) -> None:
+def doctor() -> None:
     """Say which device will be used and why, and what to fix."""
     from pipeline.system.doctor import print_diagnosis
 
-    sys.exit(print_diagnosis(json=json))
+    sys.exit(print_diagnosis())
 
 
 @contextmanager

@@ -15,17 +15,14 @@ import msgspec
 
 from pipeline.data.csv import MISSING
 from pipeline.data.drift import ColumnProfile, Difference
-from pipeline.data.files import digest
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError
 from pipeline.serving import manifest, outputs
 from pipeline.system.atomic import sha256
 
-SCHEMA: Final = "pipeline.prediction/2"
+SCHEMA: Final = "pipeline.prediction/3"
 ROWS: Final = 131_072
 """Rows of a batch: 20 columns of float64 are 20 MiB."""
-PARTS: Final = 5
-"""Changes with the form of the parts, so that those of an earlier version are made anew."""
 CHANCE: Final = 1e-6
 """A column without a value is an error where chance makes it so less often than this."""
 
@@ -33,7 +30,7 @@ CHANCE: Final = 1e-6
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """About the predictions: in the metadata of their file, and beside it."""
 
-    schema: Literal["pipeline.prediction/2"]
+    schema: Literal["pipeline.prediction/3"]
     created: str
     model: str
     model_sha256: str
@@ -45,10 +42,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     classes: list[str] | None
     device: str
     seconds: float
-    """Wall time of this run, without that of an earlier one."""
+    """Wall time."""
     batches: int
-    batches_before: int
-    """Those that an earlier run had written before it was terminated."""
     not_read: list[str]
     """Columns of the input that the model was not fitted on."""
     casts: list[str]
@@ -57,8 +52,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Empty where the model was fitted without ``profile=True``."""
     empty: list[str] = []
     """Columns that the model reads and that hold no value in any row."""
-    halved: int = 0
-    """Batches for which memory ran out, so that they were predicted in parts."""
     cluster: str = ""
     """Whose workers predicted; empty where it was this process."""
     output: str = ""
@@ -95,8 +88,6 @@ class PredictionJob:
         Columns of the input to copy to the output; without any, the rows are numbered.
     rows : int
         Of a batch.
-    sha256 : str, optional
-        What the input must have; compared before it is read.
     allow_empty : sequence of str
         Columns that may be without any value, though the rows of the fit had some.
     quote_formulas : bool
@@ -110,7 +101,6 @@ class PredictionJob:
     method: str | None = None
     keep: Sequence[str] = field(default_factory=tuple)
     rows: int = ROWS
-    sha256: str | None = None
     allow_empty: Sequence[str] = field(default_factory=tuple)
     quote_formulas: bool = False
 
@@ -120,12 +110,12 @@ class PredictionJob:
         Raises
         ------
         DataError
-            There is no input, or it is not the one that was meant.
+            There is no input.
         ConfigError
             The output is the input, or lies in the model's folder.
         """
         if outputs.output_kind(self.target) != "csv" and self.quote_formulas:
-            raise ConfigError(f"{self.target}: formulas are quoted in .csv and .tsv files alone")
+            raise ConfigError(f"{self.target}: formulas are quoted in .csv files alone")
         if not self.source.exists():
             raise DataError(f"{self.source}: no such file")
         target = self.target.resolve()
@@ -134,23 +124,6 @@ class PredictionJob:
         for folder, whole in ((self.model, manifest.is_model), (self.source, Path.is_dir)):
             if folder.resolve() in target.parents and whole(folder):
                 raise ConfigError(f"{self.target}: lies in {folder}; choose another folder")
-        if self.sha256 and (actual := digest(self.source)) != self.sha256.lower():
-            raise DataError(f"{self.source}: has the SHA-256 {actual}, and not {self.sha256}")
-
-    def identity(self) -> str:
-        """Return a hash that is the same for the same work on the same files."""
-        stats = [(str(each.resolve()), each.stat()) for each in files_of(self.source)]
-        facts = [
-            SCHEMA,
-            PARTS,
-            [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats],
-            sums(self.model),
-            self.device,
-            self.method,
-            list(self.keep),
-            self.rows,
-        ]
-        return sha256(msgspec.json.encode(facts))
 
 
 def files_of(source: Path) -> list[Path]:

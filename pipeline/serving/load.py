@@ -16,7 +16,7 @@ from pipeline.planning.classify import Rows
 from pipeline.planning.lower import LoweringOptions, lower
 from pipeline.planning.plan import run_as_given
 from pipeline.serving import manifest, state, steps
-from pipeline.serving.models import find_models, list_models, suggest_models
+from pipeline.serving.models import first_of, list_models, suggest_models
 from pipeline.system.devices import Choice, choose, prepare_memory
 
 
@@ -58,8 +58,8 @@ def _no_model(folder: Path) -> str:
     if not folder.exists():
         made = "; make one with `pipeline.save(model, path)`"
         return f"{folder}: no such model{suggest_models(folder) or made}"
-    if models := find_models(folder):
-        return f"{folder}: a folder of models; name one of them:\n{list_models(models)}"
+    if lines := list_models(folder):
+        return f"{folder}: a folder of models; name one of them:\n{first_of(lines)}"
     return (
         f"{folder}: not a folder that `pipeline.save` made; pickles, skops files and boosters are "
         "not read: fit the model again and save it"

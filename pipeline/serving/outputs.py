@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import IO, Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 import pyarrow as pa
@@ -17,15 +18,11 @@ from pipeline.data.arrow_types import decoded_type
 from pipeline.errors import ConfigError
 
 Kind = Literal["parquet", "csv", "jsonl"]
-DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 KINDS: Final[dict[str, Kind]] = {
     "": "parquet",
     ".parquet": "parquet",
-    ".pq": "parquet",
     ".csv": "csv",
-    ".tsv": "csv",
     ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
 }
 _FORMULA: Final = r"^\s*[=+\-@\t\r]"
 """Text that a spreadsheet runs."""
@@ -48,33 +45,21 @@ _CELLS: Final = (
 """What a cell of text can stand for."""
 
 
-def suffix_of(target: Path) -> str:
-    """Return the end of a name that says what the file is, without that of gzip.
-
-    >>> [suffix_of(Path(name)) for name in ("out", "late.CSV", "late.csv.gz", "run.2/late")]
-    ['', '.csv', '.csv', '']
-    """
-    return Path(target.stem if is_zipped(target) else target.name).suffix.lower()
-
-
-def is_zipped(target: Path) -> bool:
-    """Return whether a file is compressed, by its name."""
-    return target.suffix.lower() == ".gz"
-
-
 def output_kind(target: Path) -> Kind:
     """Return what is written to a file, by its name.
+
+    >>> output_kind(Path("late.CSV")), output_kind(Path("run.2/late"))
+    ('csv', 'parquet')
 
     Raises
     ------
     ConfigError
         The name says that it is something else.
     """
-    kind = KINDS.get(suffix_of(target))
-    if kind is None or (kind == "parquet" and is_zipped(target)):
+    kind = KINDS.get(target.suffix.lower())
+    if kind is None:
         raise ConfigError(
-            f"{target}: predictions are written as .parquet, .csv, .tsv or .jsonl, the last three "
-            "also with .gz behind; choose one of these names"
+            f"{target}: predictions are written as .parquet, .csv or .jsonl; choose such a name"
         )
     return kind
 
@@ -107,62 +92,61 @@ def _decoded(kind: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_string_view(kind) else kind
 
 
-def write_file(
-    draft: Path, target: Path, parts: Sequence[Path], name: str, record: bytes, *,
-    quote_formulas: bool = False,
-) -> int:  # fmt: skip
-    """Write one file of all parts, which only later has the name of the target.
+class TableWriter:
+    """Writes tables to a file one after the other; all get the types of the first one.
 
     Parameters
     ----------
     draft, target : Path
-    parts : sequence of Path
-        Parquet files, in order.
-    name : str
-        Key of the record in the metadata of a Parquet file.
-    record : bytes
+        The file, and the name that it has later, which says what it is.
     quote_formulas : bool
         Put a ``'`` before text that a spreadsheet would run.
-
-    Returns
-    -------
-    int
-        The rows that were written.
     """
-    schema = pq.read_schema(parts[0])
-    rows = 0
 
-    def tables() -> Iterator[pa.Table]:
-        nonlocal rows
-        for each in parts:
-            table = pq.read_table(each, page_checksum_verification=True).cast(schema)
-            rows += len(table)
-            yield table
+    def __init__(self, draft: Path, target: Path, *, quote_formulas: bool = False) -> None:
+        self.kind, self.quotes = output_kind(target), quote_formulas
+        self.schema: pa.Schema | None = None
+        self.stream = draft.open("wb")
+        self.parquet: pq.ParquetWriter | None = None
 
-    if output_kind(target) == "parquet":
-        schema = schema.with_metadata({**(schema.metadata or {}), name: record})
-        with pq.ParquetWriter(draft, schema, write_page_checksum=True) as writer:
-            for table in tables():
-                writer.write_table(table.replace_schema_metadata(schema.metadata))
-        return rows
-    write = _write_csv if output_kind(target) == "csv" else _write_lines
-    compression = "gzip" if is_zipped(target) else None
-    with pa.output_stream(draft, compression=compression) as stream:
-        cells = (_as_cells(table) for table in tables())
-        write(stream, map(_quoted, cells) if quote_formulas else cells, target)
-    return rows
+    def write(self, table: pa.Table) -> None:
+        """Write some rows."""
+        first = self.schema is None
+        if self.schema is None:
+            self.schema = table.schema
+        table = table.cast(self.schema)
+        if self.kind == "parquet":
+            if self.parquet is None:
+                self.parquet = pq.ParquetWriter(self.stream, self.schema, write_page_checksum=True)
+            self.parquet.write_table(table)
+            return
+        table = table.cast(pa.schema([(each.name, _decoded(each.type)) for each in table.schema]))
+        if self.quotes:
+            table = _quoted(table)
+        if self.kind == "csv":
+            how = pyarrow.csv.WriteOptions(include_header=first)
+            pyarrow.csv.write_csv(table, self.stream, how)
+        else:
+            encode = msgspec.json.Encoder().encode_lines
+            for start in range(0, len(table), _SLICE):
+                self.stream.write(encode(_written_out(table.slice(start, _SLICE)).to_pylist()))
 
+    def __enter__(self) -> TableWriter:
+        """Return the writer, whose file is closed with the block."""
+        return self
 
-def _as_cells(table: pa.Table) -> pa.Table:
-    """Return a table without codes, pandas' index first; one without a name is the ``index``."""
-    stored = (table.schema.pandas_metadata or {}).get("index_columns", [])
-    index = [name for name in stored if isinstance(name, str)]
-    ordered = table.select([*index, *(n for n in table.column_names if n not in index)])
-    names = ordered.column_names
-    if index == ["__index_level_0__"] and "index" not in names:
-        names[0] = "index"
-    types = [(field.name, _decoded(field.type)) for field in ordered.schema]
-    return ordered.cast(pa.schema(types)).rename_columns(names)
+    def __exit__(self, *raised: object) -> None:
+        with closing(self.stream):
+            if self.parquet is not None:
+                self.parquet.close()
+
+    def finish(self, name: str, record: bytes) -> None:
+        """End the file, on the disk; Parquet keeps a record in its metadata under a name."""
+        if self.parquet is not None:
+            self.parquet.add_key_value_metadata({name: record})
+            self.parquet.close()
+        self.stream.flush()
+        os.fsync(self.stream.fileno())
 
 
 def _quoted(table: pa.Table) -> pa.Table:
@@ -182,20 +166,6 @@ def _quoted(table: pa.Table) -> pa.Table:
         name = f"'{field.name}" if re.match(_FORMULA, field.name) else field.name
         table = table.set_column(number, name, column)
     return table
-
-
-def _write_csv(stream: IO[bytes], tables: Iterator[pa.Table], target: Path) -> None:
-    delimiter = DELIMITERS[suffix_of(target)]
-    for number, table in enumerate(tables):
-        how = pyarrow.csv.WriteOptions(include_header=number == 0, delimiter=delimiter)
-        pyarrow.csv.write_csv(table, stream, how)
-
-
-def _write_lines(stream: IO[bytes], tables: Iterator[pa.Table], target: Path) -> None:
-    encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode_lines
-    for table in tables:
-        for start in range(0, len(table), _SLICE):
-            stream.write(encode(_written_out(table.slice(start, _SLICE)).to_pylist()))
 
 
 def _written_out(table: pa.Table) -> pa.Table:

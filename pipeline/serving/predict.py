@@ -1,8 +1,7 @@
 """Predictions for a file of rows: streamed, in order, all of them or none.
 
-Each batch becomes a part beside the result. A run that was terminated continues after the last
-whole part, if model, input and settings are the same; the last step makes one file of the parts
-and gives it its name.
+They are written beside the result, which they replace in the last step. A run that was terminated
+leaves the old result, and the next one begins anew.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from pipeline.data import drift, frames, partitioned
 from pipeline.data.convert import from_arrow
@@ -29,11 +28,11 @@ from pipeline.data.schema import Schema
 from pipeline.data.stream import TableFile, copy_of
 from pipeline.distributed import ordered_map
 from pipeline.distributed.cluster import active
-from pipeline.errors import ConfigError, DataError, OutOfMemory
+from pipeline.errors import ConfigError, DataError, OutOfMemory, OutputError
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.as_given import GivenInput
 from pipeline.estimator.inputs import TextInput
-from pipeline.serving import outputs, parts
+from pipeline.serving import outputs
 from pipeline.serving.answers import METHODS, Question, unique
 from pipeline.serving.job import (
     ROWS,
@@ -47,7 +46,7 @@ from pipeline.serving.job import (
     warn_of_names,
 )
 from pipeline.serving.load import load
-from pipeline.serving.parts import OutputPart
+from pipeline.system.atomic import flush, locked, writing
 from pipeline.system.devices import release_memory
 from pipeline.system.progress import Say
 from pipeline.system.threads import alone
@@ -67,6 +66,8 @@ __all__ = [
 
 FEWEST: Final = 64
 """Rows below which a batch is not halved again for want of memory."""
+_UNNAMED: Final = re.compile(r"^__index_level_0__$")
+"""What pandas calls an index without a name, in a file."""
 _KINDS: Final[Mapping[type, str]] = {TextInput: "text", Schema: "number"}
 """What a file without names at fit holds."""
 
@@ -98,8 +99,7 @@ def predict_file(
     say : callable, optional
         Gets a line of text for every batch.
     **options
-        Fields of `PredictionJob`: ``method``, ``rows``, ``sha256``, ``allow_empty``,
-        ``quote_formulas``.
+        Fields of `PredictionJob`: ``method``, ``rows``, ``allow_empty``, ``quote_formulas``.
 
     Returns
     -------
@@ -155,22 +155,45 @@ def predict_file(
 def run_job(job: PredictionJob, say: Say) -> Record:
     """Write the predictions and their record; `predict_file` says what is raised."""
     job.check()
-    start = time.perf_counter()
-    batch = Predictor(job)
-    with parts.parts_of(job.target, job.identity()) as folder:
-        done = parts.done(folder)
-        before = len(done)
-        batch.write_parts(folder, done, say)
-        record = batch.record(folder, done, before, time.perf_counter() - start)
-        check_empty(record, job, batch.model.profile_)
-        parts.publish_parts(folder, job, SCHEMA, record)
+    target = job.target.resolve()
+    if target.is_dir():
+        raise OutputError(f"{target}: a folder is in the way; choose another name")
+    draft, about = (target.with_name(f".{target.name}.{end}") for end in ("draft", "record"))
+    beside = target.with_name(f"{target.name}.record.json")
+    with writing(target), locked(target):
+        try:
+            record = Predictor(job).write(draft, say)
+            about.write_bytes(_as_text(record))
+            flush(about)
+            # Terminated here, the file has no record beside it, and never that of another file.
+            beside.unlink(missing_ok=True)
+            draft.replace(target)
+            about.replace(beside)
+            flush(target.parent)
+        finally:
+            draft.unlink(missing_ok=True)
+            about.unlink(missing_ok=True)
     return record
+
+
+def _as_text(record: Record) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
 
 
 def batches(job: PredictionJob) -> int:
     """Return the number of batches there will be; 0 where that is not known beforehand."""
     rows = TableFile(job.source, None, {}).rows()
     return 0 if rows is None else -(-rows // job.rows)
+
+
+class _Batch(NamedTuple):
+    """The predictions of some rows, and what the record says of these."""
+
+    output: pa.Table
+    counted: dict[str, Difference]
+    casts: set[str]
+    valued: set[str]
+    """Columns of the input that hold any value."""
 
 
 class Predictor:
@@ -189,11 +212,7 @@ class Predictor:
         self.copied = list(dict.fromkeys([*self.index, *job.keep]))
         self.features = self._features()
         self._check_columns()
-        # From CSV to CSV a cell stays as it is written; other files have columns with a type.
-        self.typed = whole.is_csv and outputs.output_kind(job.target) != "csv"
-        copied = self.copied if self.typed else ()
-        copies = () if self.typed else self.copied
-        self.source = whole.reading([*self.features, *copied], self._kinds(), copies)
+        self.source = whole.reading(self.features, self._kinds(), self.copied)
         if whole.is_csv:
             warn_of_marks(job, self.model.profile_, format)
         warn_of_names(job, self.question.classes)
@@ -235,67 +254,99 @@ class Predictor:
         one = dict.fromkeys(self.features, _KINDS.get(type(taken), ""))
         return one if taken.names is None else {**getattr(taken, "kinds", {})}
 
-    def write_parts(self, folder: Path, done: list[OutputPart], say: Say) -> None:
-        """Write the parts that are not there yet, and add them to those that are."""
-        total = self.source.rows()
-        seen = sum(part.rows for part in done)
-        of = f" of {total:,}" if total is not None else ""
-        for _ in done:
-            say("made by an earlier run")
-        tables = self.source.tables(self.job.rows, seen)
-        for number, (part, table) in enumerate(self._batches(tables, seen), len(done)):
-            done.append(parts.write_part(folder, number, part, table))
-            seen += part.rows
-            say(f"{seen:,} rows{of}")
-        if not seen:
-            raise DataError(f"{self.job.source}: has no rows")
+    def write(self, draft: Path, say: Say) -> Record:
+        """Write the predictions of all rows to a file, and return what is said of them."""
+        quotes = self.job.quote_formulas
+        with outputs.TableWriter(draft, self.job.target, quote_formulas=quotes) as writer:
+            record = self._write(writer, say)
+            check_empty(record, self.job, self.model.profile_)
+            writer.finish(SCHEMA, _as_text(record))
+        return record
 
-    def _batches(
-        self, tables: Iterable[pa.Table], start: int
-    ) -> Iterator[tuple[OutputPart, pa.Table]]:
-        """Yield the part of each table in order, made here or by the workers of the cluster."""
-        placed = _with_starts(tables, start)
+    def _write(self, writer: outputs.TableWriter, say: Say) -> Record:
+        start, total = time.perf_counter(), self.source.rows()
+        of = f" of {total:,}" if total is not None else ""
+        counted: dict[str, Difference] = {}
+        casts: set[str] = set()
+        valued: set[str] = set()
+        names: list[str] = []
+        rows = n_batches = 0
+        for batch in self._batches(self.source.tables(self.job.rows)):
+            writer.write(batch.output)
+            for name, more in batch.counted.items():
+                if name in counted:
+                    counted[name].add(more)
+                else:
+                    counted[name] = more
+            casts |= batch.casts
+            valued |= batch.valued
+            names = batch.output.column_names
+            rows, n_batches = rows + len(batch.output), n_batches + 1
+            say(f"{rows:,} rows{of}")
+        if not rows:
+            raise DataError(f"{self.job.source}: has no rows")
+        return Record(
+            schema=SCHEMA,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            model=str(self.job.model),
+            model_sha256=sums(self.job.model),
+            input=str(self.job.source),
+            input_bytes=sum(each.stat().st_size for each in files_of(self.job.source)),
+            rows=rows,
+            method=self.question.method,
+            classes=self.question.classes,
+            device=self.model.device_,
+            seconds=time.perf_counter() - start,
+            batches=n_batches,
+            not_read=[name for name in self.there if name not in {*self.features, *self.copied}],
+            casts=sorted(casts),
+            columns=list(counted.values()),
+            empty=[n for n in self._read_by_steps() if n in {*self.there} - valued],
+            cluster=cluster.about if (cluster := active()) is not None else "",
+            output=str(self.job.target),
+            output_columns=names,
+            cautions=drift.cautions(counted, self.model.profile_),
+        )
+
+    def _batches(self, tables: Iterable[pa.Table]) -> Iterator[_Batch]:
+        """Yield what is predicted of each table in order, here or by the workers of the cluster."""
+        placed = _with_starts(tables)
         if active() is not None:
             yield from ordered_map.map_in_order(_predict_batch, self, placed)
         else:
             for table, first in placed:
                 yield self._batch(table, first)
 
-    def _batch(self, table: pa.Table, start: int) -> tuple[OutputPart, pa.Table]:
+    def _batch(self, table: pa.Table, start: int) -> _Batch:
         X = self._rows(table)
         try:
             taken = self.model.inputs_.take(X)
             counted, casts = self._compare(X, taken)
-            pieces: list[int] = []
-            answers = self.question.columns(partial(self._ask, taken, pieces))
+            answers = self.question.columns(partial(self._ask, taken))
         except DataError as error:
             raise DataError(
                 f"{self.job.source}: {error} (rows are counted from row {start:,} of the file)"
             ) from error
         output = pa.table(unique([*self._identity(table, start), *answers.items()]))
         outputs.check_cells(self.job.target, output)
-        valued = [name for name in table.column_names if table[name].null_count < len(table)]
-        part = OutputPart(
-            rows=len(table), counted=counted, casts=casts, valued=valued, halved=max(pieces) > 1
-        )
-        return part, self._restore_index(output)
+        valued = {name for name in table.column_names if table[name].null_count < len(table)}
+        return _Batch(output, counted, casts, valued)
 
     def _identity(self, table: pa.Table, start: int) -> list[tuple[str, Any]]:
         """Return the columns that say which row it is: those that are copied, or its number."""
         if self.copied:
-            return [(n, table[n if self.typed else copy_of(n)]) for n in self.copied]
+            return [(_UNNAMED.sub("index", n), table[copy_of(n)]) for n in self.copied]
         return [("row", np.arange(start, start + len(table)))]
 
-    def _ask(self, taken: Any, pieces: list[int], method: str) -> Any:
-        """Return what the model says of rows; note in how many pieces they had to be asked for."""
-        values, number = self._answer(taken, method)
-        pieces.append(number)
+    def _ask(self, taken: Any, method: str) -> Any:
+        values = self._answer(taken, method)
         return self._dense(values, method) if frames.is_sparse(values) else values
 
-    def _answer(self, taken: Any, method: str) -> tuple[Any, int]:
+    def _answer(self, taken: Any, method: str) -> Any:
+        """Return what the model says of rows, by halves where memory runs out."""
         rows = taken.shape[0]
         try:
-            return getattr(self.model, method)(taken), 1
+            return getattr(self.model, method)(taken)
         except OutOfMemory as error:
             if rows <= FEWEST:
                 raise OutOfMemory(f"{error} (with {rows} rows at a time)") from error
@@ -306,18 +357,7 @@ class Predictor:
             if hasattr(taken, "iloc")
             else (taken[:cut], taken[cut:])
         )
-        (first, a), (second, b) = (self._answer(half, method) for half in halves)
-        return partitioned.concatenate([first, second]), a + b
-
-    def _restore_index(self, output: pa.Table) -> pa.Table:
-        """Return a table that pandas reads with the index of the input."""
-        if not self.index:
-            return output
-        frame = output.to_pandas().set_index(self.index)
-        # What pandas calls an index without a name, in a file.
-        unnamed = re.compile(r"__index_level_\d+__")
-        frame.index.names = [None if unnamed.fullmatch(name) else name for name in self.index]
-        return pa.Table.from_pandas(frame)
+        return partitioned.concatenate([self._answer(half, method) for half in halves])
 
     def _rows(self, table: pa.Table) -> Any:
         names = {*table.column_names}
@@ -337,13 +377,13 @@ class Predictor:
         X.columns = pd.Index([n for n in of_fit if str(n) in names], tupleize_cols=False)
         return X
 
-    def _compare(self, X: Table, taken: Any) -> tuple[dict[str, Difference], list[str]]:
+    def _compare(self, X: Table, taken: Any) -> tuple[dict[str, Difference], set[str]]:
         """Return what the batch holds, and what its columns were changed to."""
         if not isinstance(self.model.inputs_, Schema):
-            return {}, []
+            return {}, set()
         counted = drift.compare(self.model.inputs_.read(taken), self.model.profile_)
         pairs = zip(X.dtypes, taken.dtypes, X.columns, strict=True) if frames.is_frame(X) else ()
-        casts = [f"{n}: {was} became {now}" for was, now, n in pairs if str(was) != str(now)]
+        casts = {f"{n}: {was} became {now}" for was, now, n in pairs if str(was) != str(now)}
         return counted, casts
 
     def _dense(self, values: Any, method: str) -> Any:
@@ -360,47 +400,6 @@ class Predictor:
             )
         return values.toarray(order="F")  # whose columns Arrow takes over without a copy
 
-    def record(
-        self, folder: Path, done: Sequence[OutputPart], before: int, seconds: float
-    ) -> Record:
-        """Return what is said of all parts."""
-        counted = done[0].counted
-        for part in done[1:]:
-            for name, more in part.counted.items():
-                counted[name].add(more)
-        read = {*self.features, *self.copied}
-        rows = sum(part.rows for part in done)
-        return Record(
-            schema=SCHEMA,
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            model=str(self.job.model),
-            model_sha256=sums(self.job.model),
-            input=str(self.job.source),
-            input_bytes=sum(each.stat().st_size for each in files_of(self.job.source)),
-            rows=rows,
-            method=self.question.method,
-            classes=self.question.classes,
-            device=self.model.device_,
-            seconds=seconds,
-            batches=len(done),
-            batches_before=before,
-            not_read=[name for name in self.there if name not in read],
-            casts=sorted({cast for part in done for cast in part.casts}),
-            columns=list(counted.values()),
-            empty=self._empty(done),
-            halved=sum(part.halved for part in done),
-            cluster=cluster.about if (cluster := active()) is not None else "",
-            output=str(self.job.target),
-            output_columns=pq.read_schema(parts.rows_of(folder, 0)).names,
-            cautions=drift.cautions(counted, self.model.profile_),
-        )
-
-    def _empty(self, done: Sequence[OutputPart]) -> list[str]:
-        """Return the columns without a value that some step reads."""
-        valued = {name for part in done for name in part.valued}
-        there = {*self.there} - valued
-        return [n for n in self._read_by_steps() if n in there]
-
 
 def _alike(lost: Sequence[str], there: Sequence[str]) -> str:
     """Return which columns may be meant by those that are not there.
@@ -414,15 +413,14 @@ def _alike(lost: Sequence[str], there: Sequence[str]) -> str:
     return f"; {', '.join(alike)}: rename it" if alike else ""
 
 
-def _with_starts(tables: Iterable[pa.Table], start: int) -> Iterator[tuple[pa.Table, int]]:
+def _with_starts(tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, int]]:
     """Yield each table and the number of its first row in the file."""
+    start = 0
     for table in tables:
         yield table, start
         start += len(table)
 
 
-def _predict_batch(
-    predictor: Predictor, table: pa.Table, start: int
-) -> tuple[OutputPart, pa.Table]:
+def _predict_batch(predictor: Predictor, table: pa.Table, start: int) -> _Batch:
     with alone():
         return predictor._batch(table, start)

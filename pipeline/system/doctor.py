@@ -11,16 +11,14 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import metadata
-from json import dumps
 from pathlib import Path
 from typing import Literal
 
 from packaging.requirements import Requirement
 
-from pipeline import notebook
 from pipeline.optional import version
 from pipeline.system import devices, gpu, hardware
 
@@ -53,15 +51,6 @@ class Problem:
     fix: str
 
 
-@dataclass(frozen=True)
-class Package:
-    """A package this project needs: what is installed (empty if it is not) and what is wanted."""
-
-    name: str
-    version: str
-    wants: str
-
-
 @dataclass(frozen=True, repr=False)
 class Diagnosis:
     """All that `.venv/bin/python -m pipeline doctor` says."""
@@ -76,7 +65,6 @@ class Diagnosis:
     machine: hardware.Hardware
     gpu: gpu.Probe
     gpu_test: str
-    packages: tuple[Package, ...]
     problems: tuple[Problem, ...]
 
     @property
@@ -87,16 +75,6 @@ class Diagnosis:
     def __repr__(self) -> str:
         """Return all of it as plain text."""
         return format_diagnosis(self)
-
-    def _repr_html_(self) -> str:
-        problems = [f"{each.kind}: {each.what}; to fix it: {each.fix}" for each in self.problems]
-        rows = [(each.name, each.version or "missing", each.wants) for each in self.packages]
-        return notebook.render_parts(
-            f"auto would use {self.device} ({self.device_why})",
-            notebook.Lines(problems or ["No problems found."], kind="caution" * bool(problems)),
-            notebook.HtmlTable(("This machine", ""), _facts(self)),
-            notebook.HtmlTable(("Package", "Version", "Wanted"), rows),
-        )
 
 
 def diagnose() -> Diagnosis:
@@ -109,9 +87,8 @@ def diagnose() -> Diagnosis:
     requirements = project_requirements()
     versions = installed_versions(requirements)
     installed = installed_extra(versions)
-    packages = tuple(wanted_packages(requirements, versions, installed))
     fits, why, problems = _fitting_extra(found, os.environ)
-    problems += [*clashes(versions), *package_problems(packages, installed)]
+    problems += [*clashes(versions), *package_problems(requirements, versions, installed)]
     problems += mismatch(installed, fits, why)
     tested, test_problems = _test_gpu(installed, gpu.why_unusable(found, os.environ))
     choice = devices.choose("auto")
@@ -126,7 +103,6 @@ def diagnose() -> Diagnosis:
         machine=hardware.describe(),
         gpu=found,
         gpu_test=tested,
-        packages=packages,
         problems=(*problems, *test_problems),
     )
 
@@ -155,31 +131,23 @@ def installed_extra(versions: Mapping[str, str]) -> str:
     return next((extra for name, extra in _EXTRA_OF.items() if name in versions), "")
 
 
-def wanted_packages(
-    requirements: Iterable[Requirement], versions: Mapping[str, str], extra: str
-) -> Iterator[Package]:
-    """Yield the requirements that hold on this machine with an extra."""
-    for requirement in requirements:
-        if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
-            name = requirement.name
-            yield Package(name, versions.get(name, ""), str(requirement.specifier))
-
-
-def package_problems(packages: Iterable[Package], extra: str) -> Iterator[Problem]:
-    """Yield an error for each package that is missing or not the version wanted."""
+def package_problems(
+    requirements: Sequence[Requirement], versions: Mapping[str, str], extra: str
+) -> Iterator[Problem]:
+    """Yield an error for each package of an extra that is missing or not of the version wanted."""
     fix = f"{REMAKE} GPU={extra}" if extra in gpu.EXTRAS else REMAKE
-    known = False
-    for package in packages:
-        known = True
-        wanted = Requirement(f"{package.name}{package.wants}").specifier
-        if not package.version:
-            yield Problem("error", f"{package.name} is not installed", fix)
-        elif not wanted.contains(package.version, prereleases=True):
-            what = f"{package.name} is {package.version}, wanted {package.wants}"
-            yield Problem("error", what, fix)
-    if not known:
+    if not requirements:
         what = "the project is not installed here, so its packages cannot be checked"
         yield Problem("warning", what, "make setup")
+    for wanted in requirements:
+        if wanted.marker is not None and not wanted.marker.evaluate({"extra": extra}):
+            continue
+        found = versions.get(wanted.name)
+        if not found:
+            yield Problem("error", f"{wanted.name} is not installed", fix)
+        elif not wanted.specifier.contains(found, prereleases=True):
+            what = f"{wanted.name} is {found}, wanted {wanted.specifier}"
+            yield Problem("error", what, fix)
 
 
 def clashes(versions: Mapping[str, str]) -> Iterator[Problem]:
@@ -256,44 +224,30 @@ def try_program(program: str, timeout: float = TIMEOUT_S) -> tuple[bool, str]:
 
 def format_diagnosis(report: Diagnosis) -> str:
     """Return a report as plain text."""
-    blocks = [
-        [f"{label:<11}{text}" for label, text in _facts(report)],
-        [_package_line(package) for package in report.packages],
-        [_problem_text(problem) for problem in report.problems] or ["No problems found."],
-    ]
-    return "\n\n".join("\n".join(block) for block in blocks if block)
-
-
-def _facts(report: Diagnosis) -> list[tuple[str, str]]:
     host = report.machine
-    return [
-        ("Device", f"auto would use {report.device} ({report.device_why})"),
-        ("Packages", f"{report.extra_installed or 'none'} installed"),
-        ("", f"{report.extra_fits} fits this machine ({report.extra_why})"),
-        ("GPU", gpu.describe_probe(report.gpu).replace("\n", "\n" + " " * 11) or "none"),
-        ("GPU test", report.gpu_test),
-        ("System", host.system),
-        ("Python", report.python),
-        ("Processor", f"{host.cpu}, {host.cores} of {host.cores_present} cores usable"),
-        ("Memory", f"{_gib(host.memory_bytes)}, {_gib(host.memory_free_bytes)} free"),
-        ("Disk", f"{_gib(report.disk_free_bytes)} free"),
-    ]
-
-
-def _package_line(package: Package) -> str:
-    return f"  {package.name:<18}{package.version or 'missing':<12}{package.wants}".rstrip()
-
-
-def _problem_text(problem: Problem) -> str:
-    return f"{problem.kind}: {problem.what}\n    to fix it: {problem.fix}"
+    facts = {
+        "Device": f"auto would use {report.device} ({report.device_why})",
+        "Packages": f"{report.extra_installed or 'none'} installed; "
+        f"{report.extra_fits} fits this machine ({report.extra_why})",
+        "GPU": gpu.describe_probe(report.gpu).replace("\n", "\n" + " " * 11) or "none",
+        "GPU test": report.gpu_test,
+        "System": host.system,
+        "Python": report.python,
+        "Processor": f"{host.cpu}, {host.cores} of {host.cores_present} cores usable",
+        "Memory": f"{_gib(host.memory_bytes)}, {_gib(host.memory_free_bytes)} free",
+        "Disk": f"{_gib(report.disk_free_bytes)} free",
+    }
+    problems = [f"{each.kind}: {each.what}\n    to fix it: {each.fix}" for each in report.problems]
+    lines = [f"{label:<11}{text}" for label, text in facts.items()]
+    return "\n".join([*lines, "", *(problems or ["No problems found."])])
 
 
 def _gib(size: int) -> str:
     return f"{size / 2**30:.1f} GiB"
 
 
-def print_diagnosis(*, json: bool = False) -> int:
+def print_diagnosis() -> int:
     """Print the report; return 0 when the environment is usable and 1 when it is broken."""
     found = diagnose()
-    print(dumps(asdict(found), indent=2) if json else format_diagnosis(found))
+    print(format_diagnosis(found))
     return 0 if found.usable else 1

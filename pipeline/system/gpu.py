@@ -21,7 +21,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 EXTRAS = ("cpu", "cu12", "cu13")
 OLDEST_GLIBC = (2, 28)
@@ -68,20 +67,12 @@ class Probe:
     skipped: tuple[str, ...] = ()
 
 
-class Host(NamedTuple):
-    """The parts of a machine that decide which packages exist for it."""
-
-    system: str
-    machine: str
-    libc: str
-
-
 def probe() -> Probe:
     """Ask the NVIDIA driver, by `nvidia-smi`, for its version and its GPUs.
 
     Whatever goes wrong is not raised but said in `why_not`. A process asks once.
     """
-    why_not = unsupported(this_host())
+    why_not = unsupported(sys.platform, platform.machine(), _libc())
     path = "" if why_not else _nvidia_smi()
     if not path:
         return Probe(why_not=why_not or "no NVIDIA driver (nvidia-smi was not found)")
@@ -136,30 +127,26 @@ def _cuda_version(banner: str) -> str:
     return found[1] if found else ""
 
 
-def this_host() -> Host:
-    """Return the machine that this process runs on."""
+def _libc() -> str:
     try:
-        libc = os.confstr("CS_GNU_LIBC_VERSION") or ""
+        return os.confstr("CS_GNU_LIBC_VERSION") or ""
     except (AttributeError, OSError, ValueError):
-        libc = ""
-    return Host(sys.platform, platform.machine(), libc)
+        return ""
 
 
-def unsupported(host: Host) -> str:
+def unsupported(system: str, machine: str, libc: str) -> str:
     """Return why RAPIDS has no packages for a machine, or an empty string.
 
-    >>> unsupported(Host("linux", "x86_64", "glibc 2.36"))
-    ''
-    >>> unsupported(Host("linux", "x86_64", "glibc 2.17"))
+    >>> unsupported("linux", "x86_64", "glibc 2.17")
     'RAPIDS needs glibc 2.28 or newer, found glibc 2.17'
     """
-    if host.system != "linux":
-        return f"RAPIDS needs Linux (on Windows: WSL2), found {host.system}"
-    if host.machine not in MACHINES:
-        return f"RAPIDS has no packages for the processor {host.machine}"
-    name, _, version = host.libc.partition(" ")
+    if system != "linux":
+        return f"RAPIDS needs Linux (on Windows: WSL2), found {system}"
+    if machine not in MACHINES:
+        return f"RAPIDS has no packages for the processor {machine}"
+    name, _, version = libc.partition(" ")
     if name != "glibc" or _numbers(version)[:2] < OLDEST_GLIBC:
-        found = host.libc or "another C library"
+        found = libc or "another C library"
         return f"RAPIDS needs glibc {_dotted(OLDEST_GLIBC)} or newer, found {found}"
     return ""
 
@@ -235,11 +222,8 @@ def describe_probe(probe: Probe) -> str:
     return "\n".join([*lines, *probe.skipped])
 
 
-def print_extra(arguments: Sequence[str]) -> int:
-    """Print the extra on standard output and the reason on standard error."""
-    if any(argument != "--explain" for argument in arguments):
-        print("usage: python3 pipeline/system/gpu.py [--explain]", file=sys.stderr)
-        return 2
+def print_extra() -> int:
+    """Print the extra on standard output, and what it rests on on standard error."""
     found = probe()
     try:
         extra, why = choose_extra(found, os.environ)
@@ -247,10 +231,11 @@ def print_extra(arguments: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     print(extra)
-    details = [describe_probe(found)] if arguments and found.driver else []
-    print(*details, f"[gpu] {extra}: {why}", sep="\n", file=sys.stderr)
+    print(
+        *filter(None, [describe_probe(found)]), f"[gpu] {extra}: {why}", sep="\n", file=sys.stderr
+    )
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(print_extra(sys.argv[1:]))
+    sys.exit(print_extra())

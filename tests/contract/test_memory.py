@@ -124,7 +124,7 @@ def test_a_batch_that_does_not_fit_is_predicted_in_halves(
     asked = small(monkeypatch, 70)
     job = predict.PredictionJob(folder, tmp_path / "in.parquet", tmp_path / "out", "cuda")
     record = predict.run_job(job, lambda _: None)
-    assert (record.device, record.batches, record.halved) == ("cuda", 1, 1)
+    assert (record.device, record.batches) == ("cuda", 1)
     assert asked == [240, 120, 60, 60, 120, 60, 60]
     assert load("cupy").cuda.runtime.trims == 3
     found = pd.read_parquet(tmp_path / "out")["probability"]

@@ -4,9 +4,6 @@ import fcntl
 import json
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,8 +23,7 @@ from sklearn.preprocessing import OneHotEncoder
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated
-from pipeline.data.files import digest
-from pipeline.errors import ConfigError, DataError, OutputError, OutputLocked
+from pipeline.errors import ConfigError, DataError, OutputLocked
 from pipeline.serving.load import load
 from pipeline.serving.predict import (
     SCHEMA,
@@ -37,7 +33,7 @@ from pipeline.serving.predict import (
 )
 from pipeline.serving.save import save
 from tests import programs
-from tests.commands import ROOT, call
+from tests.commands import call, started
 
 TABLE, Y = programs.TABLE, programs.NUMBERS
 
@@ -107,86 +103,23 @@ def test_index_order_and_kept_columns_are_those_of_the_input(here: Here, name: s
     X.index = pd.Index([f"row {i}" for i in chance.permutation(len(X))], name=name)
     record = here.predict(X, keep=["more"], rows=70)
     made = here.made()
-    assert list(made) == ["more", "prediction", "probability"]
-    pd.testing.assert_index_equal(made.index, X.index)
+    assert list(made) == [name or "index", "more", "prediction", "probability"]
+    assert made[name or "index"].tolist() == X.index.tolist()
     np.testing.assert_array_equal(made["more"], X["more"])
     np.testing.assert_array_equal(made["probability"], here.wanted(X.drop(columns="more"))[:, 1])
     assert record.not_read == []
 
 
-def ending(after: int) -> Any:
-    said: list[str] = []
+def test_a_run_that_ends_early_leaves_the_old_predictions(here: Here) -> None:
+    here.target.write_text("old")
 
     def say(text: str) -> None:
-        said.append(text)
-        if len(said) == after:
-            raise Ended
+        raise Ended
 
-    return say
-
-
-def test_a_terminated_run_continues_after_its_last_batch(here: Here) -> None:
-    job = here.job(rows=40)
     with pytest.raises(Ended):
-        run_job(job, ending(3))
-    assert not here.target.exists()
-    record = run_job(job, quiet)
-    assert (record.batches_before, record.batches) == (3, len(TABLE) // 40)
-    np.testing.assert_array_equal(here.made()["probability"], here.wanted()[:, 1])
-    whole = run_job(job, quiet)
-    assert whole.batches_before == 0
-    assert record.columns == whole.columns
-
-
-def flip(path: Path) -> None:
-    content = path.read_bytes()
-    path.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
-
-
-def edit(path: Path) -> None:
-    """Change the number of rows."""
-    path.write_bytes(path.read_bytes().replace(b'"rows":40', b'"rows":41'))
-
-
-DAMAGE = [
-    ("00000001.parquet", Path.unlink, 1),
-    ("00000001.parquet", flip, 1),
-    ("00000001.parquet", lambda path: pq.write_table(pq.read_table(path)[:9], path), 1),
-    ("00000001.json", Path.unlink, 1),
-    ("00000001.json", flip, 1),
-    ("00000001.json", edit, 1),
-    ("00000000.json", lambda path: path.write_bytes(b"\xff\xfe"), 0),
-    ("job", lambda path: path.write_bytes(b"\xff\xfe"), 0),
-    ("job", Path.unlink, 0),
-]
-
-
-@pytest.mark.parametrize(("name", "damage", "before"), DAMAGE)
-def test_parts_that_are_damaged_or_lost_are_made_again(
-    here: Here, name: str, damage: Callable[[Path], object], before: int
-) -> None:
-    with pytest.raises(Ended):
-        run_job(here.job(rows=40), ending(3))
-    damage(here.folder / ".out.parts" / name)
-    record = here.predict(rows=40)
-    assert (record.rows, record.batches_before) == (len(TABLE), before)
-    np.testing.assert_array_equal(here.made()["probability"], here.wanted()[:, 1])
-    assert not (here.folder / ".out.parts").exists()
-
-
-@pytest.mark.parametrize("name", ["out", "out.csv", "out.jsonl"])
-def test_a_part_that_loses_rows_while_others_are_made_is_never_published(
-    here: Here, name: str
-) -> None:
-    def say(text: str) -> None:
-        path = here.folder / f".{name}.parts" / "00000000.parquet"
-        pq.write_table(pq.read_table(path)[:9], path)
-
-    job = here.job(rows=40, target=here.folder / name)
-    with pytest.raises(OutputError, match="holds 209 rows of 240; run predict again"):
-        run_job(job, say)
-    assert not job.target.exists()
-    assert run_job(job, quiet).batches_before == 0, "of which the first is damaged"
+        run_job(here.job(rows=40), say)
+    names = {path.name for path in here.folder.iterdir()}
+    assert (here.target.read_text(), names) == ("old", {"in.parquet", "out", ".out.lock"})
 
 
 def test_predictions_never_lie_beside_the_record_of_others(
@@ -205,29 +138,26 @@ def test_predictions_never_lie_beside_the_record_of_others(
         here.predict(method="predict")
     assert list(here.made()) == ["row", "prediction"]
     assert not (here.folder / "out.record.json").exists()
-    monkeypatch.undo()
-    assert here.predict(method="predict").batches_before == 1
-    assert (here.folder / "out.record.json").exists()
 
 
 @pytest.mark.slow
-def test_a_killed_run_leaves_the_old_predictions_and_can_go_on(model: Path, tmp_path: Path) -> None:
+def test_a_killed_run_leaves_the_old_predictions_and_the_next_makes_all(
+    model: Path, tmp_path: Path
+) -> None:
     source, target = tmp_path / "in.parquet", tmp_path / "out"
     pd.concat([TABLE] * 60).reset_index(drop=True).to_parquet(source)
     target.write_text("old")
-    command = [sys.executable, "-m", "pipeline", "predict", model, source, target]
-    options = ["--rows", "50", "--device", "cpu"]
-    process = subprocess.Popen([*map(str, command), *options], cwd=ROOT, stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    for _ in range(5):
-        assert process.stdout.readline()
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    process.stdout.close()
+    with started("-m", "pipeline", "predict", model, source, target,
+                 "--rows", "50", "--device", "cpu") as process:  # fmt: skip
+        assert process.stdout is not None
+        for _ in range(5):
+            assert process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
     assert target.read_text() == "old"
-    record = run_job(PredictionJob(model, source, target, "cpu", rows=50), quiet)
-    assert 5 <= record.batches_before < record.batches
+    run_job(PredictionJob(model, source, target, "cpu", rows=50), quiet)
     assert pq.read_metadata(target).num_rows == 60 * len(TABLE)
+    assert not (tmp_path / ".out.draft").exists()
 
 
 def test_one_writer_at_a_time(here: Here) -> None:
@@ -239,7 +169,7 @@ def test_one_writer_at_a_time(here: Here) -> None:
 
 def test_the_record_is_in_the_file_and_beside_it(here: Here) -> None:
     record = here.predict()
-    inside = pq.read_schema(here.target).metadata[SCHEMA.encode()]
+    inside = pq.read_metadata(here.target).metadata[SCHEMA.encode()]
     assert inside == (here.folder / "out.record.json").read_bytes()
     assert msgspec.json.decode(inside, type=Record) == record
     assert record.classes == ["0", "1"]
@@ -282,8 +212,6 @@ def test_inputs_that_cannot_be_read_are_named(here: Here) -> None:
             here.predict(**options)
 
     refused("gone: no such file", source=here.folder / "gone")
-    refused(r"in\.parquet: has the SHA-256 .*, and not 00", sha256="0" * 64)
-    here.predict(sha256=digest(here.source).upper())
     refused("has no columns", ConfigError, keep=["zz"])
     refused(
         "the model has no 'transform'; there are predict_proba", ConfigError, method="transform"

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -29,7 +29,6 @@ HEALTHY = doctor.Diagnosis(
     machine=hardware.Hardware("Linux", "Some Processor 9000", 8, 2, 16 * 2**30, 8 * 2**30),
     gpu=gpu.Probe(why_not="no driver"),
     gpu_test="not run: no CUDA packages are installed",
-    packages=(doctor.Package("numpy", "2.4.6", ">=2"), doctor.Package("gone", "", ">=1")),
     problems=(),
 )
 
@@ -62,8 +61,7 @@ FIX = "make clean-venv setup GPU=cpu"
     ],
 )
 def test_missing_packages_and_versions_out_of_bounds_are_errors(versions, extra, expected) -> None:
-    packages = list(doctor.wanted_packages(REQUIREMENTS, versions, extra))
-    found = list(doctor.package_problems(packages, extra))
+    found = list(doctor.package_problems(REQUIREMENTS, versions, extra))
     assert found == [doctor.Problem("error", *each) for each in expected]
 
 
@@ -113,12 +111,11 @@ def test_a_program_is_quoted_by_its_last_line(program, failed, said) -> None:
     assert doctor.try_program(program) == (failed, said)
 
 
-def test_the_text_has_device_machine_packages_and_problems_with_their_fix() -> None:
+def test_the_text_has_device_machine_and_problems_with_their_fix() -> None:
     text = doctor.format_diagnosis(HEALTHY)
     assert "auto would use cpu (no driver)" in text
     assert "2 of 8 cores usable" in text
     assert "16.0 GiB, 8.0 GiB free" in text
-    assert ["gone", "missing", ">=1"] in [line.split() for line in text.splitlines()]
     assert text.endswith("\n\nNo problems found.")
     problem = doctor.Problem("error", "numpy is not installed", "make setup")
     broken = doctor.format_diagnosis(replace(HEALTHY, problems=(problem,)))
@@ -127,12 +124,12 @@ def test_the_text_has_device_machine_packages_and_problems_with_their_fix() -> N
 
 
 def test_this_environment_is_examined(capsys) -> None:
-    code = doctor.print_diagnosis(json=True)
-    said = json.loads(capsys.readouterr().out)
-    broken = any(problem["kind"] == "error" for problem in said["problems"])
-    assert code == int(broken)
-    assert said["device"] in ("cpu", "cuda")
-    assert said["extra_installed"]
+    code = doctor.print_diagnosis()
+    said = capsys.readouterr().out
+    assert code == int("error: " in said)
+    assert re.search(
+        r"auto would use (cpu|cuda) .*\nPackages +(cpu|cu12|cu13|conda) installed", said
+    )
 
 
 def test_a_wrong_variable_is_a_problem_of_its_own(monkeypatch) -> None:
@@ -155,14 +152,6 @@ def test_nothing_heavy_is_imported() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == ""
-
-
-def test_a_warning_leaves_the_environment_usable_and_an_error_does_not() -> None:
-    warning = doctor.Problem("warning", "what", "fix")
-    error = doctor.Problem("error", "what", "fix")
-    assert HEALTHY.usable
-    assert replace(HEALTHY, problems=(warning,)).usable
-    assert not replace(HEALTHY, problems=(warning, error)).usable
 
 
 def test_a_program_that_hangs_is_killed() -> None:

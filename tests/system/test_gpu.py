@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +14,6 @@ import pytest
 from pipeline.system import gpu
 from pipeline.system.gpu import probe
 
-LINUX = gpu.Host("linux", "x86_64", "glibc 2.36")
 SCRIPT = Path(gpu.__file__)
 BANNER = "| NVIDIA-SMI 580.95.05    Driver Version: 580.95.05    CUDA Version: 13.0 |"
 H200 = "580.95.05, NVIDIA H200, 143771, 9.0"
@@ -23,7 +23,7 @@ Driver = Callable[..., None]
 @pytest.fixture
 def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
     """Put a command in the place of `nvidia-smi` that prints some rows, or fails."""
-    monkeypatch.setattr(gpu, "this_host", lambda: LINUX)
+    monkeypatch.setattr(gpu, "unsupported", lambda *host: "")
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
 
     def install(*rows: str, banner: str = BANNER, code: int = 0) -> None:
@@ -110,7 +110,7 @@ def test_the_cuda_version_is_read_where_there_is_one(
 
 
 def test_without_the_command_there_is_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu, "this_host", lambda: LINUX)
+    monkeypatch.setattr(gpu, "unsupported", lambda *host: "")
     monkeypatch.setattr(gpu.shutil, "which", lambda name: None)
     assert "nvidia-smi was not found" in probe().why_not
 
@@ -125,10 +125,13 @@ def test_without_the_command_there_is_no_driver(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_a_machine_without_packages_is_not_even_asked(
-    driver: Driver, host: tuple[str, str, str], why: str, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, host: tuple[str, str, str], why: str
 ) -> None:
-    driver(H200)
-    monkeypatch.setattr(gpu, "this_host", lambda: gpu.Host(*host))
+    system, machine, libc = host
+    monkeypatch.setattr(gpu.sys, "platform", system)
+    monkeypatch.setattr(gpu.platform, "machine", lambda: machine)
+    monkeypatch.setattr(gpu, "_libc", lambda: libc)
+    monkeypatch.setattr(gpu, "_nvidia_smi", lambda: pytest.fail("asked"))
     assert why in probe().why_not
 
 
@@ -161,18 +164,18 @@ def test_the_variable_overrides_what_was_found_or_leaves_it_open(
     assert (why == f"set by GPU={value}") is overridden
 
 
-def run_script(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    kept = {k: v for k, v in os.environ.items() if k not in ("GPU", "CUDA_VISIBLE_DEVICES")}
-    command = [sys.executable, str(SCRIPT), *arguments]
-    return subprocess.run(
-        command, env={**kept, **environ}, capture_output=True, text=True, check=False
-    )
-
-
-@pytest.mark.skipif(gpu.unsupported(gpu.this_host()) != "", reason="RAPIDS has no packages here")
+@pytest.mark.skipif(
+    gpu.unsupported(sys.platform, platform.machine(), gpu._libc()) != "",
+    reason="RAPIDS has no packages here",
+)
 def test_the_script_explains_what_it_read(driver: Driver) -> None:
     driver(H200, row(name="Second"))
-    done = run_script("--explain")
+    hidden = ("GPU", "CUDA_VISIBLE_DEVICES")
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT)],
+        env={name: value for name, value in os.environ.items() if name not in hidden},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "cu13\n")
     assert done.stderr.splitlines() == [
         "driver 580.95.05, CUDA 13.0",
