@@ -30,7 +30,6 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.mixture import GaussianMixture
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from xgboost import XGBClassifier, XGBRanker, XGBRegressor, XGBRFClassifier, XGBRFRegressor
 
 ROWS = 400
@@ -205,8 +204,6 @@ CASES = [
     Case(svm.LinearSVR(epsilon=0.1, C=0.1, random_state=0), numbers, score, 0.01),
     Case(svm.SVC(), binary, by("decision_function"), 0.05),
     Case(svm.SVR(), numbers, VALUE, 0.05),
-    Case(DecisionTreeClassifier(max_depth=8, random_state=0), classes, score, 0.03),
-    Case(DecisionTreeRegressor(max_depth=8, random_state=0), numbers, score, 0.03),
     Case(LinearDiscriminantAnalysis(), classes, PROBABILITY, 1e-3),
     Case(Nystroem(random_state=0), blobs, by("transform"), 1e-3),
     Case(linear_model.PoissonRegressor(), numbers, VALUE, 1e-2),

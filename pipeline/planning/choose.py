@@ -16,7 +16,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from pipeline.backends import meta
-from pipeline.backends.cuml import single_tree
 from pipeline.backends.cuml.tables import public_name
 from pipeline.backends.text_input import reads_text
 from pipeline.data import frames
@@ -86,8 +85,7 @@ FAMILIES = {
     sklearn.neighbors.NearestNeighbors""": Family((22_000, 10_000, 4_700)),
     "sklearn.svm.SVC sklearn.svm.SVR": Family((6_700, 3_100, 1_400)),
     "sklearn.kernel_ridge.KernelRidge": Family((4_900, 4_200, 3_600), pairs=2),
-    """sklearn.ensemble.RandomForestClassifier sklearn.ensemble.RandomForestRegressor
-    sklearn.tree.DecisionTreeClassifier sklearn.tree.DecisionTreeRegressor""": Family(
+    "sklearn.ensemble.RandomForestClassifier sklearn.ensemble.RandomForestRegressor": Family(
         (7_800, 2_500, 820)
     ),
     "sklearn.ensemble.IsolationForest": Family((200_000, 100_000, 54_000)),
@@ -261,8 +259,7 @@ def _jobs(
 
 
 def _trees(part: Any) -> int:
-    alone = type(part) in single_tree.FORESTS
-    return 1 if alone else getattr(part, "n_estimators", None) or TREES
+    return getattr(part, "n_estimators", None) or TREES
 
 
 def _at_a_time(part: Any, rows: int, columns: int) -> int:

@@ -135,7 +135,7 @@ def test_what_cannot_be_lifted_lacks_what_it_learnt_and_a_score_that_is_refused_
     [
         (
             BaggingClassifier(DecisionTreeClassifier(splitter="random")),
-            {"baggingclassifier.estimator": "cuML's trees take the best split"},
+            {"baggingclassifier.estimator": "DecisionTreeClassifier has no rule for the GPU"},
         ),
         (
             VotingClassifier(

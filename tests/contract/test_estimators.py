@@ -11,7 +11,6 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA, IncrementalPCA
-from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
 from sklearn.naive_bayes import CategoricalNB, GaussianNB, MultinomialNB
@@ -322,48 +321,3 @@ def test_what_cuml_cannot_take_over_runs_on_the_host_and_says_so(
     assert placed.device == "cpu"
     assert "cuML takes no fitted" in placed.note
     assert_same(loaded, model, X)
-
-
-TREES = [case for case in CASES if "DecisionTree" in named(case)]
-
-
-@pytest.mark.parametrize("case", TREES, ids=named)
-def test_a_tree_is_grown_by_a_forest_of_one_and_lifted_whole(case: Case, tmp_path: Path) -> None:
-    X, y = case.data()
-    if named(case) == "DecisionTreeClassifier":
-        y = np.array(["a", "b", "c"])[y]
-    reference = clone(case.estimator).fit(X, y)
-    model = Accelerated(clone(case.estimator), device="cuda").fit(X, y)
-    assert model.execution_log_.to_host_bytes == 0
-    assert not model.plan_.steps[-1].worker.trains_distributed("fit", X, y, {})
-    assert case.compare(model, reference, X, y) == 0
-    lifted: Any = model.to_sklearn()
-    assert type(lifted) is type(case.estimator)
-    assert lifted.get_params() == case.estimator.get_params()
-    assert vars(lifted).keys() == vars(reference).keys()
-    assert lifted.get_depth() <= 8
-    np.testing.assert_allclose(lifted.feature_importances_.sum(), 1)
-    loaded: Any = load(save(model, tmp_path / "model"), "cuda")
-    for made in (lifted, loaded, loaded.to_sklearn()):
-        assert made.predict(X).tolist() == model.predict(X).tolist()
-
-
-@EVERYWHERE
-@pytest.mark.parametrize(
-    ("estimator", "data"),
-    [
-        (DummyClassifier(strategy="stratified", random_state=0), classes),
-        (DummyRegressor(strategy="median"), numbers),
-    ],
-)
-def test_no_row_comes_to_the_host_for_a_dummy(estimator: Any, data: Any, tmp_path: Path) -> None:
-    X, y = data()
-    whole = make_pipeline(StandardScaler(), estimator)
-    reference = clone(whole).fit(X, y)
-    model = Accelerated(whole, device="cuda").fit(X, y)
-    assert [place.device for place in model.plan_.placements] == ["cuda", "cuda"]
-    loaded = load(save(model, tmp_path / "model"), "cuda")
-    for made in (model, model.to_sklearn(), loaded):
-        np.testing.assert_array_equal(made.predict(X), reference.predict(X))
-    assert model.execution_log_.rows_bytes == 0
-    assert model.to_sklearn()[-1].n_features_in_ == X.shape[1]

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,12 +21,11 @@ from pipeline.backends.base import Backend, Model, Placement, list_changes
 from pipeline.backends.cuml import (
     least_squares,
     multi_gpu,
-    single_tree,
     translations,
     trees,
     weights,
 )
-from pipeline.backends.cuml.tables import CUML, Rule, public_name
+from pipeline.backends.cuml.tables import Rule, public_name
 from pipeline.backends.cuml.translations import refuse_values
 from pipeline.data import frames
 from pipeline.errors import DataError, Reason, Unsupported
@@ -99,8 +97,7 @@ class Cuml(Model):
     def asked_for(self, dtype: str) -> None:
         """Learn from a matrix of a type, unless it learns from one only."""
         if not self.rule.cutoff:
-            self.narrow = self.rule.narrow
-            self.dtype = "float32" if self.narrow else dtype
+            self.dtype = "float32" if self.rule.narrow else dtype
 
     def fit(self, X: Table, y: Target, **params: Any) -> None:
         """Fit on a CuPy matrix, dense or sparse.
@@ -374,60 +371,6 @@ class CumlWorker(Cuml):
         bare = copy(fitted)  # here it is given matrices
         bare.__dict__.pop("feature_names_in_", None)
         super().resume(bare)
-
-
-class SingleTreeBackend(Backend):
-    """Runs a decision tree by cuML's forests."""
-
-    order = "C"
-    sparse = False
-
-    def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
-        """Return cuML's forest in the place of scikit-learn's tree."""
-        return SingleTree(estimator, step)
-
-    def describe(self, estimator: Estimator, step: str) -> Placement:
-        """Return cuML's class, and its parameters."""
-        forest = single_tree.as_forest(estimator, step)
-        placed = CumlBackend(CUML[public_name(forest)]).describe(forest, step)
-        parameters = {**single_tree.ALONE, **placed.parameters}
-        note = "; ".join(filter(None, (single_tree.NOTE, placed.note)))
-        return replace(placed, parameters=parameters, note=note)
-
-
-SINGLE_TREE_BACKEND = SingleTreeBackend()
-
-
-class SingleTree(Cuml):
-    """A cuML forest in the place of a decision tree.
-
-    Parameters
-    ----------
-    tree : DecisionTreeClassifier or DecisionTreeRegressor
-    step : str
-        Path of the step, for messages.
-    """
-
-    def __init__(self, tree: Estimator, step: str) -> None:
-        forest = single_tree.as_forest(tree, step)
-        super().__init__(forest, CUML[public_name(forest)], step)
-        self.tree = tree
-
-    def trains_distributed(self, call: str, X: Table, y: Target, params: Params) -> str:
-        """Return that it does not: GPUs together grow one tree each."""
-        return ""
-
-    def why_gathered(self, call: str, X: Table, y: Target, params: Params) -> str:
-        """Return why one GPU of several learns."""
-        return "one tree is grown on one GPU"
-
-    def to_sklearn(self) -> Any:
-        """Return the fitted tree."""
-        return single_tree.take_tree(super().to_sklearn(), self.tree)
-
-    def resume(self, fitted: Estimator) -> None:
-        """Take a fitted tree over to the device."""
-        super().resume(single_tree.make_forest(fitted, self.estimator))
 
 
 def _is_text(labels: Target) -> bool:

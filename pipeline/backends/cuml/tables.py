@@ -198,6 +198,8 @@ SUBSTITUTES = {
     "DictionaryLearning": "PCA",
     "ElasticNetCV": "GridSearchCV around ElasticNet()",
     "EllipticEnvelope": "IsolationForest",
+    "DecisionTreeClassifier": "RandomForestClassifier",
+    "DecisionTreeRegressor": "RandomForestRegressor",
     "ExtraTreeClassifier": "RandomForestClassifier",
     "ExtraTreeRegressor": "RandomForestRegressor",
     "ExtraTreesClassifier": "RandomForestClassifier",

@@ -20,7 +20,6 @@ from pipeline.backends.base import Model
 from pipeline.backends.xgboost import (
     checkpoints,
     contributions,
-    deprecated,
     distributed,
     external_memory,
     handover,
@@ -39,11 +38,19 @@ OF_TABLE = {"base_score", "interaction_constraints", "monotone_constraints"}
 """Parameters that may say something of each column, class or target."""
 
 
+@contextmanager
+def heard() -> Iterator[None]:
+    """Make again in the block what the user has made, without the warning that came with it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "`XGBRF", FutureWarning)
+        yield
+
+
 class XGBoostModel(Model):
     """An XGBoost estimator on ``"cpu"`` or ``"cuda"``."""
 
     def __init__(self, estimator: BaseEstimator, device: str) -> None:
-        with deprecated.heard():
+        with heard():
             super().__init__(estimator, borrow(estimator).set_params(device=device))
         self.device = device
 
@@ -202,7 +209,7 @@ class XGBoostModel(Model):
         return self._copy_with(self.native.get_booster())
 
     def _copy_with(self, booster: Estimator) -> Any:
-        with deprecated.heard():
+        with heard():
             lifted = clone(self.estimator)
         lifted.load_model(bytearray(booster.save_raw("ubj")))
         # load_model writes these too; set_params would wake the device of the estimator.

@@ -17,7 +17,6 @@ from sklearn.preprocessing import LabelBinarizer, LabelEncoder, OneHotEncoder, S
 
 from pipeline.backends.cuml import trees
 from pipeline.backends.cuml.estimator import Cuml
-from pipeline.backends.cuml.single_tree import FORESTS, as_forest, make_forest, take_tree
 from pipeline.backends.cuml.tables import APART, CUML, public_name, rule
 from pipeline.errors import DataError
 from pipeline.optional import load
@@ -59,21 +58,6 @@ def test_cuml_hands_trees_over_without_impurities(name: str) -> None:
     np.testing.assert_allclose(
         lifted.feature_importances_, reference.feature_importances_, rtol=1e-4
     )
-
-
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if type(case.estimator) in FORESTS], ids=named
-)
-def test_a_tree_is_taken_and_handed_over_as_a_forest_of_one(case: Case) -> None:
-    X, y = case.data()
-    fitted = clone(case.estimator).fit(X, y)
-    forest = make_forest(fitted, as_forest(case.estimator, "tree"))
-    lifted = cuml_on_numpy.lifted(load(rule(forest).twin), forest, forest)
-    tree = take_tree(lifted, case.estimator)
-    assert type(tree) is type(fitted)
-    for method in ("predict", "predict_proba"):
-        if hasattr(fitted, method):
-            np.testing.assert_array_equal(getattr(tree, method)(X), getattr(fitted, method)(X))
 
 
 class Asked:
