@@ -103,7 +103,7 @@ def test_what_the_device_refuses_is_no_bad_score_to_a_search() -> None:
 
 
 class NotLifted:
-    def fit(self, X: Any, y: Any, method: str, /, **params: Any) -> None:
+    def fit(self, X: Any, y: Any) -> None:
         pass
 
     def call(self, method: str, X: Any, **params: Any) -> Any:
