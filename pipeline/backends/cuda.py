@@ -18,6 +18,20 @@ from pipeline.errors import Reason, Unsupported
 from pipeline.preprocessing.engine.workers import HostWorker, Worker
 from pipeline.typing import Estimator
 
+MODELS = tuple(
+    f"sklearn.{module}."
+    for module in (
+        "cluster",
+        "cross_decomposition",
+        "decomposition",
+        "kernel_approximation",
+        "manifold",
+        "neighbors",
+        "neural_network",
+    )
+)
+"""Modules whose classes learn from a matrix, and do not run on blocks."""
+
 ON_DEVICE = {"device": "cuda"}
 
 
@@ -96,7 +110,7 @@ def knows(kind: type) -> bool:
     """Return whether a class is in a table here, with a twin (PCA) or without (FastICA)."""
     name = name_of_class(kind)
     ruled = any(name in table for table in (CUML, array_api.ESTIMATORS, meta.META))
-    return ruled or _substitute(kind) is not None
+    return ruled or name.startswith(MODELS) or _substitute(kind) is not None
 
 
 def no_twin(estimator: Estimator, step: str) -> Reason:

@@ -86,7 +86,6 @@ class OwnVoting(VotingClassifier):
     [
         (HistGradientBoostingClassifier(), "the nearest on the GPU is XGBClassifier; use it"),
         (SGDClassifier(), "nearest on the GPU is LogisticRegression or LinearSVC; use it"),
-        (svm.NuSVC(), "the nearest on the GPU is SVC; use it, or device='auto'"),
         (
             OwnVoting([("logistic", LogisticRegression())]),
             "put Accelerated around the estimators inside it",
