@@ -65,12 +65,12 @@ def train_on_workers(
     assert cluster is not None
     X = share_categories(X) if hasattr(X, "columns") else X
     digest = partial(checkpoints.hash_rows, X, y, sample_weight)
-    kept = checkpoints.begin(estimator, {"sample_weight": sample_weight}, digest)
-    ready = partial(_ready, device=estimator.device)
-    workers, rows = place_rows(cluster, X, [y, sample_weight], ready)
-    params = training.find_params(estimator, y)
-    settings = load("xgboost.get_config")()
-    with checkpoints.continue_training(estimator, kept) as more:
+    given = {"sample_weight": sample_weight}
+    with checkpoints.continue_training(estimator, given, digest) as more:
+        ready = partial(_ready, device=estimator.device)
+        workers, rows = place_rows(cluster, X, [y, sample_weight], ready)
+        params = training.find_params(estimator, y)
+        settings = load("xgboost.get_config")()
         work = partial(_train, cluster, estimator, params, rows, settings, more)
         return watch(cluster, work, workers)
 

@@ -77,9 +77,8 @@ class XGBoostModel(Model):
         if ranking.is_ranker(self.estimator):
             X, y, params = ranking.sort_queries(X, y, params)
         data = partial(checkpoints.hash_rows, X, y, params.get("sample_weight"))
-        kept = checkpoints.begin(self.native, params, data)
         try:
-            with checkpoints.continue_training(self.native, kept) as more:
+            with checkpoints.continue_training(self.native, params, data) as more:
                 super().fit(X, self._place_target(X, y), **{**params, **more})
         except ValueError:  # XGBoostError is one
             self._check_rows(X, y)

@@ -44,10 +44,10 @@ def train_from_disk(
         folder = Path(name)
         batches = incremental.read_batches(X, y, sample_weight, folder, _batch_rows(X, len(y)))
         given = {"sample_weight": sample_weight}
-        kept = checkpoints.begin(estimator, given, partial(_hash_batches, batches))
-        memory.give_back()
+        digest = partial(_hash_batches, batches)
         # What reads the folder is let go inside, before the folder is.
-        with checkpoints.continue_training(estimator, kept) as more:
+        with checkpoints.continue_training(estimator, given, digest) as more:
+            memory.give_back()
             params = training.find_params(estimator, y)
             with _plain_path(folder) as cache:
                 return _train(estimator, params, batches, f"{cache}/bins", **more)

@@ -141,11 +141,11 @@ def altered(value: float = 0, order: int = 1) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize(
     ("data", "params", "why"),
     [
-        ({}, {"max_depth": 4}, "with another estimator"),
-        ({}, {"random_state": 1}, r"with \w+__random_state=0, and now it is \w+__random_state=1"),
-        ({"value": 1e-3}, {}, "on other rows"),
-        ({"order": -1}, {}, "on other rows"),
-        ({}, {"weights": np.arange(ROWS) + 1.0}, "on other rows"),
+        ({}, {"max_depth": 4}, "with other parameters;"),
+        ({}, {"random_state": 1}, "with other parameters;"),
+        ({"value": 1e-3}, {}, "with other data;"),
+        ({"order": -1}, {}, "with other data;"),
+        ({}, {"weights": np.arange(ROWS) + 1.0}, "with other data;"),
     ],
 )
 def test_another_training_is_refused_and_loses_nothing(
@@ -166,7 +166,7 @@ def test_a_file_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
     assert trees(model) == trees(fit(None, *table()))
 
 
-@pytest.mark.parametrize("name", ["checkpoint", "trees_3.ubj", "training.json"])
+@pytest.mark.parametrize("name", ["trees_3.ubj", "training.json"])
 def test_what_another_version_has_left_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("[1]")
     with pytest.raises(DataError, match=f"{tmp_path}.*remove"):
