@@ -128,13 +128,16 @@ def continue_training(
     CheckpointDiffers
         There are trees of another training.
     """
-    kept, rounds = _active.get(), estimator.get_num_boosting_rounds()
+    kept = _active.get()
+    if kept is None:
+        yield {}
+        return
+    rounds = estimator.get_num_boosting_rounds()
     given = {name for name, value in params.items() if value is not None}
     whole = given <= SUPPORTED_PARAMS and not estimator.early_stopping_rounds
-    if kept is None or not whole or rounds < 2:
-        if kept is not None:
-            lost = "it learns in one round" if whole else "what eval_set has judged would be lost"
-            kept.remark = f"no checkpoints: {lost}"
+    if not whole or rounds < 2:
+        lost = "it learns in one round" if whole else "what eval_set has judged would be lost"
+        kept.remark = f"no checkpoints: {lost}"
         yield {}
         return
     trees = kept.read(hash_data())
