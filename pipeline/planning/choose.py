@@ -77,9 +77,10 @@ FAMILIES = {
     "sklearn.linear_model.ElasticNet sklearn.linear_model.Lasso": Family((inf, inf, inf)),
     """sklearn.linear_model.LogisticRegression sklearn.linear_model.PoissonRegressor
     sklearn.svm.LinearSVC sklearn.svm.LinearSVR""": Family((640_000, 250_000, 95_000)),
-    """sklearn.naive_bayes.BernoulliNB sklearn.naive_bayes.CategoricalNB
-    sklearn.naive_bayes.ComplementNB sklearn.naive_bayes.GaussianNB
-    sklearn.naive_bayes.MultinomialNB""": Family((3_400_000, 980_000, 290_000)),
+    """sklearn.naive_bayes.BernoulliNB sklearn.naive_bayes.ComplementNB
+    sklearn.naive_bayes.GaussianNB sklearn.naive_bayes.MultinomialNB""": Family(
+        (3_400_000, 980_000, 290_000)
+    ),
     """sklearn.neighbors.KNeighborsClassifier sklearn.neighbors.KNeighborsRegressor
     sklearn.neighbors.KernelDensity
     sklearn.neighbors.NearestNeighbors""": Family((22_000, 10_000, 4_700)),
@@ -96,7 +97,6 @@ FAMILIES = {
     sklearn.mixture.GaussianMixture""": Family((460_000, 110_000, 26_000)),
     "sklearn.cluster.DBSCAN": Family((33_000, 14_000, 5_600)),
     "hdbscan.hdbscan_.HDBSCAN sklearn.cluster.HDBSCAN": Family((13_000, 3_700, 1_000)),
-    "sklearn.cluster.AgglomerativeClustering": Family((14_000, 4_700, 1_600), pairs=2),
     """sklearn.covariance.EmpiricalCovariance sklearn.covariance.LedoitWolf
     sklearn.decomposition.IncrementalPCA sklearn.decomposition.PCA
     sklearn.decomposition.TruncatedSVD""": Family((120_000_000, 8_400_000, 560_000)),

@@ -139,10 +139,6 @@ def _attribute(fitted: BaseEstimator, name: str) -> Any:
     if name == "sigma_":
         return arrays.ndarray(fitted.var_)
     value = getattr(fitted, name)
-    if isinstance(value, list):
-        # CategoricalNB: cuML pads the categories of all columns to the same number.
-        most = max(each.shape[1] for each in value)
-        value = np.stack([np.pad(each, ((0, 0), (0, most - each.shape[1]))) for each in value])
     if sparse.issparse(value):
         return csr.csr_matrix.made(value)
     on_device = isinstance(value, np.ndarray) and name != "classes_"

@@ -13,7 +13,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
-from sklearn.naive_bayes import CategoricalNB, GaussianNB, MultinomialNB
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
@@ -151,21 +151,6 @@ def test_importances_that_cannot_be_had_are_missing_and_told(tmp_path: Path) -> 
     with pytest.warns(UserWarning, match=told):
         again: Any = load(tmp_path / "model", "cuda").to_sklearn()
     assert np.isnan(again.feature_importances_).all()
-
-
-@EVERYWHERE
-@pytest.mark.parametrize(("column", "category"), [(1, 40), (0, 6), (3, -1)])
-def test_a_category_that_is_new_has_no_probability(column: int, category: int) -> None:
-    X, y = counts()
-    X = np.minimum(X, [5, 9, 9, 9, 9, 9, 9, 9, 9, 9]).astype("float32")
-    model = fitted(CategoricalNB(), X, y)
-    expected = CategoricalNB().fit(X, y).predict_proba(X)
-    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-4)
-    X[7, column] = category
-    with pytest.raises(DataError, match=f"column {column} holds the category {category} in row 7"):
-        model.predict_proba(X)
-    with pytest.raises((IndexError, ValueError)):
-        CategoricalNB().fit(*counts()).predict_proba(np.where(X == 6, 60, X))
 
 
 def test_forests_without_a_seed_differ_and_follow_the_seed_of_numpy() -> None:

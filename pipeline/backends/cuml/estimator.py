@@ -215,8 +215,6 @@ class Cuml(Model):
         given, X = X, frames.matrix(self.taken(X, self.rule.order), self.rule.order, self.dtype)
         if multi_gpu.has_missing(X):
             raise self._missing()
-        if self.rule.translation and (unknown := self.rule.translation.unknown(self.native, X)):
-            raise DataError(f"{self.step}: {unknown}")
         if self.keeps_sparse and not frames.is_sparse(X):
             X = load("cupyx.scipy.sparse.csr_matrix")(X)
         X = self._copy_if_written(X, given)

@@ -153,7 +153,7 @@ def train_on_gpus(
         centred = taken["fit_intercept"]
         table, factor = least_squares.scale_partitions(table, tol=estimator.tol, centred=centred)
     column, weights = (_upload(each, table) for each in columns)
-    given = (table, column, weights, classes)
+    given = (table, column, weights)
     trained = watch(cluster, lambda: asyncio.to_thread(_fit, cluster, row, taken, given), workers)
     model = trained.get_combined_model()
     if cutoff:
@@ -185,15 +185,14 @@ def _upload(column: Column, table: Table) -> Any:
 
 
 def _fit(
-    cluster: Cluster, row: MultiGpuClass, taken: ReadParams, given: tuple[Any, Any, Any, Any]
+    cluster: Cluster, row: MultiGpuClass, taken: ReadParams, given: tuple[Any, Any, Any]
 ) -> Any:
-    table, column, weights, classes = given
+    table, column, weights = given
     estimator = load(row.path)(client=cluster.client, **taken)
     if column is None:
         params = {} if weights is None else {"sample_weight": weights}
         return estimator.fit(table, **params)
-    params = {"classes": np.arange(len(classes))} if row.sends_classes else {}
-    return estimator.fit(table, column, **params)
+    return estimator.fit(table, column)
 
 
 def transform_partitions(model: Model, X: Table) -> Any:
@@ -251,8 +250,6 @@ class MultiGpuClass:
     y : {"", "values", "codes", "numbers"}
         What its `fit` takes as y: nothing, values of the table's type, classes as integers from
         0 on, or these as numbers of the table's type.
-    sends_classes : bool
-        Its `fit` takes the classes.
     weights : bool
         Its `fit` takes `sample_weight`.
     columns : int
@@ -265,7 +262,6 @@ class MultiGpuClass:
     supported_params: Mapping[str, Check]
     path: str = ""
     y: Literal["", "values", "codes", "numbers"] = ""
-    sends_classes: bool = False
     weights: bool = False
     columns: int = 1
     complete: Callable[[Any, Any, Table], None] | None = None
@@ -355,11 +351,6 @@ _ROWS = {
         y="values",
         columns=2,
         complete=_add_steps,
-    ),
-    "sklearn.naive_bayes.MultinomialNB": MultiGpuClass(
-        dict.fromkeys(("alpha", "fit_prior", "class_prior"), _any),
-        y="codes",
-        sends_classes=True,
     ),
 }
 

@@ -88,9 +88,6 @@ _NEIGHBORS = Rule(narrow=True, sparse=True, keeps_rows=True)
 
 _ROWS = {
     "hdbscan.hdbscan_.HDBSCAN": Rule("cuml.cluster.HDBSCAN", narrow=True),
-    "sklearn.cluster.AgglomerativeClustering": Rule(
-        narrow=True, translation=translations.AGGLOMERATIVE
-    ),
     "sklearn.cluster.DBSCAN": Rule(weights=True),
     # cuML's public HDBSCAN speaks for the package hdbscan, whose min_samples is one less.
     "sklearn.cluster.HDBSCAN": Rule(
@@ -129,7 +126,6 @@ _ROWS = {
     "sklearn.manifold.SpectralEmbedding": Rule(narrow=True),
     "sklearn.manifold.TSNE": Rule(narrow=True, order="F"),
     "sklearn.naive_bayes.BernoulliNB": Rule(sparse=True, translation=translations.BERNOULLI),
-    "sklearn.naive_bayes.CategoricalNB": Rule(translation=translations.CATEGORICAL),
     "sklearn.naive_bayes.ComplementNB": Rule(sparse=True, translation=translations.COMPLEMENT),
     "sklearn.naive_bayes.GaussianNB": Rule(weights=True, translation=translations.GAUSSIAN),
     "sklearn.naive_bayes.MultinomialNB": Rule(sparse=True, translation=translations.MULTINOMIAL),
@@ -185,6 +181,7 @@ XGBOOST = ("XGBClassifier", "XGBRFClassifier", "XGBRFRegressor", "XGBRanker", "X
 """XGBoost's classes, which run on a GPU with ``device="cuda"``."""
 
 SUBSTITUTES = {
+    "AgglomerativeClustering": "HDBSCAN",
     "BayesianRidge": "Ridge",
     "Birch": "KMeans",
     "ElasticNetCV": "GridSearchCV around ElasticNet()",

@@ -118,7 +118,6 @@ def test_each_worker_learns_from_its_rows_with_their_targets_in_order() -> None:
 
 def test_what_we_supply_is_what_is_not_there() -> None:
     assert not hasattr(load("cuml.dask.linear_model.LogisticRegression"), "predict_proba")
-    assert not hasattr(load("cuml.dask.naive_bayes.MultinomialNB"), "predict_proba")
     assert "n_samples_" not in set_by("sklearn.decomposition.PCA")
     assert "n_iter_" not in set_by("sklearn.linear_model.Ridge")
 
