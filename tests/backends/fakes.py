@@ -137,13 +137,11 @@ class CumlClusters:
 class TogetherClusters(_Together):
     """Its model has the labels of the last worker alone, as cuML's has those of the first."""
 
-    def fit(self, X: Any, sample_weight: Any = None) -> TogetherClusters:
-        found = self._blocks(*(each for each in (X, sample_weight) if each is not None))
-        blocks = [part for _, part, _ in found]
-        weights = None if sample_weight is None else np.concatenate([part for *_, part in found])
+    def fit(self, X: Any) -> TogetherClusters:
+        blocks = [part for _, part, _ in self._blocks(X)]
         self.model = CumlClusters(**self.kwargs)
         fitted = KMeans(self.model.n_clusters, n_init=1, random_state=0)
-        fitted.fit(np.concatenate(blocks), sample_weight=weights)
+        fitted.fit(np.concatenate(blocks))
         self.model.cluster_centers_ = fitted.cluster_centers_
         self.model.labels_ = self.model.predict(blocks[-1])
         self.inertia_ = fitted.inertia_

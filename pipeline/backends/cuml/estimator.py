@@ -30,7 +30,7 @@ from pipeline.backends.cuml.translations import refuse_values
 from pipeline.data import frames
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.optional import available, load
-from pipeline.typing import Array, Estimator, Params, Table, Target
+from pipeline.typing import Estimator, Params, Table, Target
 
 ON_HOST = "run the step on the CPU with device='auto'"
 MISSING = "cuML does not take missing values (NaN)"
@@ -110,7 +110,7 @@ class Cuml(Model):
             The matrix holds missing values, which neither takes.
         """
         if frames.is_partitioned(X):
-            return self._fit_together(X, y, params.get("sample_weight"))
+            return self._fit_together(X, y)
         X = self._learnable(X, y, params)
         if drawn := self._draw_seed():
             self.native.set_params(**drawn)
@@ -149,10 +149,10 @@ class Cuml(Model):
         self.native.set_params(**changed)
         return params if given is None else {**params, "sample_weight": given}
 
-    def _fit_together(self, X: Table, y: Target, weights: Array = None) -> None:
+    def _fit_together(self, X: Table, y: Target) -> None:
         """Take the model that all GPUs of the cluster train."""
         taken = {**self.params, **self._draw_seed()}
-        model = multi_gpu.train_on_gpus(self.estimator, taken, self.learnt_from(X), y, weights)
+        model = multi_gpu.train_on_gpus(self.estimator, taken, self.learnt_from(X), y)
         if model is None:
             raise self._missing()
         self.native, self.text_labels = model, _is_text(y)
@@ -180,14 +180,14 @@ class Cuml(Model):
     def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the transformed training rows, on the device; of partitions, as such."""
         if frames.is_partitioned(X):
-            self._fit_together(X, y, params.get("sample_weight"))
+            self._fit_together(X, y)
             return multi_gpu.transform_partitions(self, self.typed(X))
         return super().fit_transform(self._learnable(X, y, params), y, **params)
 
     def fit_predict(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the labels of the training rows, on the device."""
         if frames.is_partitioned(X):
-            self._fit_together(X, y, params.get("sample_weight"))
+            self._fit_together(X, y)
             return self.native.labels_
         return super().fit_predict(self._learnable(X, y, params), y, **params)
 

@@ -112,18 +112,6 @@ def test_missing_values_and_a_target_of_another_length_are_refused() -> None:
 
 
 @pytest.mark.usefixtures("together")
-def test_clusters_are_trained_with_weights_by_all_workers() -> None:
-    X = numbers()
-    weights = np.where(X[:, 0] > 0, 1.0, 1e-6)
-    made = step(KMeans(n_clusters=3), "CumlClusters")
-    made.learn("fit", parted(X), None, sample_weight=weights)
-    assert "trained by all GPUs of the cluster" in note(made)
-    wanted = KMeans(3, n_init=1, random_state=0).fit(X, sample_weight=weights).cluster_centers_
-    centers = made.worker.native.cluster_centers_
-    np.testing.assert_allclose(np.sort(centers[:, 0]), np.sort(wanted[:, 0]), rtol=1e-3)
-
-
-@pytest.mark.usefixtures("together")
 def test_clusters_have_labels_inertia_and_distances_of_all_rows_in_order() -> None:
     X = numbers()
     made = step(KMeans(n_clusters=3), "CumlClusters")
