@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC
 
-from pipeline import Accelerated, DataError, Unsupported, explain, load, save
+from pipeline import Accelerated, DataError, Unsupported, load, save
 from pipeline.backends.base import METHODS
 from pipeline.backends.cuml.tables import rule
 from pipeline.optional import load as load_package
@@ -137,22 +137,6 @@ def test_forests_that_draw_rows_by_their_weights_have_their_importances(name: st
     np.testing.assert_allclose(lifted.feature_importances_, wanted, rtol=1e-6)
 
 
-def test_importances_that_cannot_be_had_are_missing_and_told(tmp_path: Path) -> None:
-    X, y = classes()
-    model = Accelerated(RandomForestClassifier(bootstrap=False, random_state=0), device="cuda")
-    model.fit(X, y, sample_weight=WEIGHTS)
-    told = r"the trees of cuML do not hold .*; bootstrap=True draws rows by their weights"
-    with pytest.warns(UserWarning, match=told):
-        lifted = model.to_sklearn()
-    assert np.isnan(lifted.feature_importances_).all()
-    np.testing.assert_allclose(lifted.predict(X), model.predict(X))
-    with pytest.warns(UserWarning, match=told):
-        save(model, tmp_path / "model")
-    with pytest.warns(UserWarning, match=told):
-        again: Any = load(tmp_path / "model", "cuda").to_sklearn()
-    assert np.isnan(again.feature_importances_).all()
-
-
 def test_forests_without_a_seed_differ_and_follow_the_seed_of_numpy() -> None:
     X, y = classes()
     estimator = RandomForestClassifier()
@@ -192,9 +176,6 @@ def test_rows_within_a_radius_are_those_of_scikit_learn() -> None:
         assert found.shape == (50, len(X))
         assert (found != wanted).nnz <= 2  # at the very radius
 
-    with pytest.raises(Unsupported, match=r"use to_sklearn\(\).radius_neighbors_graph"):
-        model.radius_neighbors_graph(X, radius="far")
-
 
 def test_forests_do_not_take_missing_values(device: Recorder) -> None:
     X, y = classes()
@@ -212,24 +193,12 @@ def test_missing_values_that_scikit_learn_refuses_too_are_bad_data() -> None:
             ask(X)
 
 
-@pytest.mark.parametrize("labels", [[0, 1, 2], ["a", "b", "c"]], ids=["numbers", "text"])
-def test_support_vectors_of_three_classes_learn_and_stay_where_they_are(
-    labels: list[Any], device: Recorder
-) -> None:
+def test_what_could_not_be_lifted_is_not_learnt_on_the_gpu() -> None:
     X, y = classes(3)
-    y = np.array(labels)[y]
-    ours = fitted(SVC(), X, y)
-    assert ours.execution_log_.to_host_bytes == X.nbytes
-    np.testing.assert_array_equal(ours.predict(X), SVC().fit(X, y).predict(X))
-    (made,) = [call for call in device.calls if call.name == "__init__"]
-    assert made.kwargs["decision_function_shape"] == "ovo", "as scikit-learn trains"
-    (place,) = explain(SVC(), "cuda").placements
-    assert "of more than two classes" in place.note
-    assert "to_sklearn() is not possible" in place.note
-    with pytest.raises(Unsupported, match="cannot take over cuML's SVC of more than two classes"):
-        ours.to_sklearn()
-    told = refused(SVC(decision_function_shape="ovo"), X, y)
-    assert told == "cuML's SVC has no decisions of each pair of classes"
+    assert refused(SVC(), X, y) == "scikit-learn takes over cuML's SVC of two classes"
+    forest = RandomForestClassifier(bootstrap=False, random_state=0)
+    assert "forget the weights of rows" in refused(forest, X, y, sample_weight=np.ones(len(y)))
+    assert "forget the weights" in refused(forest.set_params(class_weight="balanced"), X, y)
 
 
 def test_several_targets() -> None:

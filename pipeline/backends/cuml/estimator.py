@@ -6,7 +6,6 @@ it drops in silence is detected here by translating with and without the value.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from copy import copy
@@ -35,7 +34,6 @@ from pipeline.typing import Estimator, Params, Table, Target
 ON_HOST = "run the step on the CPU with device='auto'"
 MISSING = "cuML does not take missing values (NaN)"
 EXACT = "learns from float64, unless dtype='float32': that may have too few digits"
-PAIRS = "of more than two classes rows go through the host, and to_sklearn() is not possible"
 
 
 class CumlBackend(Backend):
@@ -63,7 +61,6 @@ class CumlBackend(Backend):
             changes["dtype"] = "float32" if self.rule.narrow else "float64"
         dropped = tuple(list_dropped(self.rule, estimator, step))
         notes = [f"without effect in cuML: {', '.join(dropped)}"] if dropped else []
-        notes += [PAIRS] if self.rule.pairs else []
         notes += [EXACT] if self.rule.unsafe_in_float32 else []
         return Placement(step, self.rule.twin, "cuda", "; ".join(notes), changes, dropped)
 
@@ -91,8 +88,7 @@ class Cuml(Model):
         params = translate(rule, estimator, step)
         super().__init__(estimator, load(rule.twin)(**params))
         self.rule, self.sparse, self.step, self.params = rule, rule.sparse, step, params
-        self.text_labels = self.in_pairs = self.keeps_sparse = False
-        self.counted = True
+        self.text_labels = self.keeps_sparse = False
 
     def asked_for(self, dtype: str) -> None:
         """Learn from a matrix of a type, unless it learns from one only."""
@@ -115,7 +111,6 @@ class Cuml(Model):
         if drawn := self._draw_seed():
             self.native.set_params(**drawn)
         params = self._scale_weights(y, params)
-        self.counted = trees.counted(self.estimator, params.get("sample_weight"))
         if self.rule.cutoff and not frames.is_sparse(X):
             return self._fit_scaled(X, y, params)
         return super().fit(X, y, **params)
@@ -218,21 +213,11 @@ class Cuml(Model):
         if self.keeps_sparse and not frames.is_sparse(X):
             X = load("cupyx.scipy.sparse.csr_matrix")(X)
         X = self._copy_if_written(X, given)
-        self._through_the_host(X)
-        if method == "radius_neighbors_graph":
-            return self._within_radius(X, params)
         if method != "predict" or not self.text_labels:
             return super().call(method, X, **params)
         # CuPy has no arrays of text; cuML would raise.
         with load("cuml.using_output_type")("cudf"):
             return super().call(method, X, **params)
-
-    def _within_radius(self, X: Table, params: Params) -> Any:
-        try:
-            return super().call("radius_neighbors_graph", X, **params)
-        except (TypeError, ValueError) as error:  # of other metrics than Euclid's, of sparse rows
-            suggestion = "use to_sklearn().radius_neighbors_graph(X)"
-            raise Unsupported(Reason(self.step, f"cuML: {error}", suggestion)) from error
 
     def cast(self) -> tuple[str, Any] | None:
         """Return no step where the lifted estimator computes in float64, whatever its rows are."""
@@ -250,15 +235,8 @@ class Cuml(Model):
         """
         if self.rule.translation:
             return _move_home(self.rule.translation.lift(self.native, self.estimator))
-        if self.in_pairs:
-            name = type(self.estimator).__name__
-            why = f"scikit-learn cannot take over cuML's {name} of more than two classes"
-            suggestion = f"use OneVsOneClassifier(Accelerated({name}())), or {ON_HOST}"
-            raise Unsupported(Reason(self.step, why, suggestion))
         lifted = self.native.as_sklearn().set_params(**self.estimator.get_params(deep=False))
-        if not self.counted:
-            warnings.warn(f"{self.step}: {trees.UNKNOWN}", UserWarning, stacklevel=3)
-        elif hasattr(type(lifted), "feature_importances_"):
+        if hasattr(type(lifted), "feature_importances_"):
             trees.complete(lifted)
         return _move_home(lifted)
 
@@ -277,7 +255,6 @@ class Cuml(Model):
             self.native._sync_attrs_from_cpu(fitted)
         except ValueError as error:  # cuML's UnsupportedOnGPU is one
             raise Unsupported(Reason(self.step, f"cuML: {error}", ON_HOST)) from error
-        self.counted = trees.is_complete(fitted)
         self.keeps_sparse = self.rule.keeps_rows and frames.is_sparse(fitted._fit_X)
         # Set by `fit` to the type of its input, which nothing here has shown.
         self.native.output_type = "cupy"
@@ -298,14 +275,7 @@ class Cuml(Model):
         trace.record_transfer(to_device=sum(np.asarray(each).nbytes for each in moving))
         self.text_labels = _is_text(y)
         self.keeps_sparse = self.rule.keeps_rows and frames.is_sparse(X)
-        self.in_pairs = self._in_pairs(y)
-        self._through_the_host(X)
         return self._copy_if_written(X, given)
-
-    def _through_the_host(self, X: Table) -> None:
-        """Book the way of rows that cuML hands to the model of each pair of classes."""
-        if self.in_pairs:
-            trace.record_transfer(to_host=frames.nbytes(X), to_device=frames.nbytes(X))
 
     def _copy_if_written(self, X: Table, given: Any) -> Any:
         """Return rows that cuML may write to: theirs are as they were but for rounding."""
@@ -327,13 +297,19 @@ class Cuml(Model):
             yield f"{twin} learns one target and y has {y.shape[1]}", "fit one model a target"
         elif (uneven := self._list_uneven(params)) and (n_classes := len(np.unique(y))) > 2:
             yield f"{twin} takes {uneven} of two classes only and y has {n_classes}", "leave it out"
-        elif self._in_pairs(y) and self.estimator.decision_function_shape == "ovo":
-            why = f"{twin} has no decisions of each pair of classes"
-            yield why, "use decision_function_shape='ovr'"
+        elif self.rule.two_classes and len(np.unique(y)) > 2:
+            name = type(self.estimator).__name__
+            yield (
+                f"scikit-learn takes over {twin} of two classes",
+                f"use OneVsOneClassifier({name}())",
+            )
+        elif self._forgets_weights(params):
+            yield f"the trees of {twin} forget the weights of rows", "use bootstrap=True"
 
-    def _in_pairs(self, y: Target) -> bool:
-        """Return whether a model is made of one for each pair of these classes."""
-        return bool(self.rule.pairs and y is not None and len(np.unique(y)) > 2)
+    def _forgets_weights(self, params: Params) -> bool:
+        """Return whether a forest weighs its rows, and does not draw them by their weights."""
+        given = (params.get("sample_weight"), getattr(self.estimator, "class_weight", None))
+        return given != (None, None) and not getattr(self.estimator, "bootstrap", True)
 
     def _list_uneven(self, params: Params) -> str:
         """Return the weights that are honoured with two classes alone, if there are some."""

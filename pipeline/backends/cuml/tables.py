@@ -48,9 +48,8 @@ class Rule:
         It learns from a matrix in this order, and makes a copy of one in the other.
     targets : bool
         It takes several targets.
-    pairs : bool
-        Of more than two classes it learns each pair, of rows that go through the host, and
-        scikit-learn cannot take the model over.
+    two_classes : bool
+        scikit-learn cannot take over its model of more classes.
     seeded : bool
         Without a `random_state` it would draw the same numbers each time.
     overwrites : bool
@@ -75,7 +74,7 @@ class Rule:
     unsafe_in_float32: bool = False
     order: str = "C"
     targets: bool = False
-    pairs: bool = False
+    two_classes: bool = False
     seeded: bool = False
     overwrites: bool = False
     only: Mapping[str, Check] = field(default_factory=dict)
@@ -156,14 +155,7 @@ _ROWS = {
         strength=("C",),
         fixed={"penalized_intercept": True, "penalty": "l2"},
     ),
-    # What scikit-learn names its decisions by is how cuML trains: scikit-learn trains each pair.
-    "sklearn.svm.SVC": Rule(
-        order="F",
-        sparse=True,
-        weights=True,
-        pairs=True,
-        fixed={"decision_function_shape": "ovo"},
-    ),
+    "sklearn.svm.SVC": Rule(order="F", sparse=True, weights=True, two_classes=True),
     "sklearn.svm.SVR": Rule(order="F", sparse=True, weights=True),
     "umap.umap_.UMAP": Rule("cuml.manifold.UMAP", narrow=True, sparse=True),
 }
