@@ -298,18 +298,15 @@ class Cuml(Model):
         elif (uneven := self._list_uneven(params)) and (n_classes := len(np.unique(y))) > 2:
             yield f"{twin} takes {uneven} of two classes only and y has {n_classes}", "leave it out"
         elif self.rule.two_classes and len(np.unique(y)) > 2:
-            name = type(self.estimator).__name__
-            yield (
-                f"scikit-learn takes over {twin} of two classes",
-                f"use OneVsOneClassifier({name}())",
-            )
+            why = f"scikit-learn takes over {twin} of two classes"
+            yield why, "put OneVsOneClassifier around it"
         elif self._forgets_weights(params):
             yield f"the trees of {twin} forget the weights of rows", "use bootstrap=True"
 
     def _forgets_weights(self, params: Params) -> bool:
         """Return whether a forest weighs its rows, and does not draw them by their weights."""
-        given = (params.get("sample_weight"), getattr(self.estimator, "class_weight", None))
-        return given != (None, None) and not getattr(self.estimator, "bootstrap", True)
+        given = params.get("sample_weight") is not None or self.params.get("class_weight")
+        return bool(given) and not getattr(self.estimator, "bootstrap", True)
 
     def _list_uneven(self, params: Params) -> str:
         """Return the weights that are honoured with two classes alone, if there are some."""
