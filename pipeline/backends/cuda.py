@@ -10,9 +10,8 @@ from pipeline.backends.base import Backend, Model, Placement
 from pipeline.backends.cpu import is_xgboost
 from pipeline.backends.cuml import documents, text
 from pipeline.backends.cuml import estimator as cuml_estimator
-from pipeline.backends.cuml.documents import DocumentsBackend, TextWorker
+from pipeline.backends.cuml.documents import DocumentsBackend
 from pipeline.backends.cuml.tables import CUML, SUBSTITUTES, XGBOOST, name_of_class, rule
-from pipeline.backends.text_input import reads_text
 from pipeline.backends.xgboost.estimator import XGBoostModel, find_host_only_params
 from pipeline.errors import Reason, Unsupported
 from pipeline.preprocessing.engine.workers import HostWorker, Worker
@@ -102,7 +101,7 @@ def make_worker(estimator: Estimator, path: str) -> Worker:
             return cuml_estimator.CumlWorker(estimator, found.rule, path)
         if found is not None:
             worker: Any = found.place(estimator, path, "float64")
-            return TextWorker(worker) if reads_text(estimator) else worker
+            return worker
     return HostWorker(estimator, path)
 
 

@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.linear_model import LinearRegression, LogisticRegression
-
-from tests.contract.least_squares import solve_together
+from sklearn.linear_model import LogisticRegression
 
 PATH = "tests.backends.fakes.CumlLogistic"
 
@@ -93,32 +91,6 @@ class TogetherLogistic(_Together):
         return self
 
 
-class CumlLinear:
-    """A linear regression whose parameters are not looked at."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        self.kwargs = kwargs
-
-    @classmethod
-    def _params_from_cpu(cls, model: LinearRegression) -> dict[str, Any]:
-        return {"fit_intercept": model.fit_intercept}
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        return X @ self.coef_ + self.intercept_
-
-
-class TogetherLinear(_Together):
-    def fit(self, X: Any, y: Any) -> TogetherLinear:
-        found = self._blocks(X, y)
-        rows, target = (np.concatenate([each[i] for each in found]) for i in (1, 2))
-        assert rows.dtype == target.dtype == "float64"
-        self.model = CumlLinear(**self.kwargs)
-        self.model.coef_, self.model.intercept_ = solve_together(
-            rows, target, intercept=self.kwargs["fit_intercept"]
-        )
-        return self
-
-
 class CumlClusters:
     def __init__(self, *, n_clusters: int) -> None:
         self.n_clusters = n_clusters
@@ -175,7 +147,6 @@ def delayed_sleep(part: Any) -> Any:
 
 TOGETHER = {
     "sklearn.cluster.KMeans": "TogetherClusters",
-    "sklearn.linear_model.LinearRegression": "TogetherLinear",
     "sklearn.linear_model.LogisticRegression": "TogetherLogistic",
 }
 """Name of the estimator -> the class that trains in the place of that of cuml.dask."""

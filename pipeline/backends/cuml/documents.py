@@ -1,4 +1,4 @@
-"""Pipelines of text vectorizers on a GPU, and what runs them on a column of a table."""
+"""Pipelines of text vectorizers on a GPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from pipeline.backends.base import Backend, Model, Placement
 from pipeline.backends.cuml.text import ON_CPU
-from pipeline.backends.text_input import documents, reads_text
+from pipeline.backends.text_input import reads_text
 from pipeline.errors import Reason, Unsupported
 from pipeline.preprocessing.engine import tree
 from pipeline.typing import Estimator, Table, Target
@@ -137,32 +137,3 @@ class DocumentsModel(Model):
         parts = dict(tree.parts(fitted))
         for name, model in self.models.items():
             model.resume(parts[name])  # type: ignore[attr-defined]
-
-
-class TextWorker:
-    """What runs a vectorizer, or a pipeline of some, on a column of a table.
-
-    Parameters
-    ----------
-    model : Model
-        Unfitted.
-    """
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-
-    def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
-        """Learn, and return the rows of the training texts, on the device."""
-        return self.model.fit_transform(documents(X), y, **params)
-
-    def call(self, method: str, X: Table) -> Any:
-        """Return what is made of texts."""
-        return self.model.call(method, documents(X))
-
-    def to_sklearn(self) -> Any:
-        """Return the fitted scikit-learn transformer."""
-        return self.model.to_sklearn()
-
-    def resume(self, fitted: Estimator) -> None:
-        """Take a fitted transformer over to the device."""
-        self.model.resume(fitted)  # type: ignore[attr-defined]

@@ -14,7 +14,6 @@ from typing import Any, Literal
 import numpy as np
 
 from pipeline.backends.base import Model
-from pipeline.backends.cuml import least_squares
 from pipeline.backends.cuml.tables import CUML, public_name
 from pipeline.backends.cuml.translations import Check, one_of, scalar, whole, whole_or_none
 from pipeline.backends.xgboost import distributed
@@ -62,16 +61,8 @@ def find_unsupported_reasons(
 ) -> list[str]:
     """Return why a fit cannot be shared by several GPUs.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Of scikit-learn.
-    taken : mapping
-        Parameters of cuML's class.
-    table : tuple of X and y
-        Partitions, and the target of all rows on the host.
-    params : mapping
-        Parameters of `fit`.
+    `taken` are parameters of cuML's class, `table` partitions and the target of all rows on the
+    host, and `params` those of `fit`.
     """
     row = MULTI_GPU.get(public_name(estimator))
     if row is None:
@@ -114,21 +105,9 @@ def _of_target(row: MultiGpuClass, y: Target) -> Iterator[str]:
 
 
 def train_on_gpus(estimator: Estimator, taken: ReadParams, X: Table, y: Target) -> Any:
-    """Return the model of all rows that the workers of the active cluster train together.
+    """Return cuML's model of all rows that the workers of the active cluster train together.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Of scikit-learn, without `find_unsupported_reasons`.
-    taken : mapping
-        Parameters of cuML's class.
-    X : dask.array.Array, shape (n_rows, n_columns)
-    y : numpy.ndarray, shape (n_rows,), or None
-
-    Returns
-    -------
-    estimator of cuML
-        In this process; None if there are missing values.
+    None if there are missing values. The estimator is one without `find_unsupported_reasons`.
 
     Raises
     ------
@@ -138,21 +117,13 @@ def train_on_gpus(estimator: Estimator, taken: ReadParams, X: Table, y: Target) 
     cluster = active()
     assert cluster is not None
     row = MULTI_GPU[public_name(estimator)]
-    cutoff = CUML[public_name(estimator)].cutoff
-    dtype = np.dtype("float64") if cutoff else X.dtype
-    classes, target = _target(row, dtype, y)
+    classes, target = _target(row, X.dtype, y)
     workers, (table, column) = distributed.place_rows(cluster, X, [target])
     if any(partitioned.compute_each(has_missing, table)):
         return None
-    factor = 1.0
-    if cutoff:
-        centred = taken["fit_intercept"]
-        table, factor = least_squares.scale_partitions(table, tol=estimator.tol, centred=centred)
     fit = partial(_fit, cluster, row, taken, table, _upload(column, table))
     trained = watch(cluster, lambda: asyncio.to_thread(fit), workers)
     model = trained.get_combined_model()
-    if cutoff:
-        model.coef_ = model.coef_ * factor
     if classes is not None:
         model.classes_ = classes
     if row.complete:
@@ -298,13 +269,10 @@ _ROWS = {
         _TREES | {"class_weight": one_of(None)}, y="codes"
     ),
     "sklearn.ensemble.RandomForestRegressor": MultiGpuClass(_TREES, y="values"),
-    # Of one column it would need a singular value decomposition, which is not there.
-    "sklearn.linear_model.LinearRegression": MultiGpuClass(
-        _any("fit_intercept copy_X"), y="values", columns=2
-    ),
     "sklearn.linear_model.LogisticRegression": MultiGpuClass(
         _LOGISTIC | _any("C fit_intercept tol max_iter"), y="numbers"
     ),
+    # Of one column it would need a singular value decomposition, which is not there.
     "sklearn.linear_model.Ridge": MultiGpuClass(
         _RIDGE | _any("fit_intercept tol max_iter copy_X"),
         y="values",

@@ -22,6 +22,7 @@ from sklearn.feature_extraction.text import (
 )
 
 from pipeline.backends.base import Backend, Model, Placement
+from pipeline.backends.text_input import documents
 from pipeline.data import frames
 from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.optional import load
@@ -185,15 +186,20 @@ class Vectorizer(Model):
 
     def fit(self, X: Table, y: Target, **params: Any) -> None:
         """Learn the vocabulary and the frequencies of a cuDF series of text, or of counts."""
-        self.native.fit(frames.matrix(X))
+        self.native.fit(self._rows(X))
 
     def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
         """Learn, and return the sparse rows of the training texts, on the device."""
-        return self.native.fit_transform(frames.matrix(X))
+        return self.native.fit_transform(self._rows(X))
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Return ``estimator.method(X)``."""
-        return getattr(self.native, method)(frames.matrix(X), **params)
+        return getattr(self.native, method)(self._rows(X), **params)
+
+    def _rows(self, X: Table) -> Any:
+        """Return texts as a series, which a column of a table is not yet; counts as they are."""
+        counts = isinstance(self.estimator, TfidfTransformer)
+        return frames.matrix(X if counts else documents(X))
 
     def resume(self, fitted: Estimator) -> None:
         """Take over the vocabulary and the weights of a fitted scikit-learn vectorizer."""

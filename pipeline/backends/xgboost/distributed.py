@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from pipeline.backends import pool
 from pipeline.backends.xgboost import checkpoints, handover, training
 from pipeline.data import encode, frames, output, partitioned
 from pipeline.distributed.cluster import Cluster, active
@@ -90,7 +89,7 @@ async def _train(
     client, (X, y, weight) = cluster.client, rows
     rows.clear()  # They are held as long as this trains.
     if estimator.device == "cuda":
-        await client.run(pool.use_memory_pool, "cuda")
+        await client.run(training.use_memory_pool, "cuda")
     options: dict[str, Any] = {
         "weight": weight,
         "missing": estimator.missing,

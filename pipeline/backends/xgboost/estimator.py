@@ -15,7 +15,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from pipeline import trace
-from pipeline.backends import pool
 from pipeline.backends.base import Model
 from pipeline.backends.xgboost import (
     checkpoints,
@@ -64,7 +63,7 @@ class XGBoostModel(Model):
         DeviceUnavailable
             XGBoost trained on another device than it was set to.
         """
-        pool.use_memory_pool(self.device)
+        training.use_memory_pool(self.device)
         if y is None:
             name = type(self.native).__name__
             raise DataError(f"{name} requires y to be passed, but the target y is None")
@@ -120,7 +119,7 @@ class XGBoostModel(Model):
         """Return ``estimator.method(X)``; XGBoost brings its predictions to the host itself."""
         if frames.is_partitioned(X):
             return super().call(method, X, **params)
-        pool.use_memory_pool(self.device)
+        training.use_memory_pool(self.device)
         if method == "score" and params.get("qid") is not None:
             return self._score_queries(X, **params)
         X = self._prepare(X)

@@ -1,4 +1,4 @@
-"""What XGBoost's `train` needs of an estimator."""
+"""What XGBoost's `train` needs of an estimator, and the memory that it takes on a GPU."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 
 from pipeline.data.target import classes
 from pipeline.errors import DataError
+from pipeline.optional import load
+from pipeline.system import devices
 
 if TYPE_CHECKING:
     from xgboost import DMatrix, XGBModel
@@ -60,3 +62,30 @@ def _adapt(objective: Callable[..., Any]) -> Callable[[np.ndarray, DMatrix], Any
         return objective(matrix.get_label(), answers, **known)
 
     return adapted
+
+
+def use_memory_pool(device: str) -> None:
+    """Let XGBoost use CUDA's asynchronous pool in this thread, unless it is to use RMM.
+
+    Without it every page and every temporary is a `cudaMalloc`, which waits for the GPU. The
+    setting stays when the call is over: memory goes back to where it came from. The pool keeps
+    what is freed, or else it would be mapped anew after each time that the GPU is waited for.
+
+    Parameters
+    ----------
+    device : {"cpu", "cuda"}
+        Where it is about to run.
+    """
+    if device != "cuda":
+        return
+    xgboost = load("xgboost")
+    if xgboost.get_config()["use_rmm"]:
+        return
+    try:
+        xgboost.set_config(use_cuda_async_pool=True)
+    except xgboost.core.XGBoostError:
+        # No GPU, or one without a pool: where it trains is asked afterwards. What failed is
+        # kept, and would fail again in whatever reads the settings.
+        xgboost.set_config(use_cuda_async_pool=False)
+    else:
+        devices.keep_freed_memory()

@@ -30,9 +30,6 @@ MANY = {
     "sklearn.cluster.KMeans": "cuml.cluster.kmeans_mg.KMeansMG",
     "sklearn.decomposition.PCA": "cuml.decomposition.pca_mg.PCAMG",
     "sklearn.decomposition.TruncatedSVD": "cuml.decomposition.tsvd_mg.TSVDMG",
-    "sklearn.linear_model.LinearRegression": (
-        "cuml.linear_model.linear_regression_mg.LinearRegressionMG"
-    ),
     "sklearn.linear_model.LogisticRegression": (
         "cuml.linear_model.logistic_regression_mg.LogisticRegressionMG"
     ),
