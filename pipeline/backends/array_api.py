@@ -63,13 +63,7 @@ class ArrayApiBackend(Backend):
         return ArrayApiModel(estimator, step)
 
     def describe(self, estimator: Estimator, step: str) -> Placement:
-        """Return what runs an estimator.
-
-        Raises
-        ------
-        Unsupported
-            The parameters would bring the data to the host.
-        """
+        """Return what runs an estimator."""
         if reasons := list(_unsupported_reasons(estimator, step)):
             raise Unsupported(*reasons)
         return Placement(step, f"sklearn.{type(estimator).__name__} on CuPy", "cuda")
@@ -140,13 +134,7 @@ class ArrayApiModel(Model):
         self.dtype = dtype
 
     def fit(self, X: Table, y: Target, **params: Any) -> None:
-        """Fit on a CuPy matrix; the labels of classes go to the device as their positions.
-
-        Raises
-        ------
-        DataError
-            The matrix holds missing values.
-        """
+        """Fit on a CuPy matrix; the labels of classes go to the device as their positions."""
         X, y, params = self._arrays(X, y, params)
         with dispatching():
             super().fit(X, y, **params)

@@ -43,13 +43,7 @@ class DocumentsBackend(Backend):
         self._find = find
 
     def describe(self, estimator: Estimator, step: str) -> Placement:
-        """Return what runs the parts, in order, and what they do otherwise.
-
-        Raises
-        ------
-        Unsupported
-            Some part has no equivalent; every reason is in the error.
-        """
+        """Return what runs the parts, in order, and what they do otherwise."""
         if type(estimator) is FeatureUnion:
             why = "a union of text vectorizers runs on the CPU"
             instead = f"put each of them in a ColumnTransformer, {ON_CPU}"

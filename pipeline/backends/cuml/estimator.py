@@ -75,11 +75,6 @@ class Cuml(Model):
     rule : Rule
     step : str
         Path of the step, for messages.
-
-    Raises
-    ------
-    Unsupported
-        cuML has no equivalent of some parameter value.
     """
 
     def __init__(self, estimator: BaseEstimator, rule: Rule, step: str) -> None:
@@ -96,15 +91,7 @@ class Cuml(Model):
             self.dtype = "float32" if self.rule.narrow else dtype
 
     def fit(self, X: Table, y: Target, **params: Any) -> None:
-        """Fit on a CuPy matrix, dense or sparse.
-
-        Raises
-        ------
-        Unsupported
-            cuML cannot learn from such data, and scikit-learn can.
-        DataError
-            The matrix holds missing values, which neither takes.
-        """
+        """Fit on a CuPy matrix, dense or sparse."""
         if frames.is_partitioned(X):
             return self._fit_together(X, y)
         X = self._learnable(X, y, params)
@@ -193,15 +180,7 @@ class Cuml(Model):
         super().partial_fit(X, y, **params, **classes)
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
-        """Return ``estimator.method(X)``, on the device.
-
-        Raises
-        ------
-        Unsupported
-            cuML's class lacks the method.
-        DataError
-            The rows hold what was not there at fit, or missing values.
-        """
+        """Return ``estimator.method(X)``, on the device."""
         if not hasattr(self.native, method):
             why = f"cuML's {type(self.estimator).__name__} has no {method}"
             raise Unsupported(Reason(self.step, why, f"use to_sklearn().{method}(X)"))
@@ -226,13 +205,7 @@ class Cuml(Model):
         return super().cast()
 
     def to_sklearn(self) -> Any:
-        """Return the fitted scikit-learn estimator, with the parameters of the estimator.
-
-        Raises
-        ------
-        Unsupported
-            cuML has no way to do so.
-        """
+        """Return the fitted scikit-learn estimator, with the parameters of the estimator."""
         if self.rule.translation:
             return _move_home(self.rule.translation.lift(self.native, self.estimator))
         lifted = self.native.as_sklearn().set_params(**self.estimator.get_params(deep=False))
@@ -241,13 +214,7 @@ class Cuml(Model):
         return _move_home(lifted)
 
     def resume(self, fitted: Estimator) -> None:
-        """Take the state of a fitted scikit-learn estimator over to the device.
-
-        Raises
-        ------
-        Unsupported
-            cuML has no way to do so.
-        """
+        """Take the state of a fitted scikit-learn estimator over to the device."""
         if self.rule.translation:
             why = f"cuML takes no fitted {type(self.estimator).__name__} over from scikit-learn"
             raise Unsupported(Reason(self.step, why, f"fit it on the GPU, or {ON_HOST}"))
@@ -373,13 +340,7 @@ def in_python(estimator: BaseEstimator) -> BaseEstimator:
 
 
 def translate(rule: Rule, estimator: BaseEstimator, step: str) -> dict[str, Any]:
-    """Return cuML's parameters for a scikit-learn estimator.
-
-    Raises
-    ------
-    Unsupported
-        cuML has no equivalent of some parameter value.
-    """
+    """Return cuML's parameters for a scikit-learn estimator."""
     estimator = in_python(estimator)
     if rule.translation:
         return rule.translation.translate(estimator, step)

@@ -66,13 +66,7 @@ class TextBackend(Backend):
         return Vectorizer(estimator, step, dtype)
 
     def describe(self, estimator: Estimator, step: str) -> Placement:
-        """Return cuML's class and what it does otherwise.
-
-        Raises
-        ------
-        Unsupported
-            cuML cannot honour some parameters; all of them are in the error.
-        """
+        """Return cuML's class and what it does otherwise."""
         reasons = [
             Reason(step, why, suggestion, name)
             for name, why, suggestion in _find_unsupported_values(estimator)
@@ -133,11 +127,6 @@ def parameters(estimator: Estimator, step: str, dtype: str) -> dict[str, Any]:
     """Return cuML's parameters for a vectorizer whose values it takes.
 
     `dtype` is that of the matrix where the estimator asks for one that CuPy cannot hold.
-
-    Raises
-    ------
-    ConfigError
-        The vocabulary of the estimator is invalid.
     """
     given = estimator.get_params(deep=False)
     params = {name: given[name] for name in SHARED.split() if name in given}
@@ -173,11 +162,6 @@ class Vectorizer(Model):
         Path of the step, for messages.
     dtype : {"float32", "float64"}
         Type of the matrix where the estimator asks for one that CuPy cannot hold.
-
-    Raises
-    ------
-    Unsupported
-        cuML cannot honour some parameters.
     """
 
     def __init__(self, estimator: BaseEstimator, step: str, dtype: str = "float32") -> None:
