@@ -67,7 +67,8 @@ def _check(value: Any, path: str) -> None:
             _check(each, f"{path}[{name!r}]")
     elif isinstance(value, list | tuple | set | frozenset):
         for each in value:
-            _check(each, path)
+            step = isinstance(each, tuple) and each and isinstance(each[0], str)
+            _check(each, f"{path}.{each[0]}" if step else path)
         return
     elif isinstance(value, partial | Iterator):
         raise NotShared(f"{path} holds a {type(value).__name__}, which may change")

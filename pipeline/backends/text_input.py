@@ -133,6 +133,6 @@ def labels(y: Target) -> np.ndarray:
     y = y.ravel() if y.ndim == 2 and y.shape[1] == 1 else y
     if y.ndim != 1 or not len(y):
         raise DataError(f"labels are one column of values; these have the shape {y.shape}")
-    if missing := int(pd.isna(y).sum()):
+    if missing := int(np.count_nonzero(pd.isna(y))):
         raise DataError(f"{missing} labels are missing; drop these rows")
     return y

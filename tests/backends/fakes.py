@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import time
 from typing import Any
 
 import numpy as np
@@ -118,31 +115,6 @@ class TogetherClusters(_Together):
         self.model.labels_ = self.model.predict(blocks[-1])
         self.inertia_ = fitted.inertia_
         return self
-
-
-def _asleep(X: np.ndarray) -> None:
-    time.sleep(300)
-
-
-class LosingLogistic(TogetherLogistic):
-    """Loses a worker the first time, while the others wait for it, which they would go on with."""
-
-    losses = 0
-
-    def fit(self, X: Any, y: Any) -> TogetherLogistic:
-        if not LosingLogistic.losses:
-            LosingLogistic.losses += 1
-            waiting = self.client.compute([delayed_sleep(part) for part in X.to_delayed().ravel()])
-            time.sleep(1)
-            os.kill(next(iter(self.client.run(os.getpid).values())), signal.SIGKILL)
-            self.client.gather(waiting)
-        return super().fit(X, y)
-
-
-def delayed_sleep(part: Any) -> Any:
-    from dask import delayed
-
-    return delayed(_asleep)(part)
 
 
 TOGETHER = {

@@ -42,12 +42,6 @@ def test_it_learns_and_answers_without_coming_to_the_host_until_it_is_lifted(
     assert max(found[name]["narrow"].values()) < 1e-4
 
 
-@pytest.mark.parametrize("name", ["LinearDiscriminantAnalysis", "RidgeClassifierCV"])
-def test_labels_that_are_text_come_back(name: str, found: dict[str, Any]) -> None:
-    assert found[name]["labels"] == ["a", "b", "c"]
-    assert found[name]["others"] == 0
-
-
 def test_the_variable_is_set_while_a_thread_computes_and_as_it_was_afterwards(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

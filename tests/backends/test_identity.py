@@ -6,7 +6,6 @@ import re
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.cluster import KMeans
@@ -119,7 +118,7 @@ def test_what_matters_makes_another(one, other) -> None:
 UNSEEDED = [
     (TruncatedSVD(2), "svd.random_state=None is no seed; pass a number"),
     (TruncatedSVD(2, random_state=np.random.RandomState(0)), "is no seed; pass a number"),
-    (make_pipeline(StandardScaler(), KMeans(2)), "svd.steps.random_state=None"),
+    (make_pipeline(StandardScaler(), KMeans(2)), "svd.steps.kmeans.random_state=None"),
     (TargetEncoder(), "svd.cv=5 draws folds without a seed; pass StratifiedKFold("),
     (TargetEncoder(cv=KFold(3, shuffle=True)), "svd.cv.random_state=None"),
     (RFECV(Ridge(), cv=ShuffleSplit(3)), "svd.cv.random_state=None"),
@@ -131,7 +130,7 @@ UNSEEDED = [
     (SelectKBest(partial(f_classif)), "svd.score_func holds a partial, which may change"),
     (FunctionTransformer(twice), "svd.func: twice is code of your own, which may change"),
     (FunctionTransformer(lambda X: X * 2), "svd.func: .*<lambda> is code of your own"),
-    (make_pipeline(StandardScaler(), Own()), "svd.steps: Own is code of your own"),
+    (make_pipeline(StandardScaler(), Own()), "svd.steps.own: Own is code of your own"),
     (OneHotEncoder(categories=iter([1])), "svd.categories holds a list_iterator, which may change"),
 ]
 
@@ -140,12 +139,3 @@ UNSEEDED = [
 def test_what_may_differ_has_none(estimator, why: str) -> None:
     with pytest.raises(NotShared, match=why if ".*" in why else re.escape(why)):
         identify(estimator, "svd")
-
-
-def test_values_are_told_apart_by_type_and_place() -> None:
-    values = [
-        None, 0, 0.0, -0.0, False, "0", b"0", np.float32(0), (0,), [0], {0}, {0: 0}, [[0], 0],
-        [0, [0]], np.zeros(1), np.zeros((1, 1)), np.zeros(1, "float32"), slice(0), range(0),
-        pd.Index([0]), re.compile("0"), np.dtype("int8"), {"a": 1, "b": 2}, {"a": 2, "b": 1},
-    ]  # fmt: skip
-    assert len({identify(value) for value in values}) == len(values)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
@@ -14,14 +13,13 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 
-import pipeline
 from pipeline.backends.base import Placement
 from pipeline.backends.cuml import multi_gpu
 from pipeline.backends.cuml.estimator import Cuml
 from pipeline.backends.cuml.multi_gpu import MULTI_GPU
 from pipeline.backends.cuml.tables import Rule
 from pipeline.distributed.cluster import active
-from pipeline.errors import DataError, WorkerLost
+from pipeline.errors import DataError
 from pipeline.planning.plan import Step
 from tests.backends import fakes
 from tests.clusters import in_process
@@ -123,29 +121,6 @@ def test_clusters_have_labels_inertia_and_distances_of_all_rows_in_order() -> No
     rows = made.learn("fit_transform", parted(X), None)
     assert rows.chunks == ((20, 20, 20, 20, 10), (3,))
     np.testing.assert_allclose(rows.compute(), distances, rtol=1e-4)
-
-
-@pytest.mark.alone
-@pytest.mark.slow
-def test_a_training_that_loses_a_worker_does_not_wait_for_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(multi_gpu, "count_gpus", lambda cluster: 2)
-    monkeypatch.setattr(multi_gpu, "available", lambda package: True)
-    losing = replace(MULTI_GPU[LOGISTIC], path="tests.backends.fakes.LosingLogistic")
-    monkeypatch.setitem(MULTI_GPU, LOGISTIC, losing)
-    X = numbers()
-    y = (X[:, 0] > 0).astype(int)
-    with pipeline.cluster("local", workers=2):
-        made = step(LogisticRegression())
-        begun = time.monotonic()
-        with pytest.raises(WorkerLost, match="was lost"):
-            made.learn("fit", parted(X), y)
-        assert time.monotonic() - begun < 60
-        assert fakes.LosingLogistic.losses == 1
-        made.learn("fit", parted(X), y)
-    wanted = LogisticRegression().fit(X, y)
-    assert made.worker.native.predict(X).tolist() == wanted.predict(X).tolist()
 
 
 TABLE = parted(numbers()) if da else None

@@ -91,15 +91,6 @@ def test_hand_over_predicts_alike_and_has_the_parameters_of_the_users(
         } == {}
 
 
-def test_the_types_of_a_matrix_are_honoured(table: pd.DataFrame, labels: np.ndarray) -> None:
-    X = np.column_stack([table["n"], table["c"].astype("category").cat.codes]).astype("float32")
-    model = fitted(X, labels, feature_types=["q", "c"])
-    expected = native(feature_types=["q", "c"]).fit(X, labels).predict_proba(X)
-    np.testing.assert_array_equal(model.call("predict_proba", X), expected)
-    np.testing.assert_array_equal(model.to_sklearn().predict_proba(X), expected)
-    assert model.to_sklearn().feature_types == ["q", "c"]
-
-
 class Elsewhere:
     """A booster, and its estimator, that says where it ran."""
 

@@ -77,10 +77,3 @@ def test_rows_in_any_order_and_sizes_of_queries_give_the_same_ranker(rows: pd.Da
 def test_queries_that_cannot_be_used_are_named(rows: pd.DataFrame, told, said) -> None:
     with pytest.raises(DataError, match=said):
         fitted(rows, **told)
-
-
-def test_weights_of_queries_need_sorted_rows(rows: pd.DataFrame) -> None:
-    weights = np.ones(rows["query"].nunique())
-    fitted(rows, sample_weight=weights)
-    with pytest.raises(DataError, match="sample_weight: a weight is one query's; sort the rows"):
-        fitted(rows.sample(frac=1, random_state=0), sample_weight=weights)
