@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 
 from pipeline.backends.array_api import ESTIMATORS
-from pipeline.backends.cuml.single_tree import FORESTS
 from pipeline.backends.cuml.tables import APART, CUML, XGBOOST, Rule
 from pipeline.backends.cuml.text import CUML as VECTORIZERS
 from pipeline.benchmark.judge.statistics import cell_parity, speed
@@ -62,7 +61,6 @@ def _groups() -> Iterator[tuple[str, list[str]]]:
     ours = {name for name, rule in CUML.items() if rule.translation}
     yield "cuML, parameters translated by cuML", _rules(CUML.keys() - ours - APART.keys())
     yield "cuML, parameters translated by us", _rules(ours)
-    yield "cuML, as a forest of one tree", sorted(f"`{kind.__name__}`²" for kind in FORESTS)
     for name, package in APART.items():
         yield f"cuML, of the package {package}", _rules([name])
     yield "cuML; see `explain`", sorted(f"`{kind.__name__}`" for kind in VECTORIZERS)

@@ -17,16 +17,15 @@ from typing import Any
 import numpy as np
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.mixture import GaussianMixture
 
 from pipeline.backends.base import Backend, Model, Placement
 from pipeline.backends.cuml.tables import public_name
+from pipeline.backends.cuml.translations import one_of
 from pipeline.data import frames
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.typing import Array, Estimator, Params, Table, Target
 
 SWITCH = "SCIPY_ARRAY_API"
-ON_HOST = "starts on the host: the rows are copied there once a start"
 
 ESTIMATORS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "sklearn.discriminant_analysis.LinearDiscriminantAnalysis": {
@@ -39,7 +38,11 @@ ESTIMATORS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "sklearn.linear_model.PoissonRegressor": {"solver": ("lbfgs",), "warm_start": (False,)},
     "sklearn.linear_model.RidgeCV": {"cv": (None,), "scoring": (None,)},
     "sklearn.linear_model.RidgeClassifierCV": {"cv": (None,), "scoring": (None,)},
-    "sklearn.mixture.GaussianMixture": {"warm_start": (False,)},
+    "sklearn.mixture.GaussianMixture": {
+        "warm_start": (False,),
+        "init_params": ("random", "random_from_data"),
+        **dict.fromkeys(("weights_init", "means_init", "precisions_init"), (None,)),
+    },
 }
 """Name of the estimator -> the values of parameters with which it stays on the device."""
 
@@ -60,18 +63,10 @@ class ArrayApiBackend(Backend):
         return ArrayApiModel(estimator, step)
 
     def describe(self, estimator: Estimator, step: str) -> Placement:
-        """Return what runs an estimator.
-
-        Raises
-        ------
-        Unsupported
-            The parameters would bring the data to the host.
-        """
+        """Return what runs an estimator."""
         if reasons := list(_unsupported_reasons(estimator, step)):
             raise Unsupported(*reasons)
-        on_host = type(estimator) is GaussianMixture and starts_on_host(estimator)
-        note = f"init_params={estimator.init_params!r} {ON_HOST}" if on_host else ""
-        return Placement(step, f"sklearn.{type(estimator).__name__} on CuPy", "cuda", note)
+        return Placement(step, f"sklearn.{type(estimator).__name__} on CuPy", "cuda")
 
 
 ARRAY_API_BACKEND = ArrayApiBackend()
@@ -79,7 +74,7 @@ ARRAY_API_BACKEND = ArrayApiBackend()
 
 def _unsupported_reasons(estimator: Estimator, step: str) -> Iterator[Reason]:
     for name, values in ESTIMATORS[public_name(estimator)].items():
-        if getattr(estimator, name) not in values:
+        if not one_of(*values)(getattr(estimator, name)):
             why = f"{getattr(estimator, name)!r} is not computed on CuPy"
             known = " or ".join(map(repr, values))
             yield Reason(step, why, f"use {known}, or device='auto' to run it on the CPU", name)
@@ -117,45 +112,6 @@ class _Dispatching:
 dispatching = _Dispatching()
 
 
-def starts_on_host(mixture: GaussianMixture) -> bool:
-    """Return whether scikit-learn finds where a mixture starts on NumPy's arrays alone.
-
-    >>> starts_on_host(GaussianMixture()), starts_on_host(GaussianMixture(init_params="random"))
-    (True, False)
-    """
-    starts = (mixture.weights_init, mixture.means_init, mixture.precisions_init)
-    given = all(each is not None for each in starts)
-    return not given and mixture.init_params in ("kmeans", "k-means++")
-
-
-class Mixture(GaussianMixture):
-    """scikit-learn's, whose start is its own on the host where it has none for CuPy."""
-
-    def _check_parameters(self, X: Array, xp: Any = None) -> None:
-        self.init_params, asked = "random", self.init_params
-        super()._check_parameters(X, xp=xp)
-        self.init_params = asked
-        for name in ("weights_init", "means_init", "precisions_init"):
-            if (value := getattr(self, name)) is not None:
-                setattr(self, name, frames.to_device(np.asarray(value), frames.device_of(X)))
-
-    def _initialize_parameters(self, X: Array, random_state: Any, xp: Any = None) -> None:
-        if not starts_on_host(self):
-            super()._initialize_parameters(X, random_state, xp=xp)
-            return
-        start = _Start(self.n_components, init_params=self.init_params)
-        with config_context(array_api_dispatch=False):
-            start._initialize_parameters(frames.to_device(X, "cpu"), random_state)
-        self._initialize(X, frames.to_device(start.shares, frames.device_of(X)), xp=xp)
-
-
-class _Start(GaussianMixture):
-    """Keeps the share that each component has of each row."""
-
-    def _initialize(self, X: Array, resp: Array, xp: Any = None) -> None:
-        self.shares = resp
-
-
 class ArrayApiModel(Model):
     """A scikit-learn estimator whose arrays are CuPy's.
 
@@ -169,8 +125,7 @@ class ArrayApiModel(Model):
     sparse = False
 
     def __init__(self, estimator: BaseEstimator, step: str) -> None:
-        mixed = type(estimator) is GaussianMixture
-        super().__init__(estimator, Mixture(**estimator.get_params()) if mixed else None)
+        super().__init__(estimator)
         self.step = step
         self.classes: np.ndarray | None = None
 
@@ -179,13 +134,7 @@ class ArrayApiModel(Model):
         self.dtype = dtype
 
     def fit(self, X: Table, y: Target, **params: Any) -> None:
-        """Fit on a CuPy matrix; the labels of classes go to the device as their positions.
-
-        Raises
-        ------
-        DataError
-            The matrix holds missing values.
-        """
+        """Fit on a CuPy matrix; the labels of classes go to the device as their positions."""
         X, y, params = self._arrays(X, y, params)
         with dispatching():
             super().fit(X, y, **params)

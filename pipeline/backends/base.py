@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from inspect import signature
+from math import isfinite
+from operator import methodcaller
 from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import HuberRegressor
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_array, get_tags
 
-from pipeline.backends import casting, incremental
-from pipeline.data import checks, frames, partitioned
+from pipeline.backends import incremental
+from pipeline.data import frames, partitioned
 from pipeline.data.borrowed import borrow
 from pipeline.data.dense import densify
 from pipeline.errors import Reason
@@ -24,6 +29,9 @@ from pipeline.typing import Array, Estimator, Params, ReadParams, Table, Target
 
 TREES = ("DecisionTree", "ExtraTree", "GradientBoosting", "IsolationForest", "RandomForest")
 """How the names of scikit-learn's estimators begin that read float32."""
+
+_CLOSE = 2.0**-14
+"""Share of a number within which float32 has fewer than 1024 others."""
 
 METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "transform")
 """What a fitted estimator may be asked for, and a lifted one is compared by."""
@@ -46,9 +54,6 @@ class Model:
     dtype = "auto"
     """Type of the matrix that it learns and answers from; "auto" is that of its rows."""
 
-    narrow = False
-    """Whether no other type can be asked for."""
-
     sparse = True
     """Whether it takes sparse rows where it runs."""
 
@@ -67,14 +72,13 @@ class Model:
 
     def fit(self, X: Table, y: Target, **params: Any) -> None:
         """Fit on a matrix or frame of the device; y is on the host."""
-        if reads_float32(self.estimator):
-            _tell_merged(X, type(self.estimator).__name__)
         self.native.fit(*with_target(self.native.fit, X, y), **params)
 
     def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the transformed training rows."""
         if hasattr(self.native, "fit_transform"):
-            return self.native.fit_transform(X, y, **params)
+            method = self.native.fit_transform
+            return method(*with_target(method, X, y), **params)
         return self.native.fit(X, y, **params).transform(X)
 
     def fit_predict(self, X: Table, y: Target, **params: Any) -> Any:
@@ -128,10 +132,9 @@ class Model:
         """Return rows as a matrix to learn from, and remember what they were."""
         made = frames.matrix(self.taken(X, order), order, self.dtype)
         if self.dtype != "auto" and not frames.is_sparse(X):
-            self.row = casting.make_zero_row(X)
-            if not frames.is_partitioned(X):
-                exact = "" if self.narrow else ", or pass dtype='float64'"
-                casting.warn_of_merged(X, made, type(self.estimator).__name__, exact)
+            self.row = make_zero_row(X)
+            if made.dtype == "float32" and not frames.is_partitioned(X):
+                _warn_of_merged(X, made)
         return made
 
     def to_sklearn(self) -> Any:
@@ -146,7 +149,7 @@ class Model:
         """
         needed = self.row is not None and not reads_float32(self.estimator)
         answers = any(hasattr(self.estimator, method) for method in (*METHODS, "score"))
-        return casting.make_cast(self.row, self.dtype) if needed and answers else None
+        return make_cast(self.row, self.dtype) if needed and answers else None
 
 
 def with_target(method: Callable[..., Any], X: Table, y: Target) -> tuple[Any, ...]:
@@ -198,15 +201,52 @@ def uses_lbfgs(estimator: Estimator) -> bool:
     return getattr(one, "solver", "") == "lbfgs" or isinstance(one, HuberRegressor)
 
 
-def _tell_merged(X: Table, reader: str) -> None:
-    """Warn of integers that are one number as float32, in a table of the host."""
-    if frames.library(X) not in ("numpy", "pandas"):
-        return
-    names = X.columns if frames.is_frame(X) else range(X.shape[1] if X.dtype.kind in "iu" else 0)
-    for name in names:
-        column = frames.column(X, name)
-        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iu":
-            checks.warn_merged(np.asarray(column), name, reader)
+def _warn_of_merged(X: Table, made: Any) -> None:
+    """Warn of a column whose numbers lie so close together that float32 tells few apart."""
+    low, high = made.min(axis=0), made.max(axis=0)
+    close = (high > low) & (high - low < _CLOSE * abs(high))
+    if made is not X and bool(close.any()):
+        column = int(close.argmax())
+        name = X.columns[column] if frames.is_frame(X) else column
+        warnings.warn(
+            f"column {name!r}: its numbers about {float(high[column]):g} are few in float32, in "
+            "which this step learns; subtract a base",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def make_zero_row(X: Table) -> Any:
+    """Return a row of zeros with the type and the names of a frame or an array.
+
+    >>> make_zero_row(pd.DataFrame({"a": [1], "b": [2.0]})).dtypes.tolist()
+    [dtype('float64'), dtype('float64')]
+    """
+    if not frames.is_frame(X):
+        return np.zeros((1, X.shape[1]), X.dtype)
+    kinds = {str(dtype) for dtype in X.dtypes}
+    row = np.zeros((1, X.shape[1]), "float32" if kinds == {"float32"} else "float64")
+    named = all(isinstance(name, str) for name in X.columns)
+    return pd.DataFrame(row, columns=list(X.columns)) if named else row
+
+
+def make_cast(row: Any, dtype: str) -> tuple[str, Any] | None:
+    """Return the step that makes of rows like this one a matrix of a type; None if they are one.
+
+    >>> name, cast = make_cast(np.zeros((1, 2)), "float32")
+    >>> name, cast.transform([[0.1, 2]]).dtype.name
+    ('to_float32', 'float32')
+    """
+    if np.asarray(row).dtype == dtype:
+        return None
+    # It takes what scikit-learn's estimators take: frames, lists, numbers as text.
+    how = FunctionTransformer(
+        methodcaller("astype", dtype),
+        validate=True,
+        accept_sparse=True,
+        feature_names_out="one-to-one",
+    )
+    return f"to_{dtype}", how.fit(row)
 
 
 def call_partition(X: Table, model: Model, method: str, params: Params) -> Any:
@@ -234,7 +274,7 @@ class HostModel(Model):
         if not frames.is_partitioned(X):
             return super().fit_transform(X, y, **params)
         self.fit(X, y, **params)
-        made = self.native.transform(casting.make_zero_row(X))
+        made = self.native.transform(make_zero_row(X))
         chunks = X.chunks[0], made.shape[1:]
         return X.map_blocks(
             call_partition, self, "transform", {}, dtype=X.dtype, chunks=chunks, meta=made[:0]
@@ -310,10 +350,8 @@ def list_changes(estimator: ReadParams, given: ReadParams) -> dict[str, Any]:
 
 
 def _plain(value: Array) -> Any:
-    finite = not isinstance(value, float) or abs(value) < float("inf")
-    return (
-        value if value is None or (isinstance(value, str | int | float) and finite) else repr(value)
-    )
+    plain = isinstance(value, str | int | None) or (isinstance(value, float) and isfinite(value))
+    return value if plain else repr(value)
 
 
 class Backend(Protocol):
@@ -332,16 +370,10 @@ class Backend(Protocol):
     """Whether it learns from float64, unless another type is asked for."""
 
     def describe(self, estimator: Estimator, step: str) -> Placement:
-        """Return what runs an estimator.
-
-        Raises
-        ------
-        Unsupported
-            There is no equivalent of some parameter values.
-        """
+        """Return what runs an estimator, or raise `Unsupported`."""
 
     def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
-        """Return what runs an estimator, unfitted.
+        """Return what runs an estimator, unfitted, or raise `Unsupported`.
 
         Parameters
         ----------
@@ -350,9 +382,4 @@ class Backend(Protocol):
             Path of the step, for messages.
         dtype : {"float32", "float64"}
             Type of the matrix that a text vectorizer hands on, where its own cannot be had.
-
-        Raises
-        ------
-        Unsupported
-            There is no equivalent of some parameter values.
         """

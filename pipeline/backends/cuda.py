@@ -5,18 +5,31 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from pipeline.backends import array_api, dummy, meta
+from pipeline.backends import array_api, meta
 from pipeline.backends.base import Backend, Model, Placement
 from pipeline.backends.cpu import is_xgboost
-from pipeline.backends.cuml import documents, single_tree, text
+from pipeline.backends.cuml import documents, text
 from pipeline.backends.cuml import estimator as cuml_estimator
-from pipeline.backends.cuml.documents import DocumentsBackend, TextWorker
+from pipeline.backends.cuml.documents import DocumentsBackend
 from pipeline.backends.cuml.tables import CUML, SUBSTITUTES, XGBOOST, name_of_class, rule
-from pipeline.backends.text_input import reads_text
 from pipeline.backends.xgboost.estimator import XGBoostModel, find_host_only_params
 from pipeline.errors import Reason, Unsupported
 from pipeline.preprocessing.engine.workers import HostWorker, Worker
 from pipeline.typing import Estimator
+
+MODELS = tuple(
+    f"sklearn.{module}."
+    for module in (
+        "cluster",
+        "cross_decomposition",
+        "decomposition",
+        "kernel_approximation",
+        "manifold",
+        "neighbors",
+        "neural_network",
+    )
+)
+"""Modules whose classes learn from a matrix, and do not run on blocks."""
 
 ON_DEVICE = {"device": "cuda"}
 
@@ -51,10 +64,6 @@ def find_backend(estimator: Estimator) -> Backend | None:
         return XGBOOST_BACKEND if type(estimator).__name__ in XGBOOST else None
     if found_for_text := _find_for_text(estimator):
         return found_for_text
-    if type(estimator) in single_tree.FORESTS:
-        return cuml_estimator.SINGLE_TREE_BACKEND
-    if type(estimator) in dummy.DUMMIES:
-        return dummy.DUMMY_BACKEND
     if found := rule(estimator):
         return cuml_estimator.CumlBackend(found)
     return array_api.ARRAY_API_BACKEND if array_api.runs_on_cupy(estimator) else None
@@ -92,7 +101,7 @@ def make_worker(estimator: Estimator, path: str) -> Worker:
             return cuml_estimator.CumlWorker(estimator, found.rule, path)
         if found is not None:
             worker: Any = found.place(estimator, path, "float64")
-            return TextWorker(worker) if reads_text(estimator) else worker
+            return worker
     return HostWorker(estimator, path)
 
 
@@ -100,7 +109,7 @@ def knows(kind: type) -> bool:
     """Return whether a class is in a table here, with a twin (PCA) or without (FastICA)."""
     name = name_of_class(kind)
     ruled = any(name in table for table in (CUML, array_api.ESTIMATORS, meta.META))
-    return ruled or kind in single_tree.FORESTS or _substitute(kind) is not None
+    return ruled or name.startswith(MODELS) or _substitute(kind) is not None
 
 
 def no_twin(estimator: Estimator, step: str) -> Reason:

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy, deepcopy
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Protocol
+from functools import partial, wraps
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
@@ -25,7 +25,6 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import has_fit_parameter
 
 from pipeline import trace
 from pipeline.backends.base import Backend, Model, Placement
@@ -35,7 +34,14 @@ from pipeline.errors import OutOfMemory, PipelineError, Reason, Unsupported
 from pipeline.typing import Estimator, Params, Table, Target
 
 Default = Callable[[], Estimator] | None
-_ONE: Mapping[str, Default] = {"estimator": None}
+_OF_ONE = {
+    "feature_selection": "RFE RFECV SelectFromModel SequentialFeatureSelector",
+    "model_selection": "FixedThresholdClassifier GridSearchCV HalvingGridSearchCV "
+    "HalvingRandomSearchCV RandomizedSearchCV TunedThresholdClassifierCV",
+    "multiclass": "OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier",
+    "multioutput": "ClassifierChain MultiOutputClassifier MultiOutputRegressor RegressorChain",
+    "semi_supervised": "SelfTrainingClassifier",
+}
 
 META: Mapping[str, Mapping[str, Default]] = {
     "sklearn.calibration.CalibratedClassifierCV": {"estimator": LinearSVC},
@@ -56,34 +62,10 @@ META: Mapping[str, Mapping[str, Default]] = {
     "sklearn.ensemble.VotingClassifier": {"estimators": None},
     "sklearn.ensemble.VotingRegressor": {"estimators": None},
     **{
-        f"sklearn.feature_selection.{name}": _ONE
-        for name in ("RFE", "RFECV", "SelectFromModel", "SequentialFeatureSelector")
+        f"sklearn.{module}.{name}": {"estimator": None}
+        for module, names in _OF_ONE.items()
+        for name in names.split()
     },
-    **{
-        f"sklearn.model_selection.{name}": _ONE
-        for name in (
-            "FixedThresholdClassifier",
-            "GridSearchCV",
-            "HalvingGridSearchCV",
-            "HalvingRandomSearchCV",
-            "RandomizedSearchCV",
-            "TunedThresholdClassifierCV",
-        )
-    },
-    **{
-        f"sklearn.multiclass.{name}": _ONE
-        for name in ("OneVsOneClassifier", "OneVsRestClassifier", "OutputCodeClassifier")
-    },
-    **{
-        f"sklearn.multioutput.{name}": _ONE
-        for name in (
-            "ClassifierChain",
-            "MultiOutputClassifier",
-            "MultiOutputRegressor",
-            "RegressorChain",
-        )
-    },
-    "sklearn.semi_supervised.SelfTrainingClassifier": _ONE,
 }
 """Name of the meta-estimator -> the parameters that hold estimators, and what None stands for."""
 
@@ -127,24 +109,8 @@ def find_obstacles(meta: Estimator, step: str) -> list[Reason]:
     ]
 
 
-class Lowered(Protocol):
-    """A plan, of which no more is asked here."""
-
-    def fit(self, X: Table, y: Target, method: str = "fit", /, **params: Any) -> Any:
-        """Fit step by step."""
-
-    def call(self, method: str, X: Table, **params: Any) -> Any:
-        """Return what the last step answers."""
-
-    def to_sklearn(self) -> Any:
-        """Return the fitted scikit-learn estimator."""
-
-
-class Lower(Protocol):
-    """Lowers an estimator."""
-
-    def __call__(self, estimator: Estimator, *, name: str) -> Lowered:
-        """Return its plan, whose only step has the name."""
+Lower = Callable[..., Any]
+"""Called with an estimator and ``name=``, returns its plan, whose only step has the name."""
 
 
 @dataclass(frozen=True)
@@ -234,11 +200,6 @@ class MetaModel(Model):
         with _failures_are_told():
             return super().fit_transform(self.learnt_from(X), y, **params)
 
-    def fit_predict(self, X: Table, y: Target, **params: Any) -> Any:
-        """Fit, and return the labels of the training rows."""
-        with _failures_are_told():
-            return super().fit_predict(self.learnt_from(X), y, **params)
-
     def learnt_from(self, X: Table, order: str = "C") -> Any:
         """Return rows as scikit-learn cuts them."""
         X = frames.to_device(X, "cpu")
@@ -253,7 +214,8 @@ class MetaModel(Model):
 def _replaced(meta: Estimator, step: str, lower: Lower) -> Params:
     """Return the parameters with which a meta-estimator fits on the device."""
     inside = {
-        name: _inner(each, f"{step}.{name}", lower) for name, each in inner_estimators(meta).items()
+        name: Inner(clone(each), f"{step}.{name}", lower)
+        for name, each in inner_estimators(meta).items()
     }
     params: Params = {
         param: [(name, inside.get(name, each)) for name, each in meta.estimators]
@@ -324,32 +286,25 @@ class Inner(BaseEstimator):
         """Return whether `fit` has been called."""
         return "plan_" in vars(self)
 
-    def fit(self, X: Table, y: Target = None, **params: Any) -> Inner:
+    @property
+    def fit(self) -> Callable[..., Inner]:
         """Lower the estimator and fit it."""
-        self._learn("fit", X, y, params)
-        return self
 
-    def fit_transform(self, X: Table, y: Target = None, **params: Any) -> Any:
-        """Lower the estimator, fit it, and return the transformed training rows."""
-        return self._learn("fit_transform", X, y, params)
+        @wraps(self.estimator.fit)  # whose signature says whether it takes weights
+        def fit(X: Table, y: Target = None, **params: Any) -> Inner:
+            given = {name: value for name, value in params.items() if value is not None}
+            name = "" if isinstance(self.estimator, Pipeline) else self._where()[1]
+            with self._inside():
+                plan = self.lower(self.estimator, name=name)
+                plan.fit(X, y, **given)
+            self.plan_, self.n_features_in_ = plan, np.shape(X)[1] if np.ndim(X) == 2 else None
+            self.__dict__.pop("_lifted", None)
+            if is_classifier(self.estimator):
+                y = np.asarray(y)
+                self.classes_ = [np.unique(each) for each in y.T] if y.ndim == 2 else np.unique(y)
+            return self
 
-    def fit_predict(self, X: Table, y: Target = None, **params: Any) -> Any:
-        """Lower the estimator, fit it, and return the labels of the training rows."""
-        return self._learn("fit_predict", X, y, params)
-
-    def _learn(self, method: str, X: Table, y: Target, params: Params) -> Any:
-        given = {name: value for name, value in params.items() if value is not None}
-        steps = isinstance(self.estimator, Pipeline)
-        name = "" if steps else self._where()[1]
-        with self._inside():
-            plan = self.lower(self.estimator, name=name)
-            made = plan.fit(X, y, method, **given)
-        self.plan_, self.n_features_in_ = plan, np.shape(X)[1] if np.ndim(X) == 2 else None
-        self.__dict__.pop("_lifted", None)
-        if is_classifier(self.estimator):
-            y = np.asarray(y)
-            self.classes_ = [np.unique(each) for each in y.T] if y.ndim == 2 else np.unique(y)
-        return self._home(made, method)
+        return fit
 
     def answer(self, method: str, X: Table, **params: Any) -> Any:
         """Return what a method of the fitted estimator answers, on the host."""
@@ -360,7 +315,7 @@ class Inner(BaseEstimator):
     def _home(self, made: Any, method: str) -> Any:
         if isinstance(made, list):
             return [self._home(each, method) for each in made]
-        if made is None or frames.device_of(made) == "cpu":
+        if frames.device_of(made) == "cpu":
             return made
         parent, name = self._where()
         with trace.within(parent), trace.record(name, "copy", "cpu", f"what {method} returns"):
@@ -405,18 +360,15 @@ class Inner(BaseEstimator):
         return self._lifted
 
     def __getattr__(self, name: str) -> Any:
-        """Return a parameter of the estimator, or what scikit-learn's would have learnt."""
-        held = vars(self)
-        if name.endswith("_") and not name.startswith("_") and "plan_" in held:
-            try:
-                fitted = self.lift()
-            except Unsupported as refused:  # scikit-learn asks whether it is there
-                raise AttributeError(str(refused)) from refused
-            behind = isinstance(fitted, Pipeline) and not isinstance(self.estimator, Pipeline)
-            return getattr(fitted[-1] if behind else fitted, name)
-        if "estimator" in held and name in held["estimator"].get_params(deep=False):
-            return getattr(held["estimator"], name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        """Return what scikit-learn's estimator would have learnt."""
+        if not name.endswith("_") or name.startswith("_") or "plan_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        try:
+            fitted = self.lift()
+        except Unsupported as refused:  # scikit-learn asks whether it is there
+            raise AttributeError(str(refused)) from refused
+        behind = isinstance(fitted, Pipeline) and not isinstance(self.estimator, Pipeline)
+        return getattr(fitted[-1] if behind else fitted, name)
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
         """Return a copy; the fitted estimator of scikit-learn where a model is lifted."""
@@ -425,19 +377,3 @@ class Inner(BaseEstimator):
         made = copy(self)
         made.__dict__.update(deepcopy(vars(self), memo))
         return made
-
-
-class WeightedInner(Inner):
-    """One whose estimator takes weights, as scikit-learn reads in the signature of `fit`."""
-
-    def fit(
-        self, X: Table, y: Target = None, sample_weight: Any = None, **params: Any
-    ) -> WeightedInner:
-        """Lower the estimator and fit it."""
-        self._learn("fit", X, y, {**params, "sample_weight": sample_weight})
-        return self
-
-
-def _inner(estimator: Estimator, path: str, lower: Lower) -> Inner:
-    weighted = has_fit_parameter(estimator, "sample_weight")
-    return (WeightedInner if weighted else Inner)(clone(estimator), path, lower)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
@@ -17,7 +18,7 @@ from sklearn.utils import get_tags
 from pipeline.backends import meta
 from pipeline.data import frames
 from pipeline.errors import DataError
-from pipeline.typing import Estimator, Table
+from pipeline.typing import Estimator, Table, Target
 
 NUMERIC = "iufcbmM"
 
@@ -118,3 +119,20 @@ def _refuse_missing(X: Table) -> None:
         raise DataError(
             f"X has {missing} missing documents; make them empty with X.fillna('') or drop the rows"
         )
+
+
+def labels(y: Target) -> np.ndarray:
+    """Return labels as a host array, shape (n_labels,).
+
+    Raises
+    ------
+    DataError
+        They are no column, there are none, or some are missing.
+    """
+    y = np.asarray(frames.to_device(y, "cpu"))
+    y = y.ravel() if y.ndim == 2 and y.shape[1] == 1 else y
+    if y.ndim != 1 or not len(y):
+        raise DataError(f"labels are one column of values; these have the shape {y.shape}")
+    if missing := int(np.count_nonzero(pd.isna(y))):
+        raise DataError(f"{missing} labels are missing; drop these rows")
+    return y

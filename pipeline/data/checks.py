@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from types import ModuleType
 
 import numpy as np
@@ -10,8 +9,6 @@ import numpy as np
 from pipeline.errors import DataError
 from pipeline.typing import Array, DType, Name
 
-SAMPLE = 1_000
-"""Rows by which it is judged whether numbers merge."""
 _ENCODE = "convert it (astype), encode it (OneHotEncoder, OrdinalEncoder, TargetEncoder)"
 _SUGGESTIONS = {
     "M": "take its parts (CalendarFeatures), count the time from a day (subtract it)",
@@ -67,30 +64,6 @@ def infinite_numbers(name: Name, infinite: Array) -> DataError:
         f"column {name!r} holds infinite values; replace them by numbers or by missing values "
         f"(the first is in row {int(infinite.argmax())})"
     )
-
-
-def warn_merged(values: np.ndarray, name: Name, reader: str) -> None:
-    """Warn where whole numbers that differ are one number as float32.
-
-    Parameters
-    ----------
-    values : numpy.ndarray, shape (n_rows,)
-    name : object
-        Of the column.
-    reader : str
-        What reads it as float32.
-    """
-    if values.dtype.kind not in "iu" or not len(values):
-        return
-    sample = np.unique(values[:: max(len(values) // SAMPLE, 1)])
-    if len(np.unique(sample.astype("float32"))) <= len(sample) / 2:
-        a, b = sample[:2].tolist()
-        warnings.warn(
-            f"column {name!r}: {reader} reads float32, in which numbers such as {a} and {b} are "
-            "one; subtract a base, or encode them as categories",
-            UserWarning,
-            stacklevel=2,
-        )
 
 
 def as_floats(values: np.ndarray, name: Name) -> np.ndarray:

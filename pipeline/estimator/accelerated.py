@@ -508,17 +508,10 @@ class Accelerated(CallbackSupportMixin, Answers):
 
 def checkpoints_of(model: Estimator) -> Checkpoints:
     """Return what keeps the trees of a model's training in its folder."""
-    seeds = {
-        name: value
-        for name, value in model.estimator.get_params(deep=True).items()
-        if name.rpartition("__")[2] == "random_state" and value is not None
-    }
-    seed = [f"{name}={code(value)}" for name, value in sorted(seeds.items())]
     return Checkpoints(
         Path(model.checkpoint),
         {
-            "seed": ", ".join(seed),
-            "estimator": f"{code(model.estimator)}, dtype={model.dtype}",
+            "parameters": f"{code(model.estimator)}, dtype={model.dtype}",
             "versions": f"XGBoost {load('xgboost.__version__')}",
         },
     )

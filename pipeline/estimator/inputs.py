@@ -15,8 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from pipeline.backends import label_encoder
-from pipeline.backends.text_input import documents
+from pipeline.backends.text_input import documents, labels
 from pipeline.data import frames, output
 from pipeline.data.convert import convert
 from pipeline.data.schema import Schema, kind_of
@@ -70,7 +69,7 @@ def fit_input(first: Node, X: Table, device: str, rows: Rows = "dense") -> tuple
         name = getattr(X, "name", None)
         return TextInput(name if isinstance(name, str) else None), documents(X)
     if first.kind is Kind.LABELS:
-        return LabelInput(), label_encoder.validate_labels(X)
+        return LabelInput(), labels(X)
     if frames.is_partitioned(X):
         return DaskInput.of(X), X
     try:
@@ -142,7 +141,7 @@ class LabelInput:
 
     def take(self, X: Table) -> Any:
         """Return the labels as a host array."""
-        return label_encoder.validate_labels(X)
+        return labels(X)
 
 
 def take_rows(takes: Input, X: Table, params: Params) -> Any:

@@ -16,7 +16,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from pipeline.backends import meta
-from pipeline.backends.cuml import single_tree
 from pipeline.backends.cuml.tables import public_name
 from pipeline.backends.text_input import reads_text
 from pipeline.data import frames
@@ -78,16 +77,16 @@ FAMILIES = {
     "sklearn.linear_model.ElasticNet sklearn.linear_model.Lasso": Family((inf, inf, inf)),
     """sklearn.linear_model.LogisticRegression sklearn.linear_model.PoissonRegressor
     sklearn.svm.LinearSVC sklearn.svm.LinearSVR""": Family((640_000, 250_000, 95_000)),
-    """sklearn.naive_bayes.BernoulliNB sklearn.naive_bayes.CategoricalNB
-    sklearn.naive_bayes.ComplementNB sklearn.naive_bayes.GaussianNB
-    sklearn.naive_bayes.MultinomialNB""": Family((3_400_000, 980_000, 290_000)),
+    """sklearn.naive_bayes.BernoulliNB sklearn.naive_bayes.ComplementNB
+    sklearn.naive_bayes.GaussianNB sklearn.naive_bayes.MultinomialNB""": Family(
+        (3_400_000, 980_000, 290_000)
+    ),
     """sklearn.neighbors.KNeighborsClassifier sklearn.neighbors.KNeighborsRegressor
     sklearn.neighbors.KernelDensity
     sklearn.neighbors.NearestNeighbors""": Family((22_000, 10_000, 4_700)),
     "sklearn.svm.SVC sklearn.svm.SVR": Family((6_700, 3_100, 1_400)),
     "sklearn.kernel_ridge.KernelRidge": Family((4_900, 4_200, 3_600), pairs=2),
-    """sklearn.ensemble.RandomForestClassifier sklearn.ensemble.RandomForestRegressor
-    sklearn.tree.DecisionTreeClassifier sklearn.tree.DecisionTreeRegressor""": Family(
+    "sklearn.ensemble.RandomForestClassifier sklearn.ensemble.RandomForestRegressor": Family(
         (7_800, 2_500, 820)
     ),
     "sklearn.ensemble.IsolationForest": Family((200_000, 100_000, 54_000)),
@@ -98,7 +97,6 @@ FAMILIES = {
     sklearn.mixture.GaussianMixture""": Family((460_000, 110_000, 26_000)),
     "sklearn.cluster.DBSCAN": Family((33_000, 14_000, 5_600)),
     "hdbscan.hdbscan_.HDBSCAN sklearn.cluster.HDBSCAN": Family((13_000, 3_700, 1_000)),
-    "sklearn.cluster.AgglomerativeClustering": Family((14_000, 4_700, 1_600), pairs=2),
     """sklearn.covariance.EmpiricalCovariance sklearn.covariance.LedoitWolf
     sklearn.decomposition.IncrementalPCA sklearn.decomposition.PCA
     sklearn.decomposition.TruncatedSVD""": Family((120_000_000, 8_400_000, 560_000)),
@@ -261,8 +259,7 @@ def _jobs(
 
 
 def _trees(part: Any) -> int:
-    alone = type(part) in single_tree.FORESTS
-    return 1 if alone else getattr(part, "n_estimators", None) or TREES
+    return getattr(part, "n_estimators", None) or TREES
 
 
 def _at_a_time(part: Any, rows: int, columns: int) -> int:

@@ -22,7 +22,6 @@ from pipeline.backends import cuda, meta
 from pipeline.backends.base import Backend, Placement
 from pipeline.backends.cpu import HOST
 from pipeline.backends.cuml import documents, text
-from pipeline.backends.label_encoder import LABEL_BACKEND
 from pipeline.backends.text_input import reads_text
 from pipeline.backends.xgboost.estimator import find_bad_params
 from pipeline.data import frames
@@ -265,9 +264,8 @@ def _look_inside(part: Any, path: str, rows: Rows, leaves: Leaves) -> Node:
 
 
 def _find_backend(part: Any, kind: Kind, device: str) -> Backend | None:
-    if kind is Kind.LABELS:
-        return LABEL_BACKEND
-    return HOST if device == "cpu" else cuda.find_backend(part)
+    labels = kind is Kind.LABELS  # which live on the host
+    return HOST if labels or device == "cpu" else cuda.find_backend(part)
 
 
 def _place_on_blocks(

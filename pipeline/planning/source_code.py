@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from pipeline.backends.xgboost import deprecated
+from pipeline.backends.xgboost.estimator import heard
 from pipeline.typing import Array
 
 _WIDTH = 96
@@ -38,7 +38,7 @@ def _changed(estimator: BaseEstimator) -> dict[str, Any]:
     defaults = {name: parameter.default for name, parameter in known.items()}
     if "kwargs" in known:
         # XGBoost's classes do not name the parameters that they inherit.
-        with deprecated.heard():
+        with heard():
             defaults |= type(estimator)().get_params(deep=False)
     found = estimator.get_params(deep=False).items()
     return {name: v for name, v in found if repr(v) != repr(defaults.get(name))}

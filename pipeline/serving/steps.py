@@ -18,7 +18,6 @@ from pipeline.backends.base import HostModel, Model
 from pipeline.backends.cuml.documents import DocumentsModel
 from pipeline.backends.cuml.estimator import Cuml
 from pipeline.backends.cuml.text import Vectorizer
-from pipeline.backends.label_encoder import Labels
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.planning.classify import named_steps
@@ -188,7 +187,7 @@ def _resume(step: Step, packed: Packed, estimator: Estimator, *, fallback: bool)
 
 def _take_over(step: Step, fitted: Estimator, estimator: Estimator, *, fallback: bool) -> None:
     """Run a fitted estimator, on the host where the device of the step does not take it."""
-    if isinstance(step.worker, HostModel | Labels):
+    if isinstance(step.worker, HostModel):
         step.worker.native = fitted
         return
     try:

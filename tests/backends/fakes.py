@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import time
 from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.linear_model import LinearRegression, LogisticRegression
-
-from tests.contract.least_squares import solve_together
+from sklearn.linear_model import LogisticRegression
 
 PATH = "tests.backends.fakes.CumlLogistic"
 
@@ -93,32 +88,6 @@ class TogetherLogistic(_Together):
         return self
 
 
-class CumlLinear:
-    """A linear regression whose parameters are not looked at."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        self.kwargs = kwargs
-
-    @classmethod
-    def _params_from_cpu(cls, model: LinearRegression) -> dict[str, Any]:
-        return {"fit_intercept": model.fit_intercept}
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        return X @ self.coef_ + self.intercept_
-
-
-class TogetherLinear(_Together):
-    def fit(self, X: Any, y: Any) -> TogetherLinear:
-        found = self._blocks(X, y)
-        rows, target = (np.concatenate([each[i] for each in found]) for i in (1, 2))
-        assert rows.dtype == target.dtype == "float64"
-        self.model = CumlLinear(**self.kwargs)
-        self.model.coef_, self.model.intercept_ = solve_together(
-            rows, target, intercept=self.kwargs["fit_intercept"]
-        )
-        return self
-
-
 class CumlClusters:
     def __init__(self, *, n_clusters: int) -> None:
         self.n_clusters = n_clusters
@@ -137,47 +106,19 @@ class CumlClusters:
 class TogetherClusters(_Together):
     """Its model has the labels of the last worker alone, as cuML's has those of the first."""
 
-    def fit(self, X: Any, sample_weight: Any = None) -> TogetherClusters:
-        found = self._blocks(*(each for each in (X, sample_weight) if each is not None))
-        blocks = [part for _, part, _ in found]
-        weights = None if sample_weight is None else np.concatenate([part for *_, part in found])
+    def fit(self, X: Any) -> TogetherClusters:
+        blocks = [part for _, part, _ in self._blocks(X)]
         self.model = CumlClusters(**self.kwargs)
         fitted = KMeans(self.model.n_clusters, n_init=1, random_state=0)
-        fitted.fit(np.concatenate(blocks), sample_weight=weights)
+        fitted.fit(np.concatenate(blocks))
         self.model.cluster_centers_ = fitted.cluster_centers_
         self.model.labels_ = self.model.predict(blocks[-1])
         self.inertia_ = fitted.inertia_
         return self
 
 
-def _asleep(X: np.ndarray) -> None:
-    time.sleep(300)
-
-
-class LosingLogistic(TogetherLogistic):
-    """Loses a worker the first time, while the others wait for it, which they would go on with."""
-
-    losses = 0
-
-    def fit(self, X: Any, y: Any) -> TogetherLogistic:
-        if not LosingLogistic.losses:
-            LosingLogistic.losses += 1
-            waiting = self.client.compute([delayed_sleep(part) for part in X.to_delayed().ravel()])
-            time.sleep(1)
-            os.kill(next(iter(self.client.run(os.getpid).values())), signal.SIGKILL)
-            self.client.gather(waiting)
-        return super().fit(X, y)
-
-
-def delayed_sleep(part: Any) -> Any:
-    from dask import delayed
-
-    return delayed(_asleep)(part)
-
-
 TOGETHER = {
     "sklearn.cluster.KMeans": "TogetherClusters",
-    "sklearn.linear_model.LinearRegression": "TogetherLinear",
     "sklearn.linear_model.LogisticRegression": "TogetherLogistic",
 }
 """Name of the estimator -> the class that trains in the place of that of cuml.dask."""

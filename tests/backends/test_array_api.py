@@ -4,20 +4,15 @@ import json
 import os
 import subprocess
 import sys
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from sklearn import get_config
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.mixture import GaussianMixture
 
-from pipeline.backends.array_api import ESTIMATORS, SWITCH, ArrayApiModel, dispatching
-from tests.estimators import CASES, blobs, named
+from pipeline.backends.array_api import ESTIMATORS, SWITCH, dispatching
+from tests.estimators import CASES, named
 
 ROOT = Path(__file__).parents[2]
 TOLERANCES = {named(case): case.tolerance for case in CASES}
@@ -47,12 +42,6 @@ def test_it_learns_and_answers_without_coming_to_the_host_until_it_is_lifted(
     assert max(found[name]["narrow"].values()) < 1e-4
 
 
-@pytest.mark.parametrize("name", ["LinearDiscriminantAnalysis", "RidgeClassifierCV"])
-def test_labels_that_are_text_come_back(name: str, found: dict[str, Any]) -> None:
-    assert found[name]["labels"] == ["a", "b", "c"]
-    assert found[name]["others"] == 0
-
-
 def test_the_variable_is_set_while_a_thread_computes_and_as_it_was_afterwards(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -68,24 +57,3 @@ def test_the_variable_is_set_while_a_thread_computes_and_as_it_was_afterwards(
 def _dispatch_once() -> None:
     with dispatching():
         pass
-
-
-@pytest.mark.parametrize("init_params", ["kmeans", "k-means++", "random", "random_from_data"])
-@pytest.mark.parametrize("given", [(), ("means_init",), ("weights_init", "means_init")])
-def test_a_mixture_starts_where_scikit_learn_starts_it(
-    init_params: str, given: tuple[str, ...]
-) -> None:
-    X, _ = blobs(2.0)
-    starts = {"weights_init": [0.5, 0.25, 0.25], "means_init": X[:3]}
-    chosen = {name: starts[name] for name in given}
-    mixture = GaussianMixture(3, init_params=init_params, random_state=1, max_iter=1, **chosen)
-    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        reference = clone(mixture).fit(X)
-        model = ArrayApiModel(mixture, "step")
-        model.fit(X, None)
-    lifted = model.to_sklearn()
-    assert type(lifted) is GaussianMixture
-    np.testing.assert_array_equal(lifted.means_, reference.means_)
-    np.testing.assert_array_equal(lifted.predict_proba(X), reference.predict_proba(X))
-    assert lifted.init_params == init_params
-    assert lifted.means_init is mixture.means_init

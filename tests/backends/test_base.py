@@ -3,11 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
-from xgboost import XGBClassifier, XGBRegressor
+from xgboost import XGBRegressor
 
-from pipeline.backends import cpu
 from pipeline.backends.base import HostModel
 from pipeline.backends.cpu import HOST
 from pipeline.backends.xgboost.estimator import XGBoostModel
@@ -15,17 +14,6 @@ from pipeline.system.threads import scipy_blas
 
 X = pd.DataFrame({"a": [0.0, 1.0, 2.0], "b": [1.0, 0.0, 5.0]})
 y = np.array([0.0, 1.0, 2.0])
-
-
-def test_a_host_model_works_on_a_clone_and_passes_parameters_of_fit_on() -> None:
-    weights = {"sample_weight": np.array([1.0, 0.0, 3.0])}
-    estimator = LinearRegression()
-    model = HostModel(estimator)
-    model.fit(X[["a"]], y**2, **weights)
-    assert not hasattr(estimator, "coef_")
-    estimator.fit(X[["a"]], y**2, **weights)
-    np.testing.assert_allclose(model.to_sklearn().coef_, estimator.coef_)
-    np.testing.assert_allclose(model.call("predict", X[["a"]]), estimator.predict(X[["a"]]))
 
 
 class Counting(LogisticRegression):
@@ -47,10 +35,6 @@ def test_a_solver_that_calls_numpy_and_scipy_by_turns_has_one_thread_of_scipy(
         assert all(library.num_threads == 2 for library in scipy_blas())
 
 
-class OwnBoosting(XGBClassifier):
-    pass
-
-
 @pytest.mark.parametrize("device", [None, "cpu", "cuda", "cuda:1"])
 def test_xgboost_is_told_to_run_on_the_cpu(device: str | None) -> None:
     estimator = XGBRegressor(device=device)
@@ -60,9 +44,3 @@ def test_xgboost_is_told_to_run_on_the_cpu(device: str | None) -> None:
     assert estimator.device == device
     replaced = device not in (None, "cpu")
     assert bool(HOST.describe(estimator, "model").note) is replaced
-
-
-def test_a_subclass_of_xgboost_is_not_xgboosts_own() -> None:
-    assert cpu.is_xgboost(XGBClassifier())
-    assert not cpu.is_xgboost(OwnBoosting())
-    assert isinstance(HOST.place(OwnBoosting(), "model"), HostModel)

@@ -3,21 +3,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sklearn import svm
-from sklearn.cluster import HDBSCAN
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
-    RandomForestClassifier,
     VotingClassifier,
 )
-from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge, RidgeCV, SGDClassifier
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline import explain
 from pipeline.backends import cuda
 from pipeline.backends.base import Placement
 from pipeline.backends.cuml import tables, translations
-from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.errors import Unsupported
 from pipeline.planning.classify import classify_step
 from tests.contract.estimators import LOST, REFUSED
@@ -86,7 +82,6 @@ class OwnVoting(VotingClassifier):
     [
         (HistGradientBoostingClassifier(), "the nearest on the GPU is XGBClassifier; use it"),
         (SGDClassifier(), "nearest on the GPU is LogisticRegression or LinearSVC; use it"),
-        (svm.NuSVC(), "the nearest on the GPU is SVC; use it, or device='auto'"),
         (
             OwnVoting([("logistic", LogisticRegression())]),
             "put Accelerated around the estimators inside it",
@@ -97,21 +92,6 @@ class OwnVoting(VotingClassifier):
 def test_the_nearest_substitute_is_suggested_and_not_used(estimator: Any, suggestion: str) -> None:
     (reason,) = refusal(estimator)
     assert suggestion in reason.instead
-
-
-def test_scikit_learn_computes_on_cupy_what_stays_there() -> None:
-    assert describe(RidgeCV()).implementation == "sklearn.RidgeCV on CuPy"
-    (reason,) = refusal(RidgeCV(cv=3))
-    assert (reason.parameter, reason.why) == ("cv", "3 is not computed on CuPy")
-
-
-def test_xgboost_is_the_same_class_with_a_device() -> None:
-    placed = cuda.XGBOOST_BACKEND.place(XGBClassifier(max_depth=3), "model")
-    assert isinstance(placed, XGBoostModel)
-    assert type(placed.native) is XGBClassifier
-    assert (placed.native.device, placed.native.max_depth) == ("cuda", 3)
-    place = describe(XGBClassifier())
-    assert (place.implementation, place.parameters) == ("xgboost.XGBClassifier", {"device": "cuda"})
 
 
 @pytest.mark.parametrize(("estimator", "why"), REFUSED, ids=str)
@@ -137,25 +117,3 @@ def test_what_cuml_drops_is_listed(estimator: Any, lost: list[str]) -> None:
     place = describe(estimator)
     assert list(place.dropped) == lost
     assert place.note.partition("; ")[0] == f"without effect in cuML: {', '.join(lost)}"
-
-
-@pytest.mark.parametrize(
-    ("estimator", "takes"),
-    [
-        (Ridge(solver="lsqr"), {"solver": "lsmr"}),
-        (ElasticNet(tol=0.01), {"tol": 0.1}),
-        (
-            HDBSCAN(min_cluster_size=7, copy=True),
-            {"min_samples": 6, "max_cluster_size": 0, "dtype": "float32"},
-        ),
-        (LogisticRegression(l1_ratio=0.5), {"penalty": "elasticnet", "solver": "qn"}),
-        (svm.LinearSVR(), {"penalized_intercept": True, "penalty": "l2"}),
-        (
-            RandomForestClassifier(max_leaf_nodes=9),
-            {"split_criterion": "gini", "max_leaves": 9, "dtype": "float32"},
-        ),
-    ],
-    ids=str,
-)
-def test_what_cuml_takes_instead_is_listed(estimator: Any, takes: dict[str, Any]) -> None:
-    assert dict(describe(estimator).parameters) == takes

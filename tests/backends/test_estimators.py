@@ -9,14 +9,12 @@ from sklearn.base import clone
 
 from pipeline import Accelerated
 from pipeline.backends.array_api import ESTIMATORS
-from pipeline.backends.cuml.single_tree import FORESTS
-from pipeline.backends.cuml.tables import APART, CUML, XGBOOST, name_of_class, public_name
+from pipeline.backends.cuml.tables import APART, CUML, XGBOOST, public_name
 from tests.estimators import CASES, Case, named
 
 
 def test_every_rule_has_a_case() -> None:
-    trees = map(name_of_class, FORESTS)
-    rules = {*CUML, *ESTIMATORS, *trees, *(f"xgboost.sklearn.{name}" for name in XGBOOST)}
+    rules = {*CUML, *ESTIMATORS, *(f"xgboost.sklearn.{name}" for name in XGBOOST)}
     # What is no dependency has its case in the tests that need a GPU.
     assert {public_name(case.estimator) for case in CASES} == rules - set(APART)
 

@@ -102,40 +102,12 @@ def test_what_the_device_refuses_is_no_bad_score_to_a_search() -> None:
         model.fit(*binary())
 
 
-class NotLifted:
-    def fit(self, X: Any, y: Any, method: str, /, **params: Any) -> None:
-        pass
-
-    def call(self, method: str, X: Any, **params: Any) -> Any:
-        raise Unsupported(Reason("estimator", f"there is no {method}"))
-
-    def to_sklearn(self) -> Any:
-        raise Unsupported(Reason("estimator", "it cannot be taken over"))
-
-
-def test_what_cannot_be_lifted_lacks_what_it_learnt_and_a_score_that_is_refused_is_told() -> None:
-    def lower_to(estimator: Any, *, name: str) -> Any:
-        return NotLifted()
-
-    X, y = binary()
-    voting = VotingClassifier([("a", GaussianNB())])
-    meta.MetaModel(voting, "voting", lower_to, of_tables=False).fit(X, y)
-    search = GridSearchCV(GaussianNB(), {}, cv=2)
-    model = meta.MetaModel(search, "search", lower_to, of_tables=False)
-    with (
-        pytest.warns(match="Scoring failed"),
-        pytest.warns(match="non-finite"),
-        pytest.raises(Unsupported, match="there is no predict"),
-    ):
-        model.fit(X, y)
-
-
 @pytest.mark.parametrize(
     ("estimator", "refused"),
     [
         (
             BaggingClassifier(DecisionTreeClassifier(splitter="random")),
-            {"baggingclassifier.estimator": "cuML's trees take the best split"},
+            {"baggingclassifier.estimator": "DecisionTreeClassifier has no rule for the GPU"},
         ),
         (
             VotingClassifier(
@@ -169,19 +141,3 @@ def test_explain_names_the_inner_estimator_that_is_refused(
     assert told.keys() == refused.keys()
     for step, why in refused.items():
         assert why in told[step]
-
-
-def test_explain_says_where_all_that_is_inside_runs() -> None:
-    estimator = VotingClassifier([("a", LogisticRegression()), ("b", GaussianNB())], n_jobs=2)
-    whole = make_pipeline(StandardScaler(), estimator)
-    places = explain(whole, "cuda").placements
-    assert [(place.step, place.device) for place in places] == [
-        ("standardscaler", "cuda"),
-        ("votingclassifier", "cpu"),
-        ("votingclassifier.a", "cuda"),
-        ("votingclassifier.b", "cuda"),
-    ]
-    assert "the rows come to the host" in places[1].note
-    assert "without effect on one GPU: n_jobs=2" in places[1].note
-    (alone,) = explain(estimator, "cpu").placements
-    assert (alone.implementation, alone.note) == ("sklearn.VotingClassifier", "")

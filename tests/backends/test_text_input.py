@@ -66,11 +66,6 @@ def test_every_sequence_of_text_becomes_one_series(X: Any) -> None:
     assert made.tolist() == TEXTS
 
 
-def test_index_and_name_are_kept() -> None:
-    made = documents(pd.Series(TEXTS, index=[7, 8, 9], name="headline"))
-    assert (made.index.tolist(), made.name) == ([7, 8, 9], "headline")
-
-
 @pytest.mark.parametrize(
     ("X", "why"),
     [
@@ -91,15 +86,3 @@ def test_index_and_name_are_kept() -> None:
 def test_what_is_no_text_is_one_clear_error(X: Any, why: str) -> None:
     with pytest.raises(DataError, match=why):
         documents(X)
-
-
-class InPartitions:
-    npartitions = 2
-
-    def to_delayed(self) -> list[Any]:
-        return []
-
-
-def test_partitioned_texts_are_refused_with_the_way_out() -> None:
-    with pytest.raises(DataError, match=r"pass X\.compute\(\)"):
-        documents(InPartitions())

@@ -33,20 +33,6 @@ def solve(
     return found, centre[1] - centre[0] @ found.T if intercept else 0.0
 
 
-def solve_together(X: np.ndarray, y: np.ndarray, *, intercept: bool = True) -> tuple[Any, Any]:
-    """Return what several GPUs find: roots of eigenvalues take the place of singular values.
-
-    By cuML's sources (cpp/src_prims/opg/linalg/lstsq.cu and svd.cu).
-    """
-    centre = (X.mean(axis=0), y.mean()) if intercept else (np.zeros(X.shape[1]), 0.0)
-    rows, target = X - centre[0], y - centre[1]
-    values, vectors = np.linalg.eigh(rows.T @ rows)
-    inverse = _inverse(np.sqrt(np.maximum(values, 0)), 1)
-    left = (rows @ vectors) * inverse
-    found = vectors @ (inverse * (left.T @ target))
-    return found, centre[1] - centre[0] @ found if intercept else 0.0
-
-
 def _by_eigenvalues(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
     values, vectors = np.linalg.eigh(rows.T @ rows)
     return (vectors * _inverse(values, 1)) @ vectors.T @ (rows.T @ targets)

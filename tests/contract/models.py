@@ -112,12 +112,6 @@ class _Model:
             # cuml.neighbors.nearest_neighbors.NeighborsBase._kneighbors_sparse
             raise ValueError("A model trained on sparse data requires sparse input")
 
-    def _through_the_host(self, X: Any) -> None:
-        """Hand rows to the model of each pair of classes, which takes them from the host."""
-        if self.rule.pairs and len(self._fitted.classes_) > 2:
-            RECORDER.copied("host", "explicit", _host(X).nbytes)
-            RECORDER.copied("device", "explicit", _host(X).nbytes)
-
     def _unseeded(self) -> bool:
         """Return whether the same seed is taken each time."""
         return self.rule.seeded and self.params["random_state"] is None and not self.changed
@@ -139,10 +133,6 @@ def _attribute(fitted: BaseEstimator, name: str) -> Any:
     if name == "sigma_":
         return arrays.ndarray(fitted.var_)
     value = getattr(fitted, name)
-    if isinstance(value, list):
-        # CategoricalNB: cuML pads the categories of all columns to the same number.
-        most = max(each.shape[1] for each in value)
-        value = np.stack([np.pad(each, ((0, 0), (0, most - each.shape[1]))) for each in value])
     if sparse.issparse(value):
         return csr.csr_matrix.made(value)
     on_device = isinstance(value, np.ndarray) and name != "classes_"
@@ -184,7 +174,6 @@ def _asking(name: str) -> Callable[..., Any]:
     def ask(self: _Model, X: Any, **given: Any) -> Any:
         """Return an answer in the kind of array that is asked for, or that X is."""
         RECORDER.call(self.OWNER, name, (X,), given)
-        self._through_the_host(X)
         with RECORDER.paused():
             self._refuse_sparse(X)
             self._refuse_dense(X)
@@ -219,8 +208,6 @@ def _host(X: Any) -> np.ndarray:
 
 def _as_sklearn(self: _Model) -> BaseEstimator:
     RECORDER.call(self.OWNER, "as_sklearn", ())
-    if self.rule.pairs and len(self._fitted.classes_) > 2:
-        raise ValueError("Converting multiclass models from GPU is not yet supported")
     if "RandomForest" in self.OWNER:
         return handed_over(self._fitted)
     made = copy(self._fitted)

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from pipeline import Accelerated, DeviceUnavailable
-from pipeline.backends import pool
+from pipeline.backends.xgboost import training
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames
 from pipeline.optional import load
@@ -69,8 +69,8 @@ def test_the_pool_is_taken_on_a_gpu_unless_the_user_has_chosen_another(
     settings = SimpleNamespace(
         core=xgboost.core, get_config=lambda: now, set_config=lambda **asked: now.update(asked)
     )
-    monkeypatch.setattr(pool, "load", lambda name: settings)
-    pool.use_memory_pool(where)
+    monkeypatch.setattr(training, "load", lambda name: settings)
+    training.use_memory_pool(where)
     assert now["use_cuda_async_pool"] == taken
     assert load("cupy").cuda.runtime.threshold == (2**64 - 1) * taken, "what is freed is kept"
 

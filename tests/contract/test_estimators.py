@@ -11,16 +11,15 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA, IncrementalPCA
-from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
-from sklearn.naive_bayes import CategoricalNB, GaussianNB, MultinomialNB
+from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC
 
-from pipeline import Accelerated, DataError, Unsupported, explain, load, save
+from pipeline import Accelerated, DataError, Unsupported, load, save
 from pipeline.backends.base import METHODS
 from pipeline.backends.cuml.tables import rule
 from pipeline.optional import load as load_package
@@ -138,37 +137,6 @@ def test_forests_that_draw_rows_by_their_weights_have_their_importances(name: st
     np.testing.assert_allclose(lifted.feature_importances_, wanted, rtol=1e-6)
 
 
-def test_importances_that_cannot_be_had_are_missing_and_told(tmp_path: Path) -> None:
-    X, y = classes()
-    model = Accelerated(RandomForestClassifier(bootstrap=False, random_state=0), device="cuda")
-    model.fit(X, y, sample_weight=WEIGHTS)
-    told = r"the trees of cuML do not hold .*; bootstrap=True draws rows by their weights"
-    with pytest.warns(UserWarning, match=told):
-        lifted = model.to_sklearn()
-    assert np.isnan(lifted.feature_importances_).all()
-    np.testing.assert_allclose(lifted.predict(X), model.predict(X))
-    with pytest.warns(UserWarning, match=told):
-        save(model, tmp_path / "model")
-    with pytest.warns(UserWarning, match=told):
-        again: Any = load(tmp_path / "model", "cuda").to_sklearn()
-    assert np.isnan(again.feature_importances_).all()
-
-
-@EVERYWHERE
-@pytest.mark.parametrize(("column", "category"), [(1, 40), (0, 6), (3, -1)])
-def test_a_category_that_is_new_has_no_probability(column: int, category: int) -> None:
-    X, y = counts()
-    X = np.minimum(X, [5, 9, 9, 9, 9, 9, 9, 9, 9, 9]).astype("float32")
-    model = fitted(CategoricalNB(), X, y)
-    expected = CategoricalNB().fit(X, y).predict_proba(X)
-    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-4)
-    X[7, column] = category
-    with pytest.raises(DataError, match=f"column {column} holds the category {category} in row 7"):
-        model.predict_proba(X)
-    with pytest.raises((IndexError, ValueError)):
-        CategoricalNB().fit(*counts()).predict_proba(np.where(X == 6, 60, X))
-
-
 def test_forests_without_a_seed_differ_and_follow_the_seed_of_numpy() -> None:
     X, y = classes()
     estimator = RandomForestClassifier()
@@ -208,9 +176,6 @@ def test_rows_within_a_radius_are_those_of_scikit_learn() -> None:
         assert found.shape == (50, len(X))
         assert (found != wanted).nnz <= 2  # at the very radius
 
-    with pytest.raises(Unsupported, match=r"use to_sklearn\(\).radius_neighbors_graph"):
-        model.radius_neighbors_graph(X, radius="far")
-
 
 def test_forests_do_not_take_missing_values(device: Recorder) -> None:
     X, y = classes()
@@ -228,24 +193,12 @@ def test_missing_values_that_scikit_learn_refuses_too_are_bad_data() -> None:
             ask(X)
 
 
-@pytest.mark.parametrize("labels", [[0, 1, 2], ["a", "b", "c"]], ids=["numbers", "text"])
-def test_support_vectors_of_three_classes_learn_and_stay_where_they_are(
-    labels: list[Any], device: Recorder
-) -> None:
+def test_what_could_not_be_lifted_is_not_learnt_on_the_gpu() -> None:
     X, y = classes(3)
-    y = np.array(labels)[y]
-    ours = fitted(SVC(), X, y)
-    assert ours.execution_log_.to_host_bytes == X.nbytes
-    np.testing.assert_array_equal(ours.predict(X), SVC().fit(X, y).predict(X))
-    (made,) = [call for call in device.calls if call.name == "__init__"]
-    assert made.kwargs["decision_function_shape"] == "ovo", "as scikit-learn trains"
-    (place,) = explain(SVC(), "cuda").placements
-    assert "of more than two classes" in place.note
-    assert "to_sklearn() is not possible" in place.note
-    with pytest.raises(Unsupported, match="cannot take over cuML's SVC of more than two classes"):
-        ours.to_sklearn()
-    told = refused(SVC(decision_function_shape="ovo"), X, y)
-    assert told == "cuML's SVC has no decisions of each pair of classes"
+    assert refused(SVC(), X, y) == "scikit-learn takes over cuML's SVC of two classes"
+    forest = RandomForestClassifier(bootstrap=False, random_state=0)
+    assert "forget the weights of rows" in refused(forest, X, y, sample_weight=np.ones(len(y)))
+    assert "forget the weights" in refused(forest.set_params(class_weight="balanced"), X, y)
 
 
 def test_several_targets() -> None:
@@ -322,48 +275,3 @@ def test_what_cuml_cannot_take_over_runs_on_the_host_and_says_so(
     assert placed.device == "cpu"
     assert "cuML takes no fitted" in placed.note
     assert_same(loaded, model, X)
-
-
-TREES = [case for case in CASES if "DecisionTree" in named(case)]
-
-
-@pytest.mark.parametrize("case", TREES, ids=named)
-def test_a_tree_is_grown_by_a_forest_of_one_and_lifted_whole(case: Case, tmp_path: Path) -> None:
-    X, y = case.data()
-    if named(case) == "DecisionTreeClassifier":
-        y = np.array(["a", "b", "c"])[y]
-    reference = clone(case.estimator).fit(X, y)
-    model = Accelerated(clone(case.estimator), device="cuda").fit(X, y)
-    assert model.execution_log_.to_host_bytes == 0
-    assert not model.plan_.steps[-1].worker.trains_distributed("fit", X, y, {})
-    assert case.compare(model, reference, X, y) == 0
-    lifted: Any = model.to_sklearn()
-    assert type(lifted) is type(case.estimator)
-    assert lifted.get_params() == case.estimator.get_params()
-    assert vars(lifted).keys() == vars(reference).keys()
-    assert lifted.get_depth() <= 8
-    np.testing.assert_allclose(lifted.feature_importances_.sum(), 1)
-    loaded: Any = load(save(model, tmp_path / "model"), "cuda")
-    for made in (lifted, loaded, loaded.to_sklearn()):
-        assert made.predict(X).tolist() == model.predict(X).tolist()
-
-
-@EVERYWHERE
-@pytest.mark.parametrize(
-    ("estimator", "data"),
-    [
-        (DummyClassifier(strategy="stratified", random_state=0), classes),
-        (DummyRegressor(strategy="median"), numbers),
-    ],
-)
-def test_no_row_comes_to_the_host_for_a_dummy(estimator: Any, data: Any, tmp_path: Path) -> None:
-    X, y = data()
-    whole = make_pipeline(StandardScaler(), estimator)
-    reference = clone(whole).fit(X, y)
-    model = Accelerated(whole, device="cuda").fit(X, y)
-    assert [place.device for place in model.plan_.placements] == ["cuda", "cuda"]
-    loaded = load(save(model, tmp_path / "model"), "cuda")
-    for made in (model, model.to_sklearn(), loaded):
-        np.testing.assert_array_equal(made.predict(X), reference.predict(X))
-    assert model.execution_log_.rows_bytes == 0
-    assert model.to_sklearn()[-1].n_features_in_ == X.shape[1]

@@ -50,15 +50,7 @@ class _Text:
         if not isinstance(X, tables.Series):
             raise Refused(f"a {type(X).__name__} was handed to cuML where it wants a cudf.Series")
         preprocessor = self.params.get("preprocessor")
-        texts = list((preprocessor(X) if preprocessor else X)._host)
-        self._refuse_short(texts)
-        return texts
-
-    def _refuse_short(self, texts: list[str]) -> None:
-        longest = self.params["ngram_range"][1]
-        if self.params["analyzer"] == "char" and max(map(len, texts)) < longest:
-            # nvtext::generate_character_ngrams
-            raise RuntimeError("CUDF failure: Insufficient number of characters in each string")
+        return list((preprocessor(X) if preprocessor else X)._host)
 
 
 def _made(rows: Any) -> csr_matrix:

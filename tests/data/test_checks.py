@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 import numpy as np
 import pytest
 
@@ -15,16 +13,6 @@ def test_distinct_integers_stay_distinct_as_floats_or_are_refused() -> None:
     assert (values.dtype, values.tolist()) == ("float64", [3, -1, bound - 1, bound, 2**60])
     with pytest.raises(DataError, match=f"'x' holds {bound} and {bound + 1}, which are one"):
         checks.as_floats(np.array([bound + 1, 0, bound]), "x")
-
-
-@pytest.mark.parametrize(
-    ("values", "warned"),
-    [([2**24, 2**24 + 1], True), ([2**24, 2**24 + 2], False), ([1, 2, 3], False), ([], False)],
-)
-def test_integers_that_float32_merges_are_named(values: list[int], warned: bool) -> None:
-    says = f"column 'x': ours reads float32, in which numbers such as {2**24} and {2**24 + 1} are"
-    with pytest.warns(UserWarning, match=says) if warned else nullcontext():
-        checks.warn_merged(np.array(values, dtype="int64"), "x", "ours")
 
 
 @pytest.mark.parametrize(

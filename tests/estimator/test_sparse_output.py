@@ -23,7 +23,7 @@ from sklearn.ensemble import RandomTreesEmbedding
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
-from sklearn.linear_model import LogisticRegression, Perceptron, SGDClassifier
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
@@ -324,19 +324,6 @@ def test_parts_are_learnt_from_in_turn(
 ) -> None:
     monkeypatch.setattr(partitioned, "room", lambda device: 1000)
     fits(estimator, said)
-
-
-@pytest.mark.parametrize("last", [SGDClassifier, Perceptron])
-def test_epochs_are_those_of_sklearn(last: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partitioned, "room", lambda device: 1000)
-    estimator = make_pipeline(WIDE, last(max_iter=3, tol=None, random_state=0))
-    model = Accelerated(clone(estimator), device="cpu").fit(dd.from_pandas(X, npartitions=1), Y)
-    columns, expected = clone(estimator[0]).fit(X), clone(estimator[1])
-    for _ in range(3):
-        expected.partial_fit(columns.transform(X), Y, classes=[0, 1])
-    assert "one partition after another" in model.plan_.placements[-1].note
-    scores = expected.decision_function(columns.transform(NEW))
-    np.testing.assert_allclose(model.decision_function(NEW), scores, rtol=1e-9)
 
 
 @pytest.mark.slow

@@ -14,9 +14,9 @@ from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRe
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
-from sklearn.svm import SVC, LinearSVC, LinearSVR
+from sklearn.svm import LinearSVC, LinearSVR
 
-from pipeline import Accelerated, Unsupported
+from pipeline import Accelerated
 from pipeline.backends.base import METHODS
 from pipeline.optional import available, load
 from pipeline.system import devices
@@ -57,8 +57,7 @@ def test_comes_as_near_to_the_reference_as_its_row_says(case: Case) -> None:
     assert {entry.device for entry in ours.execution_log_.entries if entry.call == "fit"} == {
         "cuda"
     }
-    rows = X.nbytes if named(case) == "GaussianMixture" else 0  # whose start is the host's
-    assert ours.execution_log_.to_host_bytes == rows
+    assert ours.execution_log_.to_host_bytes == 0
     if named(case) in SUMMED_OTHERWISE:
         assert score(ours, reference, X, y) <= AS_GOOD
     else:
@@ -168,24 +167,6 @@ def test_forests_draw_rows_by_their_weights_and_hand_none_over(estimator: Any) -
     assert {int(tree.tree_.n_node_samples[0]) for tree in lifted.estimators_} == {len(X)}
     reference = clone(estimator).fit(X, y, sample_weight=weights).feature_importances_
     assert np.abs(lifted.feature_importances_ - reference).max() < 0.1
-    weighed = Accelerated(clone(estimator).set_params(bootstrap=False), device="cuda")
-    weighed.fit(X, y, sample_weight=weights)
-    with pytest.warns(UserWarning, match="do not hold the weights"):
-        lifted = weighed.to_sklearn()
-    drawn = {int(tree.tree_.n_node_samples[0]) for tree in lifted.estimators_}
-    assert drawn == {int((weights > 0).sum())}
-    assert np.isnan(lifted.feature_importances_).all()
-
-
-def test_support_vectors_of_three_classes_agree_with_scikit_learn() -> None:
-    X, y = classes(3)
-    ours = Accelerated(SVC(), device="cuda").fit(X, y)
-    reference = SVC().fit(X, y)
-    assert (ours.predict(X) != reference.predict(X)).mean() <= 0.02
-    far = np.abs(ours.decision_function(X) - reference.decision_function(X))
-    assert np.median(far) <= 0.05
-    with pytest.raises(Unsupported, match="more than two classes"):
-        ours.to_sklearn()
 
 
 @pytest.mark.parametrize("C", [0.001, 0.005, 1.0])

@@ -25,8 +25,7 @@ from xgboost import XGBClassifier
 
 from pipeline import explain
 from pipeline.backends.array_api import ESTIMATORS
-from pipeline.backends.cuml.single_tree import FORESTS
-from pipeline.backends.cuml.tables import CUML, XGBOOST, name_of_class
+from pipeline.backends.cuml.tables import CUML, XGBOOST
 from pipeline.backends.cuml.text import CUML as VECTORIZERS
 from pipeline.errors import DeviceUnavailable, Reason
 from pipeline.planning import choose
@@ -49,8 +48,7 @@ def test_every_rule_is_in_one_family_and_no_family_has_others() -> None:
     vectorizers = {f"sklearn.feature_extraction.text.{kind.__name__}" for kind in VECTORIZERS}
     boosters = {f"xgboost.sklearn.{name}" for name in XGBOOST}
     listed = " ".join(choose.FAMILIES).split()
-    trees = map(name_of_class, FORESTS)
-    assert sorted(listed) == sorted({*CUML, *ESTIMATORS, *trees, *vectorizers, *boosters})
+    assert sorted(listed) == sorted({*CUML, *ESTIMATORS, *vectorizers, *boosters})
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from sklearn.ensemble import (
 )
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
+from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
@@ -133,7 +133,7 @@ def test_subclasses_are_not_taken_for_what_they_inherit_from() -> None:
 
 
 def test_a_plan_is_pickled_without_the_rules_which_hold_functions() -> None:
-    plan = Plan(GaussianNB(), [], classify(GaussianNB(), "cuda"))
+    plan = Plan(MultinomialNB(), [], classify(MultinomialNB(), "cuda"))
     with pytest.raises((AttributeError, pickle.PicklingError)):
         pickle.dumps(plan.nodes)
     assert pickle.loads(pickle.dumps(plan)).nodes == ()

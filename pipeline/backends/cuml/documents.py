@@ -1,8 +1,8 @@
-"""Pipelines and unions of text vectorizers on a GPU, and what runs them on a column of a table."""
+"""Pipelines of text vectorizers on a GPU."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sklearn.base import clone
@@ -10,10 +10,8 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from pipeline.backends.base import Backend, Model, Placement
 from pipeline.backends.cuml.text import ON_CPU
-from pipeline.backends.text_input import documents, reads_text
-from pipeline.data import frames
+from pipeline.backends.text_input import reads_text
 from pipeline.errors import Reason, Unsupported
-from pipeline.optional import load
 from pipeline.preprocessing.engine import tree
 from pipeline.typing import Estimator, Table, Target
 
@@ -33,7 +31,7 @@ def is_container(estimator: Estimator) -> bool:
 
 
 class DocumentsBackend(Backend):
-    """Runs pipelines and unions of vectorizers by what runs their parts.
+    """Runs pipelines of vectorizers by what runs their steps.
 
     Parameters
     ----------
@@ -45,13 +43,11 @@ class DocumentsBackend(Backend):
         self._find = find
 
     def describe(self, estimator: Estimator, step: str) -> Placement:
-        """Return what runs the parts, in order, and what they do otherwise.
-
-        Raises
-        ------
-        Unsupported
-            Some part has no equivalent; every reason is in the error.
-        """
+        """Return what runs the parts, in order, and what they do otherwise."""
+        if type(estimator) is FeatureUnion:
+            why = "a union of text vectorizers runs on the CPU"
+            instead = f"put each of them in a ColumnTransformer, {ON_CPU}"
+            raise Unsupported(Reason(step, why, instead))
         found: list[Placement] = []
         against: list[Reason] = []
         for _, path, part in _held(estimator, step):
@@ -72,7 +68,7 @@ class DocumentsBackend(Backend):
             name: self._rule(path, part).place(part, path, dtype)
             for name, path, part in _held(estimator, step)
         }
-        return (Chain if type(estimator) is Pipeline else SideBySide)(estimator, models)
+        return DocumentsModel(estimator, models)
 
     def _rule(self, path: str, part: Any) -> Backend:
         rule = self._find(part)
@@ -84,21 +80,24 @@ class DocumentsBackend(Backend):
 
 
 def _held(estimator: Estimator, step: str) -> list[tuple[str, str, Any]]:
-    """Return names, paths and parts of a container; none of those that do nothing."""
+    """Return names, paths and steps of a pipeline; none of those that do nothing."""
     held = tree.parts(estimator)
     tree.check_names(estimator, held, step)
-    idle = "passthrough" if type(estimator) is Pipeline else "drop"
-    return [(n, f"{step}.{n}", how) for n, how in held if not isinstance(how, str) or how != idle]
+    return [
+        (name, f"{step}.{name}", how)
+        for name, how in held
+        if not isinstance(how, str) or how != "passthrough"
+    ]
 
 
 class DocumentsModel(Model):
-    """The models of a container's parts.
+    """The models of a pipeline's steps, one after the other.
 
     Parameters
     ----------
-    estimator : Pipeline or FeatureUnion
+    estimator : Pipeline
     models : mapping of str to Model
-        By the names of the parts.
+        By the names of the steps.
     """
 
     def __init__(self, estimator: Estimator, models: Mapping[str, Model]) -> None:
@@ -108,23 +107,6 @@ class DocumentsModel(Model):
     def fit(self, X: Table, y: Target, **params: Any) -> None:
         """Learn from a cuDF series of text."""
         self.fit_transform(X, y)
-
-    def to_sklearn(self) -> Any:
-        """Return the container of the fitted parts."""
-        fitted = {name: model.to_sklearn() for name, model in self.models.items()}
-        (held,) = {"steps", "transformer_list"} & self.estimator.get_params(deep=False).keys()
-        parts = [(name, fitted.get(name, how)) for name, how in getattr(self.estimator, held)]
-        return clone(self.estimator).set_params(**{held: parts})
-
-    def resume(self, fitted: Estimator) -> None:
-        """Take a fitted container over to the device."""
-        parts = dict(tree.parts(fitted))
-        for name, model in self.models.items():
-            model.resume(parts[name])  # type: ignore[attr-defined]
-
-
-class Chain(DocumentsModel):
-    """The steps of a pipeline, one after the other."""
 
     def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
         """Learn, and return the rows of the training texts, on the device."""
@@ -138,53 +120,14 @@ class Chain(DocumentsModel):
             X = model.call("transform", X)
         return X
 
-
-class SideBySide(DocumentsModel):
-    """The branches of a union, their rows side by side."""
-
-    def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
-        """Learn, and return the rows of the training texts, on the device."""
-        self.estimator._validate_transformer_weights()
-        return self._stack(model.fit_transform(X, y) for model in self.models.values())
-
-    def call(self, method: str, X: Table, **params: Any) -> Any:
-        """Return what the branches make of texts."""
-        return self._stack(model.call("transform", X) for model in self.models.values())
-
-    def _stack(self, made: Iterator[Any]) -> Any:
-        weights = self.estimator.transformer_weights or {}
-        named = zip(self.models, made, strict=True)
-        rows = [each * weights[name] if name in weights else each for name, each in named]
-        if not any(map(frames.is_sparse, rows)):
-            return frames.xp(rows[0]).hstack(rows)
-        sparse = load("cupyx.scipy.sparse")
-        return sparse.hstack([sparse.csr_matrix(each) for each in rows], format="csr")
-
-
-class TextWorker:
-    """What runs a vectorizer, or a container of some, on a column of a table.
-
-    Parameters
-    ----------
-    model : Model
-        Unfitted.
-    """
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-
-    def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
-        """Learn, and return the rows of the training texts, on the device."""
-        return self.model.fit_transform(documents(X), y, **params)
-
-    def call(self, method: str, X: Table) -> Any:
-        """Return what is made of texts."""
-        return self.model.call(method, documents(X))
-
     def to_sklearn(self) -> Any:
-        """Return the fitted scikit-learn transformer."""
-        return self.model.to_sklearn()
+        """Return the pipeline of the fitted steps."""
+        fitted = {name: model.to_sklearn() for name, model in self.models.items()}
+        steps = [(name, fitted.get(name, how)) for name, how in self.estimator.steps]
+        return clone(self.estimator).set_params(steps=steps)
 
     def resume(self, fitted: Estimator) -> None:
-        """Take a fitted transformer over to the device."""
-        self.model.resume(fitted)  # type: ignore[attr-defined]
+        """Take a fitted pipeline over to the device."""
+        parts = dict(tree.parts(fitted))
+        for name, model in self.models.items():
+            model.resume(parts[name])  # type: ignore[attr-defined]

@@ -6,11 +6,9 @@ it drops in silence is detected here by translating with and without the value.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,22 +20,20 @@ from pipeline.backends.base import Backend, Model, Placement, list_changes
 from pipeline.backends.cuml import (
     least_squares,
     multi_gpu,
-    single_tree,
     translations,
     trees,
     weights,
 )
-from pipeline.backends.cuml.tables import CUML, Rule, public_name
+from pipeline.backends.cuml.tables import Rule, public_name
 from pipeline.backends.cuml.translations import refuse_values
 from pipeline.data import frames
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.optional import available, load
-from pipeline.typing import Array, Estimator, Params, Table, Target
+from pipeline.typing import Estimator, Params, Table, Target
 
 ON_HOST = "run the step on the CPU with device='auto'"
 MISSING = "cuML does not take missing values (NaN)"
 EXACT = "learns from float64, unless dtype='float32': that may have too few digits"
-PAIRS = "of more than two classes rows go through the host, and to_sklearn() is not possible"
 
 
 class CumlBackend(Backend):
@@ -65,7 +61,6 @@ class CumlBackend(Backend):
             changes["dtype"] = "float32" if self.rule.narrow else "float64"
         dropped = tuple(list_dropped(self.rule, estimator, step))
         notes = [f"without effect in cuML: {', '.join(dropped)}"] if dropped else []
-        notes += [PAIRS] if self.rule.pairs else []
         notes += [EXACT] if self.rule.unsafe_in_float32 else []
         return Placement(step, self.rule.twin, "cuda", "; ".join(notes), changes, dropped)
 
@@ -80,11 +75,6 @@ class Cuml(Model):
     rule : Rule
     step : str
         Path of the step, for messages.
-
-    Raises
-    ------
-    Unsupported
-        cuML has no equivalent of some parameter value.
     """
 
     def __init__(self, estimator: BaseEstimator, rule: Rule, step: str) -> None:
@@ -93,32 +83,21 @@ class Cuml(Model):
         params = translate(rule, estimator, step)
         super().__init__(estimator, load(rule.twin)(**params))
         self.rule, self.sparse, self.step, self.params = rule, rule.sparse, step, params
-        self.text_labels = self.in_pairs = self.keeps_sparse = False
-        self.counted = True
+        self.text_labels = self.keeps_sparse = False
 
     def asked_for(self, dtype: str) -> None:
         """Learn from a matrix of a type, unless it learns from one only."""
         if not self.rule.cutoff:
-            self.narrow = self.rule.narrow
-            self.dtype = "float32" if self.narrow else dtype
+            self.dtype = "float32" if self.rule.narrow else dtype
 
     def fit(self, X: Table, y: Target, **params: Any) -> None:
-        """Fit on a CuPy matrix, dense or sparse.
-
-        Raises
-        ------
-        Unsupported
-            cuML cannot learn from such data, and scikit-learn can.
-        DataError
-            The matrix holds missing values, which neither takes.
-        """
+        """Fit on a CuPy matrix, dense or sparse."""
         if frames.is_partitioned(X):
-            return self._fit_together(X, y, params.get("sample_weight"))
+            return self._fit_together(X, y)
         X = self._learnable(X, y, params)
         if drawn := self._draw_seed():
             self.native.set_params(**drawn)
         params = self._scale_weights(y, params)
-        self.counted = trees.counted(self.estimator, params.get("sample_weight"))
         if self.rule.cutoff and not frames.is_sparse(X):
             return self._fit_scaled(X, y, params)
         return super().fit(X, y, **params)
@@ -152,10 +131,10 @@ class Cuml(Model):
         self.native.set_params(**changed)
         return params if given is None else {**params, "sample_weight": given}
 
-    def _fit_together(self, X: Table, y: Target, weights: Array = None) -> None:
+    def _fit_together(self, X: Table, y: Target) -> None:
         """Take the model that all GPUs of the cluster train."""
         taken = {**self.params, **self._draw_seed()}
-        model = multi_gpu.train_on_gpus(self.estimator, taken, self.learnt_from(X), y, weights)
+        model = multi_gpu.train_on_gpus(self.estimator, taken, self.learnt_from(X), y)
         if model is None:
             raise self._missing()
         self.native, self.text_labels = model, _is_text(y)
@@ -183,14 +162,14 @@ class Cuml(Model):
     def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the transformed training rows, on the device; of partitions, as such."""
         if frames.is_partitioned(X):
-            self._fit_together(X, y, params.get("sample_weight"))
+            self._fit_together(X, y)
             return multi_gpu.transform_partitions(self, self.typed(X))
         return super().fit_transform(self._learnable(X, y, params), y, **params)
 
     def fit_predict(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the labels of the training rows, on the device."""
         if frames.is_partitioned(X):
-            self._fit_together(X, y, params.get("sample_weight"))
+            self._fit_together(X, y)
             return self.native.labels_
         return super().fit_predict(self._learnable(X, y, params), y, **params)
 
@@ -201,15 +180,7 @@ class Cuml(Model):
         super().partial_fit(X, y, **params, **classes)
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
-        """Return ``estimator.method(X)``, on the device.
-
-        Raises
-        ------
-        Unsupported
-            cuML's class lacks the method.
-        DataError
-            The rows hold what was not there at fit, or missing values.
-        """
+        """Return ``estimator.method(X)``, on the device."""
         if not hasattr(self.native, method):
             why = f"cuML's {type(self.estimator).__name__} has no {method}"
             raise Unsupported(Reason(self.step, why, f"use to_sklearn().{method}(X)"))
@@ -218,26 +189,14 @@ class Cuml(Model):
         given, X = X, frames.matrix(self.taken(X, self.rule.order), self.rule.order, self.dtype)
         if multi_gpu.has_missing(X):
             raise self._missing()
-        if self.rule.translation and (unknown := self.rule.translation.unknown(self.native, X)):
-            raise DataError(f"{self.step}: {unknown}")
         if self.keeps_sparse and not frames.is_sparse(X):
             X = load("cupyx.scipy.sparse.csr_matrix")(X)
         X = self._copy_if_written(X, given)
-        self._through_the_host(X)
-        if method == "radius_neighbors_graph":
-            return self._within_radius(X, params)
         if method != "predict" or not self.text_labels:
             return super().call(method, X, **params)
         # CuPy has no arrays of text; cuML would raise.
         with load("cuml.using_output_type")("cudf"):
             return super().call(method, X, **params)
-
-    def _within_radius(self, X: Table, params: Params) -> Any:
-        try:
-            return super().call("radius_neighbors_graph", X, **params)
-        except (TypeError, ValueError) as error:  # of other metrics than Euclid's, of sparse rows
-            suggestion = "use to_sklearn().radius_neighbors_graph(X)"
-            raise Unsupported(Reason(self.step, f"cuML: {error}", suggestion)) from error
 
     def cast(self) -> tuple[str, Any] | None:
         """Return no step where the lifted estimator computes in float64, whatever its rows are."""
@@ -246,35 +205,16 @@ class Cuml(Model):
         return super().cast()
 
     def to_sklearn(self) -> Any:
-        """Return the fitted scikit-learn estimator, with the parameters of the estimator.
-
-        Raises
-        ------
-        Unsupported
-            cuML has no way to do so.
-        """
+        """Return the fitted scikit-learn estimator, with the parameters of the estimator."""
         if self.rule.translation:
             return _move_home(self.rule.translation.lift(self.native, self.estimator))
-        if self.in_pairs:
-            name = type(self.estimator).__name__
-            why = f"scikit-learn cannot take over cuML's {name} of more than two classes"
-            suggestion = f"use OneVsOneClassifier(Accelerated({name}())), or {ON_HOST}"
-            raise Unsupported(Reason(self.step, why, suggestion))
         lifted = self.native.as_sklearn().set_params(**self.estimator.get_params(deep=False))
-        if not self.counted:
-            warnings.warn(f"{self.step}: {trees.UNKNOWN}", UserWarning, stacklevel=3)
-        elif hasattr(type(lifted), "feature_importances_"):
+        if hasattr(type(lifted), "feature_importances_"):
             trees.complete(lifted)
         return _move_home(lifted)
 
     def resume(self, fitted: Estimator) -> None:
-        """Take the state of a fitted scikit-learn estimator over to the device.
-
-        Raises
-        ------
-        Unsupported
-            cuML has no way to do so.
-        """
+        """Take the state of a fitted scikit-learn estimator over to the device."""
         if self.rule.translation:
             why = f"cuML takes no fitted {type(self.estimator).__name__} over from scikit-learn"
             raise Unsupported(Reason(self.step, why, f"fit it on the GPU, or {ON_HOST}"))
@@ -282,7 +222,6 @@ class Cuml(Model):
             self.native._sync_attrs_from_cpu(fitted)
         except ValueError as error:  # cuML's UnsupportedOnGPU is one
             raise Unsupported(Reason(self.step, f"cuML: {error}", ON_HOST)) from error
-        self.counted = trees.is_complete(fitted)
         self.keeps_sparse = self.rule.keeps_rows and frames.is_sparse(fitted._fit_X)
         # Set by `fit` to the type of its input, which nothing here has shown.
         self.native.output_type = "cupy"
@@ -303,14 +242,7 @@ class Cuml(Model):
         trace.record_transfer(to_device=sum(np.asarray(each).nbytes for each in moving))
         self.text_labels = _is_text(y)
         self.keeps_sparse = self.rule.keeps_rows and frames.is_sparse(X)
-        self.in_pairs = self._in_pairs(y)
-        self._through_the_host(X)
         return self._copy_if_written(X, given)
-
-    def _through_the_host(self, X: Table) -> None:
-        """Book the way of rows that cuML hands to the model of each pair of classes."""
-        if self.in_pairs:
-            trace.record_transfer(to_host=frames.nbytes(X), to_device=frames.nbytes(X))
 
     def _copy_if_written(self, X: Table, given: Any) -> Any:
         """Return rows that cuML may write to: theirs are as they were but for rounding."""
@@ -332,13 +264,16 @@ class Cuml(Model):
             yield f"{twin} learns one target and y has {y.shape[1]}", "fit one model a target"
         elif (uneven := self._list_uneven(params)) and (n_classes := len(np.unique(y))) > 2:
             yield f"{twin} takes {uneven} of two classes only and y has {n_classes}", "leave it out"
-        elif self._in_pairs(y) and self.estimator.decision_function_shape == "ovo":
-            why = f"{twin} has no decisions of each pair of classes"
-            yield why, "use decision_function_shape='ovr'"
+        elif self.rule.two_classes and len(np.unique(y)) > 2:
+            why = f"scikit-learn takes over {twin} of two classes"
+            yield why, "put OneVsOneClassifier around it"
+        elif self._forgets_weights(params):
+            yield f"the trees of {twin} forget the weights of rows", "use bootstrap=True"
 
-    def _in_pairs(self, y: Target) -> bool:
-        """Return whether a model is made of one for each pair of these classes."""
-        return bool(self.rule.pairs and y is not None and len(np.unique(y)) > 2)
+    def _forgets_weights(self, params: Params) -> bool:
+        """Return whether a forest weighs its rows, and does not draw them by their weights."""
+        given = params.get("sample_weight") is not None or self.params.get("class_weight")
+        return bool(given) and not getattr(self.estimator, "bootstrap", True)
 
     def _list_uneven(self, params: Params) -> str:
         """Return the weights that are honoured with two classes alone, if there are some."""
@@ -376,60 +311,6 @@ class CumlWorker(Cuml):
         super().resume(bare)
 
 
-class SingleTreeBackend(Backend):
-    """Runs a decision tree by cuML's forests."""
-
-    order = "C"
-    sparse = False
-
-    def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
-        """Return cuML's forest in the place of scikit-learn's tree."""
-        return SingleTree(estimator, step)
-
-    def describe(self, estimator: Estimator, step: str) -> Placement:
-        """Return cuML's class, and its parameters."""
-        forest = single_tree.as_forest(estimator, step)
-        placed = CumlBackend(CUML[public_name(forest)]).describe(forest, step)
-        parameters = {**single_tree.ALONE, **placed.parameters}
-        note = "; ".join(filter(None, (single_tree.NOTE, placed.note)))
-        return replace(placed, parameters=parameters, note=note)
-
-
-SINGLE_TREE_BACKEND = SingleTreeBackend()
-
-
-class SingleTree(Cuml):
-    """A cuML forest in the place of a decision tree.
-
-    Parameters
-    ----------
-    tree : DecisionTreeClassifier or DecisionTreeRegressor
-    step : str
-        Path of the step, for messages.
-    """
-
-    def __init__(self, tree: Estimator, step: str) -> None:
-        forest = single_tree.as_forest(tree, step)
-        super().__init__(forest, CUML[public_name(forest)], step)
-        self.tree = tree
-
-    def trains_distributed(self, call: str, X: Table, y: Target, params: Params) -> str:
-        """Return that it does not: GPUs together grow one tree each."""
-        return ""
-
-    def why_gathered(self, call: str, X: Table, y: Target, params: Params) -> str:
-        """Return why one GPU of several learns."""
-        return "one tree is grown on one GPU"
-
-    def to_sklearn(self) -> Any:
-        """Return the fitted tree."""
-        return single_tree.take_tree(super().to_sklearn(), self.tree)
-
-    def resume(self, fitted: Estimator) -> None:
-        """Take a fitted tree over to the device."""
-        super().resume(single_tree.make_forest(fitted, self.estimator))
-
-
 def _is_text(labels: Target) -> bool:
     return labels is not None and np.asarray(labels).dtype.kind not in "iufb"
 
@@ -459,13 +340,7 @@ def in_python(estimator: BaseEstimator) -> BaseEstimator:
 
 
 def translate(rule: Rule, estimator: BaseEstimator, step: str) -> dict[str, Any]:
-    """Return cuML's parameters for a scikit-learn estimator.
-
-    Raises
-    ------
-    Unsupported
-        cuML has no equivalent of some parameter value.
-    """
+    """Return cuML's parameters for a scikit-learn estimator."""
     estimator = in_python(estimator)
     if rule.translation:
         return rule.translation.translate(estimator, step)

@@ -11,16 +11,14 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
-from pipeline.data import frames, partitioned
+from pipeline.data import frames
 from pipeline.typing import Array, Table
 
 CUTOFF = 1e-10
 """Of cuML, for what it divides by."""
 
-Divisors = Literal["eigenvalues", "their roots", "singular values"]
-"""What it divides by on one GPU; on several; with several targets, one column, or more columns
-than rows.
-"""
+Divisors = Literal["eigenvalues", "singular values"]
+"""What it divides by; the latter with several targets, one column, or more columns than rows."""
 
 
 def scale_matrix(
@@ -62,34 +60,6 @@ def _weighted_squares(X: Table, weights: Array, centred: bool) -> float:
     w = frames.xp(X).asarray(weights, dtype="float64")
     around = w @ X / w.sum() if centred else [0.0] * X.shape[1]
     return float(sum(w @ (X[:, j] - at) ** 2 for j, at in enumerate(around)))
-
-
-def scale_partitions(X: Table, *, tol: float, centred: bool) -> tuple[Any, float]:
-    """Return what `scale_matrix` does of partitions that several GPUs hold.
-
-    Parameters
-    ----------
-    X : dask.array.Array, shape (n_rows, n_columns)
-    """
-    counts, means, variances = zip(*partitioned.compute_each(_moments, X), strict=True)
-    n_rows = sum(counts)
-    mean = sum(n * at for n, at in zip(counts, means, strict=True)) / n_rows
-    around = mean if centred else 0.0
-    squares = [v + (at - around) ** 2 for at, v in zip(means, variances, strict=True)]
-    largest = sum(n * float(each.sum()) for n, each in zip(counts, squares, strict=True))
-    factor = _factor((n_rows, len(mean)), largest, tol, "their roots")
-    return X.map_blocks(_times, factor, dtype="float64"), factor
-
-
-def _moments(X: Table) -> tuple[int, Any, Any]:
-    """Return the number of rows, and mean and variance of each column, on the host."""
-    xp = frames.xp(X)
-    mean, variance = (each(X, axis=0, dtype="float64") for each in (xp.mean, xp.var))
-    return len(X), frames.to_host(mean), frames.to_host(variance)
-
-
-def _times(X: Table, factor: float) -> Any:
-    return X.astype("float64") * factor
 
 
 def _factor(shape: tuple[int, int], largest: float, tol: float, divisors: Divisors) -> float:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from pipeline.backends.base import Model
-from pipeline.backends.cuml import least_squares
 from pipeline.backends.cuml.tables import CUML, public_name
 from pipeline.backends.cuml.translations import Check, one_of, scalar, whole, whole_or_none
 from pipeline.backends.xgboost import distributed
@@ -22,7 +22,7 @@ from pipeline.data.checks import is_finite
 from pipeline.distributed.cluster import Cluster, active
 from pipeline.distributed.retry import watch
 from pipeline.optional import available, load
-from pipeline.typing import Array, Column, Estimator, ReadParams, Table, Target
+from pipeline.typing import Column, Estimator, ReadParams, Table, Target
 
 NEEDS = ("raft_dask", "dask_cudf")
 """Packages without which cuml.dask cannot be imported."""
@@ -61,16 +61,8 @@ def find_unsupported_reasons(
 ) -> list[str]:
     """Return why a fit cannot be shared by several GPUs.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Of scikit-learn.
-    taken : mapping
-        Parameters of cuML's class.
-    table : tuple of X and y
-        Partitions, and the target of all rows on the host.
-    params : mapping
-        Parameters of `fit`.
+    `taken` are parameters of cuML's class, `table` partitions and the target of all rows on the
+    host, and `params` those of `fit`.
     """
     row = MULTI_GPU.get(public_name(estimator))
     if row is None:
@@ -90,7 +82,7 @@ def _of_parameters(row: MultiGpuClass, taken: ReadParams, params: ReadParams) ->
         if name not in row.supported_params or not row.supported_params[name](value):
             yield f"{row.path} does not support {name}={value!r}"
     for name, value in params.items():
-        if value is not None and not (name == "sample_weight" and row.weights):
+        if value is not None:
             yield f"the fit of {row.path} takes no {name}"
 
 
@@ -112,25 +104,10 @@ def _of_target(row: MultiGpuClass, y: Target) -> Iterator[str]:
         yield f"{row.path} needs two classes"
 
 
-def train_on_gpus(
-    estimator: Estimator, taken: ReadParams, X: Table, y: Target, weights: Array = None
-) -> Any:
-    """Return the model of all rows that the workers of the active cluster train together.
+def train_on_gpus(estimator: Estimator, taken: ReadParams, X: Table, y: Target) -> Any:
+    """Return cuML's model of all rows that the workers of the active cluster train together.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Of scikit-learn, without `find_unsupported_reasons`.
-    taken : mapping
-        Parameters of cuML's class.
-    X : dask.array.Array, shape (n_rows, n_columns)
-    y : numpy.ndarray, shape (n_rows,), or None
-    weights : array-like, shape (n_rows,), optional
-
-    Returns
-    -------
-    estimator of cuML
-        In this process; None if there are missing values.
+    None if there are missing values. The estimator is one without `find_unsupported_reasons`.
 
     Raises
     ------
@@ -140,24 +117,13 @@ def train_on_gpus(
     cluster = active()
     assert cluster is not None
     row = MULTI_GPU[public_name(estimator)]
-    cutoff = CUML[public_name(estimator)].cutoff
-    dtype = np.dtype("float64") if cutoff else X.dtype
-    classes, target = _target(row, dtype, y)
-    weights = None if weights is None else np.asarray(weights, dtype)
-    arrays = [target, weights]
-    workers, (table, *columns) = distributed.place_rows(cluster, X, arrays)
+    classes, target = _target(row, X.dtype, y)
+    workers, (table, column) = distributed.place_rows(cluster, X, [target])
     if any(partitioned.compute_each(has_missing, table)):
         return None
-    factor = 1.0
-    if cutoff:
-        centred = taken["fit_intercept"]
-        table, factor = least_squares.scale_partitions(table, tol=estimator.tol, centred=centred)
-    column, weights = (_upload(each, table) for each in columns)
-    given = (table, column, weights, classes)
-    trained = watch(cluster, lambda: asyncio.to_thread(_fit, cluster, row, taken, given), workers)
+    fit = partial(_fit, cluster, row, taken, table, _upload(column, table))
+    trained = watch(cluster, lambda: asyncio.to_thread(fit), workers)
     model = trained.get_combined_model()
-    if cutoff:
-        model.coef_ = model.coef_ * factor
     if classes is not None:
         model.classes_ = classes
     if row.complete:
@@ -185,15 +151,10 @@ def _upload(column: Column, table: Table) -> Any:
 
 
 def _fit(
-    cluster: Cluster, row: MultiGpuClass, taken: ReadParams, given: tuple[Any, Any, Any, Any]
+    cluster: Cluster, row: MultiGpuClass, taken: ReadParams, table: Table, column: Column
 ) -> Any:
-    table, column, weights, classes = given
     estimator = load(row.path)(client=cluster.client, **taken)
-    if column is None:
-        params = {} if weights is None else {"sample_weight": weights}
-        return estimator.fit(table, **params)
-    params = {"classes": np.arange(len(classes))} if row.sends_classes else {}
-    return estimator.fit(table, column, **params)
+    return estimator.fit(table) if column is None else estimator.fit(table, column)
 
 
 def transform_partitions(model: Model, X: Table) -> Any:
@@ -251,10 +212,6 @@ class MultiGpuClass:
     y : {"", "values", "codes", "numbers"}
         What its `fit` takes as y: nothing, values of the table's type, classes as integers from
         0 on, or these as numbers of the table's type.
-    sends_classes : bool
-        Its `fit` takes the classes.
-    weights : bool
-        Its `fit` takes `sample_weight`.
     columns : int
         The least number of columns that it learns from.
     complete : callable, optional
@@ -265,101 +222,62 @@ class MultiGpuClass:
     supported_params: Mapping[str, Check]
     path: str = ""
     y: Literal["", "values", "codes", "numbers"] = ""
-    sends_classes: bool = False
-    weights: bool = False
     columns: int = 1
     complete: Callable[[Any, Any, Table], None] | None = None
 
 
-def _any(value: Array) -> bool:
-    return True
+def _any(names: str) -> dict[str, Check]:
+    return dict.fromkeys(names.split(), lambda value: True)
 
 
 _TREES: dict[str, Check] = {
-    **dict.fromkeys(
-        (
-            "n_estimators",
-            "split_criterion",
-            "max_depth",
-            "min_samples_split",
-            "min_samples_leaf",
-            "max_features",
-            "max_leaves",
-            "max_samples",
-            "min_impurity_decrease",
-            "bootstrap",
-        ),
-        _any,
+    **_any(
+        "n_estimators split_criterion max_depth min_samples_split min_samples_leaf max_features "
+        "max_leaves max_samples min_impurity_decrease bootstrap"
     ),
     "random_state": whole_or_none,
     # Out-of-bag answers would be those of one GPU's rows.
     "oob_score": one_of(False),
 }
+_KMEANS = {
+    "n_clusters": whole,
+    "init": one_of("scalable-k-means++"),
+    "n_init": one_of("auto", 1),
+    "random_state": whole_or_none,
+}
+_PCA = {
+    "n_components": whole_or_none,
+    "whiten": one_of(False),
+    "svd_solver": one_of("auto", "full"),
+}
+_LOGISTIC = {
+    "penalty": one_of("l2", None),
+    "l1_ratio": one_of(None),
+    "class_weight": one_of(None),
+    "solver": one_of("qn"),
+}
+_RIDGE = {"alpha": scalar, "solver": one_of("auto", "eig")}
+_SVD = {"n_components": whole, "algorithm": one_of("full")}
 
 _ROWS = {
-    "sklearn.cluster.KMeans": MultiGpuClass(
-        {
-            "n_clusters": whole,
-            "init": one_of("scalable-k-means++"),
-            "n_init": one_of("auto", 1),
-            "max_iter": _any,
-            "tol": _any,
-            "random_state": whole_or_none,
-        },
-        weights=True,
-        complete=_add_labels,
-    ),
+    "sklearn.cluster.KMeans": MultiGpuClass(_KMEANS | _any("max_iter tol"), complete=_add_labels),
     "sklearn.decomposition.PCA": MultiGpuClass(
-        {
-            "n_components": whole_or_none,
-            "whiten": one_of(False),
-            "svd_solver": one_of("auto", "full"),
-            **dict.fromkeys(("copy", "tol", "iterated_power"), _any),
-        },
-        complete=_add_samples,
+        _PCA | _any("copy tol iterated_power"), complete=_add_samples
     ),
-    "sklearn.decomposition.TruncatedSVD": MultiGpuClass(
-        {
-            "n_components": whole,
-            "algorithm": one_of("full"),
-            **dict.fromkeys(("n_iter", "tol"), _any),
-        },
-    ),
+    "sklearn.decomposition.TruncatedSVD": MultiGpuClass(_SVD | _any("n_iter tol")),
     "sklearn.ensemble.RandomForestClassifier": MultiGpuClass(
-        {**_TREES, "class_weight": one_of(None)},
-        y="codes",
+        _TREES | {"class_weight": one_of(None)}, y="codes"
     ),
     "sklearn.ensemble.RandomForestRegressor": MultiGpuClass(_TREES, y="values"),
-    # Of one column it would need a singular value decomposition, which is not there.
-    "sklearn.linear_model.LinearRegression": MultiGpuClass(
-        {"fit_intercept": _any, "copy_X": _any},
-        y="values",
-        columns=2,
-    ),
     "sklearn.linear_model.LogisticRegression": MultiGpuClass(
-        {
-            "penalty": one_of("l2", None),
-            "l1_ratio": one_of(None),
-            "class_weight": one_of(None),
-            "solver": one_of("qn"),
-            **dict.fromkeys(("C", "fit_intercept", "tol", "max_iter"), _any),
-        },
-        y="numbers",
+        _LOGISTIC | _any("C fit_intercept tol max_iter"), y="numbers"
     ),
+    # Of one column it would need a singular value decomposition, which is not there.
     "sklearn.linear_model.Ridge": MultiGpuClass(
-        {
-            "alpha": scalar,
-            "solver": one_of("auto", "eig"),
-            **dict.fromkeys(("fit_intercept", "tol", "max_iter", "copy_X"), _any),
-        },
+        _RIDGE | _any("fit_intercept tol max_iter copy_X"),
         y="values",
         columns=2,
         complete=_add_steps,
-    ),
-    "sklearn.naive_bayes.MultinomialNB": MultiGpuClass(
-        dict.fromkeys(("alpha", "fit_prior", "class_prior"), _any),
-        y="codes",
-        sends_classes=True,
     ),
 }
 

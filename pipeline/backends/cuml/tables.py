@@ -48,9 +48,8 @@ class Rule:
         It learns from a matrix in this order, and makes a copy of one in the other.
     targets : bool
         It takes several targets.
-    pairs : bool
-        Of more than two classes it learns each pair, of rows that go through the host, and
-        scikit-learn cannot take the model over.
+    two_classes : bool
+        scikit-learn cannot take over its model of more classes.
     seeded : bool
         Without a `random_state` it would draw the same numbers each time.
     overwrites : bool
@@ -75,7 +74,7 @@ class Rule:
     unsafe_in_float32: bool = False
     order: str = "C"
     targets: bool = False
-    pairs: bool = False
+    two_classes: bool = False
     seeded: bool = False
     overwrites: bool = False
     only: Mapping[str, Check] = field(default_factory=dict)
@@ -88,9 +87,6 @@ _NEIGHBORS = Rule(narrow=True, sparse=True, keeps_rows=True)
 
 _ROWS = {
     "hdbscan.hdbscan_.HDBSCAN": Rule("cuml.cluster.HDBSCAN", narrow=True),
-    "sklearn.cluster.AgglomerativeClustering": Rule(
-        narrow=True, translation=translations.AGGLOMERATIVE
-    ),
     "sklearn.cluster.DBSCAN": Rule(weights=True),
     # cuML's public HDBSCAN speaks for the package hdbscan, whose min_samples is one less.
     "sklearn.cluster.HDBSCAN": Rule(
@@ -129,7 +125,6 @@ _ROWS = {
     "sklearn.manifold.SpectralEmbedding": Rule(narrow=True),
     "sklearn.manifold.TSNE": Rule(narrow=True, order="F"),
     "sklearn.naive_bayes.BernoulliNB": Rule(sparse=True, translation=translations.BERNOULLI),
-    "sklearn.naive_bayes.CategoricalNB": Rule(translation=translations.CATEGORICAL),
     "sklearn.naive_bayes.ComplementNB": Rule(sparse=True, translation=translations.COMPLEMENT),
     "sklearn.naive_bayes.GaussianNB": Rule(weights=True, translation=translations.GAUSSIAN),
     "sklearn.naive_bayes.MultinomialNB": Rule(sparse=True, translation=translations.MULTINOMIAL),
@@ -160,14 +155,7 @@ _ROWS = {
         strength=("C",),
         fixed={"penalized_intercept": True, "penalty": "l2"},
     ),
-    # What scikit-learn names its decisions by is how cuML trains: scikit-learn trains each pair.
-    "sklearn.svm.SVC": Rule(
-        order="F",
-        sparse=True,
-        weights=True,
-        pairs=True,
-        fixed={"decision_function_shape": "ovo"},
-    ),
+    "sklearn.svm.SVC": Rule(order="F", sparse=True, weights=True, two_classes=True),
     "sklearn.svm.SVR": Rule(order="F", sparse=True, weights=True),
     "umap.umap_.UMAP": Rule("cuml.manifold.UMAP", narrow=True, sparse=True),
 }
@@ -185,101 +173,31 @@ XGBOOST = ("XGBClassifier", "XGBRFClassifier", "XGBRFRegressor", "XGBRanker", "X
 """XGBoost's classes, which run on a GPU with ``device="cuda"``."""
 
 SUBSTITUTES = {
-    "ARDRegression": "Ridge",
-    "AdditiveChi2Sampler": "Nystroem",
-    "AffinityPropagation": "HDBSCAN",
-    "BayesianGaussianMixture": "GaussianMixture",
-    "BayesianRidge": "Ridge",
-    "BernoulliRBM": "PCA",
-    "Birch": "KMeans",
-    "BisectingKMeans": "KMeans",
-    "CCA": "PCA and then LinearRegression",
-    "ClassicalMDS": "PCA",
-    "DictionaryLearning": "PCA",
+    "AgglomerativeClustering": "HDBSCAN",
     "ElasticNetCV": "GridSearchCV around ElasticNet()",
-    "EllipticEnvelope": "IsolationForest",
+    "DecisionTreeClassifier": "RandomForestClassifier",
+    "DecisionTreeRegressor": "RandomForestRegressor",
     "ExtraTreeClassifier": "RandomForestClassifier",
-    "ExtraTreeRegressor": "RandomForestRegressor",
     "ExtraTreesClassifier": "RandomForestClassifier",
     "ExtraTreesRegressor": "RandomForestRegressor",
-    "FactorAnalysis": "PCA",
     "FastICA": "PCA",
-    "FeatureAgglomeration": "PCA",
-    "GammaRegressor": "XGBRegressor(objective='reg:gamma')",
-    "GaussianProcessClassifier": "SVC",
-    "GaussianProcessRegressor": "KernelRidge",
     "GradientBoostingClassifier": "XGBClassifier",
     "GradientBoostingRegressor": "XGBRegressor",
-    "GraphicalLasso": "LedoitWolf",
-    "GraphicalLassoCV": "LedoitWolf",
     "HistGradientBoostingClassifier": "XGBClassifier",
     "HistGradientBoostingRegressor": "XGBRegressor",
     "HuberRegressor": "LinearSVR",
-    "Isomap": "SpectralEmbedding",
-    "IsotonicRegression": "XGBRegressor(monotone_constraints=(1,))",
-    "KNeighborsTransformer": "NearestNeighbors",
     "KernelPCA": "PCA",
-    "LabelPropagation": "KNeighborsClassifier",
-    "LabelSpreading": "KNeighborsClassifier",
-    "Lars": "Lasso",
-    "LarsCV": "GridSearchCV around Lasso()",
     "LassoCV": "GridSearchCV around Lasso()",
-    "LassoLars": "Lasso",
-    "LassoLarsCV": "GridSearchCV around Lasso()",
-    "LassoLarsIC": "GridSearchCV around Lasso()",
-    "LatentDirichletAllocation": "TruncatedSVD",
     "LocalOutlierFactor": "IsolationForest",
-    "LocallyLinearEmbedding": "SpectralEmbedding",
     "LogisticRegressionCV": "GridSearchCV around LogisticRegression()",
-    "MDS": "TSNE",
     "MLPClassifier": "XGBClassifier",
     "MLPRegressor": "XGBRegressor",
-    "MeanShift": "HDBSCAN",
-    "MinCovDet": "LedoitWolf",
-    "MiniBatchDictionaryLearning": "PCA",
     "MiniBatchKMeans": "KMeans",
-    "MiniBatchNMF": "TruncatedSVD",
-    "MiniBatchSparsePCA": "PCA",
-    "MultiTaskElasticNet": "MultiOutputRegressor(ElasticNet())",
-    "MultiTaskElasticNetCV": "MultiOutputRegressor(ElasticNet())",
-    "MultiTaskLasso": "MultiOutputRegressor(Lasso())",
-    "MultiTaskLassoCV": "MultiOutputRegressor(Lasso())",
     "NMF": "TruncatedSVD",
-    "NearestCentroid": "KNeighborsClassifier",
-    "NeighborhoodComponentsAnalysis": "LinearDiscriminantAnalysis",
-    "NuSVC": "SVC",
-    "NuSVR": "SVR",
-    "OAS": "LedoitWolf",
-    "OPTICS": "HDBSCAN",
     "OneClassSVM": "IsolationForest",
-    "OrthogonalMatchingPursuit": "Lasso",
-    "OrthogonalMatchingPursuitCV": "GridSearchCV around Lasso()",
-    "PLSCanonical": "PCA and then LinearRegression",
-    "PLSRegression": "PCA and then LinearRegression",
-    "PLSSVD": "PCA",
-    "PassiveAggressiveClassifier": "LinearSVC",
-    "PassiveAggressiveRegressor": "LinearSVR",
-    "Perceptron": "LinearSVC",
-    "PolynomialCountSketch": "Nystroem",
-    "QuadraticDiscriminantAnalysis": "LinearDiscriminantAnalysis or GaussianNB",
-    "QuantileRegressor": "XGBRegressor(objective='reg:quantileerror')",
-    "RANSACRegressor": "LinearSVR",
-    "RBFSampler": "Nystroem",
-    "RadiusNeighborsClassifier": "KNeighborsClassifier",
-    "RadiusNeighborsRegressor": "KNeighborsRegressor",
-    "RadiusNeighborsTransformer": "NearestNeighbors",
     "RidgeClassifier": "LogisticRegression",
     "SGDClassifier": "LogisticRegression or LinearSVC",
-    "SGDOneClassSVM": "IsolationForest",
     "SGDRegressor": "Ridge or ElasticNet",
-    "ShrunkCovariance": "LedoitWolf",
-    "SkewedChi2Sampler": "Nystroem",
-    "SparseCoder": "PCA",
-    "SparsePCA": "PCA",
-    "SpectralBiclustering": "SpectralClustering",
-    "SpectralCoclustering": "SpectralClustering",
-    "TheilSenRegressor": "LinearSVR",
-    "TweedieRegressor": "XGBRegressor(objective='reg:tweedie')",
 }
 """What has no faithful twin -> the nearest estimator that has a rule; never put in its place."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,8 +22,9 @@ from sklearn.feature_extraction.text import (
 )
 
 from pipeline.backends.base import Backend, Model, Placement
+from pipeline.backends.text_input import documents
 from pipeline.data import frames
-from pipeline.errors import ConfigError, DataError, Reason, Unsupported
+from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.optional import load
 from pipeline.typing import DType, Estimator, Table, Target
 
@@ -42,9 +42,6 @@ SHARED = (
 
 TOKEN_PATTERN = r"(?u)\b\w\w+\b"
 """The one pattern that cuML's tokens follow: scikit-learn's default."""
-
-SPACES = {"char": r"\s\s+", "char_wb": r"\s+"}
-"""What scikit-learn reads as one space before it cuts characters, and cuML does not."""
 
 ON_CPU = "or run the step on the CPU with device='auto'"
 
@@ -69,13 +66,7 @@ class TextBackend(Backend):
         return Vectorizer(estimator, step, dtype)
 
     def describe(self, estimator: Estimator, step: str) -> Placement:
-        """Return cuML's class and what it does otherwise.
-
-        Raises
-        ------
-        Unsupported
-            cuML cannot honour some parameters; all of them are in the error.
-        """
+        """Return cuML's class and what it does otherwise."""
         reasons = [
             Reason(step, why, suggestion, name)
             for name, why, suggestion in _find_unsupported_values(estimator)
@@ -95,24 +86,20 @@ def _find_unsupported_values(estimator: Estimator) -> Iterator[tuple[str, str, s
         return
     if estimator.input != "content":
         yield "input", "cuML reads no files", f"read them and pass the texts, {ON_CPU}"
-    by_word = estimator.analyzer == "word"
-    for name in ("preprocessor", "analyzer", "tokenizer"):
-        if callable(getattr(estimator, name)) and (name != "tokenizer" or by_word):
+    for name in ("preprocessor", "tokenizer"):
+        if callable(getattr(estimator, name)):
             yield name, "a Python function of one text cannot run on the GPU", BEFOREHAND
+    if estimator.analyzer != "word":
+        yield "analyzer", "cuML cuts texts into other characters", f"use 'word', {ON_CPU}"
     if estimator.strip_accents is not None and estimator.preprocessor is None:
         yield "strip_accents", "cuML strips no accents", BEFOREHAND
-    if by_word and estimator.tokenizer is None and estimator.token_pattern != TOKEN_PATTERN:
+    if estimator.tokenizer is None and estimator.token_pattern != TOKEN_PATTERN:
         why = f"cuML's tokens follow {TOKEN_PATTERN!r} only"
         yield "token_pattern", why, f"use the default, {ON_CPU}"
     shortest, longest = estimator.ngram_range
     if not 1 <= shortest <= longest:
         why = f"{estimator.ngram_range!r} is not a range from 1 up"
         yield "ngram_range", why, "use (1, 1), (1, 2), …"
-    elif estimator.analyzer == "char_wb" and shortest > 3:
-        why = (
-            f"cuML leaves out words of fewer than {shortest - 2} characters, scikit-learn does not"
-        )
-        yield "ngram_range", why, f"start at 3 or fewer characters, {ON_CPU}"
     if _limited(estimator) and estimator.binary:
         why = "cuML ranks terms by how often they occur, scikit-learn by documents when binary=True"
         yield "max_features", why, f"use min_df in its place, {ON_CPU}"
@@ -140,31 +127,16 @@ def parameters(estimator: Estimator, step: str, dtype: str) -> dict[str, Any]:
     """Return cuML's parameters for a vectorizer whose values it takes.
 
     `dtype` is that of the matrix where the estimator asks for one that CuPy cannot hold.
-
-    Raises
-    ------
-    ConfigError
-        The vocabulary of the estimator is invalid.
     """
     given = estimator.get_params(deep=False)
     params = {name: given[name] for name in SHARED.split() if name in given}
     if isinstance(estimator, TfidfTransformer):
         return params
     params["dtype"] = np.dtype(estimator.dtype if _held(estimator.dtype) else dtype).type
-    if estimator.analyzer == "word":
-        params["stop_words"] = sorted(estimator.get_stop_words() or ()) or None
-    else:
-        known = {"lowercase": estimator.lowercase, "spaces": SPACES[estimator.analyzer]}
-        params["preprocessor"] = partial(single_spaces, **known)
+    params["stop_words"] = sorted(estimator.get_stop_words() or ()) or None
     if isinstance(estimator, CountVectorizer):
         params["vocabulary"] = _terms(estimator, step)
     return params
-
-
-def single_spaces(X: Table, *, lowercase: bool, spaces: str) -> Any:
-    """Return a cuDF series of text as scikit-learn has it before it cuts characters."""
-    X = X.str.lower() if lowercase else X
-    return X.str.replace(spaces, " ", regex=True)
 
 
 def _terms(estimator: Estimator, step: str) -> list[str] | None:
@@ -190,11 +162,6 @@ class Vectorizer(Model):
         Path of the step, for messages.
     dtype : {"float32", "float64"}
         Type of the matrix where the estimator asks for one that CuPy cannot hold.
-
-    Raises
-    ------
-    Unsupported
-        cuML cannot honour some parameters.
     """
 
     def __init__(self, estimator: BaseEstimator, step: str, dtype: str = "float32") -> None:
@@ -203,26 +170,20 @@ class Vectorizer(Model):
 
     def fit(self, X: Table, y: Target, **params: Any) -> None:
         """Learn the vocabulary and the frequencies of a cuDF series of text, or of counts."""
-        self._ask("fit", X)
+        self.native.fit(self._rows(X))
 
     def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
         """Learn, and return the sparse rows of the training texts, on the device."""
-        return self._ask("fit_transform", X)
+        return self.native.fit_transform(self._rows(X))
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Return ``estimator.method(X)``."""
-        return self._ask(method, X, **params)
+        return getattr(self.native, method)(self._rows(X), **params)
 
-    def _ask(self, method: str, X: Table, **params: Any) -> Any:
-        try:
-            return getattr(self.native, method)(frames.matrix(X), **params)
-        except RuntimeError as error:
-            if "Insufficient number of characters" not in str(error):
-                raise
-            why = f"every text is too short for ngram_range={self.estimator.ngram_range}"
-            raise DataError(
-                f"{self.step}: {why}, which cuML does not take; use shorter n-grams, {ON_CPU}"
-            ) from error
+    def _rows(self, X: Table) -> Any:
+        """Return texts as a series, which a column of a table is not yet; counts as they are."""
+        counts = isinstance(self.estimator, TfidfTransformer)
+        return frames.matrix(X if counts else documents(X))
 
     def resume(self, fitted: Estimator) -> None:
         """Take over the vocabulary and the weights of a fitted scikit-learn vectorizer."""
@@ -235,7 +196,7 @@ class Vectorizer(Model):
             terms = fitted.get_feature_names_out().tolist()
             known = {**self.parameters, "vocabulary": terms}
             self.native = load(CUML[type(fitted)])(**known)
-            # No shorter than any n-gram, which cuML does not take, and with a term.
+            # With a term, and no shorter than any n-gram.
             text = f"{terms[0]} {'a' * fitted.ngram_range[1]}"
             self.native.fit(frames.to_device(pd.Series([text], dtype="str"), "cuda"))
             weights = getattr(self.native, "_tfidf", None)

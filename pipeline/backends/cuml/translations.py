@@ -8,7 +8,7 @@ which that holds counts. For classes that cuML has no translation of, a `Transla
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral, Real
 from pathlib import Path
@@ -19,9 +19,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from pipeline import records
-from pipeline.data import frames
 from pipeline.errors import Reason, Unsupported
-from pipeline.typing import Array, Estimator, ReadParams, Table
+from pipeline.typing import Array, Estimator, ReadParams
 
 SCHEMA: Final = "pipeline.translations/1"
 PATH = Path(__file__).with_name("translations.json")
@@ -174,18 +173,11 @@ class Translation:
     attributes : callable
         From the fitted cuML estimator to the fitted attributes of scikit-learn's, which may
         still be on the device.
-    extra : mapping, optional
-        Parameters of cuML's own.
-    unknown : callable, optional
-        From the fitted cuML estimator and rows to what they hold that was not there at fit, in
-        words, where cuML itself does not look.
     """
 
     same: tuple[str, ...]
     only: Mapping[str, Check]
     attributes: Callable[[Any], dict[str, Any]]
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    unknown: Callable[[Any, Any], str] = lambda fitted, X: ""
 
     def translate(self, estimator: BaseEstimator, step: str) -> dict[str, Any]:
         """Return cuML's parameters.
@@ -196,7 +188,7 @@ class Translation:
             Values that cuML cannot honour.
         """
         refuse_values(self.only, estimator, step)
-        return {name: _array(getattr(estimator, name)) for name in self.same} | dict(self.extra)
+        return {name: _array(getattr(estimator, name)) for name in self.same}
 
     def lift(self, fitted: Estimator, estimator: BaseEstimator) -> Any:
         """Return a fitted scikit-learn estimator with the state of the cuML one."""
@@ -254,33 +246,6 @@ def _gaussian(fitted: Estimator) -> dict[str, Any]:
     return {**state, "var_": fitted.sigma_, "epsilon_": float(fitted.epsilon_)}
 
 
-def _categorical(fitted: Estimator) -> dict[str, Any]:
-    """Return one array a column; cuML pads all columns to the most categories of any."""
-    counts = frames.to_device(fitted.category_count_, "cpu")
-    logs = frames.to_device(fitted.feature_log_prob_, "cpu")
-    seen = counts.sum(axis=1) > 0
-    sizes = seen.shape[1] - np.argmax(seen[:, ::-1], axis=1)
-    return {
-        **_named("classes_", "class_count_", "class_log_prior_")(fitted),
-        "n_categories_": sizes,
-        "category_count_": [each[:, :size] for each, size in zip(counts, sizes, strict=True)],
-        "feature_log_prob_": [each[:, :size] for each, size in zip(logs, sizes, strict=True)],
-    }
-
-
-def _unseen(fitted: Estimator, X: Table) -> str:
-    """Return which category is new; for it CuPy would take the number of another one."""
-    seen = fitted.category_count_.sum(axis=1) > 0
-    xp = frames.xp(X)
-    sizes = (seen * xp.arange(1, seen.shape[1] + 1)).max(axis=1)
-    wrong = (sizes <= X) | (X <= -1)
-    if not bool(wrong.any()):
-        return ""
-    row, column = divmod(int(wrong.ravel().argmax()), X.shape[1])
-    category, known = int(X[row, column]), int(sizes[column])
-    return f"column {column} holds the category {category} in row {row}; at fit there were {known}"
-
-
 def _projection(fitted: Estimator) -> dict[str, Any]:
     state = _named("components_", "n_components_")(fitted)
     density = {"density_": fitted.density_} if hasattr(fitted, "density_") else {}
@@ -290,28 +255,12 @@ def _projection(fitted: Estimator) -> dict[str, Any]:
 _COUNTED = ("classes_", "class_count_", "class_log_prior_", "feature_count_", "feature_log_prob_")
 _PRIOR = ("alpha", "fit_prior", "class_prior")
 _SMOOTHED = {"alpha": scalar, "force_alpha": one_of(True)}
-_METRICS = one_of("cityblock", "cosine", "euclidean", "l1", "l2", "manhattan")
 _PROJECTED = ("n_components", "eps", "random_state")
 _NO_INVERSE = {"compute_inverse_components": one_of(False)}
 
 MULTINOMIAL = Translation(_PRIOR, _SMOOTHED, _named(*_COUNTED))
 BERNOULLI = Translation((*_PRIOR, "binarize"), _SMOOTHED, _named(*_COUNTED))
 COMPLEMENT = Translation((*_PRIOR, "norm"), _SMOOTHED, _named(*_COUNTED, "feature_all_"))
-CATEGORICAL = Translation(
-    _PRIOR, {**_SMOOTHED, "min_categories": one_of(None)}, _categorical, unknown=_unseen
-)
 GAUSSIAN = Translation(("priors", "var_smoothing"), {}, _gaussian)
-AGGLOMERATIVE = Translation(
-    ("n_clusters", "metric", "linkage"),
-    {
-        "linkage": one_of("single"),
-        "metric": _METRICS,
-        "connectivity": one_of(None),
-        "distance_threshold": one_of(None),
-        "compute_distances": one_of(False),
-    },
-    _named("labels_", "children_", "n_clusters_", "n_leaves_", "n_connected_components_"),
-    {"connectivity": "pairwise"},
-)
 GAUSSIAN_PROJECTION = Translation(_PROJECTED, _NO_INVERSE, _projection)
 SPARSE_PROJECTION = Translation((*_PROJECTED, "density", "dense_output"), _NO_INVERSE, _projection)

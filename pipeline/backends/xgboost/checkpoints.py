@@ -20,7 +20,7 @@ from pipeline.system.atomic import locked, write_bytes
 from pipeline.typing import Params, Table
 
 if TYPE_CHECKING:
-    from xgboost import Booster, XGBModel
+    from xgboost import XGBModel
 
 INPUTS = "training.json"
 """What the training depends on, beside the trees."""
@@ -32,13 +32,6 @@ RANDOM = ("subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynod
 SUPPORTED_PARAMS = {"sample_weight", "qid"}
 """Parameters of `fit` with which a training can be resumed."""
 
-_REASONS = {
-    "versions": "by {then}, and this is {now}",
-    "seed": "with {then}, and now it is {now}",
-    "estimator": "with another estimator",
-    "data": "on other rows, or rows in another order",
-}
-
 
 @dataclass
 class Checkpoints:
@@ -48,25 +41,20 @@ class Checkpoints:
     ----------
     folder : Path
     inputs : dict of str to str
-        What a training must have in common with the one that it resumes: "seed", "estimator",
-        "versions".
+        What a training must have in common with the one that it resumes, beside the rows.
 
     Attributes
     ----------
     remark : str
         What became of the training, where there is something to say.
-    rounds : int
-        That the booster which it goes on from was boosted.
     """
 
     folder: Path
     inputs: dict[str, str] = field(default_factory=dict)
     remark: str = ""
-    rounds: int = 0
-    trees: Booster | None = None
 
-    def read(self, data: str) -> None:
-        """Read the latest trees that are whole, of a training on the same data.
+    def read(self, data: str) -> Any:
+        """Return the booster of the latest trees that are whole, of a training on the same data.
 
         Raises
         ------
@@ -76,22 +64,24 @@ class Checkpoints:
             The folder holds something else.
         """
         path, now = self.folder / INPUTS, {**self.inputs, "data": data}
-        if path.exists():
-            try:
-                then = dict(json.loads(path.read_text("utf-8")))
-            except (OSError, ValueError, TypeError) as error:
-                raise DataError(f"{path}: cannot be read ({error}); remove {path.parent}") from None
-            _check(now, then, self.folder)
-        elif self._files() or (self.folder / "checkpoint").exists():
+        try:
+            then = dict(json.loads(path.read_text("utf-8"))) if path.exists() else {}
+        except (OSError, ValueError, TypeError) as error:
+            raise DataError(f"{path}: cannot be read ({error}); remove {path.parent}") from None
+        if not then and self._files():
             raise DataError(f"{self.folder}: holds trees of another version; remove it")
+        if changed := [what for what in now if then and now[what] != then.get(what)]:
+            raise CheckpointDiffers(
+                f"{self.folder}: its trees were begun with other {' and '.join(changed)}; going on "
+                "would mix two models: train with what it was, or remove the folder"
+            )
         write_bytes(path, json.dumps(now).encode())
         for file in reversed(self._files()):
             with suppress(DataError, ValueError):  # It was cut off as it was written.
                 content = file.read_bytes()
                 check_booster(content)
-                self.trees = load("xgboost.Booster")(model_file=bytearray(content))
-                self.rounds = self.trees.num_boosted_rounds()
-                return
+                return load("xgboost.Booster")(model_file=bytearray(content))
+        return None
 
     def _files(self) -> list[Path]:
         """Return the files with trees, those with the fewest first."""
@@ -101,16 +91,6 @@ class Checkpoints:
         """Remove the files: there is nothing left to resume."""
         for file in [*self._files(), self.folder / INPUTS]:
             file.unlink(missing_ok=True)
-
-
-def _check(now: dict[str, str], then: dict[str, str], folder: Path) -> None:
-    for what, reason in _REASONS.items():
-        if now[what] != then.get(what):
-            told = reason.format(then=then.get(what) or "no seed", now=now[what] or "none")
-            raise CheckpointDiffers(
-                f"{folder}: its trees were begun {told}; going on would mix two models: train with "
-                "what it was, or remove the folder"
-            )
 
 
 _active: ContextVar[Checkpoints | None] = ContextVar("checkpoints", default=None)
@@ -135,8 +115,13 @@ def keeping(kept: Checkpoints) -> Iterator[Checkpoints]:
         kept.end()
 
 
-def begin(estimator: XGBModel, params: Params, hash_data: Callable[[], str]) -> Checkpoints | None:
-    """Return the checkpoints of a training with these parameters of `fit`, if there are any.
+@contextmanager
+def continue_training(
+    estimator: XGBModel, params: Params, hash_data: Callable[[], str]
+) -> Iterator[dict[str, Any]]:
+    """Yield further parameters of `fit`, while the estimator wants only the missing trees.
+
+    On a cluster the first worker writes the files, so that all must see the folder.
 
     Raises
     ------
@@ -145,50 +130,39 @@ def begin(estimator: XGBModel, params: Params, hash_data: Callable[[], str]) -> 
     """
     kept = _active.get()
     if kept is None:
-        return None
-    given = {name for name, value in params.items() if value is not None}
-    rounds = estimator.get_num_boosting_rounds()
-    if not given <= SUPPORTED_PARAMS or estimator.early_stopping_rounds:
-        kept.remark = "no checkpoints: what eval_set has judged so far would be lost"
-    elif rounds < 2:
-        kept.remark = "no checkpoints: it learns in one round"
-    else:
-        kept.read(hash_data())
-        if kept.rounds:
-            kept.remark = f"went on from tree {kept.rounds} of {rounds}{_warn_of_random(estimator)}"
-        return kept
-    return None
-
-
-def _warn_of_random(estimator: XGBModel) -> str:
-    """Return what is drawn at random anew in each training; empty if nothing is."""
-    names = [name for name in RANDOM if getattr(estimator, name) not in (None, 1, 1.0)]
-    why = f"{' and '.join(names)} draw(s) at random" if names else ""
-    why = "trees are dropped at random" if estimator.booster == "dart" else why
-    return f"; {why}, so the model is not that of a training without a break" if why else ""
-
-
-@contextmanager
-def continue_training(estimator: XGBModel, kept: Checkpoints | None) -> Iterator[dict[str, Any]]:
-    """Yield further parameters of `fit`, while the estimator wants only the missing trees.
-
-    On a cluster the first worker writes the files, so that all must see the folder.
-    """
-    if kept is None:
         yield {}
         return
-    users = {name: getattr(estimator, name) for name in ("n_estimators", "callbacks")}
     rounds = estimator.get_num_boosting_rounds()
+    given = {name for name, value in params.items() if value is not None}
+    whole = given <= SUPPORTED_PARAMS and not estimator.early_stopping_rounds
+    if not whole or rounds < 2:
+        lost = "it learns in one round" if whole else "what eval_set has judged would be lost"
+        kept.remark = f"no checkpoints: {lost}"
+        yield {}
+        return
+    trees = kept.read(hash_data())
+    done = trees.num_boosted_rounds() if trees else 0
+    if done:
+        kept.remark = f"went on from tree {done} of {rounds}{_warn_of_random(estimator)}"
+    users = {name: getattr(estimator, name) for name in ("n_estimators", "callbacks")}
     callback = load("xgboost.callback.TrainingCheckPoint")(
         kept.folder.resolve(), "trees", interval=max(1, rounds // FILES)
     )
     estimator.set_params(
-        n_estimators=rounds - kept.rounds, callbacks=[*(users["callbacks"] or []), callback]
+        n_estimators=rounds - done, callbacks=[*(users["callbacks"] or []), callback]
     )
     try:
-        yield {"xgb_model": kept.trees} if kept.trees is not None else {}
+        yield {"xgb_model": trees} if trees else {}
     finally:
         estimator.set_params(**users)
+
+
+def _warn_of_random(estimator: XGBModel) -> str:
+    """Return that a part is drawn at random anew in each training; empty if nothing is."""
+    names = [name for name in RANDOM if getattr(estimator, name) not in (None, 1, 1.0)]
+    names += ["dart"] if estimator.booster == "dart" else []
+    why = f"{' and '.join(names)} draw(s) at random"
+    return f"; {why}, so the model is not that of a training without a break" if names else ""
 
 
 def hash_rows(*tables: Any) -> str:

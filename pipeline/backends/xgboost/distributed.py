@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from pipeline.backends import pool
 from pipeline.backends.xgboost import checkpoints, handover, training
 from pipeline.data import encode, frames, output, partitioned
 from pipeline.distributed.cluster import Cluster, active
@@ -65,12 +64,12 @@ def train_on_workers(
     assert cluster is not None
     X = share_categories(X) if hasattr(X, "columns") else X
     digest = partial(checkpoints.hash_rows, X, y, sample_weight)
-    kept = checkpoints.begin(estimator, {"sample_weight": sample_weight}, digest)
-    ready = partial(_ready, device=estimator.device)
-    workers, rows = place_rows(cluster, X, [y, sample_weight], ready)
-    params = training.find_params(estimator, y)
-    settings = load("xgboost.get_config")()
-    with checkpoints.continue_training(estimator, kept) as more:
+    given = {"sample_weight": sample_weight}
+    with checkpoints.continue_training(estimator, given, digest) as more:
+        ready = partial(_ready, device=estimator.device)
+        workers, rows = place_rows(cluster, X, [y, sample_weight], ready)
+        params = training.find_params(estimator, y)
+        settings = load("xgboost.get_config")()
         work = partial(_train, cluster, estimator, params, rows, settings, more)
         return watch(cluster, work, workers)
 
@@ -90,7 +89,7 @@ async def _train(
     client, (X, y, weight) = cluster.client, rows
     rows.clear()  # They are held as long as this trains.
     if estimator.device == "cuda":
-        await client.run(pool.use_memory_pool, "cuda")
+        await client.run(training.use_memory_pool, "cuda")
     options: dict[str, Any] = {
         "weight": weight,
         "missing": estimator.missing,

@@ -8,19 +8,17 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from pipeline import trace
-from pipeline.backends import pool
 from pipeline.backends.base import Model
 from pipeline.backends.xgboost import (
     checkpoints,
     contributions,
-    deprecated,
     distributed,
     external_memory,
     handover,
@@ -39,11 +37,19 @@ OF_TABLE = {"base_score", "interaction_constraints", "monotone_constraints"}
 """Parameters that may say something of each column, class or target."""
 
 
+@contextmanager
+def heard() -> Iterator[None]:
+    """Make again in the block what the user has made, without the warning that came with it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "`XGBRF", FutureWarning)
+        yield
+
+
 class XGBoostModel(Model):
     """An XGBoost estimator on ``"cpu"`` or ``"cuda"``."""
 
     def __init__(self, estimator: BaseEstimator, device: str) -> None:
-        with deprecated.heard():
+        with heard():
             super().__init__(estimator, borrow(estimator).set_params(device=device))
         self.device = device
 
@@ -57,7 +63,7 @@ class XGBoostModel(Model):
         DeviceUnavailable
             XGBoost trained on another device than it was set to.
         """
-        pool.use_memory_pool(self.device)
+        training.use_memory_pool(self.device)
         if y is None:
             name = type(self.native).__name__
             raise DataError(f"{name} requires y to be passed, but the target y is None")
@@ -70,12 +76,12 @@ class XGBoostModel(Model):
         if ranking.is_ranker(self.estimator):
             X, y, params = ranking.sort_queries(X, y, params)
         data = partial(checkpoints.hash_rows, X, y, params.get("sample_weight"))
-        kept = checkpoints.begin(self.native, params, data)
         try:
-            with checkpoints.continue_training(self.native, kept) as more:
+            continued = checkpoints.continue_training(self.native, params, data)
+            with _in_few_words(), continued as more:
                 super().fit(X, self._place_target(X, y), **{**params, **more})
         except ValueError:  # XGBoostError is one
-            self._check_rows(X, y)
+            training.check_labels(self.native, y)
             raise
         return self._check_device(self.native.get_booster())
 
@@ -90,16 +96,6 @@ class XGBoostModel(Model):
     def _take(self, booster: Estimator) -> None:
         self.native = self._copy_with(booster)
         self.native.set_params(device=self.device)
-
-    def _check_rows(self, X: Table, y: np.ndarray) -> None:
-        """Refuse what XGBoost does not learn from, in words of ours."""
-        training.check_labels(self.native, y)
-        if frames.library(X) == "polars":  # of a step of scikit-learn's before
-            return
-        if frames.is_frame(X):
-            _check_names(X)
-        if not frames.is_sparse(X):
-            _check_reach(X)
 
     def trains_distributed(self, call: str, X: Table, y: Target, params: Params) -> str:
         """Return how it learns from partitions: by a cluster, or from the disk if it must."""
@@ -123,7 +119,7 @@ class XGBoostModel(Model):
         """Return ``estimator.method(X)``; XGBoost brings its predictions to the host itself."""
         if frames.is_partitioned(X):
             return super().call(method, X, **params)
-        pool.use_memory_pool(self.device)
+        training.use_memory_pool(self.device)
         if method == "score" and params.get("qid") is not None:
             return self._score_queries(X, **params)
         X = self._prepare(X)
@@ -152,23 +148,10 @@ class XGBoostModel(Model):
         return float(told.rpartition(":")[2])
 
     def _predict(self, method: str, X: Table, params: Params) -> Any:
-        try:
-            with _brought_home() if frames.is_sparse(X) else nullcontext():
-                if method == "contributions":
-                    return contributions.explain(self.native, X, **params)
-                return super().call(method, X, **params)
-        except ValueError as error:
-            unseen = re.search(r"for the (\d+)th \(0-based\) column: `(.*)`", str(error))
-            if not unseen:
-                raise
-            name, value = X.columns[int(unseen[1])], unseen[2]
-            # XGBoost judges by the categories that are declared, be they in a row or not.
-            used = _drop_unused_categories(X) if frames.library(X) == "pandas" else X
-            if len(used[name].cat.categories) != len(X[name].cat.categories):
-                return self._predict(method, self._prepare(used), params)
-            raise DataError(
-                f"column {name!r} holds {value!r}, which was not there at fit; clean the column"
-            ) from error
+        with _brought_home() if frames.is_sparse(X) else nullcontext(), _in_few_words():
+            if method == "contributions":
+                return contributions.explain(self.native, X, **params)
+            return super().call(method, X, **params)
 
     def _place_target(self, X: Table, y: np.ndarray) -> Any:
         """Return a target where the rows are: on a GPU, XGBoost looks for its classes there."""
@@ -202,7 +185,7 @@ class XGBoostModel(Model):
         return self._copy_with(self.native.get_booster())
 
     def _copy_with(self, booster: Estimator) -> Any:
-        with deprecated.heard():
+        with heard():
             lifted = clone(self.estimator)
         lifted.load_model(bytearray(booster.save_raw("ubj")))
         # load_model writes these too; set_params would wake the device of the estimator.
@@ -237,16 +220,7 @@ def find_bad_params(estimator: Estimator, step: str) -> list[Reason]:
     XGBoost's classes take any keyword and any value; XGBoost itself is asked,
     by training nothing on one row.
     """
-    trees = estimator.n_estimators
-    if trees is not None and (isinstance(trees, bool) or not isinstance(trees, Integral)):
-        return [Reason(step, f"{trees!r} is no whole number", "use 1 or more", "n_estimators")]
-    if trees is not None and trees < 1:
-        why = f"{trees!r} trees would be trained without a word"
-        return [Reason(step, why, "use 1 or more", "n_estimators")]
     params = estimator.get_xgb_params()
-    unknown = [n for n, v in params.items() if isinstance(v, Real) and v != v]
-    if unknown:
-        return [Reason(step, "nan is no number", "leave it out", name) for name in unknown]
     judged = {name: value for name, value in params.items() if _is_judged(name, value)}
     answer = _try_params({**judged, "verbosity": 1, "device": "cpu"})
     if isinstance(answer, ValueError):
@@ -299,39 +273,22 @@ def _brought_home() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _in_few_words() -> Iterator[None]:
+    """Raise what XGBoost says of rows without the stack trace of its code."""
+    try:
+        yield
+    except ValueError as error:  # XGBoostError is one
+        line = _first_line(error)
+        if re.search("category not in the training set|Input data contains", line):
+            raise DataError(f"XGBoost: {line}; clean the column") from error
+        raise
+
+
 def _first_line(error: Exception) -> str:
     """Return what XGBoost says, without the place in its source and the stack trace."""
     text = str(error).strip().partition("\n")[0]
     return re.sub(r"^\[[\d:]+\] \S+: ", "", text)
-
-
-def _drop_unused_categories(X: Table) -> Any:
-    """Return a pandas frame without the categories that no row has."""
-    used = X.copy(deep=False)
-    for name in X.columns:
-        if str(X[name].dtype) == "category":
-            used[name] = X[name].cat.remove_unused_categories()
-    return used
-
-
-def _check_names(X: Table) -> None:
-    names = [name for name in X.columns if re.search(r"[\[\]<]", str(name))]
-    if names:
-        raise DataError(
-            f"XGBoost takes no columns whose names hold [, ] or <: {names}; rename them, or put a "
-            "ColumnTransformer before it, which hands over a matrix"
-        )
-
-
-def _check_reach(X: Table) -> None:
-    """Refuse numbers that are infinite as float32, which XGBoost reads."""
-    for name in X.columns if frames.is_frame(X) else range(X.shape[1]):
-        column = frames.column(X, name)
-        if column.dtype.kind == "f" and bool((abs(column) > np.finfo("float32").max).any()):
-            raise DataError(
-                f"column {name!r} holds numbers that float32 does not reach, which XGBoost reads; "
-                "replace them by smaller or by missing ones"
-            )
 
 
 def _suggest(name: str, estimator: Estimator) -> str:

@@ -1,67 +1,19 @@
-"""What XGBoost's `train` needs of an estimator and of rows that come in batches."""
+"""What XGBoost's `train` needs of an estimator, and the memory that it takes on a GPU."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipeline.backends.incremental import Batch
-from pipeline.backends.xgboost import handover
-from pipeline.data import frames
 from pipeline.data.target import classes
 from pipeline.errors import DataError
 from pipeline.optional import load
-from pipeline.typing import Params, Table
+from pipeline.system import devices
 
 if TYPE_CHECKING:
-    from xgboost import Booster, DataIter, DMatrix, XGBModel
-
-
-def iterate(batches: Sequence[Batch], estimator: XGBModel, **options: Any) -> DataIter:
-    """Return what XGBoost asks for one batch after the other; the options are `DataIter`'s."""
-
-    class Iterator(load("xgboost.DataIter")):  # type: ignore[misc]
-        def __init__(self) -> None:
-            self.at = 0
-            super().__init__(**options)
-
-        def reset(self) -> None:
-            self.at = 0
-
-        def next(self, input_data: Callable[..., None]) -> bool:
-            if self.at == len(batches):
-                return False
-            batch = batches[self.at]
-            input_data(
-                data=handover.prepare(_move(batch.read(), estimator)),
-                label=_move(batch.y, estimator),
-                weight=_move(batch.sample_weight, estimator),
-                feature_types=estimator.feature_types,
-                feature_weights=estimator.feature_weights,
-            )
-            self.at += 1
-            return True
-
-    return Iterator()
-
-
-def _move(table: Table, estimator: XGBModel) -> Any:
-    return None if table is None else frames.to_device(table, estimator.device)
-
-
-def train_booster(
-    estimator: XGBModel, params: Params, matrix: DMatrix, xgb_model: Booster | None = None
-) -> Booster:
-    """Return the booster that an estimator's `fit` would train on a matrix.
-
-    The parameters are those of `find_params`; `xgb_model` is a booster to go on from.
-    """
-    booster: Booster = load("xgboost.train")(
-        params, matrix, xgb_model=xgb_model, **options(estimator)
-    )
-    return booster
+    from xgboost import DMatrix, XGBModel
 
 
 def options(estimator: XGBModel) -> dict[str, Any]:
@@ -110,3 +62,30 @@ def _adapt(objective: Callable[..., Any]) -> Callable[[np.ndarray, DMatrix], Any
         return objective(matrix.get_label(), answers, **known)
 
     return adapted
+
+
+def use_memory_pool(device: str) -> None:
+    """Let XGBoost use CUDA's asynchronous pool in this thread, unless it is to use RMM.
+
+    Without it every page and every temporary is a `cudaMalloc`, which waits for the GPU. The
+    setting stays when the call is over: memory goes back to where it came from. The pool keeps
+    what is freed, or else it would be mapped anew after each time that the GPU is waited for.
+
+    Parameters
+    ----------
+    device : {"cpu", "cuda"}
+        Where it is about to run.
+    """
+    if device != "cuda":
+        return
+    xgboost = load("xgboost")
+    if xgboost.get_config()["use_rmm"]:
+        return
+    try:
+        xgboost.set_config(use_cuda_async_pool=True)
+    except xgboost.core.XGBoostError:
+        # No GPU, or one without a pool: where it trains is asked afterwards. What failed is
+        # kept, and would fail again in whatever reads the settings.
+        xgboost.set_config(use_cuda_async_pool=False)
+    else:
+        devices.keep_freed_memory()

@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 from pipeline.backends.cuml.estimator import Cuml, list_dropped, translate
 from pipeline.backends.cuml.tables import Rule
-from pipeline.errors import DataError, Unsupported
+from pipeline.errors import Unsupported
 from tests.backends.fakes import PATH
 
 RULE = Rule(PATH)
@@ -42,22 +42,3 @@ def test_numbers_of_numpy_are_those_of_python() -> None:
     assert type(estimator.C) is np.float32
     with pytest.raises(Unsupported, match="dual=True"):
         translate(RULE, LogisticRegression(dual=np.bool_(True)), "s")
-
-
-def test_it_learns_and_is_handed_over_with_every_parameter_of_the_users() -> None:
-    estimator = LogisticRegression(C=0.5, solver="saga", random_state=7)
-    model = Cuml(estimator, RULE, "model")
-    model.fit(X, y)
-    assert model.native.C == 0.5
-    wanted = LogisticRegression(C=0.5).fit(X, y).predict(X)
-    assert model.call("predict", X).tolist() == wanted.tolist()
-    lifted = model.to_sklearn()
-    assert type(lifted) is LogisticRegression
-    assert lifted.get_params() == estimator.get_params()
-    assert lifted.predict(X).tolist() == wanted.tolist()
-
-
-def test_missing_values_are_refused() -> None:
-    model = Cuml(LogisticRegression(), RULE, "forest")
-    with pytest.raises(DataError, match="^forest: cuML does not take missing.*impute them"):
-        model.fit(np.where(X == 0, np.nan, X), y)

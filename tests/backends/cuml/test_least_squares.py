@@ -100,11 +100,3 @@ def test_columns_that_are_redundant_but_for_rounding_are_dropped_of_wide_rows_to
     np.testing.assert_allclose(found * factor, wanted.coef_, atol=1e-3)
     made = X @ (found * factor).T + intercept
     np.testing.assert_allclose(made, wanted.predict(X.astype("float64")), atol=1e-3)
-
-
-@pytest.mark.parametrize("X", [np.ones((3, 2)), np.full((3, 2), 1e200)], ids=["same", "too large"])
-def test_what_has_no_size_stays_as_it_is(X: np.ndarray) -> None:
-    with np.errstate(over="ignore"):
-        made, factor = scale_matrix(X, centred=X[0, 0] == 1)
-    assert factor == 1.0
-    np.testing.assert_array_equal(made, X)

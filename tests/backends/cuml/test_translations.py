@@ -2,12 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from pipeline.backends.cuml import translations
 from pipeline.backends.cuml.tables import CUML
-from pipeline.backends.cuml.translations import Case, TranslationOutcome, first, holds
+from pipeline.backends.cuml.translations import holds
 
 RIDGE = {
     "alpha": 0.5,
@@ -23,11 +22,6 @@ RIDGE = {
 
 def translate(**params: Any) -> dict[str, Any]:
     return translations.translate_frozen("sklearn.linear_model.Ridge", RIDGE | params)
-
-
-def test_an_estimator_is_given_what_cuml_takes() -> None:
-    taken = ("alpha", "fit_intercept", "solver", "tol", "max_iter", "copy_X")
-    assert translate() == {name: RIDGE[name] for name in taken}
 
 
 def test_the_first_refusal_is_in_cumls_words_with_the_value() -> None:
@@ -63,18 +57,3 @@ def test_every_estimator_that_cuml_translates_itself_is_frozen() -> None:
 def test_tests_tell_values_apart(test: str, against: list[Any], yes: Any, no: Any) -> None:
     assert holds(test, against, yes)
     assert not holds(test, against, no)
-
-
-def test_outcomes_are_constants_values_and_simple_calculations() -> None:
-    params = {"tol": 0.01, "min_samples": 5, "knn": (1, 2, 3)}
-    assert TranslationOutcome(constant="qn")(params) == "qn"
-    assert TranslationOutcome(of="tol", times=10)(params) == 0.1
-    assert TranslationOutcome(of="min_samples", plus=-1)(params) == 4
-    assert TranslationOutcome(of="knn", first=2)(params) == (1, 2)
-    cases = [Case("few", "n", "below", [3]), Case("many", "n", "above", [9]), Case(None)]
-    assert [first(cases, {"n": n}) for n in (1, 20, 5)] == ["few", "many", None]
-
-
-@pytest.mark.parametrize("value", [None, np.array([None, None]), np.zeros(1), "l2"], ids=repr)
-def test_a_value_is_one_of_several_and_an_array_is_none(value: Any) -> None:
-    assert translations.one_of(None, "l2")(value) is (value is None or isinstance(value, str))

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.base import clone
-from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression
+from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC, LinearSVR
 
 from pipeline.backends.cuml.estimator import Cuml
@@ -85,38 +84,6 @@ def test_so_is_that_with_weights_of_classes(estimator: Any, of_classes: dict[int
 
 
 @pytest.mark.parametrize(
-    "estimator", [Lasso(0.05, tol=1e-10), ElasticNet(0.05, tol=1e-10)], ids=named
-)
-def test_lasso_on_sparse_rows_needs_the_mean_1_and_no_other_strength(estimator: Any) -> None:
-    X, y = numbers()
-    X = X.astype("float64")
-    weights, changed = scale_weights({}, rule(estimator).strength, y, WEIGHTS["that sum to 1"])
-    assert changed == {}
-    fitted = clone(estimator).fit(sparse.csr_matrix(X), y, sample_weight=WEIGHTS["that sum to 1"])
-    of = quasi_newton.Objective(
-        X, y - fitted.intercept_, weights, quasi_newton.LOSSES["squared"], 0.0, False
-    )
-    share = getattr(estimator, "l1_ratio", 1.0)
-    pull = of.gradient(fitted.coef_) + estimator.alpha * (1 - share) * fitted.coef_
-    chosen = fitted.coef_ != 0
-    np.testing.assert_allclose(
-        pull[chosen], -estimator.alpha * share * np.sign(fitted.coef_[chosen]), rtol=1e-4
-    )
-    assert (np.abs(pull[~chosen]) <= estimator.alpha * share).all()
-
-
-def test_the_next_fit_has_weights_of_its_own() -> None:
-    X, y = binary()
-    model = on_quasi_newton(SPECS[0])
-    model.fit(X, y, sample_weight=WEIGHTS["above 1"])
-    model.fit(X, y)
-    again = on_quasi_newton(SPECS[0])
-    again.fit(X, y)
-    assert model.native.params == again.native.params
-    np.testing.assert_array_equal(model.native.objective.weights, again.native.objective.weights)
-
-
-@pytest.mark.parametrize(
     ("estimator", "params"),
     [
         (LogisticRegression(), ROWS),
@@ -139,10 +106,3 @@ def test_labels_of_text_have_weights_by_name() -> None:
     assert changed == {"C": 4.0, "class_weight": {"no": 0.5, "yes": 2.5}}
     with pytest.raises(ValueError, match="are not in class_weight"):
         scale_weights({"class_weight": {"other": 5.0}}, (), y, None)
-
-
-@pytest.mark.parametrize("given", [np.zeros(4), None])
-def test_weights_without_a_mean_stay_as_they_are(given: Any) -> None:
-    made, changed = scale_weights({"C": 1.0}, ("C",), np.arange(4), given)
-    assert changed == {"C": 1.0}
-    np.testing.assert_array_equal(made, given)

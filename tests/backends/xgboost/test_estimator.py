@@ -48,7 +48,9 @@ def test_text_of_a_frame_is_categorical(table: pd.DataFrame, labels: np.ndarray)
         rows = (table["c"] == value).to_numpy()
         np.testing.assert_array_equal(model.call("predict_proba", table[rows]), answers[rows])
     np.testing.assert_array_equal(model.call("predict_proba", table[:1])[0], answers[0])
-    with pytest.raises(DataError, match="'new'"):
+    with pytest.raises(
+        DataError, match="category not in the training set.*`new`; clean the column"
+    ):
         model.call("predict", table.assign(c="new"))
 
 
@@ -64,8 +66,6 @@ def test_text_of_rows_to_predict_may_be_missing_all_of_it(
     assert model.to_sklearn().evals_result_ == plain.evals_result_
     answers = model.predict_proba(table[rows])
     np.testing.assert_array_equal(answers, plain.predict_proba(typed[rows]))
-    foreign = pd.Categorical([None] * len(answers), categories=["new"])
-    np.testing.assert_array_equal(model.predict_proba(table[rows].assign(c=foreign)), answers)
     found, whole = (model.contributions(each).values for each in (table[rows], table))
     np.testing.assert_array_equal(found, whole[rows])
     with pytest.raises(DataError, match=r"columns \['c'\] hold no value to learn from"):
@@ -89,15 +89,6 @@ def test_hand_over_predicts_alike_and_has_the_parameters_of_the_users(
         assert {
             name: found[name] for name in wanted if repr(found[name]) != repr(wanted[name])
         } == {}
-
-
-def test_the_types_of_a_matrix_are_honoured(table: pd.DataFrame, labels: np.ndarray) -> None:
-    X = np.column_stack([table["n"], table["c"].astype("category").cat.codes]).astype("float32")
-    model = fitted(X, labels, feature_types=["q", "c"])
-    expected = native(feature_types=["q", "c"]).fit(X, labels).predict_proba(X)
-    np.testing.assert_array_equal(model.call("predict_proba", X), expected)
-    np.testing.assert_array_equal(model.to_sklearn().predict_proba(X), expected)
-    assert model.to_sklearn().feature_types == ["q", "c"]
 
 
 class Elsewhere:
@@ -163,15 +154,12 @@ def test_keywords_that_xgboost_would_ignore_are_found(
         ({"objective": "foo"}, "foo"),
         ({"subsample": 7.0}, "subsample"),
         ({"tree_method": "gpu_hist"}, "gpu_hist"),
-        ({"n_estimators": 0}, "0 trees"),
         ({"objective": "reg:quantileerror", "quantile_alpha": [0.1, 1.9]}, "range [0.0, 1.0]"),
         ({"objective": "reg:quantileerror"}, "quantile_alpha"),
         ({"learning_rate": np.float32(-1)}, "learning_rate"),
         ({"max_depth": np.int64(-3)}, "max_depth"),
         ({"eval_metric": ["auc", "acu"]}, "acu"),
         ({"monotone_constraints": "up"}, "up"),
-        ({"reg_alpha": float("nan")}, "nan"),
-        ({"reg_alpha": np.float32("nan")}, "nan"),
     ],
 )
 def test_bad_values_are_found_before_training(params: dict, said: str) -> None:
@@ -213,9 +201,8 @@ def test_good_values_pass(estimator: XGBClassifier) -> None:
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (pd.DataFrame({"a[0]": np.arange(ROWS)}), r"names hold \[, \] or <: \['a\[0\]'\]; rename"),
-        (np.full((ROWS, 2), 1e39), "column 0 holds numbers that float32 does not reach"),
-        (pd.DataFrame({"a": np.full(ROWS, np.inf)}), "column 'a' holds numbers that float32"),
+        (np.full((ROWS, 2), 1e39), "Input data contains `inf` or a value too large"),
+        (pd.DataFrame({"a": np.full(ROWS, np.inf)}), "Input data contains `inf`"),
     ],
 )
 def test_what_xgboost_does_not_learn_from_is_named(

@@ -12,7 +12,6 @@ from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline import Accelerated
-from pipeline.backends.xgboost import external_memory
 from pipeline.data import partitioned
 from pipeline.errors import DataError
 from pipeline.system import hardware
@@ -25,7 +24,6 @@ ROWS = 6000
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     small = hardware.Hardware("", "", 1, 1, 1 << 30, 20_000)
     monkeypatch.setattr(partitioned.hardware, "describe", lambda: small)
-    monkeypatch.setattr(external_memory, "OVERHEAD", 100)  # for pages of one partition
 
 
 def table() -> tuple[np.ndarray, np.ndarray]:
@@ -40,9 +38,7 @@ def fitted(estimator: Any, y: Any, **params: Any) -> Accelerated:
 
 
 @pytest.mark.slow
-def test_a_classifier_is_as_good_as_in_memory_and_the_same_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_classifier_is_as_good_as_in_memory_and_the_same_again() -> None:
     X, score = table()
     y = (score > 1).astype("int64")
     estimator = XGBClassifier(n_estimators=10, max_depth=3, random_state=0)
@@ -53,10 +49,6 @@ def test_a_classifier_is_as_good_as_in_memory_and_the_same_again(
     np.testing.assert_array_equal(again.predict_proba(X)[:, 1], answers)
     parts = da.from_array(X, chunks=(700, 4))
     np.testing.assert_array_equal(short.predict_proba(parts)[:, 1], answers)
-    rows = da.from_array(X.astype("float32"))
-    assert external_memory._batch_rows(rows, ROWS) < 1000
-    monkeypatch.setattr(external_memory, "OVERHEAD", 1 << 16)  # for several partitions a batch
-    assert 3000 < external_memory._batch_rows(rows, ROWS) < ROWS
     alone = Accelerated(make_pipeline(StandardScaler(), estimator), device="cpu").fit(X, y)
     wanted = roc_auc_score(y, alone.predict_proba(X)[:, 1])
     for model in (short, fitted(estimator, y)):

@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.metrics import mean_absolute_error
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from xgboost import DMatrix, XGBClassifier, XGBRanker, XGBRegressor, XGBRFClassifier
+from xgboost import XGBClassifier, XGBRanker, XGBRegressor, XGBRFClassifier
 from xgboost.callback import EarlyStopping, LearningRateScheduler
 
 from tests.programs import on_cpu
@@ -73,12 +73,6 @@ def squared(y: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return predicted - y, np.ones_like(y)
 
 
-def logistic(y: np.ndarray, margin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the gradient and the hessian of the logistic loss."""
-    share = 1 / (1 + np.exp(-margin))
-    return share - y, share * (1 - share)
-
-
 PARAMETERS = {
     "two classes": (classifier(), X, YES),
     "three classes": (classifier(), X, THREE),
@@ -93,32 +87,20 @@ PARAMETERS = {
     "categories, one or the other": (
         regressor(enable_categorical=True, max_cat_to_onehot=1), MIXED, NUMBERS,
     ),
-    "class codes as margins": (classifier(objective="binary:logitraw"), X, YES),
-    "hinge": (classifier(objective="binary:hinge"), X, YES),
     "counts": (regressor(objective="count:poisson"), X, COUNTS),
-    "Tweedie": (regressor(objective="reg:tweedie", tweedie_variance_power=1.3), X, COUNTS),
-    "absolute error": (regressor(objective="reg:absoluteerror"), X, NUMBERS),
-    "a Huber loss": (regressor(objective="reg:pseudohubererror", huber_slope=0.5), X, NUMBERS),
-    "logarithms": (regressor(objective="reg:squaredlogerror"), X, COUNTS),
-    "one quantile": (regressor(objective="reg:quantileerror", quantile_alpha=0.9), X, NUMBERS),
     "quantiles": (
         regressor(objective="reg:quantileerror", quantile_alpha=[0.1, 0.5, 0.9]), X, NUMBERS,
     ),
     "survival": (regressor(objective="survival:cox"), X, np.where(YES, COUNTS, -COUNTS)),
     "an objective of one's own": (regressor(objective=squared), X, NUMBERS),
-    "an objective of one's own, classes": (classifier(objective=logistic), X, YES),
     "linear": (regressor(booster="gblinear", max_depth=None), np.nan_to_num(X), NUMBERS),
     "dropped trees": (regressor(booster="dart", rate_drop=0.5), X, NUMBERS),
     "a forest": (XGBRFClassifier(n_estimators=5, n_jobs=1, random_state=3), X, YES),
-    "trees in parallel": (classifier(num_parallel_tree=3, subsample=0.5), X, YES),
     "samples": (classifier(subsample=0.5, colsample_bytree=0.5, colsample_bynode=0.8), X, YES),
     "monotone": (regressor(monotone_constraints=(1, 0, 0, -1)), X, NUMBERS),
-    "monotone by name": (regressor(monotone_constraints={"a": 1}), FRAME, NUMBERS),
     "interactions by name": (
         regressor(interaction_constraints=[["a", "b"], ["c", "d"]]), FRAME, NUMBERS,
     ),
-    "exact": (regressor(tree_method="exact"), X, NUMBERS),
-    "rare positives": (classifier(scale_pos_weight=5.0), X, YES),
     "another value for missing": (regressor(missing=-1.0), np.nan_to_num(X, nan=-1.0), NUMBERS),
     "other names of parameters": (regressor(eta=0.5, alpha=0.1), X, NUMBERS),
     "after a scaler": (make_pipeline(StandardScaler(), classifier()), X, YES),
@@ -194,39 +176,8 @@ def ranked_with_sets(of: Through) -> Any:
     return [model.predict(X), model.evals_result()]
 
 
-def booster(of: Through) -> Any:
-    made = of(regressor()).fit(FRAME, NUMBERS).get_booster()
-    rows = DMatrix(FRAME)
-    dumps = [made.get_dump(), made.get_score(importance_type="total_gain"), made.feature_names]
-    return [*dumps, made.predict(rows, pred_leaf=True), made.predict(rows, pred_contribs=True)]
-
-
-def importances(of: Through) -> Any:
-    kinds = ("weight", "gain", "cover", "total_gain", "total_cover")
-    return [of(regressor(importance_type=k)).fit(X, NUMBERS).feature_importances_ for k in kinds]
-
-
-def linear(of: Through) -> Any:
-    model = of(regressor(booster="gblinear", max_depth=None)).fit(np.nan_to_num(X), NUMBERS)
-    return [model.coef_, model.intercept_]
-
-
-def attributes(of: Through) -> Any:
-    model = of(classifier()).fit(FRAME, YES)
-    names = model.feature_names_in_.astype(str)
-    return [model.classes_, model.n_features_in_, names, model.score(FRAME, YES)]
-
-
 def saved(of: Through) -> Any:
     return answers(pickle.loads(pickle.dumps(of(classifier()).fit(X, THREE))))
-
-
-def refitted(of: Through) -> Any:
-    model = of(regressor()).fit(X, NUMBERS)
-    return [
-        answers(model.fit(X[:, ::-1], COUNTS), X[:, ::-1]),
-        answers(clone(model).fit(X, NUMBERS)),
-    ]
 
 
 USAGES: dict[str, Callable[[Through], Any]] = {
@@ -240,12 +191,7 @@ USAGES: dict[str, Callable[[Through], Any]] = {
     "groups": partial(ranked, group=[10] * 12),
     "weights of queries": partial(ranked, qid=QUERIES, sample_weight=np.arange(1.0, 13)),
     "queries to evaluate": ranked_with_sets,
-    "the booster": booster,
-    "kinds of importances": importances,
-    "coefficients": linear,
-    "attributes": attributes,
     "pickled": saved,
-    "fitted again": refitted,
     "some trees": lambda of: of(regressor()).fit(X, NUMBERS).predict(X, iteration_range=(1, 3)),
     "weights of features": lambda of: answers(
         of(regressor(feature_weights=[1, 2, 3, 4], colsample_bynode=0.5)).fit(X, NUMBERS)

@@ -17,9 +17,7 @@ from sklearn.preprocessing import LabelBinarizer, LabelEncoder, OneHotEncoder, S
 
 from pipeline.backends.cuml import trees
 from pipeline.backends.cuml.estimator import Cuml
-from pipeline.backends.cuml.single_tree import FORESTS, as_forest, make_forest, take_tree
 from pipeline.backends.cuml.tables import APART, CUML, public_name, rule
-from pipeline.errors import DataError
 from pipeline.optional import load
 from tests.contract.live import cuml_on_numpy
 from tests.contract.live.sources import of_class
@@ -61,21 +59,6 @@ def test_cuml_hands_trees_over_without_impurities(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if type(case.estimator) in FORESTS], ids=named
-)
-def test_a_tree_is_taken_and_handed_over_as_a_forest_of_one(case: Case) -> None:
-    X, y = case.data()
-    fitted = clone(case.estimator).fit(X, y)
-    forest = make_forest(fitted, as_forest(case.estimator, "tree"))
-    lifted = cuml_on_numpy.lifted(load(rule(forest).twin), forest, forest)
-    tree = take_tree(lifted, case.estimator)
-    assert type(tree) is type(fitted)
-    for method in ("predict", "predict_proba"):
-        if hasattr(fitted, method):
-            np.testing.assert_array_equal(getattr(tree, method)(X), getattr(fitted, method)(X))
-
-
 class Asked:
     """Answers for any attribute and remembers its name."""
 
@@ -101,12 +84,11 @@ def test_the_attributes_that_we_read_are_those_that_cuml_sets(case: Case) -> Non
 def test_no_class_is_left_out() -> None:
     seen = {public_name(case.estimator) for case in (*BOTH_WAYS, *OURS)}
     assert set(CUML) == seen | set(ONE_WAY) | set(APART)
-    assert (len(BOTH_WAYS), len(OURS)) == (26, 8)
+    assert (len(BOTH_WAYS), len(OURS)) == (26, 6)
 
 
 COUNTED = [case for case in OURS if named(case).endswith("NB")]
 DRAWN = [case for case in OURS if named(case).endswith("Projection")]
-GROUPED = [case for case in OURS if case not in (*COUNTED, *DRAWN)]
 METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "transform")
 LOST = {
     "ElasticNet": {"dual_gap_"},
@@ -191,23 +173,6 @@ def test_what_cuml_counts_is_lifted_by_us(case: Case) -> None:
     assert state(reference) == state(made)
 
 
-@pytest.mark.parametrize("category", [3, 40, -1])
-def test_cuml_does_not_look_for_new_categories(category: int) -> None:
-    """Its index wraps around on a GPU; one column has fewer categories than the padded table."""
-    (case,) = (case for case in COUNTED if named(case) == "CategoricalNB")
-    X, y = case.data()
-    X[:, 0] = np.minimum(X[:, 0], 2)
-    model = model_of(case)
-    model.native.fit(X, y)
-    X = X.view(cuml_on_numpy.Array)
-    model.call("predict", X)
-    X[5, 0] = category
-    with pytest.raises(DataError, match=f"column 0 holds the category {category} in row 5"):
-        model.call("predict", X)
-    if category == 3:
-        model.native.predict(X)
-
-
 def test_cuml_asks_a_prior_for_its_shape() -> None:
     (case,) = (case for case in COUNTED if named(case) == "MultinomialNB")
     X, y = case.data()
@@ -233,19 +198,6 @@ def test_the_axes_that_cuml_draws_are_lifted_by_us(case: Case) -> None:
     np.testing.assert_allclose(made.transform(X), X @ axes.T, rtol=1e-9, atol=1e-9)
     assert state(reference) == state(made)
     assert list(made.get_feature_names_out()) == list(reference.get_feature_names_out())
-
-
-@pytest.mark.parametrize("case", GROUPED, ids=named)
-def test_groups_are_lifted_by_us(case: Case) -> None:
-    reference, X, _ = fitted(case)
-    model = model_of(case)
-    for name in state(reference):  # a kernel would learn them
-        setattr(model.native, name, getattr(reference, name))
-    with load("cuml.using_output_type")("numpy"):  # it has met no rows to take the type from
-        made = model.to_sklearn()
-    assert_of_the_spec(made, case)
-    assert assert_same(made, reference, X) >= 5
-    assert state(reference) == state(made)
 
 
 @pytest.mark.parametrize("case", BOTH_WAYS, ids=named)
