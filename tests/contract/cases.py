@@ -39,8 +39,7 @@ from sklearn.preprocessing import (
 )
 
 from pipeline.optional import load
-from pipeline.preprocessing.transformers.calendar import CalendarFeatures
-from pipeline.preprocessing.transformers.gregorian import FEATURES
+from pipeline.preprocessing.transformers.calendar import FEATURES, CalendarFeatures
 from pipeline.system.devices import obstacle
 
 NO_GPU = obstacle()
