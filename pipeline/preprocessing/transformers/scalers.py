@@ -30,7 +30,8 @@ from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.preprocessing.statistics.moments import Moments, moments
 from pipeline.preprocessing.statistics.quantiles import (
     RowBlocks,
-    median_and_quantiles,
+    median,
+    quantile,
     warn_of_empty,
 )
 from pipeline.typing import Array, Table
@@ -173,20 +174,16 @@ class RobustScalerTwin(Twin[RowBlocks]):
         estimator = self.estimator
         # scikit-learn checks the parameters.
         fitted = self.fitted = clone(estimator).fit(np.zeros((1, stats.n_columns)))
-        middle, (low, high) = self._quantiles(stats)
-        fitted.center_ = middle if estimator.with_centering else None
-        fitted.scale_ = _spread_scale(high - low) if estimator.with_scaling else None
-        if estimator.with_scaling and estimator.unit_variance:
-            of_normal = norm.ppf(np.array(estimator.quantile_range) / 100.0)
-            fitted.scale_ = fitted.scale_ / (of_normal[1] - of_normal[0])
-
-    def _quantiles(self, stats: RowBlocks) -> tuple[np.ndarray, np.ndarray]:
-        estimator = self.estimator
-        if not estimator.with_centering and not estimator.with_scaling:
-            return np.full(stats.n_columns, np.nan), np.full((2, stats.n_columns), np.nan)
-        warn_of_empty(stats)
-        levels = np.array(estimator.quantile_range, dtype="float64") / 100
-        return median_and_quantiles(stats, levels)
+        if estimator.with_centering or estimator.with_scaling:
+            warn_of_empty(stats)
+        fitted.center_ = median(stats) if estimator.with_centering else None
+        fitted.scale_ = None
+        if estimator.with_scaling:
+            low, high = quantile(stats, np.array(estimator.quantile_range, dtype="float64") / 100)
+            fitted.scale_ = _spread_scale(high - low)
+            if estimator.unit_variance:
+                of_normal = norm.ppf(np.array(estimator.quantile_range) / 100.0)
+                fitted.scale_ = fitted.scale_ / (of_normal[1] - of_normal[0])
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the scaled block."""

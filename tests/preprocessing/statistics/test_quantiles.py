@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 from sklearn.utils import resample
 
 from pipeline.preprocessing.statistics.quantiles import (
-    MANY,
     RowBlocks,
     draw_rows,
     quantile,
-    quantile_ranks,
     take_rows,
 )
 from tests.preprocessing.cases import METHODS
@@ -75,27 +73,9 @@ def test_difference_of_small_integers_does_not_overflow() -> None:
     assert quantile(stat, [0.25]).tolist() == [[-50.0]]
 
 
-def test_more_ranks_than_are_partitioned_are_sorted() -> None:
-    X = matrix(4 * MANY)
-    q = np.linspace(0, 1, 2 * MANY)
-    np.testing.assert_array_equal(quantile(RowBlocks([X]), q), np.nanquantile(X, q, axis=0))
-
-
 def test_column_without_values() -> None:
     stat = cut(np.full((5, 1), np.nan), 2)
     assert np.isnan(quantile(stat, [0.0, 0.5, 1.0])).all()
-
-
-def test_ranks_stay_inside_the_column() -> None:
-    for method in METHODS:
-        lower, upper, _ = quantile_ranks(3, np.array([0.0, 1e-9, 1 - 1e-9, 1.0]), method)
-        assert min(lower) >= 0
-        assert max(upper) <= 2
-
-
-def test_equal_infinities_have_themselves_for_a_median() -> None:
-    stat = RowBlocks([np.array([[-np.inf], [np.inf], [np.inf], [np.inf]])])
-    assert quantile(stat, [0.5, 0.7, 1.0]).ravel().tolist() == [np.inf] * 3
 
 
 @pytest.mark.parametrize("replace", [False, True])
