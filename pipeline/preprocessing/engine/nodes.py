@@ -256,7 +256,6 @@ class TransformerNode(BlockNode):
     def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
         """Reduce the twin's statistic over all blocks."""
         twin = self.twin
-        twin.in_memory = isinstance(table, Table) and table.device == "cpu"
         twin.names = source.names if source.framed else None
         twin.origins = list(map(source.origins.get, source.names or ())) if source.origins else []
         self.form = twin.form(partial(source.numeric, table))

@@ -74,8 +74,6 @@ class Twin(ABC, Generic[S]):
     how many scikit-learn's own step transforms, and learns from, in less time than the twin."""
     takes_infinite: bool = False
     """Whether infinite numbers, which a step before may make, are as good as others."""
-    in_memory: bool = False
-    """Whether the rows of the fit are in the memory of the host, for scikit-learn to learn from."""
 
     def __init__(self, estimator: BaseEstimator) -> None:
         self.estimator = borrow(estimator)
