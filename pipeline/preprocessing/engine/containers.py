@@ -31,11 +31,9 @@ from pipeline.preprocessing.engine.nodes import (
     Cells,
     NodeInput,
     Passthrough,
-    Training,
     check_type,
 )
 from pipeline.preprocessing.engine.table import Read, Table
-from pipeline.preprocessing.statistics.moments import Moments
 from pipeline.typing import Estimator, Target
 
 if TYPE_CHECKING:
@@ -53,7 +51,7 @@ class PipelineNode(BlockNode):
         """The nodes of the steps."""
         return self.nodes
 
-    def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
+    def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
         """Fit each node on what the one before made of the training rows."""
         for i, node in enumerate(self.nodes):
             self.nodes[i] = node = node.suited(table, source)
@@ -61,7 +59,7 @@ class PipelineNode(BlockNode):
                 made = node.fit(table, source, y)
             if i + 1 < len(self.nodes):
                 after = node.makes_sparse(source.sparse)
-                source = replace(node.then(source, *made), sparse=after)
+                source = replace(node.then(source, made), sparse=after)
         return made
 
     def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
@@ -77,10 +75,10 @@ class PipelineNode(BlockNode):
             given = node.makes_sparse(given)
         return given
 
-    def then(self, source: NodeInput, blocks: Read, moments: Moments | None) -> NodeInput:
+    def then(self, source: NodeInput, blocks: Read) -> NodeInput:
         """Return the source as node after node hands it on."""
         for node in self.children:
-            source = node.then(source, blocks, moments)
+            source = node.then(source, blocks)
         return source
 
     def known(self) -> Cells:
@@ -98,7 +96,7 @@ class PipelineNode(BlockNode):
         for i, (node, (_, part)) in enumerate(zip(self.children, fitted.steps, strict=True)):
             node.resume(part, source, forms)
             if i + 1 < len(self.children):  # the last may have no names to hand on
-                source = node.then(source, source.reader(Numbers), None)
+                source = node.then(source, source.reader(Numbers))
 
 
 @dataclass
@@ -139,7 +137,7 @@ class _SideBySide(BlockNode):
         """The nodes of the branches."""
         return [branch.node for branch in self.branches]
 
-    def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
+    def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
         """Fit the branches one after the other."""
         reads = []
         for i, branch in enumerate(self.branches):
@@ -149,10 +147,10 @@ class _SideBySide(BlockNode):
             branch.node = branch.node.suited(rows, columns)
             told = self.estimator._log_message(branch.name, i + 1, len(self.branches))
             with _print_elapsed_time(type(self.estimator).__name__, told):
-                read = branch.node.fit(rows, columns, y)[0]
+                read = branch.node.fit(rows, columns, y)
             reads.append(branch.scaled(read))
         self.judge(table, reads)
-        return lambda part: join([read(part) for read in reads]), None
+        return lambda part: join([read(part) for read in reads])
 
     def judge(self, table: Data, reads: Sequence[Read]) -> None:  # noqa: B027 - most need not
         """Learn what follows from what the branches make of the training rows."""
@@ -257,7 +255,7 @@ class FeatureUnionNode(_SideBySide):
     row: Any = None
     """Zeros with the columns that came in: a frame where they have names."""
 
-    def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
+    def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
         """Fit the branches one after the other."""
         self.row = np.zeros((1, source.width(table)))
         if source.framed and source.names is not None:

@@ -148,7 +148,7 @@ def take_rows(stat: RowBlocks, chosen: np.ndarray) -> RowBlocks:
     return RowBlocks(rows, stat.unrecorded)
 
 
-def quantile(stat: RowBlocks, q: Any, method: str = "linear") -> np.ndarray:
+def quantile(stat: RowBlocks, q: Any, method: Any = "linear") -> np.ndarray:
     """Return quantiles of each column, missing values left out, as `numpy.nanquantile` does.
 
     On a GPU only those by linear interpolation are found there.

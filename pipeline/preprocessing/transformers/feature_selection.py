@@ -26,7 +26,7 @@ from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.preprocessing.statistics.moments import Moments, moments
 from pipeline.preprocessing.statistics.quantiles import RowBlocks
 from pipeline.preprocessing.transformers.scalers import require_finite
-from pipeline.typing import Estimator, Target
+from pipeline.typing import Target
 
 S = TypeVar("S")
 
@@ -87,11 +87,6 @@ class VarianceThresholdTwin(_SelectorTwin[VarianceStats]):
     slower = {"F": MANY}
     supported_params = any_value("threshold")
     takes_infinite = True  # new rows may be; `finalize` refuses those of the fit
-
-    @classmethod
-    def recalls(cls, estimator: Estimator) -> bool:
-        """Return that the fitted one has variances without means."""
-        return False
 
     def statistics(self, block: Numbers, *aligned: Any) -> VarianceStats:
         """Return moments and bounds of the block."""
