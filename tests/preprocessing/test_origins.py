@@ -29,8 +29,7 @@ from sklearn.preprocessing import (
 )
 
 from pipeline import CalendarFeatures, Unsupported
-from pipeline.preprocessing.engine.sources import find_sources
-from pipeline.preprocessing.origins import group, trace_columns
+from pipeline.preprocessing.origins import find_sources, group, trace_columns
 
 pytestmark = pytest.mark.filterwarnings("ignore:Skipping features without any observed values")
 
