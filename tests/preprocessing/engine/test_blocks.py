@@ -49,12 +49,6 @@ def test_sparse_rows_write_the_cells_that_are_there(duplicates: bool) -> None:
     assert written(take_columns(block, np.array([1]), rows(2))).tolist() == [[5], [0]]
 
 
-def test_joined_writes_side_by_side() -> None:
-    both = Joined([ONE_HOT, Joined([NUMBERS, NUMBERS])])
-    assert both.width == 9
-    assert written(both)[0].tolist() == [0, 0, 1, 1, 0, 1.5, 2.0, 1.5, 2.0]
-
-
 def test_scaled_multiplies_each_form_and_leaves_the_block_as_it_is() -> None:
     both = Joined([ONE_HOT, NUMBERS])
     times_two = scale(both, 2)
@@ -67,17 +61,3 @@ def test_scaled_multiplies_each_form_and_leaves_the_block_as_it_is() -> None:
 def test_categories_cannot_be_scaled() -> None:
     with pytest.raises(ConfigError, match="put OneHotEncoder"):
         as_categories(scale(TEXT, 2.0), rows(2))
-
-
-def test_as_categories_codes_numbers_and_keeps_missing() -> None:
-    first, second = as_categories(NUMBERS, rows(2)).columns
-    assert first.values[first.codes].tolist() == [1.5, 3.5]
-    assert second.codes.tolist() == [0, -1]
-
-
-def test_as_categories_takes_joined_blocks_apart() -> None:
-    found = as_categories(Joined([TEXT, NUMBERS, ONE_HOT]), rows(2))
-    assert found.width == 1 + 2 + 5
-    assert found.columns[0] is TEXT.columns[0]
-    assert found.columns[3].values.tolist() == [0.0]
-    assert as_categories(TEXT, rows(2)) is TEXT

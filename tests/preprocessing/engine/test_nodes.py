@@ -18,16 +18,14 @@ from sklearn.preprocessing import (
     FunctionTransformer,
     MinMaxScaler,
     OneHotEncoder,
-    OrdinalEncoder,
     StandardScaler,
     TargetEncoder,
 )
 
 from pipeline import Accelerated
-from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.engine.program import Program
 from tests.names import one_in
-from tests.preprocessing.parity import assert_parity, quiet, sklearn_fit
+from tests.preprocessing.parity import assert_parity, quiet
 
 ROWS = 160
 NUMBERS = make_pipeline(SimpleImputer(), StandardScaler())
@@ -199,20 +197,6 @@ def test_arrays_equal_sklearn(estimator: Any) -> None:
     assert_parity(estimator, X)
 
 
-def test_frames_with_numbers_for_names_equal_sklearn() -> None:
-    X = table().set_axis([10, 20, 30, 40, 50], axis=1)
-    assert_parity(columns(("n", NUMBERS, [0, 1]), ("c", ONE_HOT, [2])), X)
-    assert_parity(UNIONS["passed through first"], two_columns().set_axis([7, 8], axis=1))
-
-
-@pytest.mark.parametrize(
-    "estimator", [columns(("d", "drop", ["n1"])), union(("d", "drop"))], ids=repr
-)
-def test_all_dropped_is_a_matrix_without_columns(estimator: Any) -> None:
-    assert Program(estimator).fit_transform(table()).shape == (ROWS, 0)
-    assert sklearn_fit(estimator, table())[1].shape == (ROWS, 0)
-
-
 @pytest.mark.parametrize("name", ["remainder scaled", "nested", "of column transformers"])
 def test_hand_over_holds_nothing_of_ours_and_can_be_fitted_again(name: str) -> None:
     estimator, X, new = EVERY[name]
@@ -222,40 +206,6 @@ def test_hand_over_holds_nothing_of_ours_and_can_be_fitted_again(name: str) -> N
     with quiet():
         again = plain.fit(X()).transform(new())
         np.testing.assert_allclose(again, clone(estimator).fit(X()).transform(new()))
-
-
-def test_odd_names_equal_sklearn() -> None:
-    odd = {"n1": "", "n2": " a b ", "c1": "日本", "c2": "x__y"}
-    estimator = columns(("n", NUMBERS, ["", " a b "]), ("c", ONE_HOT, ["日本", "x__y"]))
-    assert_parity(estimator, table().rename(columns=odd))
-
-
-def test_text_cannot_be_scaled() -> None:
-    estimator = make_pipeline(SimpleImputer(strategy="most_frequent"), StandardScaler())
-    with pytest.raises(ConfigError, match="categories reach a step that takes numbers"):
-        Program(estimator).fit_transform(table()[["c1"]])
-
-
-def test_errors_of_sklearn_name_the_step_and_its_columns() -> None:
-    estimator = columns(("o", OrdinalEncoder(encoded_missing_value=0), ["c1"]))
-    with pytest.raises(DataError, match=r"^OrdinalEncoder on the columns \['c1'\]: encoded_mis"):
-        Program(estimator).fit(table())
-
-
-@pytest.mark.parametrize(
-    ("estimator", "message"),
-    [
-        (union(("s", NUMBERS), transformer_weights={"zz": 1.0}), 's: Attempting to weight .*"zz"'),
-        (union(("s", NUMBERS), ("s", NUMBERS)), "s: Names provided are not unique"),
-        (union(), "s: the FeatureUnion has no transformers"),
-    ],
-    ids=["weight of nobody", "twice", "empty"],
-)
-def test_what_sklearn_refuses(estimator: Any, message: str) -> None:
-    with quiet(), pytest.raises(ValueError):  # noqa: PT011 - scikit-learn words it in several ways
-        estimator.fit(two_columns())
-    with pytest.raises(ConfigError, match=f"^{message}"):
-        Program(estimator, step="s").fit(two_columns())
 
 
 TYPES = ["Int64", "UInt8", "Float64", "boolean", *map(pd.ArrowDtype, (pa.int64(), pa.bool_()))]
@@ -284,13 +234,6 @@ def assert_lifted(estimator: Any, X: pd.DataFrame) -> None:
     reference = estimator.fit(whole)
     assert [name for *_, name in found.transformers_] == [n for *_, n in reference.transformers_]
     assert found.get_feature_names_out().tolist() == model.get_feature_names_out().tolist()
-
-
-@pytest.mark.parametrize("kind", TYPES, ids=str)
-def test_a_first_row_may_be_missing_in_what_is_passed_on(kind: Any) -> None:
-    assert_lifted(
-        make_column_transformer((StandardScaler(), ["c"]), ("passthrough", ["a"])), with_gaps(kind)
-    )
 
 
 @pytest.mark.parametrize("how", PASSING)

@@ -29,7 +29,6 @@ from sklearn.preprocessing import (
 from pipeline.preprocessing.engine import table as blocks
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.engine.workers import HostWorker
-from pipeline.system.threads import os
 from tests.preprocessing.parity import PRIVATE, assert_parity, cut
 from tests.strategies import tables
 
@@ -117,25 +116,6 @@ def test_blocks_do_not_matter(name: str, n_blocks: int, monkeypatch: pytest.Monk
     np.testing.assert_allclose(
         many.transform(table()), one.transform(table()), rtol=1e-12, atol=1e-9
     )
-
-
-def test_number_of_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "CHUNK_ROWS", 16)
-    estimator = make_column_transformer(
-        *(t[1:] for n in programs() for t in programs()[n].transformers)
-    )
-    results = []
-    for cores in (1, 2, 5):
-        monkeypatch.setattr(os, "sched_getaffinity", lambda pid, n=cores: range(n))
-        results.append(Program(estimator, "float32").fit_transform(table(), target()).tobytes())
-    assert results[0] == results[1] == results[2]
-
-
-def test_single_rows_equal_the_batch() -> None:
-    program = Program(programs()["filled one-hot"]).fit(table())
-    batch = program.transform(table())
-    singles = [program.transform(table()[i : i + 1])[0] for i in range(0, ROWS, 50)]
-    np.testing.assert_array_equal(singles, batch[::50])
 
 
 @given(X=tables(), n_rows=st.integers(1, 9))

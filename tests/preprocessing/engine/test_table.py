@@ -15,7 +15,6 @@ from pipeline.data import frames
 from pipeline.preprocessing.engine import table as module
 from pipeline.preprocessing.engine.blocks import (
     Block,
-    Categories,
     Indicators,
     Numbers,
     Scaled,
@@ -23,8 +22,7 @@ from pipeline.preprocessing.engine.blocks import (
     common_type,
     join,
 )
-from pipeline.preprocessing.engine.cells import Cells
-from pipeline.preprocessing.engine.csr import CellRows, count_cells, density, write_csr
+from pipeline.preprocessing.engine.csr import count_cells, density, write_csr
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.engine.table import Part, Table
 from pipeline.system.threads import halved
@@ -118,18 +116,6 @@ def _stored(block: Block) -> Any:
     return sparse.csr_matrix(out)
 
 
-def test_room_is_made_for_rows_that_hold_more_than_those_before() -> None:
-    rows = CellRows(4, 2**40)
-    for n in (0, 1, 5, 0):
-        cells = np.arange(n, dtype="int32")
-        rows.append(Cells(np.array([n]), cells, cells + 0.5))
-    made = rows.to_csr(5, "float64")
-    assert made.indptr.tolist() == [0, 0, 1, 6, 6]
-    assert made.indices.tolist() == [0, *range(5)]
-    assert made.data.tolist() == [0.5, 0.5, 1.5, 2.5, 3.5, 4.5]
-    assert made.indptr.dtype == made.indices.dtype == "int32"
-
-
 def test_one_hot_rows_take_little_more_than_their_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1})
     rng = np.random.default_rng(0)
@@ -141,13 +127,6 @@ def test_one_hot_rows_take_little_more_than_their_matrix(monkeypatch: pytest.Mon
     tracemalloc.stop()
     own = made.data.nbytes + made.indices.nbytes + made.indptr.nbytes
     assert peak <= own + X.memory_usage().sum() / 4
-
-
-def test_columns_keep_the_type_they_have_together(frame: pd.DataFrame) -> None:
-    part = Part(Table(frame), slice(2, 4))
-    assert part.read(["i"], Numbers).values.tolist() == [[2], [3]]
-    assert part.read(["i"], Numbers).values.dtype == "int64"
-    assert part.read(["i", "f"], Numbers).values.dtype == "float64"
 
 
 @pytest.fixture
@@ -175,11 +154,3 @@ def test_a_gpu_takes_one_block_after_the_other() -> None:
     made = table.each(lambda part: (get_ident(), part.rows.start))
     assert next(made) == (get_ident(), 0)
     assert {ident for ident, _ in made} == {get_ident()}
-
-
-@pytest.mark.usefixtures("device")
-def test_codes_on_a_gpu_are_as_small_as_they_can_be(frame: pd.DataFrame) -> None:
-    table = Table(frames.to_device(frame, "cuda"))
-    small, coded = (c for c in Part(table, slice(0, 10)).read(["i", "t"], Categories).columns)
-    assert small.codes.dtype == coded.codes.dtype == "int8"
-    assert coded.values[coded.codes.tolist()].tolist() == frame["t"].tolist()

@@ -16,7 +16,7 @@ from sklearn.decomposition import PCA
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401 - makes IterativeImputer
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.model_selection import KFold
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
+from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
     OneHotEncoder,
@@ -205,17 +205,6 @@ def names_or_error(model: Any) -> Any:
         return type(error)
 
 
-def test_only_the_branch_without_a_twin_runs_as_it_is() -> None:
-    model = Accelerated(CASES["neighbours"], device="cpu").fit(rows())
-    ran = {place.step: place.implementation for place in model.plan_.placements}
-    assert ran == {
-        "columntransformer.knnimputer": "sklearn.KNNImputer",
-        "columntransformer.standardscaler": "pipeline.preprocessing (NumPy)",
-        "columntransformer.onehotencoder": "pipeline.preprocessing (NumPy)",
-    }
-    assert "KNNImputer has no twin yet" in str(explain(CASES["neighbours"], "cpu"))
-
-
 def test_partitions_are_gathered_for_what_needs_all_rows() -> None:
     X, new = (rows(seed=seed).reset_index(drop=True)[["a", "b", "i", "t"]] for seed in (0, 1))
     partitions, others = (dd.from_pandas(each, npartitions=3) for each in (X, new))
@@ -226,14 +215,6 @@ def test_partitions_are_gathered_for_what_needs_all_rows() -> None:
     assert "knnimputer learns from all rows at once" in model.plan_.placements[0].note
     for fitted in (model, pickle.loads(pickle.dumps(model))):
         np.testing.assert_allclose(fitted.transform(others), expected, rtol=1e-9)
-
-
-def test_a_function_as_key_is_called_once_with_the_rows_of_the_user() -> None:
-    given: list[Any] = []
-    estimator = columns((StandardScaler(), lambda X: given.append(X) or ["b"]))
-    Accelerated(estimator, device="cpu").fit(X := rows())
-    (seen,) = given
-    pd.testing.assert_frame_equal(seen, X)
 
 
 @pytest.mark.parametrize(
@@ -265,36 +246,3 @@ def test_sparse_rows_of_workers_are_stacked_as_they_are(branch: Any, threshold: 
         assert type(made) is type(expected)
         np.testing.assert_allclose(*(m.toarray() if issparse(m) else m for m in (made, expected)))
     assert model.plan_.placements[0].implementation != "sklearn.ColumnTransformer"
-
-
-@pytest.mark.parametrize(
-    "whole",
-    [
-        ColumnTransformer(
-            [("k", KNNImputer(), ["a"]), ("s", StandardScaler(), ["b"])], verbose=True
-        ),
-        FeatureUnion([("k", KNNImputer()), ("s", SimpleImputer())], verbose=True),
-        columns(
-            (
-                Pipeline(
-                    [("off", "passthrough"), ("s", SimpleImputer()), ("p", PCA(1))], verbose=True
-                ),
-                ["a", "b"],
-            )
-        ),
-    ],
-    ids=["columns", "union", "pipeline"],
-)
-def test_verbose_prints_the_lines_of_sklearn(
-    whole: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    X = rows()[["a", "b"]]
-    clone(whole).fit_transform(X)
-    theirs = capsys.readouterr().out
-    Accelerated(whole, device="cpu").fit_transform(X)
-    assert untimed(capsys.readouterr().out) == untimed(theirs)
-    assert theirs
-
-
-def untimed(lines: str) -> list[str]:
-    return [line.partition("total=")[0] for line in lines.splitlines()]
