@@ -196,8 +196,6 @@ def test_the_lifted_pipeline_has_the_steps_of_the_spec() -> None:
 ADDING: dict[str, Any] = {
     "standard": StandardScaler(),
     "range": MinMaxScaler(),
-    "mean": SimpleImputer(),
-    "most frequent": SimpleImputer(strategy="most_frequent"),
     "one-hot": OneHotEncoder(handle_unknown="ignore", sparse_output=False),
     "ordinal": OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
     "columns": make_column_transformer((StandardScaler(), [0]), (MinMaxScaler(), [1])),

@@ -33,6 +33,7 @@ from pipeline.preprocessing.engine.table import Read, Reading, Table
 from pipeline.preprocessing.engine.tree import Inside
 from pipeline.preprocessing.engine.unsupported import obstacles_to_batches, reasons
 from pipeline.preprocessing.engine.workers import WorkerNode
+from pipeline.preprocessing.transformers import TWINS
 from pipeline.typing import Estimator, Names
 
 
@@ -256,7 +257,8 @@ class Program:
         if asked or (self.dtype == "float64" and "float32" in map(str, self.head.dtypes)):
             return {}
         whole = Inside(self.step, self.estimator, first=True)
-        if self.ends and hasattr(self.estimator, "partial_fit"):
+        learns_batches = type(self.estimator) not in TWINS or hasattr(self.estimator, "partial_fit")
+        if self.ends and learns_batches and not obstacles_to_batches(self.estimator, self.step):
             return {}  # scikit-learn's own would keep nothing that more rows are added to
         return choose_own(whole, table, self.head, exact_zeros=self.exact_zeros)
 
