@@ -69,8 +69,6 @@ WIDE = VARIED.drop(columns="tiny")
 HOLES = VARIED.mask(_rng.random(VARIED.shape) < 0.3).assign(
     rare=np.where(np.arange(ROWS) == 99, 5.0, np.nan)
 )
-CENTRED = NUMBERS[["real", "tiny", "skewed", "int"]]
-"""Columns of which sums keep their digits, for those of chi² are not centred."""
 POSITIVE = NUMBERS[["tiny", "skewed"]].assign(offset=10 + _rng.random(ROWS))
 CATEGORIES = pd.DataFrame(
     {

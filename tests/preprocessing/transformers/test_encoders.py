@@ -233,18 +233,6 @@ def test_columns_that_are_refused(encoder: Any, table: pd.DataFrame) -> None:
     assert message.startswith("column 'f' holds infinite values")
 
 
-@pytest.mark.parametrize("encoder", ENCODERS, ids=name)
-def test_forms_of_new_rows_need_not_match(encoder: Any) -> None:
-    X = frame("category, unsorted and unused")
-    text = X[:9].astype("str")
-    assert_parity(encoder, X, new=text)
-    assert_parity(encoder, text, new=X)
-    gaps = pd.DataFrame({"b": pd.array([True, False, None] * 3, dtype="boolean")})
-    none = pd.DataFrame({"b": [True, False] * 3})
-    assert_parity(encoder, gaps, new=none)
-    assert_parity(encoder, none, new=none.astype("float64"))
-
-
 @given(X=tables(), data=st.data())
 def test_any_table(X: pd.DataFrame, data: st.DataObject) -> None:
     group = {

@@ -37,7 +37,6 @@ from tests.preprocessing.cases import (
     KEEP_MISSING,
     MORE,
     OF_ROWS,
-    PRODUCTS,
     RANGES,
     REFUSE_MISSING,
     ROBUST,
@@ -61,7 +60,6 @@ from tests.preprocessing.parity import (
 from tests.strategies import tables
 
 NEED_NUMBERS = [e for e in CORE if e not in INDICATORS]
-OF_LARGE = [e for e in CORE if e not in (*STANDARD, *PRODUCTS, *BEST, *VARIANCES)]
 
 
 def table_for(estimator: Any) -> pd.DataFrame:

@@ -19,7 +19,6 @@ from tests.preprocessing.parity import assert_parity, close, cut, quiet
 from tests.strategies import tables
 
 SHAPES = ["uniform", "normal"]
-ENCODINGS = ["onehot", "onehot-dense", "ordinal"]
 STRATEGIES = ["uniform", "quantile"]
 
 

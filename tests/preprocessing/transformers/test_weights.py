@@ -90,9 +90,3 @@ def test_weighted_partitions(estimator: Any) -> None:
     model = Accelerated(estimator, device="cpu")
     model.fit(dd.from_pandas(X, npartitions=4), sample_weight=WEIGHTS)
     assert_handed_over(model.to_sklearn(), expected, X)
-
-
-UNWEIGHTED = [
-    *(KBinsDiscretizer(n, strategy="kmeans", encode="ordinal") for n in (2, 5)),
-    KBinsDiscretizer(3, strategy="kmeans", subsample=60, random_state=0),
-]
