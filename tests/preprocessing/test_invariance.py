@@ -216,18 +216,3 @@ def test_attributes_are_the_same_where_the_rows_keep_their_order(name: str) -> N
     ordered = sorted(pieces(64), key=lambda rows: rows.start)
     for merging in (in_turn, as_tree):
         assert_same(fit(case, ordered, merging).fitted, whole, name)
-
-
-@pytest.mark.parametrize(
-    "name", [name for name, case in CASES.items() if type(case.estimator) is TargetEncoder]
-)
-def test_encodings_of_the_training_rows_do_not_depend_on_the_partitions(name: str) -> None:
-    case = CASES[name]
-    whole, cut = fit(case, [slice(0, ROWS)]), fit(case, pieces(64))
-    block = Part(Table(case.X), slice(0, ROWS)).read(list(case.X.columns), whole.reads)
-    aligned = whole.aligned(case.y)
-    np.testing.assert_allclose(
-        cut.apply_training(block, *aligned).values,
-        whole.apply_training(block, *aligned).values,
-        rtol=RTOL,
-    )

@@ -136,15 +136,6 @@ def test_a_step_behind_that_mixes_mixes_all() -> None:
     assert not sources.move_with(0)
 
 
-def test_what_is_not_known_may_read_all_that_it_is_given() -> None:
-    fitted = make_pipeline(
-        make_column_transformer((KNNImputer(), HOLES[:2]), (OneHotEncoder(), ["kind"])),
-        StandardScaler(),
-    ).fit(TABLE)
-    found = trace_columns(fitted, [frozenset({at}) for at in range(TABLE.shape[1])], 4)
-    assert found == [frozenset({0, 2})] * 2 + [frozenset({5})] * 2
-
-
 class Silent(TransformerMixin, BaseEstimator):
     """Says nothing of what it makes."""
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import tracemalloc
 from dataclasses import replace
-from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from pipeline.preprocessing.engine.blocks import (
     common_type,
     join,
 )
-from pipeline.preprocessing.engine.csr import count_cells, density, write_csr
+from pipeline.preprocessing.engine.csr import write_csr
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.engine.table import Part, Table
 from pipeline.system.threads import halved
@@ -46,21 +45,6 @@ def test_parts_cover_every_row_once(n_rows: int, frame: pd.DataFrame) -> None:
     rows = [row for part in parts for row in range(part.rows.start, part.rows.stop)]
     assert rows == list(range(n_rows))
     assert all(part.n_rows <= 3 for part in parts)
-
-
-@pytest.mark.usefixtures("small_blocks")
-def test_density_is_counted_without_the_rows_of_dense_blocks(frame: pd.DataFrame) -> None:
-    asked: list[int] = []
-
-    def dense(part: Part) -> Numbers:
-        asked.append(part.n_rows)
-        return Numbers(np.zeros((part.n_rows, 2)))
-
-    one_hot = lambda part: Indicators([np.zeros(part.n_rows, int)], [6])  # noqa: E731
-    table = Table(frame)
-    counted = count_cells(table, [one_hot])
-    assert density(table.first(), [dense], [one_hot], counted) == 3 / 8
-    assert asked == [1]
 
 
 CELLS = np.array([[0, 1, 0, 2], [0, 0, 0, 0], [3, np.nan, 0, 0], [0, 0, 0, 4]])
@@ -146,11 +130,3 @@ def test_a_gpu_takes_a_bounded_number_of_cells_at_a_time(
     assert len(parts) == n_parts
     with halved():
         assert table.parts(width)[0].n_rows == -(-parts[0].n_rows // 2)
-
-
-@pytest.mark.usefixtures("device")
-def test_a_gpu_takes_one_block_after_the_other() -> None:
-    table = Table(frames.to_device(np.zeros((10, 3)), "cuda"))
-    made = table.each(lambda part: (get_ident(), part.rows.start))
-    assert next(made) == (get_ident(), 0)
-    assert {ident for ident, _ in made} == {get_ident()}
