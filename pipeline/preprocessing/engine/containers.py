@@ -20,11 +20,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-# scikit-learn has no public way to print what `verbose` asks for.
-from sklearn.utils._user_interface import _print_elapsed_time
-
 from pipeline.data.convert import without_na
-from pipeline.preprocessing.engine.blocks import Numbers, Unread, apart, as_read, join, scale
+from pipeline.preprocessing.engine.blocks import Numbers, Unread, join
 from pipeline.preprocessing.engine.csr import check_numbers, count_cells, density, most_cells
 from pipeline.preprocessing.engine.nodes import (
     BlockNode,
@@ -55,8 +52,7 @@ class PipelineNode(BlockNode):
         """Fit each node on what the one before made of the training rows."""
         for i, node in enumerate(self.nodes):
             self.nodes[i] = node = node.suited(table, source)
-            with _print_elapsed_time("Pipeline", self.estimator._log_message(i)):
-                made = node.fit(table, source, y)
+            made = node.fit(table, source, y)
             if i + 1 < len(self.nodes):
                 after = node.makes_sparse(source.sparse)
                 source = replace(node.then(source, made), sparse=after)
@@ -107,7 +103,6 @@ class Branch:
     node: BlockNode
     names: Sequence[Any] | None
     """Columns of the table; None where all that comes in is read."""
-    weight: float | None = None
 
     def source(self, read: Read) -> Read:
         """Return what reads what comes in: the columns of the branch, or all there is."""
@@ -115,12 +110,6 @@ class Branch:
             return read
         columns = Unread(self.names)
         return lambda part: columns
-
-    def scaled(self, read: Read) -> Read:
-        """Return what reads a part as numbers, times the weight, where there is one."""
-        if self.weight is None:
-            return read
-        return lambda part: scale(as_read(apart(read(part)), part), self.weight)
 
 
 class _SideBySide(BlockNode):
@@ -140,15 +129,12 @@ class _SideBySide(BlockNode):
     def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
         """Fit the branches one after the other."""
         reads = []
-        for i, branch in enumerate(self.branches):
+        for branch in self.branches:
             rows, columns = table, source
             if branch.names is not None:
                 rows, columns = table.narrowed(branch.names), replace(source, names=branch.names)
             branch.node = branch.node.suited(rows, columns)
-            told = self.estimator._log_message(branch.name, i + 1, len(self.branches))
-            with _print_elapsed_time(type(self.estimator).__name__, told):
-                read = branch.node.fit(rows, columns, y)
-            reads.append(branch.scaled(read))
+            reads.append(branch.node.fit(rows, columns, y))
         self.judge(table, reads)
         return lambda part: join([read(part) for read in reads])
 
@@ -158,7 +144,7 @@ class _SideBySide(BlockNode):
     def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
         """Apply every branch to its columns."""
         reads = [
-            branch.scaled(branch.node.read_new(table, branch.source(read), sparse=sparse))
+            branch.node.read_new(table, branch.source(read), sparse=sparse)
             for branch in self.branches
         ]
         return lambda part: join([each(part) for each in reads])

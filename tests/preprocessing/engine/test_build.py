@@ -109,7 +109,7 @@ def test_reasons_from_everywhere_come_at_once() -> None:
             ("f", StandardScaler(), lambda X: ["b"]),
         ],
         remainder=NMF(),
-        transformer_weights={"p": "heavy"},
+        transformer_weights={"p": 2.0},
     )
     with pytest.raises(Unsupported) as caught:
         build(estimator, HEAD, "ct")

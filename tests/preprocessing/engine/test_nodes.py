@@ -86,13 +86,6 @@ SPECS = {
         ("c", Pipeline([("off", "passthrough"), ("o", ONE_HOT)]), ["c1"]),
         ("p", Pipeline([("off", "passthrough")]), ["n2"]),
     ),
-    "weighted": columns(
-        ("n", NUMBERS, ["n1"]),
-        ("c", ONE_HOT, ["c1", "c2"]),
-        ("p", "passthrough", ["b"]),
-        remainder=StandardScaler(),
-        transformer_weights={"n": 2, "c": 0.5, "p": 3.0, "remainder": -1.0, "nobody": 9},
-    ),
 }
 
 
@@ -110,13 +103,8 @@ def union(*parts: tuple[str, Any], **params: Any) -> FeatureUnion:
 BOTH = union(("s", NUMBERS), ("m", MissingIndicator(features="all")))
 UNIONS = {
     "two": BOTH,
-    "weighted": union(
-        ("s", NUMBERS), ("p", "passthrough"), transformer_weights={"s": 3.0, "p": 0.5}
-    ),
     "passed through first": union(("p", "passthrough"), ("s", NUMBERS)),
-    "union in a union": union(
-        ("u", BOTH), ("s", MinMaxScaler()), transformer_weights={"u": 10.0, "s": 2.0}
-    ),
+    "union in a union": union(("u", BOTH), ("s", MinMaxScaler())),
     "first in a pipeline": make_pipeline(BOTH, StandardScaler()),
     "behind a step": make_pipeline(
         SimpleImputer(strategy="median"),
@@ -125,7 +113,6 @@ UNIONS = {
     "of column transformers": union(
         ("one", columns(("s", NUMBERS, ["b", "a"]))),
         ("two", columns(("m", MinMaxScaler(), ["b"]), remainder="passthrough")),
-        transformer_weights={"two": 0.1},
     ),
     "in a column transformer": columns(
         ("u", union(("s", NUMBERS), ("p", "passthrough")), ["a"]), remainder=MinMaxScaler()

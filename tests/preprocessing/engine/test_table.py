@@ -16,7 +16,6 @@ from pipeline.preprocessing.engine.blocks import (
     Block,
     Indicators,
     Numbers,
-    Scaled,
     Sparse,
     common_type,
     join,
@@ -59,13 +58,11 @@ HOLES = Indicators([np.array([1, -1, 0, 1]), np.array([-2, -1, 2, 0])], [2, 3])
         [HOLES],
         [HOLES, Numbers(CELLS), HOLES],
         [Indicators([np.array([0, 1, 0, 1])], [2], "float32")],
-        [Scaled(HOLES, 0.5), Numbers(np.ones((4, 2), dtype="int32"))],
-        [Scaled(Scaled(HOLES, 0), 2)],
         [Sparse(sparse.csr_matrix(CELLS)), HOLES, Numbers(CELLS)],
-        [Sparse(sparse.csr_array(CELLS)), Scaled(HOLES, 3.0)],
+        [Sparse(sparse.csr_array(CELLS)), HOLES],
         [Numbers(CELLS.astype(bool))],
     ],
-    ids=range(9),
+    ids=range(7),
 )
 def test_compressed_rows_are_those_that_scipy_stacks(blocks: list[Block]) -> None:
     def cut(part: Part) -> Block:
@@ -85,16 +82,12 @@ def _rows(block: Block, rows: slice) -> Block:
     """Return some rows of a block."""
     if isinstance(block, Indicators):
         return replace(block, positions=[each[rows] for each in block.positions])
-    if isinstance(block, Scaled):
-        return Scaled(_rows(block.block, rows), block.weight)
     assert isinstance(block, Numbers | Sparse)
     return type(block)(block.values[rows])
 
 
 def _stored(block: Block) -> Any:
     """Return a block as SciPy holds it: the ones of a one-hot matrix are there, whatever weight."""
-    if isinstance(block, Scaled):
-        return _stored(block.block) * block.weight
     out = np.zeros((4, block.width), dtype=common_type([block]))
     block.write(out)
     return sparse.csr_matrix(out)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
@@ -70,10 +70,6 @@ CHAINS = {
         (make_pipeline(one(np.log), StandardScaler()), ["b"]), (one(np.exp), ["a"])
     ),
     "in a union": FeatureUnion([("log", one(np.log)), ("same", one()), ("p", "passthrough")]),
-    "weighted": ColumnTransformer(
-        [("log", one(np.log), ["a"]), ("not", one(np.isfinite), ["b"])],
-        transformer_weights={"log": 2.0, "not": 3},
-    ),
 }
 
 
