@@ -24,19 +24,14 @@ Origins = list[frozenset[int]]
 class Groups:
     """How the columns of a matrix are summed to those that the user knows.
 
-    Parameters
-    ----------
-    columns : tuple
-        The name of each group: that of a column, or those of several, joined by commas.
-    members : tuple of tuple of int
-        The positions of these columns in the table.
-    sums : csr_matrix of shape (n_matrix_columns, n_groups)
-        Ones where a column of the matrix belongs to a group. One that no column feeds, as the
-        constant of `PolynomialFeatures`, belongs to none.
+    Ones of `sums` are where a column of the matrix belongs to a group. One that no column feeds, as
+    the constant of `PolynomialFeatures`, belongs to none.
     """
 
     columns: tuple[Name, ...]
+    """The name of each group: that of a column, or those of several, joined by commas."""
     members: tuple[tuple[int, ...], ...]
+    """The positions of these columns in the table."""
     sums: csr_matrix
 
     @property
@@ -48,12 +43,6 @@ class Groups:
 
 def group(origins: Origins, names: Names) -> Groups:
     """Return the groups of the columns of a matrix that the same columns of a table feed.
-
-    Parameters
-    ----------
-    origins : list of frozenset of int
-    names : sequence
-        Of the columns of the table.
 
     Examples
     --------
@@ -86,14 +75,7 @@ def trace_columns(fitted: Estimator, origins: Origins, width: int | None = None)
     A transformer that is not known may make anything of all that it is given: all of it feeds
     each column.
 
-    Parameters
-    ----------
-    fitted : estimator, or "passthrough" or "drop"
-        Of scikit-learn.
-    origins : list of frozenset of int
-        Of the columns that it is given.
-    width : int, optional
-        The number of columns that it makes, where that is known.
+    `width` is the number of columns that it makes, where that is known.
 
     Raises
     ------
@@ -125,18 +107,15 @@ def _public(fitted: Estimator) -> str:
 
 def _mixed(fitted: Estimator, origins: Origins, width: int | None) -> Origins:
     """Return the origins of columns each of which all that is given may feed."""
-    return [frozenset().union(*origins)] * (_width(fitted) if width is None else width)
-
-
-def _width(fitted: Estimator) -> int:
-    """Return how many columns a transformer makes."""
-    try:
-        known = getattr(fitted, "_n_features_out", None)
-        return int(len(fitted.get_feature_names_out()) if known is None else known)
-    except (AttributeError, ValueError) as error:
-        step = type(fitted).__name__
-        why = f"it does not say how many columns it makes: {error}"
-        raise Unsupported(Reason(step, why, "give it get_feature_names_out")) from error
+    if width is None:
+        try:
+            known = getattr(fitted, "_n_features_out", None)
+            width = int(len(fitted.get_feature_names_out()) if known is None else known)
+        except (AttributeError, ValueError) as error:
+            step = type(fitted).__name__
+            why = f"it does not say how many columns it makes: {error}"
+            raise Unsupported(Reason(step, why, "give it get_feature_names_out")) from error
+    return [frozenset().union(*origins)] * width
 
 
 def _pipeline(fitted: Pipeline, origins: Origins, width: int | None) -> Origins:
@@ -172,7 +151,7 @@ def _imputer(fitted: Estimator, origins: Origins, width: int | None) -> Origins:
 
 def _evenly(fitted: Estimator, origins: Origins, width: int | None) -> Origins:
     """Return the origins of as many columns for each one that is given."""
-    each = (_width(fitted) if width is None else width) // len(origins)
+    each = len(_mixed(fitted, origins, width)) // len(origins)
     return _repeat(origins, [each] * len(origins))
 
 
@@ -219,18 +198,12 @@ _KNOWN: dict[str, Rule] = _BY_ROW | {
 
 @dataclass(frozen=True)
 class Sources:
-    """What the columns are made of that a fitted transformer makes.
-
-    Parameters
-    ----------
-    origins : list of frozenset of int
-        The columns that feed each of them.
-    by_row : frozenset of int
-        The columns that came in and that only transformers read which are `BY_ROW`.
-    """
+    """What the columns are made of that a fitted transformer makes."""
 
     origins: Origins
+    """The columns that feed each of them."""
     by_row: frozenset[int]
+    """The columns that came in and that no other transformers read than those of `_BY_ROW`."""
 
     def fed_by(self, column: int) -> list[int]:
         """Return the columns that a column feeds."""
@@ -266,7 +239,7 @@ def find_sources(fitted: Estimator, n_columns: int) -> Sources | None:
 
 
 def _not_by_row(fitted: Estimator, n_columns: int) -> frozenset[int]:
-    """Return the columns that go through a transformer which is not `BY_ROW`."""
+    """Return the columns that go through a transformer which is not `_BY_ROW`."""
     if type(fitted) is Pipeline and all(_is_by_row(step) for _, step in fitted.steps[1:]):
         return _not_by_row(fitted.steps[0][1], n_columns)
     if type(fitted) is ColumnTransformer:

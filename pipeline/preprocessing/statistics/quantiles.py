@@ -153,18 +153,7 @@ def quantile(stat: RowBlocks, q: Any, method: Any = "linear") -> np.ndarray:
 
     On a GPU only those by linear interpolation are found there.
 
-    Parameters
-    ----------
-    stat : RowBlocks
-    q : array-like of float, shape (n_quantiles,)
-        Between 0 and 1.
-    method : str
-        One of NumPy's nine continuous and discontinuous methods.
-
-    Returns
-    -------
-    numpy.ndarray of float, shape (n_quantiles, n_columns)
-        On the host; NaN for columns without values.
+    The method is one of NumPy's nine; shape (n_quantiles, n_columns), NaN for an empty column.
 
     Examples
     --------
