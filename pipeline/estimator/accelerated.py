@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.preprocessing import TargetEncoder
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.metaestimators import available_if
 
@@ -54,7 +53,6 @@ from pipeline.planning.lower import LoweringOptions, lower
 from pipeline.planning.plan import Plan
 from pipeline.planning.source_code import code
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.transformers.target_encoder import ahead
 from pipeline.system.devices import Choice, prepare_memory
 from pipeline.trace import ExecutionLog, execution_log
 from pipeline.typing import Array, Estimator, Params, Table, Target
@@ -365,13 +363,10 @@ class Accelerated(CallbackSupportMixin, Answers):
         """Call a method of a plan, where folds are drawn and trees are kept for it."""
         told = tell_callbacks(self, self._callback_fit_ctx, X, y)
         work = partial(plan.fit, X, y, method, watch=told, **params)
-        leaves = (leaf for node in plan.nodes for _, leaf in node.leaves)
-        encoders = [leaf for leaf in leaves if type(leaf) is TargetEncoder]
-        with ahead(encoders, y) if encoders else nullcontext():
-            if self.checkpoint is None:
-                return work()
-            with keeping(checkpoints_of(self)) as trees:
-                made = work()
+        if self.checkpoint is None:
+            return work()
+        with keeping(checkpoints_of(self)) as trees:
+            made = work()
         plan.steps[-1].note(trees.remark)
         return made
 

@@ -29,7 +29,7 @@ from pipeline.estimator.inputs import refuse_partitions
 from pipeline.planning.classify import named_steps
 from pipeline.planning.plan import Plan
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.engine.sources import Sources, find_sources
+from pipeline.preprocessing.origins import Sources, find_sources
 from pipeline.trace import execution_log, record
 from pipeline.typing import Array, Estimator, Table, Target
 

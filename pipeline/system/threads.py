@@ -9,16 +9,15 @@ from __future__ import annotations
 import ctypes
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from queue import SimpleQueue
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from threadpoolctl import LibController
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R")
-K = TypeVar("K")
-A = TypeVar("A")
 
 
 def keep_freed_memory() -> None:
@@ -154,60 +151,3 @@ def each(function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
         while started:
             started.extend(islice(futures, 1))
             yield started.popleft().result()
-
-
-def in_step(
-    searches: Mapping[K, Callable[[Callable[[T], A]], R]],
-    evaluate: Callable[[dict[K, T]], Mapping[K, A]],
-) -> dict[K, R]:
-    """Run searches side by side, and evaluate what all of them ask for together.
-
-    Each takes a function that it asks for one value after the other. Where there are several, each
-    has a thread of its own, which context variables reach; whenever all that have not ended wait,
-    this thread calls `evaluate` once.
-
-    >>> one, two = lambda ask: ask(1) + ask(2), lambda ask: ask(5)
-    >>> in_step({"a": one, "b": two}, lambda points: {key: -p for key, p in points.items()})
-    {'a': -3, 'b': -5}
-    """
-    if len(searches) == 1:
-        ((key, search),) = searches.items()
-        return {key: search(lambda point: evaluate({key: point})[key])}
-    asked: SimpleQueue[tuple[K, list[T]]] = SimpleQueue()
-    answers: dict[K, SimpleQueue[list[A]]] = {key: SimpleQueue() for key in searches}
-
-    def run(key: K) -> R:
-        def ask(point: T) -> A:
-            asked.put((key, [point]))
-            for answer in answers[key].get():
-                return answer
-            raise CancelledError
-
-        try:
-            return searches[key](ask)
-        finally:
-            asked.put((key, []))
-
-    with ThreadPoolExecutor(max(1, len(searches))) as pool:
-        try:
-            found = {key: pool.submit(copy_context().run, run, key) for key in searches}
-            _answer(asked, answers, evaluate)
-        finally:
-            # Whoever still waits would wait for ever.
-            for answer in answers.values():
-                answer.put([])
-    return {key: future.result() for key, future in found.items()}
-
-
-def _answer(
-    asked: SimpleQueue[tuple[Any, list[T]]],
-    answers: Mapping[K, SimpleQueue[list[A]]],
-    evaluate: Callable[[dict[K, T]], Mapping[K, A]],
-) -> None:
-    """Answer all searches, round by round, until each has ended."""
-    waiting: Iterable[Any] = answers
-    while waiting:
-        points = {key: point for key, asks in [asked.get() for _ in waiting] for point in asks}
-        for key, value in (evaluate(points) if points else {}).items():
-            answers[key].put([value])
-        waiting = points

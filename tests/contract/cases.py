@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import (
     SelectKBest,
@@ -39,8 +39,7 @@ from sklearn.preprocessing import (
 )
 
 from pipeline.optional import load
-from pipeline.preprocessing.transformers.calendar import CalendarFeatures
-from pipeline.preprocessing.transformers.gregorian import FEATURES
+from pipeline.preprocessing.transformers.calendar import FEATURES, CalendarFeatures
 from pipeline.system.devices import obstacle
 
 NO_GPU = obstacle()
@@ -176,17 +175,10 @@ TRANSFORMERS = {
         atol=1e-7,
     ),
     "holes": Case(make_column_transformer((MissingIndicator(), ["amount", "visits"]))),
-    "weighted": Case(
-        ColumnTransformer(
-            [("n", after_imputing(StandardScaler()), NUMBERS), ("c", OneHotEncoder(), ["colour"])],
-            transformer_weights={"n": 2.0, "c": 0.5},
-        )
-    ),
     "union": Case(
         after_imputing(
             FeatureUnion(
                 [("s", StandardScaler()), ("p", "passthrough"), ("b", KBinsDiscretizer(3))],
-                transformer_weights={"s": 3.0, "b": 0.5},
             )
         )
     ),

@@ -235,8 +235,13 @@ class Series(_Table):
     OWNER = "cudf.Series"
 
     def __init__(
-        self, host: pd.Series, dtype: np.dtype | None = None, view: View | None = None
+        self,
+        host: pd.Series | arrays.ndarray,
+        dtype: np.dtype | None = None,
+        view: View | None = None,
     ) -> None:
+        if isinstance(host, arrays.ndarray):
+            host = pd.Series(host._host)
         super().__init__(host)
         masked = isinstance(host.dtype, pd.api.extensions.ExtensionDtype)
         self._plain = dtype if masked and dtype and host.dtype.kind == dtype.kind else None

@@ -17,7 +17,7 @@ from pipeline.preprocessing.engine.blocks import Indicators
 from pipeline.preprocessing.statistics.categories import SPREAD, count_codes, tally
 from pipeline.preprocessing.statistics.moments import moments
 from pipeline.preprocessing.statistics.quantiles import RowBlocks, quantile
-from pipeline.preprocessing.transformers.gregorian import DAY, FEATURES, Fields, encode_fields
+from pipeline.preprocessing.transformers.calendar import DAY, FEATURES, encode_fields
 from tests.contract.cases import EVERYWHERE
 
 pytestmark = [EVERYWHERE, pytest.mark.usefixtures("device")]
@@ -189,10 +189,9 @@ EVERY_DAY = np.arange(-106_751, 106_752) * DAY
 @pytest.mark.parametrize("feature", FEATURES)
 def test_every_day_has_the_features_it_has_on_the_cpu(feature: str) -> None:
     at = EVERY_DAY[:-1] + 86_399_999_999_999
-    here, there = Fields(at, epoch=DAY // 3), Fields(load("cupy").asarray(at), epoch=DAY // 3)
-    found = there[feature]
-    assert found.dtype == here[feature].dtype
-    np.testing.assert_array_equal(found.get(), here[feature])
+    asked = [(feature, "")], DAY // 3
+    found = encode_fields(load("cupy").asarray(at[:, None]), *asked)
+    np.testing.assert_array_equal(found.get(), encode_fields(at[:, None], *asked))
 
 
 def test_missing_time_is_nan() -> None:

@@ -285,7 +285,6 @@ OF_FRAMES: dict[str, Any] = {
     "dense as few are zero": make_column_transformer(NUMBERS, (HOT, ["u"])),
     "sparse as asked for": make_column_transformer(NUMBERS, (HOT, ["u"]), sparse_threshold=1.0),
     "beside what passes": make_column_transformer((HOT, ["t"]), ("passthrough", ["a", "b"])),
-    "weighted": clone(WIDE).set_params(transformer_weights={"onehotencoder": 0.5}),
     "bins": make_column_transformer((KBinsDiscretizer(4, quantile_method="linear"), ["a"])),
 }
 OF_MATRICES: dict[str, Any] = {

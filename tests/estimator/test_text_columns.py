@@ -76,7 +76,6 @@ SPECS: dict[str, Any] = {
     ),
     "text alone": ColumnTransformer([("text", TfidfVectorizer(), "body")]),
     "a union in a branch": beside(make_union(TfidfVectorizer(), CountVectorizer(analyzer="char"))),
-    "weighted": beside(TfidfVectorizer(), transformer_weights={"text": 2.0, "num": 0.5}),
     "dense as asked for": beside(TfidfVectorizer(), sparse_threshold=0),
     "sparse as asked for": beside(CountVectorizer(), sparse_threshold=1.0),
     "rows within a pipeline": make_pipeline(BESIDE, MaxAbsScaler()),

@@ -15,8 +15,7 @@ from pipeline.data.convert import convert
 from pipeline.data.read import scan
 from pipeline.data.schema import Schema, kind_of
 from pipeline.optional import load
-from pipeline.preprocessing.transformers.calendar import CalendarFeatures
-from pipeline.preprocessing.transformers.gregorian import FEATURES
+from pipeline.preprocessing.transformers.calendar import FEATURES, CalendarFeatures
 from tests.contract.test_parquet import parquet_file  # noqa: F401
 from tests.contract.test_semantics import array, frame
 

@@ -36,7 +36,6 @@ METHODS = [
 ]
 """Of quantiles, as NumPy calls them."""
 STRATEGIES = ["mean", "median", "most_frequent", "constant"]
-DEGREES: list[Any] = [0, 1, 2, 3, 5, (0, 2), (1, 1), (2, 2), (2, 4), (3, 3), (0, 0), (4, 4), [1, 2]]
 
 
 def numbers() -> pd.DataFrame:
@@ -96,6 +95,8 @@ CORE: list[Any] = [*KEEP_MISSING, *TAKE_MISSING, *REFUSE_MISSING]
 """A few of each class: on these everything is tried."""
 
 MORE: list[Any] = [
+    *(PolynomialFeatures(d, interaction_only=d == (3, 4)) for d in (0, 1, (2, 2), (2, 4), (3, 4))),
+    PolynomialFeatures(2, include_bias=False),
     *(MinMaxScaler(r, clip=c) for r, c in [((-1, 1), False), ((0, 1), True), ((-2.5, 0.3), False)]),
     MaxAbsScaler(clip=True),
     *(RobustScaler(quantile_range=q) for q in [(10, 90), (0.0, 33.3), (50.0, 50.0), (0, 100)]),
@@ -136,9 +137,3 @@ MORE: list[Any] = [
     ),
 ]
 """Other parameters, of which the values and what is handed over are compared."""
-
-POLYNOMIALS = [
-    PolynomialFeatures(degree, interaction_only=alone, include_bias=bias)
-    for degree, alone, bias in product(DEGREES, [False, True], [False, True])
-    if bias or degree not in (0, (0, 0))
-]

@@ -13,12 +13,12 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif
+from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     KBinsDiscretizer,
@@ -27,7 +27,6 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     OrdinalEncoder,
     StandardScaler,
-    TargetEncoder,
 )
 from sklearn.svm import SVC
 
@@ -66,30 +65,12 @@ CASES: dict[str, tuple[Any, Any]] = {
         make_pipeline(SimpleImputer(**MOST), OneHotEncoder(sparse_output=False)),
         text(),
     ),
-    "text by its target": (
-        make_pipeline(SimpleImputer(**MOST), TargetEncoder(cv=FOLDS)),
-        text(),
-    ),
-    "text, passed on": (
-        make_pipeline("passthrough", SimpleImputer(**MOST), "passthrough", OrdinalEncoder()),
-        text(),
-    ),
     "columns, then steps": (
         make_pipeline(
             make_column_transformer(
                 (SimpleImputer(), ["t", "u"]), ("passthrough", ["c"]), remainder="drop"
             ),
             OrdinalEncoder(),
-        ),
-        seconds().assign(c=TEXT),
-    ),
-    "columns, then a scaler": (
-        make_pipeline(
-            make_column_transformer(
-                (OneHotEncoder(sparse_output=False), ["c"]), ("passthrough", ["t"])
-            ),
-            StandardScaler(),
-            SelectKBest(f_classif, k=2),
         ),
         seconds().assign(c=TEXT),
     ),
@@ -171,33 +152,9 @@ def test_a_lifted_model_of_frames_takes_float32_columns_alone() -> None:
     np.testing.assert_array_equal(model.to_sklearn().predict_proba(X), model.predict_proba(X))
 
 
-def test_a_saved_model_of_frames_is_lifted_as_it_was(tmp_path: Path) -> None:
-    prepare = make_column_transformer(
-        (SimpleImputer(), ["u"]), ("passthrough", ["t"]), verbose_feature_names_out=False
-    ).set_output(transform="pandas")
-    estimator = make_pipeline(prepare, KNeighborsRegressor(3))
-    model = Accelerated(estimator, device="cpu", dtype="float32").fit(seconds(), SECONDS)
-    lifted = load(save(model, tmp_path / "model"), "cpu").to_sklearn()
-    np.testing.assert_array_equal(lifted.predict(seconds()), model.predict(seconds()))
-    assert lifted.named_steps["to_float32"].func.__reduce__()[1][1] == {"u": "float32"}
-
-
-def test_the_lifted_pipeline_has_the_steps_of_the_spec() -> None:
-    estimator = make_pipeline(
-        SimpleImputer(), StandardScaler(), KMeans(2, n_init=1, random_state=0)
-    )
-    names = [name for name, _ in estimator.steps]
-    fitted = Accelerated(estimator, device="cpu").fit(seconds())
-    assert [name for name, _ in fitted.to_sklearn().steps] == names
-    narrow = Accelerated(estimator, device="cpu", dtype="float32").fit(seconds())
-    assert list(narrow.to_sklearn().named_steps) == [*names[:-1], "to_float32", names[-1]]
-
-
 ADDING: dict[str, Any] = {
     "standard": StandardScaler(),
     "range": MinMaxScaler(),
-    "mean": SimpleImputer(),
-    "most frequent": SimpleImputer(strategy="most_frequent"),
     "one-hot": OneHotEncoder(handle_unknown="ignore", sparse_output=False),
     "ordinal": OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
     "columns": make_column_transformer((StandardScaler(), [0]), (MinMaxScaler(), [1])),

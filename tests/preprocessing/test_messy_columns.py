@@ -41,98 +41,58 @@ class Kind(NamedTuple):
 
 
 KINDS: dict[str, Kind] = {
-    "text": Kind(["b", "a", "", "Zé"], "str"),
     "text, missing": Kind(["b", "a", "nan", "Zé"], "str", (np.nan,)),
-    "objects": Kind(["b", "a", "None", "z"]),
-    "objects, None": Kind(["b", "a", "nan", "z"], object, (None,)),
     "objects, NaN": Kind(["b", "a", "None", "z"], object, (np.nan,)),
     "objects, None and NaN": Kind(["b", "a", "c", "z"], object, (None, np.nan)),
-    "bools": Kind([True, False], bool),
     "bools, None": Kind([True, False], object, (None,)),
     "bools, NaN": Kind([True, False], object, (np.nan,)),
     "ints": Kind([3, 1, 2, 9], "int64"),
-    "small ints": Kind([3, 1, 2, 9], "int8"),
     "ints, None": Kind([3, 1, 2, 9], object, (None,)),
-    "ints, NaN": Kind([3, 1, 2, 9], object, (np.nan,)),
-    "ids": Kind([2**60, 2**60 + 1, 2**60 + 2, 2**60 + 3], "int64"),
-    "large ids": Kind([2**63, 2**63 + 1, 2**63 + 2, 2**63 + 3], "uint64"),
     "ids, None": Kind([2**60, 2**60 + 1, 2**60 + 2, 2**60 + 3], object, (None,)),
     "beyond 64 bits": Kind([2**70, 2**70 + 1, 5, 2**80]),
     "floats": Kind([1.5, -2.0, 0.1, 9.5], "float64", (np.nan,)),
-    "float32": Kind([1.5, -2.0, 0.1, 9.5], "float32", (np.nan,)),
     "float16": Kind([1.5, -2.0, 0.1, 9.5], "float16", (np.nan,)),
     "objects of floats": Kind([1.5, -2.0, 0.1, 9.5], object, (None, np.nan)),
-    "bytes": Kind([b"b", b"a", b"", b"z"]),
     "bytes, None": Kind([b"b", b"a", b"", b"z"], object, (None,)),
-    "mixed": Kind([1, "a", 2.5, "1"]),
     "mixed, None": Kind([1, "a", True, 0], object, (None,)),
-    "dates": Kind(["2020-01-01", "2020-01-02", "2021-01-01", "2022-01-01"], "M8[ns]"),
     "dates, NaT": Kind(["2020-01-01", "2020-01-02", "2021-01-01", "NaT"], "M8[s]", (pd.NaT,)),
     "zoned": Kind(["2020-01-01", "2020-01-02", "2021-01-01", "2022-01-01"], "M8[ns, Asia/Tokyo]"),
-    "objects of dates": Kind(DAYS),
     "objects of dates, None": Kind(DAYS, object, (None,)),
-    "objects of Timestamps": Kind([*map(pd.Timestamp, DAYS)]),
     "Arrow dates": Kind(DAYS, pd.ArrowDtype(pa.date32())),
-    "durations": Kind([1, 2, 3, 4], "m8[s]"),
-    "decimals": Kind([Decimal("1.5"), Decimal(2), Decimal("-3"), Decimal(9)]),
     "decimals, None": Kind(
         [Decimal("1.5"), Decimal(2), Decimal("-3"), Decimal(9)], object, (None,)
     ),
-    "lists": Kind([[1], [2], [3], [4]]),
-    "categories": Kind(["b", "a", "z"], pd.CategoricalDtype(["b", "unused", "a", "z"])),
     "categories, missing": Kind(["b", "a", "z"], pd.CategoricalDtype(["b", "a", "z"]), (np.nan,)),
     "ordered": Kind(["low", "high", "top"], pd.CategoricalDtype(["low", "high", "top"], True)),
-    "categories of ints": Kind([3, 1, 2], pd.CategoricalDtype([9, 3, 2, 1])),
     "categories of ints, missing": Kind([3, 1], pd.CategoricalDtype([9, 3, 2, 1]), (np.nan,)),
     "categories of bools": Kind([True, False], pd.CategoricalDtype([True, False])),
-    "Int64": Kind([3, 1, 2, 9], "Int64"),
     "Int64, NA": Kind([3, 1, 2, 9], "Int64", (pd.NA,)),
-    "Float64, NA": Kind([3.5, 1.0, 2.0, 9.0], "Float64", (pd.NA,)),
-    "boolean": Kind([True, False], "boolean"),
     "boolean, NA": Kind([True, False], "boolean", (pd.NA,)),
-    "string": Kind(["b", "a", "", "z"], "string"),
     "string, NA": Kind(["b", "a", "", "z"], "string", (pd.NA,)),
     "objects, NA": Kind(["b", "a", "", "z"], object, (pd.NA,)),
     "Arrow text": Kind(["b", "a", "", "z"], pd.ArrowDtype(pa.string())),
-    "Arrow ints": Kind([3, 1, 2, 9], pd.ArrowDtype(pa.int64())),
     "nothing": Kind([np.nan], "float64"),
-    "nothing but None": Kind([None]),
     "nothing, text": Kind([np.nan], "str"),
 }
 
 
-def imputers(missing: Any) -> list[Any]:
-    """Return imputers of what a marker stands for."""
-    return [
-        SimpleImputer(strategy="most_frequent", missing_values=missing),
-        SimpleImputer(strategy="constant", missing_values=missing, add_indicator=True),
-        SimpleImputer(strategy="constant", fill_value="none", missing_values=missing),
-        SimpleImputer(strategy="most_frequent", missing_values=missing, keep_empty_features=True),
-    ]
-
-
 FOLDS = {"cv": 2, "shuffle": False}
 LEAVES: list[Any] = [
-    *(imputer for missing in (np.nan, None, pd.NA) for imputer in imputers(missing)),
+    SimpleImputer(strategy="most_frequent", keep_empty_features=True),
+    SimpleImputer(strategy="most_frequent", missing_values=None),
+    SimpleImputer(strategy="constant", fill_value="none", add_indicator=True),
     SimpleImputer(),
-    SimpleImputer(strategy="median", keep_empty_features=True, add_indicator=True),
     MissingIndicator(),
-    MissingIndicator(missing_values=None, features="all"),
-    MissingIndicator(missing_values=pd.NA, error_on_new=False),
-    OneHotEncoder(),
     OneHotEncoder(handle_unknown="ignore", sparse_output=False),
     OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=3, sparse_output=False),
     OneHotEncoder(drop="first", handle_unknown="ignore", sparse_output=False),
-    OneHotEncoder(drop="if_binary", dtype="int8", sparse_output=False),
     OneHotEncoder(max_categories=2, handle_unknown="warn", sparse_output=False),
-    OrdinalEncoder(),
     OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
     OrdinalEncoder(
         handle_unknown="use_encoded_value", unknown_value=np.nan, encoded_missing_value=-2
     ),
     OrdinalEncoder(encoded_missing_value=-1, max_categories=2, dtype="float32"),
     TargetEncoder(**FOLDS),
-    TargetEncoder(smooth=2.0, **FOLDS),
     FunctionTransformer(feature_names_out="one-to-one"),
     "passthrough",
 ]
@@ -229,7 +189,6 @@ def answers(model: Any, case: Case) -> list[Any]:
         attempt(lambda: read(model.transform(case.X))),
         attempt(lambda: read(model.transform(case.new))),
         attempt(lambda: list(model.get_feature_names_out())),
-        attempt(lambda: learnt(model)),
     ]
 
 
@@ -260,21 +219,6 @@ def shown(value: Any) -> Any:
     return (type(value).__name__, f"{value:.9g}" if isinstance(value, float) else repr(value))
 
 
-def learnt(model: Any) -> list[Any]:
-    """Return the categories and statistics of the steps of a fitted estimator, in order."""
-    found = [
-        [(array.dtype.kind, [shown(v) for v in array.tolist()]) for array in values]
-        for name in ("categories_", "encodings_")
-        if (values := getattr(model, name, None)) is not None
-    ]
-    for name in ("statistics_", "features_"):
-        if (values := getattr(model, name, None)) is not None:
-            found.append([shown(v) for v in values.tolist()])
-    inside = [*getattr(model, "steps", ()), *getattr(model, "transformers_", ())]
-    inside += getattr(model, "transformer_list", ())
-    return found + [learnt(part[1]) for part in inside if hasattr(part[1], "fit")]
-
-
 def difference(ours: Any, theirs: Any) -> str:
     """Return how answers differ, or nothing."""
     if isinstance(theirs, Exception):
@@ -297,7 +241,7 @@ def builtin(kind: type) -> type:
 MISSING_TOO = ("contains NaN", "value of NA is ambiguous")
 """Errors of scikit-learn's where NaN or NA is not the marker; here it is missing all the same."""
 
-STAGES = ["fit_transform", "transform", "of new rows", "names", "attributes"]
+STAGES = ["fit_transform", "transform", "of new rows", "names"]
 
 
 def differences(case: Case) -> list[str]:
@@ -307,15 +251,13 @@ def differences(case: Case) -> list[str]:
     model = Accelerated(clone(case.program), device="cpu")
     found = answers(model, case)
     lifted = attempt(model.to_sklearn)
-    if not isinstance(lifted, Exception):
-        found[4] = attempt(lambda: learnt(lifted))
     pairs = zip(STAGES, found, expected, strict=True)
     if isinstance(expected[0], Exception):
         # We may take more.
         more = not isinstance(found[0], Exception)
         return [] if more else [how for how in [difference(found[0], expected[0])] if how]
     told = [f"{stage}: {how}" for stage, a, b in pairs if (how := difference(a, b))]
-    if not isinstance(expected[0], Exception) and not isinstance(lifted, Exception):
+    if not isinstance(lifted, Exception):
         for stage, rows, theirs in zip(
             ("", " of new rows"), (case.X, case.new), expected[1:], strict=False
         ):

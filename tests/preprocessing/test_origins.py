@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif
@@ -29,8 +29,7 @@ from sklearn.preprocessing import (
 )
 
 from pipeline import CalendarFeatures, Unsupported
-from pipeline.preprocessing.engine.sources import find_sources
-from pipeline.preprocessing.origins import group, trace_columns
+from pipeline.preprocessing.origins import find_sources, group, trace_columns
 
 pytestmark = pytest.mark.filterwarnings("ignore:Skipping features without any observed values")
 
@@ -137,23 +136,6 @@ def test_a_step_behind_that_mixes_mixes_all() -> None:
     assert not sources.move_with(0)
 
 
-def test_what_is_not_known_may_read_all_that_it_is_given() -> None:
-    fitted = make_pipeline(
-        make_column_transformer((KNNImputer(), HOLES[:2]), (OneHotEncoder(), ["kind"])),
-        StandardScaler(),
-    ).fit(TABLE)
-    found = trace_columns(fitted, [frozenset({at}) for at in range(TABLE.shape[1])], 4)
-    assert found == [frozenset({0, 2})] * 2 + [frozenset({5})] * 2
-
-
-def test_a_subclass_is_another_algorithm() -> None:
-    class Mixes(StandardScaler):
-        """Might do anything."""
-
-    fitted = Mixes().fit(TABLE[NUMBERS])
-    assert trace_columns(fitted, [frozenset({0}), frozenset({1})]) == [frozenset({0, 1})] * 2
-
-
 class Silent(TransformerMixin, BaseEstimator):
     """Says nothing of what it makes."""
 
@@ -169,16 +151,6 @@ def test_what_does_not_tell_its_width_is_refused_unless_that_is_seen() -> None:
     assert trace_columns(Silent(), given, 3) == [frozenset({0, 1})] * 3
     with pytest.raises(Unsupported, match="Silent: it does not say how many columns it makes"):
         trace_columns(clone(Silent()), given)
-
-
-def test_selectors_and_what_remains_are_found_by_position() -> None:
-    columns = make_column_transformer(
-        ("drop", ["a"]),
-        (OneHotEncoder(), make_column_selector("k.*")),
-        remainder=StandardScaler(),
-    ).fit(TABLE[["a", "kind", "b"]])
-    found = trace_columns(columns, [frozenset({at}) for at in (4, 5, 6)])
-    assert found == [frozenset({5})] * 2 + [frozenset({6})]
 
 
 def test_groups_keep_the_order_of_the_table_and_mixed_ones_follow() -> None:

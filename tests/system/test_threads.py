@@ -14,7 +14,6 @@ from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limi
 from pipeline.system.threads import (
     alone,
     each,
-    in_step,
     limit_threads,
     one_scipy_thread,
     scipy_blas,
@@ -37,48 +36,6 @@ def test_few_results_wait_to_be_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     time.sleep(0.05)
     assert len(made) <= 5
     assert len(list(results)) == 99
-
-
-Ask = Callable[[int], int]
-SEARCHES: dict[str, Callable[[Ask], int]] = {
-    "none": lambda ask: 0,
-    "one": lambda ask: ask(1),
-    "three": lambda ask: ask(ask(ask(1))),
-    "two": lambda ask: ask(7) + ask(8),
-}
-
-
-def test_what_searches_ask_for_is_evaluated_together() -> None:
-    rounds = []
-
-    def evaluate(points: dict[str, int]) -> dict[str, int]:
-        rounds.append(points)
-        return {key: 10 * point for key, point in points.items()}
-
-    assert in_step(SEARCHES, evaluate) == {"none": 0, "one": 10, "three": 1000, "two": 150}
-    assert rounds == [
-        {"one": 1, "three": 1, "two": 7},
-        {"three": 10, "two": 8},
-        {"three": 100},
-    ]
-    assert in_step({}, evaluate) == {}
-
-
-@pytest.mark.parametrize("last", [0, 1, 2])
-@pytest.mark.parametrize("names", [list(SEARCHES), ["three"]])
-def test_an_error_while_searches_wait_reaches_the_caller(last: int, names: list[str]) -> None:
-    rounds = []
-
-    def evaluate(points: dict[str, int]) -> dict[str, int]:
-        if len(rounds) == last:
-            raise KeyError("out of memory")
-        rounds.append(points)
-        return points
-
-    before = threading.active_count()
-    with pytest.raises(KeyError, match="out of memory"):
-        in_step({name: SEARCHES[name] for name in names}, evaluate)
-    assert threading.active_count() == before
 
 
 MAPPED = """

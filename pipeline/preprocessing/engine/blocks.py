@@ -4,9 +4,7 @@
 distinct values; `Dates` is points in time; `Indicators` is the positions of the
 ones in a one-hot matrix, kept unexpanded until it is written; `Sparse` is rows of
 a sparse matrix; `Objects` is what scikit-learn's own transformer made on the host;
-`Joined` is blocks side by side;
-`Scaled` is a block times a number; `Unread` is columns of the table that nothing
-has read yet.
+`Joined` is blocks side by side; `Unread` is columns of the table that nothing has read yet.
 """
 
 from __future__ import annotations
@@ -258,66 +256,9 @@ def join(blocks: Iterable[Block]) -> Joined:
     return Joined([part for block in blocks for part in flat(block)])
 
 
-def apart(block: Block) -> Joined:
-    """Return a block in which columns that nothing has read stand alone, each of its own type.
-
-    >>> [part.names for part in apart(Unread(["a", "b"])).blocks]
-    [['a'], ['b']]
-    """
-    held = flat(block)
-    return join([join(map(_one, b.names)) if isinstance(b, Unread) else b for b in held])
-
-
-def _one(name: Any) -> Unread:
-    return Unread([name])
-
-
 def flat(block: Block) -> Sequence[Block]:
     """Return the blocks side by side that a block is made of."""
     return block.blocks if isinstance(block, Joined) else [block]
-
-
-@dataclass(frozen=True)
-class Scaled:
-    """A block whose values are multiplied by a number when they are written."""
-
-    block: Block
-    weight: float
-
-    @property
-    def width(self) -> int:
-        """Number of output columns."""
-        return self.block.width
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the products."""
-        return np.result_type(common_type(flat(self.block)), self.weight)
-
-    def write(self, out: Array, start: int = 0) -> None:
-        """Write the block and multiply in place."""
-        self.block.write(out, start)
-        out[:, start : start + self.width] *= self.weight
-
-
-def scale(block: Block, weight: float | None) -> Block:
-    """Return a block times a weight; None leaves it as it is.
-
-    >>> import numpy as np
-    >>> scale(Numbers(np.array([[1, 2]])), 3).values.tolist()
-    [[3, 6]]
-    """
-    if weight is None:
-        return block
-    if isinstance(block, Numbers):
-        return Numbers(block.values * weight)
-    if isinstance(block, Objects):
-        return Objects(block.whole * weight, block.rows)
-    if isinstance(block, Sparse):
-        return Sparse(block.values * weight)
-    if isinstance(block, Joined):
-        return join([scale(part, weight) for part in block.blocks])
-    return Scaled(block, weight)
 
 
 def take_columns(block: Block, kept: np.ndarray, rows: Rows) -> Joined:
@@ -375,7 +316,7 @@ def common_type(blocks: Sequence[Block]) -> np.dtype[Any]:
     >>> common_type([ints]), common_type([ints, floats])
     (dtype('int32'), dtype('float64'))
     """
-    typed = [b for b in blocks if isinstance(b, Numbers | Indicators | Sparse | Objects | Scaled)]
+    typed = [b for b in blocks if isinstance(b, Numbers | Indicators | Sparse | Objects)]
     known = [np.dtype(block.dtype) for block in typed]
     if any(kind.kind not in "iufb" for kind in known):
         return known[0] if len({*known}) == 1 else np.dtype(object)

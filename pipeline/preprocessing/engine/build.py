@@ -230,7 +230,6 @@ def _make_branches(
     inside: Inside, head: pd.DataFrame | None, options: BuildOptions, *, ends: bool
 ) -> list[Branch]:
     step, estimator, _ = inside
-    weights = estimator.transformer_weights or {}
     if type(estimator) is FeatureUnion:
         _check_union(estimator, step)
         alone: set[str] = set()
@@ -247,7 +246,7 @@ def _make_branches(
             node: BlockNode = _worker(part, options, ALONE, series=True)
         else:
             node = _node(part, given, options, ends=ends)
-        branches.append(Branch(name, node, names, weights.get(name)))
+        branches.append(Branch(name, node, names))
     return branches
 
 
@@ -255,7 +254,3 @@ def _check_union(estimator: FeatureUnion, step: str) -> None:
     check_names(estimator, estimator.transformer_list, step)
     if not estimator.transformer_list:
         raise ConfigError(f"{step}: the FeatureUnion has no transformers; leave it out")
-    try:
-        estimator._validate_transformer_weights()
-    except ValueError as error:
-        raise ConfigError(f"{step}: {error}") from error

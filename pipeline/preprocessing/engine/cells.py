@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from pipeline.errors import DataError
-from pipeline.preprocessing.engine.blocks import Block, Indicators, Scaled, Sparse, common_type
+from pipeline.preprocessing.engine.blocks import Block, Indicators, Sparse, common_type
 
 NO_CELLS = "For a sparse output, all columns should be a numeric or convertible to a numeric."
 """scikit-learn's words."""
@@ -53,10 +53,10 @@ def cells_of(blocks: Sequence[Block], n_rows: int, dtype: Any) -> Cells:
     at = 0
     for block, end, n in zip(blocks, ends, slots, strict=True):
         start, here = int(end) - block.width, slice(at, at + n)
-        if isinstance(one_hot := _unscaled(block), Indicators):
-            _place_ones(columns[:, here], one_hot, start)
+        if isinstance(block, Indicators):
+            _place_ones(columns[:, here], block, start)
             if values is not None:
-                values[:, here] = _weight_of(block, dtype)
+                values[:, here] = 1
         else:
             assert values is not None
             there = _write_cells(values, at, block)
@@ -113,17 +113,6 @@ def _as_csr(block: Block, n_rows: int, dtype: Any) -> Any:
     return sparse.csr_matrix((values, columns, ends), shape=(n_rows, block.width))
 
 
-def _unscaled(block: Block) -> Block:
-    return _unscaled(block.block) if isinstance(block, Scaled) else block
-
-
-def _weight_of(block: Block, dtype: Any) -> Any:
-    """Return what the ones of a block are written as."""
-    if not isinstance(block, Scaled):
-        return np.ones((), dtype)
-    return _weight_of(block.block, dtype) * block.weight
-
-
 def only_ones(blocks: Sequence[Block]) -> bool:
     """Return whether all cells that are there are ones."""
     return all(isinstance(block, Indicators) for block in blocks)
@@ -131,8 +120,7 @@ def only_ones(blocks: Sequence[Block]) -> bool:
 
 def n_slots(block: Block) -> int:
     """Return the most cells of a row that can be there."""
-    inner = _unscaled(block)
-    return len(inner.positions) if isinstance(inner, Indicators) else block.width
+    return len(block.positions) if isinstance(block, Indicators) else block.width
 
 
 def n_cells(block: Block, n_rows: int) -> int:

@@ -20,22 +20,17 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-# scikit-learn has no public way to print what `verbose` asks for.
-from sklearn.utils._user_interface import _print_elapsed_time
-
 from pipeline.data.convert import without_na
-from pipeline.preprocessing.engine.blocks import Numbers, Unread, apart, as_read, join, scale
+from pipeline.preprocessing.engine.blocks import Numbers, Unread, join
 from pipeline.preprocessing.engine.csr import check_numbers, count_cells, density, most_cells
 from pipeline.preprocessing.engine.nodes import (
     BlockNode,
     Cells,
     NodeInput,
     Passthrough,
-    Training,
     check_type,
 )
 from pipeline.preprocessing.engine.table import Read, Table
-from pipeline.preprocessing.statistics.moments import Moments
 from pipeline.typing import Estimator, Target
 
 if TYPE_CHECKING:
@@ -53,15 +48,14 @@ class PipelineNode(BlockNode):
         """The nodes of the steps."""
         return self.nodes
 
-    def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
+    def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
         """Fit each node on what the one before made of the training rows."""
         for i, node in enumerate(self.nodes):
             self.nodes[i] = node = node.suited(table, source)
-            with _print_elapsed_time("Pipeline", self.estimator._log_message(i)):
-                made = node.fit(table, source, y)
+            made = node.fit(table, source, y)
             if i + 1 < len(self.nodes):
                 after = node.makes_sparse(source.sparse)
-                source = replace(node.then(source, *made), sparse=after)
+                source = replace(node.then(source, made), sparse=after)
         return made
 
     def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
@@ -77,10 +71,10 @@ class PipelineNode(BlockNode):
             given = node.makes_sparse(given)
         return given
 
-    def then(self, source: NodeInput, blocks: Read, moments: Moments | None) -> NodeInput:
+    def then(self, source: NodeInput, blocks: Read) -> NodeInput:
         """Return the source as node after node hands it on."""
         for node in self.children:
-            source = node.then(source, blocks, moments)
+            source = node.then(source, blocks)
         return source
 
     def known(self) -> Cells:
@@ -98,7 +92,7 @@ class PipelineNode(BlockNode):
         for i, (node, (_, part)) in enumerate(zip(self.children, fitted.steps, strict=True)):
             node.resume(part, source, forms)
             if i + 1 < len(self.children):  # the last may have no names to hand on
-                source = node.then(source, source.reader(Numbers), None)
+                source = node.then(source, source.reader(Numbers))
 
 
 @dataclass
@@ -109,7 +103,6 @@ class Branch:
     node: BlockNode
     names: Sequence[Any] | None
     """Columns of the table; None where all that comes in is read."""
-    weight: float | None = None
 
     def source(self, read: Read) -> Read:
         """Return what reads what comes in: the columns of the branch, or all there is."""
@@ -117,12 +110,6 @@ class Branch:
             return read
         columns = Unread(self.names)
         return lambda part: columns
-
-    def scaled(self, read: Read) -> Read:
-        """Return what reads a part as numbers, times the weight, where there is one."""
-        if self.weight is None:
-            return read
-        return lambda part: scale(as_read(apart(read(part)), part), self.weight)
 
 
 class _SideBySide(BlockNode):
@@ -139,20 +126,17 @@ class _SideBySide(BlockNode):
         """The nodes of the branches."""
         return [branch.node for branch in self.branches]
 
-    def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
+    def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
         """Fit the branches one after the other."""
         reads = []
-        for i, branch in enumerate(self.branches):
+        for branch in self.branches:
             rows, columns = table, source
             if branch.names is not None:
                 rows, columns = table.narrowed(branch.names), replace(source, names=branch.names)
             branch.node = branch.node.suited(rows, columns)
-            told = self.estimator._log_message(branch.name, i + 1, len(self.branches))
-            with _print_elapsed_time(type(self.estimator).__name__, told):
-                read = branch.node.fit(rows, columns, y)[0]
-            reads.append(branch.scaled(read))
+            reads.append(branch.node.fit(rows, columns, y))
         self.judge(table, reads)
-        return lambda part: join([read(part) for read in reads]), None
+        return lambda part: join([read(part) for read in reads])
 
     def judge(self, table: Data, reads: Sequence[Read]) -> None:  # noqa: B027 - most need not
         """Learn what follows from what the branches make of the training rows."""
@@ -160,7 +144,7 @@ class _SideBySide(BlockNode):
     def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
         """Apply every branch to its columns."""
         reads = [
-            branch.scaled(branch.node.read_new(table, branch.source(read), sparse=sparse))
+            branch.node.read_new(table, branch.source(read), sparse=sparse)
             for branch in self.branches
         ]
         return lambda part: join([each(part) for each in reads])
@@ -257,7 +241,7 @@ class FeatureUnionNode(_SideBySide):
     row: Any = None
     """Zeros with the columns that came in: a frame where they have names."""
 
-    def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
+    def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
         """Fit the branches one after the other."""
         self.row = np.zeros((1, source.width(table)))
         if source.framed and source.names is not None:

@@ -24,7 +24,6 @@ from pipeline.preprocessing.engine.blocks import (
     Indicators,
     Numbers,
     Objects,
-    Scaled,
     Sparse,
     common_type,
     flat,
@@ -125,8 +124,6 @@ def _per_row(block: Block) -> Any:
 
 def _there(block: Block) -> Any:
     """Return which slots of each row hold a cell: one for each one-hot column, or for a number."""
-    if isinstance(block, Scaled):
-        return _there(block.block)
     if isinstance(block, Indicators):
         return _stack(places >= 0 for places in block.positions)
     return _numbers(block) != 0
@@ -153,8 +150,6 @@ def _places(block: Block, starts: Any, nowhere: int) -> tuple[Any, Any]:
 
 def _columns(block: Block, before: int) -> Any:
     """Return the column of each cell, after those of the blocks before."""
-    if isinstance(block, Scaled):
-        return _columns(block.block, before)
     if isinstance(block, Sparse):
         return block.values.indices + np.int32(before)
     if not isinstance(block, Indicators):
@@ -165,8 +160,6 @@ def _columns(block: Block, before: int) -> Any:
 
 
 def _values(block: Block) -> Any:
-    if isinstance(block, Scaled):
-        return _values(block.block) * block.weight
     if isinstance(block, Sparse):
         return block.values.data
     return 1.0 if isinstance(block, Indicators) else _numbers(block)

@@ -17,13 +17,11 @@ from pipeline.optional import load
 from pipeline.preprocessing.engine.blocks import common_type
 from pipeline.preprocessing.engine.csr import write_sparse
 from pipeline.preprocessing.engine.table import (
-    Brought,
     Cut,
     Part,
     Reading,
     Table,
     blocks_to_write,
-    bring_once,
     write_frame,
     write_matrix,
 )
@@ -61,7 +59,6 @@ class Partitions:
         self._own: list[list[Any]] = [[] for _ in self._parts]
         self._own_first: list[Any] = []
         self._lengths: list[int] = []
-        self._brought: Brought = {}
         self.widest = 0
 
     @property
@@ -110,7 +107,7 @@ class Partitions:
 
     def bring(self, aligned: Sequence[Any]) -> list[Any]:
         """Return what stands for the arrays: each partition is sent its own entries."""
-        return bring_once(self._brought, self._cut, aligned)
+        return [*map(self._cut, aligned)]
 
     def _cut(self, array: Any) -> Cut:
         partitioned.check_rows(array, sum(self.lengths))

@@ -40,7 +40,6 @@ from pipeline.preprocessing.engine.blocks import (
 )
 from pipeline.preprocessing.engine.table import Part, Read, Table
 from pipeline.preprocessing.engine.twin import Twin
-from pipeline.preprocessing.statistics.moments import Moments
 from pipeline.preprocessing.statistics.quantiles import RowBlocks
 from pipeline.typing import Array, Estimator, Target
 
@@ -52,8 +51,6 @@ T = TypeVar("T")
 Keeps = Literal["none", "small", "all"]
 Cells = Mapping[Any, np.ndarray]
 """Name of a column -> one value, of the type that its encoder has learnt."""
-Training = tuple[Read, Moments | None]
-"""What a node makes of the rows it was fitted on, and their moments where it knows them."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +65,6 @@ class NodeInput:
         The columns have names; otherwise `names` are positions.
     blocks : callable, optional
         What the node before makes of a part.
-    moments : Moments, optional
-        Of all rows, where the node before knows them.
     origins : mapping
         Name -> what the cells were before the column got its type.
     sparse : bool
@@ -79,7 +74,6 @@ class NodeInput:
     names: Sequence[Any] | None
     framed: bool
     blocks: Read | None = None
-    moments: Moments | None = None
     origins: Mapping[Any, Origin] = field(default_factory=dict)
     sparse: bool = False
 
@@ -148,7 +142,7 @@ class BlockNode(ABC):
     """The forms of block that the twins in its own place read."""
 
     @abstractmethod
-    def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
+    def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
         """Learn from all rows of the source; return what becomes of them."""
 
     @abstractmethod
@@ -212,14 +206,14 @@ class BlockNode(ABC):
         """The most columns that one of the fitted transformers reads."""
         return max((node.widest for node in self.children), default=0)
 
-    def then(self, source: NodeInput, blocks: Read, moments: Moments | None) -> NodeInput:
+    def then(self, source: NodeInput, blocks: Read) -> NodeInput:
         """Return the source of the node after this one.
 
         scikit-learn hands on an array, or where `set_output` asks for it a frame.
         """
         if container(self.estimator) == "default":
-            return NodeInput(None, source.framed, blocks, moments)
-        return NodeInput(self.to_sklearn().get_feature_names_out(), True, blocks, moments)
+            return NodeInput(None, source.framed, blocks)
+        return NodeInput(self.to_sklearn().get_feature_names_out(), True, blocks)
 
 
 class TransformerNode(BlockNode):
@@ -253,10 +247,9 @@ class TransformerNode(BlockNode):
         self.form: type = twin.reads
         self.stats: Any = None
 
-    def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
+    def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
         """Reduce the twin's statistic over all blocks."""
         twin = self.twin
-        twin.in_memory = isinstance(table, Table) and table.device == "cpu"
         twin.names = source.names if source.framed else None
         twin.origins = list(map(source.origins.get, source.names or ())) if source.origins else []
         self.form = twin.form(partial(source.numeric, table))
@@ -271,21 +264,18 @@ class TransformerNode(BlockNode):
             unchecked = read
             read = lambda part: twin.refuse_infinite(unchecked(part))  # noqa: E731
         weights, self.weights = self.weights, None
-        moments = source.moments if weights is None else None
         aligned = []
         if twin.needs_target or weights is not None:
             aligned = table.bring(self._named(self._aligned, y, weights))
-        stats = None if moments is None else twin.from_moments(moments)
-        if stats is None:
-            stats = table.reduce(
-                lambda part: twin.statistics(read(part), *(part.of(aligned) if aligned else ())),
-                twin.merge,
-            )
+        stats = table.reduce(
+            lambda part: twin.statistics(read(part), *(part.of(aligned) if aligned else ())),
+            twin.merge,
+        )
         self._finish(stats)
         if twin.keeps_columns():
-            return source.read, source.moments
+            return source.read
         read = read if twin.picks() is None else source.read
-        return (lambda part: self.apply(read(part), part, aligned)), twin.moments_behind(stats)
+        return lambda part: self.apply(read(part), part, aligned)
 
     def suited(self, table: Data, source: NodeInput) -> BlockNode:
         """Return the stand-in where sparse rows or Python objects come in, or sparse rows go out.
@@ -376,11 +366,11 @@ class TransformerNode(BlockNode):
         """Return whether those of the twin's class would be."""
         return self.twin.makes_sparse(given)
 
-    def then(self, source: NodeInput, blocks: Read, moments: Moments | None) -> NodeInput:
+    def then(self, source: NodeInput, blocks: Read) -> NodeInput:
         """Return the source's columns where the twin keeps them."""
         if self.twin.keeps_names():
-            return replace(source, blocks=blocks, moments=moments)
-        return super().then(source, blocks, moments)
+            return replace(source, blocks=blocks)
+        return super().then(source, blocks)
 
     def apply(self, block: Block, part: Part, aligned: Sequence[Any] | None = None) -> Block:
         """Transform a block; one of the training rows if it is told what is aligned with them."""
@@ -440,17 +430,17 @@ def holds_rows(stats: Any) -> bool:
 class Passthrough(BlockNode):
     """Columns as they are."""
 
-    def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
+    def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
         """Learn nothing."""
         if source.blocks is not None:
-            return source.blocks, source.moments
+            return source.blocks
         assert source.names is not None
         kept = Unread(source.names)
-        return lambda part: kept, source.moments
+        return lambda part: kept
 
-    def then(self, source: NodeInput, blocks: Read, moments: Moments | None) -> NodeInput:
+    def then(self, source: NodeInput, blocks: Read) -> NodeInput:
         """Return the source's columns."""
-        return replace(source, blocks=blocks, moments=moments)
+        return replace(source, blocks=blocks)
 
     def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
         """Return what comes in; columns of the table stay unread."""

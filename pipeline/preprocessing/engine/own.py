@@ -27,10 +27,9 @@ from pipeline.preprocessing.engine.tree import (
     twinned,
     walk,
 )
-from pipeline.preprocessing.engine.unsupported import WORDS, obstacles_to_batches, reasons
-from pipeline.preprocessing.engine.workers import WorkerNode
+from pipeline.preprocessing.engine.unsupported import WORDS, reasons
 from pipeline.preprocessing.transformers import TWINS
-from pipeline.typing import Array, Estimator
+from pipeline.typing import Estimator
 
 FASTER = "scikit-learn's own, which is faster on so many rows of numbers"
 EXACT = "scikit-learn's own, for the next step tells 0 from 1e-19 in sparse rows"
@@ -63,21 +62,6 @@ def choose_own(
     if _is_faster(whole, table) and _may_run(whole, head):
         return {whole.path: FASTER}
     return dict.fromkeys(_beside_sparse(whole, head), EXACT) if exact_zeros else {}
-
-
-def keeps_no_more(estimator: Estimator, step: str) -> bool:
-    """Return whether scikit-learn's own fit leaves as much to add rows to as the twins' would."""
-    twin = TWINS.get(type(estimator))
-    return twin.recalls(estimator) if twin else bool(obstacles_to_batches(estimator, step))
-
-
-def recall(node: WorkerNode, X: Array) -> Any:
-    """Return the statistic of the rows that a transformer has learnt from; None without one."""
-    if type(node.estimator) not in TWINS:
-        return None
-    twin = TWINS[type(node.estimator)](node.estimator)
-    twin.resume(node.to_sklearn())
-    return twin.recall(X)
 
 
 def _is_faster(whole: Inside, table: Table) -> bool:

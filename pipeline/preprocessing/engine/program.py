@@ -28,11 +28,12 @@ from pipeline.preprocessing.engine.build import BuildOptions, MakeWorker, build
 from pipeline.preprocessing.engine.csr import write_sparse
 from pipeline.preprocessing.engine.dask import Data, Partitions
 from pipeline.preprocessing.engine.nodes import BlockNode, Keeps, NodeInput
-from pipeline.preprocessing.engine.own import choose_own, keeps_no_more, recall
+from pipeline.preprocessing.engine.own import choose_own
 from pipeline.preprocessing.engine.table import Read, Reading, Table
 from pipeline.preprocessing.engine.tree import Inside
 from pipeline.preprocessing.engine.unsupported import obstacles_to_batches, reasons
 from pipeline.preprocessing.engine.workers import WorkerNode
+from pipeline.preprocessing.transformers import TWINS
 from pipeline.typing import Estimator, Names
 
 
@@ -103,7 +104,6 @@ class Program:
         self.head: pd.DataFrame | None = None
         self.resumed = self.named = False
         self.own: Mapping[str, str] = {}
-        self.recalled: Any = None
         self.framed = container(estimator) != "default"
         self.origins: Mapping[Any, Origin] = {}
         self.weights: list[tuple[Any, Any]] = []
@@ -144,8 +144,6 @@ class Program:
         if self.forgotten:
             raise ConfigError(self.forgotten)
         table = as_table(X, self.name)
-        if self.own:
-            self._recall()
         if self.weights:  # of an only transformer: containers of scikit-learn learn no batches
             (leaf,), ((_, leaf.weights),) = self.node.leaves(), self.weights
         self.node.fit(table, self._source(table), y)
@@ -158,9 +156,9 @@ class Program:
             return f"{workers[0].path} learns from all rows at once; call fit"
         if self.node is None or self.resumed:
             return ""
-        kept = [(leaf, leaf.stats) for leaf in self.node.leaves()]
-        for leaf, stats in [*kept, *((each, self.recalled) for each in self.workers)]:
-            if stats is None:
+        kept = {id(leaf): leaf.stats for leaf in self.node.leaves()}
+        for leaf in self.node.ends():
+            if kept.get(id(leaf)) is None and leaf.estimator is not None:
                 return (
                     f"{type(leaf.estimator).__name__}: fit kept nothing that more rows could be "
                     "added to; call partial_fit with the first rows as well"
@@ -259,8 +257,9 @@ class Program:
         if asked or (self.dtype == "float64" and "float32" in map(str, self.head.dtypes)):
             return {}
         whole = Inside(self.step, self.estimator, first=True)
-        if self.ends and not keeps_no_more(self.estimator, self.step):
-            return {}
+        learns_batches = type(self.estimator) not in TWINS or hasattr(self.estimator, "partial_fit")
+        if self.ends and learns_batches and not obstacles_to_batches(self.estimator, self.step):
+            return {}  # scikit-learn's own would keep nothing that more rows are added to
         return choose_own(whole, table, self.head, exact_zeros=self.exact_zeros)
 
     def _learn(self, table: Data, y: Any, options: BuildOptions, *, fits_only: bool) -> Read:
@@ -269,19 +268,9 @@ class Program:
         self.node = build(self.estimator, self.head, self.step, options).suited(table, source)
         if isinstance(self.node, WorkerNode):
             self.node.fits_only = fits_only
-        read, self.recalled = self.node.fit(table, source, y)[0], None
+        read = self.node.fit(table, source, y)
         self.widest = self.node.widest
-        ours = self.ends and self.step in self.own
-        if ours and isinstance(self.node, WorkerNode) and isinstance(table, Table):
-            self.recalled = recall(self.node, table.X)
         return read
-
-    def _recall(self) -> None:
-        """Go on with the twin of scikit-learn's own step, from what that has learnt."""
-        self.node = node = self._as_twins().node
-        assert node is not None
-        (leaf,), self.own = node.leaves(), {}
-        leaf.keeps, leaf.stats = "small", self.recalled
 
     def _source(self, table: Data) -> NodeInput:
         return NodeInput(table.names, table.framed, origins=self.origins)

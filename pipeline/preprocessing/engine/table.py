@@ -59,23 +59,6 @@ FEW_ROWS = 2_048
 """Rows of which the columns are read sooner than threads are started."""
 
 
-Brought = dict[int, tuple[Any, Any]]
-"""What stands for arrays elsewhere, by their ids; an array is held, lest another gets its id."""
-
-
-def bring_once(brought: Brought, bring: Callable[[Any], Any], arrays: Sequence[Any]) -> list[Any]:
-    """Return what stands for arrays elsewhere; one that several steps share is brought once.
-
-    >>> brought, array = {}, [1]
-    >>> bring_once(brought, list, [array])[0] is bring_once(brought, list, [array])[0]
-    True
-    """
-    for array in arrays:
-        if id(array) not in brought:
-            brought[id(array)] = array, bring(array)
-    return [brought[id(array)][1] for array in arrays]
-
-
 class Table:
     """The columns of a frame as arrays, converted when first read and cut into blocks by rows.
 
@@ -110,7 +93,6 @@ class Table:
         self.n_rows = int(X.shape[0])
         self.widest = max(1, int(X.shape[1]))
         self._columns: dict[type, dict[Any, Any]] = {}
-        self._brought: Brought = {}
         self._lock = Lock()
 
     def columns(self, form: type, names: Sequence[Any]) -> list[Any]:
@@ -204,9 +186,7 @@ class Table:
 
     def bring(self, aligned: Sequence[Any]) -> list[Any]:
         """Return host arrays with one entry a row where the table is."""
-        return bring_once(
-            self._brought, lambda array: frames.to_device(array, self.device), aligned
-        )
+        return [frames.to_device(array, self.device) for array in aligned]
 
     def reduce(self, function: Callable[[Part], T], merge: Callable[[T, T], T]) -> T:
         """Merge the statistics of all blocks, in order, whatever thread made them.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -19,10 +19,7 @@ from pipeline.data.borrowed import borrow
 from pipeline.data.output import container
 from pipeline.errors import DataError, Reason
 from pipeline.preprocessing.engine.blocks import Block, Categories, Dates, Numbers
-from pipeline.typing import Array, Estimator, Table, Target
-
-if TYPE_CHECKING:
-    from pipeline.preprocessing.statistics.moments import Moments
+from pipeline.typing import Array, Estimator, Target
 
 S = TypeVar("S")
 
@@ -74,8 +71,6 @@ class Twin(ABC, Generic[S]):
     how many scikit-learn's own step transforms, and learns from, in less time than the twin."""
     takes_infinite: bool = False
     """Whether infinite numbers, which a step before may make, are as good as others."""
-    in_memory: bool = False
-    """Whether the rows of the fit are in the memory of the host, for scikit-learn to learn from."""
 
     def __init__(self, estimator: BaseEstimator) -> None:
         self.estimator = borrow(estimator)
@@ -106,18 +101,6 @@ class Twin(ABC, Generic[S]):
     def slower_at(cls, estimator: Estimator) -> Mapping[str, range]:
         """Return `slower`, as the parameters of an estimator make it."""
         return cls.slower
-
-    @classmethod
-    def recalls(cls, estimator: Estimator) -> bool:
-        """Return whether `recall` returns what the twin's own fit would keep."""
-        return True
-
-    def recall(self, X: Table) -> S | None:
-        """Return the statistic of the rows of which scikit-learn itself has learnt `fitted`.
-
-        None where rows would have to be kept for it.
-        """
-        return None
 
     def form(self, numeric: Callable[[], bool]) -> type:
         """Return the form of block to read; `numeric` says whether all that comes in is numbers."""
@@ -152,14 +135,6 @@ class Twin(ABC, Generic[S]):
         first: Any = a
         both: S = first.merge(b)
         return both
-
-    def moments_behind(self, stats: S) -> Moments | None:
-        """Return the moments of what `apply` makes, where they follow from the statistic."""
-        return None
-
-    def from_moments(self, moments: Moments) -> S | None:
-        """Return the statistic of rows of which the moments are known, where they are enough."""
-        return None
 
     @abstractmethod
     def finalize(self, stats: S) -> None:

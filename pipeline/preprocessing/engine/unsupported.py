@@ -25,7 +25,6 @@ from pipeline.typing import Estimator
 
 WORDS = (None, "passthrough", "drop")
 ALONE = "it gets a column alone, as a series"
-NUMBER = "use a Python number"
 SELECTOR = "use make_column_selector or list the columns"
 
 
@@ -87,11 +86,10 @@ def _container_reasons(step: str, estimator: Estimator, first: bool) -> list[Rea
     if columns and not first:
         why = "a ColumnTransformer must come first in its pipeline"
         against.append(Reason(step, why, "reorder it"))
-    against += [
-        Reason(step, f"the weight of {name!r} is {weight!r}", NUMBER, "transformer_weights")
-        for name, weight in (estimator.transformer_weights or {}).items()
-        if weight is not None and not isinstance(weight, int | float)
-    ]
+    if estimator.transformer_weights:
+        why = "transformer_weights is not supported yet"
+        instead = "scale in the branch, or run the step in scikit-learn"
+        against.append(Reason(step, why, instead, "transformer_weights"))
     # A function would see one row here, and all of them in scikit-learn.
     against += [
         Reason(f"{step}.{name}".removeprefix("."), "a function may select by the data", SELECTOR)

@@ -14,9 +14,8 @@ from pipeline.data.dense import densify
 from pipeline.errors import DataError, PipelineError, Reason, Unsupported, in_words_of
 from pipeline.preprocessing.engine.blocks import Numbers, Objects, Unread, flat
 from pipeline.preprocessing.engine.csr import ReadSparse, write_sparse
-from pipeline.preprocessing.engine.nodes import BlockNode, NodeInput, Training, check_type
+from pipeline.preprocessing.engine.nodes import BlockNode, NodeInput, check_type
 from pipeline.preprocessing.engine.table import Read, Table, write_frame, write_matrix
-from pipeline.preprocessing.statistics.moments import Moments
 from pipeline.trace import record
 from pipeline.typing import Array, Estimator, Params, Target
 from pipeline.typing import Table as Rows
@@ -166,7 +165,7 @@ class WorkerNode(BlockNode):
         self.worker, self.estimator, self.path, self.why = worker, estimator, path, why
         self.series, self.sparse_rows, self.own_forms = series, sparse_rows, forms
 
-    def fit(self, table: Data, source: NodeInput, y: Target) -> Training:
+    def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
         """Fit the worker on all rows."""
         if not isinstance(table, Table):
             raise DataError(f"{self.path} needs all rows in one table; pass X.compute()")
@@ -178,10 +177,10 @@ class WorkerNode(BlockNode):
         params = {} if weights is None else {"sample_weight": weights}
         if self.fits_only and isinstance(self.worker, HostWorker):
             self._told(partial(self.worker.fit, **params), rows, y)
-            return source.read, None
+            return source.read
         made = self._told(partial(self.worker.fit_transform, **params), rows, y)
         self.made = list(made.columns) if hasattr(made, "columns") else None
-        return self._read(made, table), None
+        return self._read(made, table)
 
     def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
         """Transform all rows."""
@@ -247,7 +246,7 @@ class WorkerNode(BlockNode):
         """Return whether its rows were."""
         return self.sparse
 
-    def then(self, source: NodeInput, blocks: Read, moments: Moments | None) -> NodeInput:
+    def then(self, source: NodeInput, blocks: Read) -> NodeInput:
         """Return the columns of the frame that was made, or none of a matrix."""
         return NodeInput(self.made, source.framed or self.made is not None, blocks)
 

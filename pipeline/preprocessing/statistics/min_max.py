@@ -55,8 +55,8 @@ def min_maxes(blocks: Sequence[Any]) -> list[MinMax]:
 def _bounds(values: Array) -> Any:
     """Return the least and the greatest value of each column, shape (2, n_columns)."""
     xp = frames.xp(values)
-    low = high = values
-    if values.dtype.kind == "f":
-        missing = xp.isnan(values)
-        low, high = xp.where(missing, np.inf, values), xp.where(missing, -np.inf, values)
-    return xp.stack([low.min(axis=0), high.max(axis=0)])
+    if values.dtype.kind != "f":
+        return xp.stack([values.min(axis=0), values.max(axis=0)])
+    missing = xp.isnan(values)
+    low = xp.where(missing, np.inf, values).min(axis=0)
+    return xp.stack([low, xp.where(missing, -np.inf, values).max(axis=0)])

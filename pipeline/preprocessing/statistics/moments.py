@@ -65,9 +65,11 @@ class Moments(NamedTuple):
         >>> both.rows.item(), both.mean.item(), both.squares.item()
         (3.0, 3.0, 14.0)
         """
-        step, share, empty = mean_step(self, other), share_of(self, other), self.rows == 0
+        step = (other.origin - self.origin) + (other.rest - self.rest)
+        both, empty = self.rows + other.rows, self.rows == 0
+        share = other.rows / (both + (both == 0))
         return Moments(
-            self.rows + other.rows,
+            both,
             np.where(empty, other.origin, self.origin),
             np.where(empty, other.rest, self.rest + step * share),
             self.squares + other.squares + step * step * self.rows * share,
@@ -98,14 +100,3 @@ def stack_moments(values: Array, xp: ModuleType, weights: Array = None) -> Any:
     squares = total(off * off) - count * rest * rest
     squares *= squares * count > 0  # Weights may be negative.
     return xp.stack([count, origin, rest, squares])
-
-
-def share_of(a: Moments, b: Moments) -> np.ndarray:
-    """Return the share of all rows that `b` holds."""
-    both = a.rows + b.rows
-    return b.rows / (both + (both == 0))
-
-
-def mean_step(a: Moments, b: Moments) -> np.ndarray:
-    """Return how far the means of `b` lie from those of `a`."""
-    return (b.origin - a.origin) + (b.rest - a.rest)

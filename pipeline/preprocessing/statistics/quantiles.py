@@ -1,11 +1,7 @@
 """Order statistics of columns, whatever the blocks they came in.
 
-They are exact: blocks are only put aside, so joining them costs nothing, and
-each column is then gathered once and partitioned at the ranks that are needed;
-for many ranks it is sorted. The columns have to fit in memory.
-
-The interpolation between two ranks is NumPy's, for all nine methods of Hyndman
-and Fan, "Sample Quantiles in Statistical Packages" (1996).
+They are exact: blocks are only put aside, and each column is joined once. The columns have to
+fit in memory.
 """
 
 from __future__ import annotations
@@ -26,21 +22,10 @@ from pipeline.data import encode, frames
 from pipeline.optional import load
 from pipeline.preprocessing.statistics.min_max import MinMax, min_maxes
 from pipeline.system import threads
-from pipeline.typing import Array, Column, Estimator
+from pipeline.typing import Array, Estimator
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-MANY = 512
-"""With more ranks than this a column is sorted."""
-
-_OFFSETS = {
-    "interpolated_inverted_cdf": (0.0, 1.0),
-    "hazen": (0.5, 0.5),
-    "weibull": (0.0, 0.0),
-    "median_unbiased": (1 / 3.0, 1 / 3.0),
-    "normal_unbiased": (3 / 8.0, 3 / 8.0),
-}
 
 
 @dataclass(frozen=True)
@@ -112,15 +97,6 @@ class RowBlocks:
         while self.unrecorded:
             trace.record_transfer(to_host=self.unrecorded.pop())
 
-    def at(self, wanted: np.ndarray) -> np.ndarray:
-        """Return the values of the wanted ranks, shape of `wanted`: (n_columns, ...)."""
-
-        def select(j: int) -> Any:
-            return _at_ranks(self.column(j), wanted[j])
-
-        columns = on_all_cores(select, range(self.n_columns), self.blocks[0])
-        return frames.to_host(self.xp.stack(columns))
-
 
 class KeptRows(NamedTuple):
     """All values seen, which scikit-learn learns from itself, and the weights of their rows."""
@@ -172,21 +148,12 @@ def take_rows(stat: RowBlocks, chosen: np.ndarray) -> RowBlocks:
     return RowBlocks(rows, stat.unrecorded)
 
 
-def quantile(stat: RowBlocks, q: Any, method: str = "linear") -> np.ndarray:
+def quantile(stat: RowBlocks, q: Any, method: Any = "linear") -> np.ndarray:
     """Return quantiles of each column, missing values left out, as `numpy.nanquantile` does.
 
-    Parameters
-    ----------
-    stat : RowBlocks
-    q : array-like of float, shape (n_quantiles,)
-        Between 0 and 1.
-    method : str
-        One of NumPy's nine continuous and discontinuous methods.
+    On a GPU only those by linear interpolation are found there.
 
-    Returns
-    -------
-    numpy.ndarray of float, shape (n_quantiles, n_columns)
-        On the host; NaN for columns without values.
+    The method is one of NumPy's nine; shape (n_quantiles, n_columns), NaN for an empty column.
 
     Examples
     --------
@@ -194,9 +161,14 @@ def quantile(stat: RowBlocks, q: Any, method: str = "linear") -> np.ndarray:
     >>> quantile(rows, [0.5, 0.75]).ravel().tolist()
     [2.0, 3.0]
     """
-    values, shares = _neighbors(stat, np.asarray(q, dtype="float64"), method)
-    pairs = zip(values, shares, strict=True)
-    return np.stack([_between(low, high, share) for (low, high), share in pairs], axis=1)
+    q = np.asarray(q, dtype="float64")
+    if stat.xp is not np and method == "linear":
+        return _quantiles_on_gpu(stat, q)
+
+    def find(values: np.ndarray) -> Any:
+        return np.quantile(values, q, method=method, overwrite_input=True)
+
+    return _of_columns(stat, find, np.full(len(q), np.nan)).T
 
 
 def median(stat: RowBlocks) -> np.ndarray:
@@ -205,86 +177,45 @@ def median(stat: RowBlocks) -> np.ndarray:
     >>> median(RowBlocks([np.float32([[1.0], [2.0], [np.nan], [4.0]])]))
     array([2.], dtype=float32)
     """
-    return median_and_quantiles(stat, [])[0]
+    if stat.xp is not np:
+        (found,) = _quantiles_on_gpu(stat, np.array([0.5]))
+        return found.astype(np.result_type(stat.dtype, "float32"), copy=False)
+    return _of_columns(stat, np.median, np.nan)
 
 
-def median_and_quantiles(stat: RowBlocks, q: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return what `median` and `quantile` do; a column is sorted once, and a GPU waited for."""
-    values, shares = _neighbors(stat, np.append(0.5, np.asarray(q, dtype="float64")), "linear")
-    low, high = values[:, 0, 0], values[:, 1, 0]
-    middle = np.mean([low, np.where([share[0] == 0 for share in shares], low, high)], axis=0)
-    pairs = zip(values, shares, strict=True)
-    found = [_between(low[1:], high[1:], share[1:]) for (low, high), share in pairs]
-    return middle, np.stack(found, axis=1)
+def _of_columns(stat: RowBlocks, find: Callable[[np.ndarray], Any], none: Any) -> np.ndarray:
+    """Return a function of the values of each column, on the host; `none` where there are none."""
+    stat = stat if stat.xp is np else RowBlocks([stat.to_host()])
+
+    def found(j: int) -> Any:
+        column = stat.column(j)
+        column = column if column.dtype.kind == "f" else column.astype("float64")
+        values = column[~np.isnan(column)]
+        return find(values) if len(values) else none
+
+    return np.stack(on_all_cores(found, range(stat.n_columns), stat.blocks[0]))
 
 
-def _neighbors(
-    stat: RowBlocks, levels: np.ndarray, method: str
-) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return the two values that each quantile lies between, and how far it is to the second."""
+def _quantiles_on_gpu(stat: RowBlocks, q: np.ndarray) -> np.ndarray:
     stat.record_transfers()
-    places = [quantile_ranks(int(n), levels, method) for n in stat.counts]
-    values = stat.at(np.stack([place[:2] for place in places]))
-    values = values if values.dtype.kind == "f" else values.astype("float64")
-    return values, [share for *_, share in places]
+    places = np.maximum(stat.counts - 1, 0)[:, None] * q
+    low, high = (np.asarray(edge(places), dtype="int64") for edge in (np.floor, np.ceil))
+
+    def select(j: int) -> Any:
+        # CuPy would sort NaN too, but for some sizes by a kernel that has no place for it.
+        column = encode.sortable(stat.column(j))
+        column.sort()
+        return column[stat.xp.asarray(np.stack([low[j], high[j]]))]
+
+    ends = frames.to_host(stat.xp.stack([*map(select, range(stat.n_columns))])).astype("float64")
+    lower, upper = ends[:, 0], ends[:, 1]
+    return (lower + (upper - lower) * (places - low)).T
 
 
 def warn_of_empty(stat: RowBlocks) -> None:
     """Warn as NumPy does, and so scikit-learn, where a column has no values."""
     if not stat.counts.all():
         warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=2)
-
-
-def quantile_ranks(n: int, q: np.ndarray, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the two ranks that each quantile lies between, and how far it is to the second.
-
-    >>> [array.tolist() for array in quantile_ranks(4, np.array([0.5]), "linear")]
-    [[1], [2], [0.5]]
-    """
-    place = _place(n, q, method)
-    below = np.floor(place)
-    share = place - below
-    if method == "inverted_cdf":
-        share = np.where(share == 0, 0.0, 1.0)
-    elif method == "averaged_inverted_cdf":
-        share = np.where(share == 0, 0.5, 1.0)
-    elif method == "closest_observation":
-        share = np.where((share == 0) & (below % 2 == 1), 0.0, 1.0)
-    last = max(n - 1, 0)
-    lower, upper = (np.clip(rank, 0, last).astype("int64") for rank in (below, below + 1))
-    return lower, upper, share
-
-
-def _place(n: int, q: np.ndarray, method: str) -> np.ndarray:
-    """Return fractional ranks; written as in NumPy, for the last bit decides whose rank it is."""
-    if method == "linear":
-        return (n - 1) * q
-    if method == "closest_observation":
-        return n * q - 1 - 0.5
-    if method in _OFFSETS:
-        alpha, beta = _OFFSETS[method]
-        return n * q + (alpha + q * (1 - alpha - beta)) - 1
-    return n * q - 1
-
-
-def _at_ranks(column: Column, wanted: np.ndarray) -> Any:
-    """Return the values at ranks; the column is reordered."""
-    distinct = np.unique(wanted)
-    # CuPy would sort too, but for some sizes by a kernel that has no place for NaN.
-    if len(distinct) > MANY or frames.device_of(column) == "cuda":
-        column = encode.sortable(column)
-        column.sort()
-    else:
-        column.partition(distinct.tolist())
-    xp = frames.xp(column)
-    return column[xp.asarray(wanted)]
-
-
-def _between(lower: np.ndarray, upper: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Interpolate from the nearer end, so that equal ends give exactly their value."""
-    with np.errstate(invalid="ignore"):
-        step = np.where(lower == upper, 0.0, upper - lower)
-        return np.where(share >= 0.5, upper - step * (1 - share), lower + step * share)
 
 
 def on_all_cores(function: Callable[[T], R], items: Sequence[T], like: Array) -> list[R]:

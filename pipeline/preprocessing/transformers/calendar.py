@@ -22,11 +22,36 @@ from pipeline.data import frames
 from pipeline.data.convert import convert
 from pipeline.data.datetimes import MISSING
 from pipeline.errors import ConfigError
+from pipeline.optional import load
 from pipeline.preprocessing.engine.blocks import Dates, Numbers
 from pipeline.preprocessing.engine.table import side_by_side
 from pipeline.preprocessing.engine.twin import Twin, any_value
-from pipeline.preprocessing.transformers.gregorian import FEATURES, PERIODS, Output, encode_fields
 from pipeline.typing import Array, Name, Table, Target
+
+SECOND = 1_000_000_000
+"""Nanoseconds."""
+DAY = 86_400 * SECOND
+PERIODS = {
+    "quarter": 4,
+    "month": 12,
+    "weekofyear": 53,
+    "day": 31,
+    "dayofyear": 366,
+    "weekday": 7,
+    "hour": 24,
+    "minute": 60,
+    "second": 60,
+}
+"""Number of values of each feature that starts again; the year, for one, does not."""
+FEATURES = (
+    *("year", "quarter", "month", "weekofyear", "day", "dayofyear", "weekday"),
+    *("hour", "minute", "second", "is_weekend", "is_month_start", "is_month_end"),
+    *("days_since", "total_seconds"),
+)
+"""All features by name."""
+
+Output = tuple[str, str]
+"""A feature, and ``"sin"``, ``"cos"`` or ``""`` for itself."""
 
 
 class CalendarFeatures(TransformerMixin, BaseEstimator):
@@ -222,6 +247,61 @@ def _or_missing(X: Table, name: Name) -> Any:
         xp = frames.xp(X)
         return xp.full(len(column), MISSING, dtype="int64")
     return frames.datetimes(X, name)
+
+
+def encode_fields(nanoseconds: Array, outputs: Sequence[Output], epoch: int = 0) -> Any:
+    """Return features of every column side by side, all of the first column first.
+
+    Parameters
+    ----------
+    nanoseconds : array of int64, shape (n_rows, n_columns)
+        Since 1970-01-01, or `MISSING`.
+    outputs : sequence of (feature, wave)
+    epoch : int
+        Where "days_since" counts from, in nanoseconds since 1970-01-01.
+
+    Returns
+    -------
+    array of float64, shape (n_rows, n_columns * n_outputs)
+        On the same device; NaN where the time is missing.
+
+    Examples
+    --------
+    >>> fields = [("year", ""), ("month", "cos")]
+    >>> encode_fields(np.array([[0], [MISSING]]), fields).round(3).tolist()
+    [[1970.0, 0.866], [nan, nan]]
+    """
+    xp = frames.xp(nanoseconds)
+    columns = []
+    for times in nanoseconds.T:
+        missing = times == MISSING
+        known = xp.where(missing, 0, times)
+        found = {f: _field(f, known, epoch) for f in dict.fromkeys(f for f, _ in outputs)}
+        waved = (_wave(found[f], PERIODS[f], end) if end else found[f] for f, end in outputs)
+        columns += [xp.where(missing, xp.nan, values) for values in waved]
+    return xp.stack(columns).T
+
+
+def _field(feature: str, times: Array, epoch: int) -> Any:
+    """Return a feature of points in time, of which none is missing."""
+    if feature == "total_seconds":
+        return times / SECOND
+    if feature == "days_since":
+        days, rest = divmod(epoch, DAY)
+        whole = times // DAY
+        return (whole - days) + (times - whole * DAY - rest) / DAY
+    made = pd.Series if frames.xp(times) is np else load("cudf.Series")
+    clock = made(times).astype("datetime64[ns]").dt
+    if feature == "is_weekend":
+        return (clock.weekday > 4).values
+    found = clock.isocalendar()["week"] if feature == "weekofyear" else getattr(clock, feature)
+    return found.astype("int64").values
+
+
+def _wave(values: Array, period: int, wave: str) -> Any:
+    # Looked up: the values are few, and the sines of the host are the same on every device.
+    angles = np.arange(period + 1) * (2 * np.pi / period)
+    return frames.to_device_of(getattr(np, wave)(angles), values)[values]
 
 
 class CalendarFeaturesTwin(Twin[int]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -16,25 +15,18 @@ from sklearn.feature_selection import (
     SelectKBest,
     SelectPercentile,
     VarianceThreshold,
-    chi2,
-    f_classif,
-    f_regression,
 )
-from sklearn.utils import check_X_y
 
 from pipeline.data import frames
 from pipeline.data.output import container
-from pipeline.data.target import encode_labels
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.twin import MANY, Twin, any_value
-from pipeline.preprocessing.statistics import scores
 from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.preprocessing.statistics.moments import Moments, moments
 from pipeline.preprocessing.statistics.quantiles import RowBlocks
-from pipeline.preprocessing.statistics.scores import Joint, Test
 from pipeline.preprocessing.transformers.scalers import require_finite
-from pipeline.typing import Estimator, Target
+from pipeline.typing import Target
 
 S = TypeVar("S")
 
@@ -96,11 +88,6 @@ class VarianceThresholdTwin(_SelectorTwin[VarianceStats]):
     supported_params = any_value("threshold")
     takes_infinite = True  # new rows may be; `finalize` refuses those of the fit
 
-    @classmethod
-    def recalls(cls, estimator: Estimator) -> bool:
-        """Return that the fitted one has variances without means."""
-        return False
-
     def statistics(self, block: Numbers, *aligned: Any) -> VarianceStats:
         """Return moments and bounds of the block."""
         xp = frames.xp(block.values)
@@ -144,88 +131,32 @@ def _variances(stats: VarianceStats, *, exact: bool) -> np.ndarray:
     )
 
 
-class Score(NamedTuple):
-    """How columns are scored from sums of blocks."""
-
-    reduce: Callable[..., Any]
-    """Returns the sums of a block and what is aligned with it."""
-    finish: Callable[[Any], Test]
-    """Returns scores and p-values."""
-    of_classes: bool = False
-    """The target is classes and not numbers."""
-
-
-SCORES: dict[Any, Score] = {
-    f_classif: Score(scores.by_class, scores.analysis, of_classes=True),
-    chi2: Score(scores.sums_by_class, scores.chi_squared, of_classes=True),
-    f_regression: Score(scores.jointly, scores.regression),
-}
-"""What sums of blocks tell; scikit-learn calls other functions on all rows, on the host."""
-
-
-class UnivariateTwin(_SelectorTwin[Any]):
+class UnivariateTwin(_SelectorTwin[RowBlocks]):
     """Keep the columns that tell most of the target, each by itself.
 
-    Of a table in the memory of the host scikit-learn computes the scores itself, for which of
-    equal ones comes first depends on their last digits. Of partitions and on a GPU those in
-    `SCORES` are computed in float64 from sums, those of deviations centred. Scikit-learn's sums
-    are not centred, and float32 for float32 and small integers: where it loses digits, beside a
-    large offset or in an almost perfect fit, the scores differ.
+    scikit-learn computes the scores on the host, of all rows: which of equal ones comes first
+    depends on their last digits.
     """
 
     needs_target = True
     slower = {"F": MANY, "C": MANY}
 
-    def __init__(self, estimator: Any) -> None:
-        super().__init__(estimator)
-        func = self.estimator.score_func
-        self._score = next((how for of, how in SCORES.items() if of is func), None)
-
     def aligned(self, y: Target) -> tuple[Any, ...]:
-        """Return the numbers of the classes, or the target as numbers."""
-        if self.in_memory or np.ndim(y) > 1:
-            self._score = None
-        if self._score is None:
-            self._y = y
-            return ()
-        name = type(self.estimator).__name__
-        if y is None:
-            raise DataError(f"{name} requires y to be passed, but the target y is None")
-        _, y = check_X_y(np.zeros((len(y), 1)), y)
-        if self._score.of_classes:
-            # Objects may be text and numbers, which nothing sorts: refused, as by scikit-learn.
-            mixed = y.dtype.kind == "O"
-            codes, classes = np.unique(y, return_inverse=True)[::-1] if mixed else encode_labels(y)
-            self._n_classes = len(classes)
-            return (codes.astype("int64"),)
-        if y.dtype.kind not in "iufb":
-            raise DataError(
-                f"{name}: {self.estimator.score_func.__name__} needs a target of numbers and y "
-                f"holds {y.dtype}; convert it, or use f_classif"
-            )
-        return (y.astype("float64"),)
+        """Keep the target for `finalize`."""
+        self._y = y
+        return ()
 
-    def statistics(self, block: Numbers, *aligned: Any) -> Any:
-        """Return the sums of the block, or its rows."""
+    def statistics(self, block: Numbers, *aligned: Any) -> RowBlocks:
+        """Return the rows of the block."""
         require_finite(self, block.values)
-        if self._score is None:
-            return RowBlocks([block.values])
-        values = block.values.astype("float64", copy=False)
-        n_classes = (self._n_classes,) if self._score.of_classes else ()
-        return self._score.reduce(values, *aligned, *n_classes)
+        return RowBlocks([block.values])
 
-    def finalize(self, stats: Any) -> None:
-        """Set `scores_` and `pvalues_`."""
-        if self._score is None:
-            rows = stats.to_host()
-            stats.blocks.clear()  # scikit-learn makes copies of its own
-            self.fitted = clone(self.estimator).fit(rows, self._y)
-            del self._y
-            return
-        # scikit-learn checks the parameters, on any table that can be scored.
-        ramp = np.arange(4.0)[:, None].repeat(_width(stats), axis=1)
-        self.fitted = clone(self.estimator).fit(ramp, [0, 1, 0, 1])
-        self.fitted.scores_, self.fitted.pvalues_ = self._score.finish(stats)
+    def finalize(self, stats: RowBlocks) -> None:
+        """Let scikit-learn set `scores_` and `pvalues_`."""
+        rows = stats.to_host()
+        stats.blocks.clear()  # scikit-learn makes copies of its own
+        self.fitted = clone(self.estimator).fit(rows, self._y)
+        del self._y
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the selected columns; the others must be finite too, as in scikit-learn."""
@@ -235,11 +166,6 @@ class UnivariateTwin(_SelectorTwin[Any]):
     def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
         """Return the selected columns, which `statistics` has checked."""
         return super().apply(block)
-
-
-def _width(stats: Any) -> int:
-    """Return the number of columns that sums are of; a `Joint` holds the target beside them."""
-    return int(stats.products.shape[1] - 1 if isinstance(stats, Joint) else stats[1].shape[1])
 
 
 class SelectKBestTwin(UnivariateTwin):

@@ -16,7 +16,7 @@ from pipeline.errors import DataError, Reason
 from pipeline.preprocessing.engine.blocks import Categories, Numbers
 from pipeline.preprocessing.engine.twin import ANY, MANY, Twin
 from pipeline.preprocessing.transformers.scalers import require_finite
-from pipeline.typing import Array, Estimator, Table
+from pipeline.typing import Array, Estimator
 
 UFUNCS = frozenset(
     [
@@ -31,7 +31,6 @@ UFUNCS = frozenset(
 )
 """Elementwise functions of one array that both NumPy and CuPy have."""
 
-_FLOATS = (np.float32, np.float64)
 SUGGESTION = (
     "use None or a NumPy ufunc of one array (np.log1p, np.sqrt, ...), which is looked up by its "
     "name on the device, or run the step in scikit-learn"
@@ -70,8 +69,7 @@ class FunctionTransformerTwin(Twin[Checked]):
         "accept_sparse": ANY,
         "check_inverse": ANY,
         "feature_names_out": (None, "one-to-one"),
-        "kw_args": (None, "dtype"),
-        "inv_kw_args": ANY,
+        "inv_kw_args": (None,),
     }
     reads = Numbers
     slower = {"F": MANY, "C": MANY}
@@ -82,22 +80,17 @@ class FunctionTransformerTwin(Twin[Checked]):
     def unsupported_reasons(cls, estimator: BaseEstimator, step: str) -> list[Reason]:
         """Return the reasons why this estimator is not supported; none when it is."""
         reasons = super().unsupported_reasons(estimator, step)
-        reasons = [each for each in reasons if each.parameter not in ("func", "kw_args")]
+        reasons = [each for each in reasons if each.parameter not in ("func", "inverse_func")]
         if estimator.feature_names_out is None and container(estimator) != "default":
             why = "a frame is asked for, and only its function can name the columns"
             reasons.append(Reason(step, why, "use 'one-to-one'", "feature_names_out"))
-        pairs = [("func", "kw_args")]
-        pairs += [("inverse_func", "inv_kw_args")] if _needs_inverse(estimator) else []
-        for name, options in pairs:
-            function, keywords = getattr(estimator, name), getattr(estimator, options)
+        asked = ("func", "inverse_func") if _needs_inverse(estimator) else ("func",)
+        for name in asked:
+            function = getattr(estimator, name)
             if function is not None and not is_ufunc(function):
                 shown = getattr(function, "__name__", repr(function))
                 why = f"{name}={shown} may not run on the device"
                 reasons.append(Reason(step, why, SUGGESTION, name))
-            elif not _plain(function, keywords):
-                why = f"{options}={keywords!r} is not supported yet"
-                suggestion = "give a ufunc {'dtype': 'float32'} or {'dtype': 'float64'}, or nothing"
-                reasons.append(Reason(step, why, suggestion, options))
         return reasons
 
     def form(self, numeric: Callable[[], bool]) -> type:
@@ -118,14 +111,10 @@ class FunctionTransformerTwin(Twin[Checked]):
             require_finite(self, block.values)
         return Checked(block.width, not _needs_inverse(self.estimator) or self._inverts(block))
 
-    def recall(self, X: Table) -> Checked:
-        """Return the number of columns; scikit-learn itself has looked at the inverse."""
-        return Checked(int(X.shape[1]), inverse=True)
-
     def _inverts(self, block: Any) -> bool:
         estimator, values = self.estimator, block.values
-        there = _applied(estimator, estimator.func, estimator.kw_args, values)
-        back = _applied(estimator, estimator.inverse_func, estimator.inv_kw_args, there)
+        there = _applied(estimator, estimator.func, values)
+        back = _applied(estimator, estimator.inverse_func, there)
         xp = frames.xp(values)
         return bool(xp.allclose(values, back, rtol=1e-7, atol=1e-9, equal_nan=True))
 
@@ -150,7 +139,7 @@ class FunctionTransformerTwin(Twin[Checked]):
         """Return the function of every value, in the type it has in NumPy."""
         if isinstance(block, Categories) or self.estimator.func is None:
             return block
-        values = _applied(self.estimator, self.estimator.func, self.estimator.kw_args, block.values)
+        values = _applied(self.estimator, self.estimator.func, block.values)
         # Functions of bytes come in half precision, which cuDF lacks.
         half = values.dtype == "float16" and frames.xp(values) is not np
         return Numbers(values.astype("float32") if half else values)
@@ -177,20 +166,10 @@ def _needs_inverse(estimator: Estimator) -> bool:
     )
 
 
-def _plain(function: Any, keywords: Any) -> bool:
-    if not keywords:
-        return True
-    if function is None or not isinstance(keywords, dict) or set(keywords) != {"dtype"}:
-        return False
-    return any(keywords["dtype"] is t or keywords["dtype"] == t.__name__ for t in _FLOATS)
-
-
-def _applied(estimator: Estimator, function: Any, keywords: Any, values: Array) -> Any:
-    if function is None:
-        return values
+def _applied(estimator: Estimator, function: Any, values: Array) -> Any:
     xp = frames.xp(values)
     try:
-        return getattr(xp, function.__name__)(values, **(keywords or {}))
+        return getattr(xp, function.__name__)(values)
     except TypeError as error:
         name = type(estimator).__name__
         raise DataError(f"{name}: np.{function.__name__} on {values.dtype}: {error}") from error

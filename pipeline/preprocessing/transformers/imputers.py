@@ -27,7 +27,7 @@ from pipeline.preprocessing.statistics.categories import (
 )
 from pipeline.preprocessing.statistics.moments import Moments, moments
 from pipeline.preprocessing.statistics.quantiles import RowBlocks, median
-from pipeline.typing import Array, Estimator, Table
+from pipeline.typing import Array
 
 AVERAGES = ("mean", "median")
 
@@ -56,7 +56,7 @@ class SimpleImputerTwin(Twin[Seen]):
         "strategy": ("mean", "median", "most_frequent", "constant"),
         "fill_value": ANY,
         "copy": ANY,
-        "missing_values": (np.nan, None, pd.NA),
+        "missing_values": (np.nan,),
         "add_indicator": (False, True),
         "keep_empty_features": (False, True),
     }
@@ -71,37 +71,15 @@ class SimpleImputerTwin(Twin[Seen]):
             return {"F": MANY, "C": MANY}
         return {"F": FEW, "C": FEW} if estimator.strategy == "median" else cls.slower
 
-    @property
-    def marker(self) -> Any:
-        """What stands for a missing value."""
-        return self.estimator.missing_values
-
     def form(self, numeric: Callable[[], bool]) -> type:
         """Return `Categories` where a column holds anything but numbers."""
         return Numbers if self.estimator.strategy in AVERAGES or numeric() else Categories
-
-    @classmethod
-    def recalls(cls, estimator: SimpleImputer) -> bool:
-        """Return whether it is the mean, or of what is kept for no other rows.
-
-        To keep how often each of a million numbers occurs takes a hundred times the fit.
-        """
-        return estimator.strategy != "constant" and not estimator.add_indicator
-
-    def recall(self, X: Table) -> Seen | None:
-        """Return the means with the number of values that they are of."""
-        if self.estimator.strategy != "mean":
-            return None
-        known, zeros = np.asarray(X), np.zeros(X.shape[1])
-        rows = (known == known).sum(axis=0).astype("float64")
-        mean = np.where(rows > 0, self.fitted.statistics_, 0.0)
-        return Seen(Moments(rows, mean, zeros, zeros), zeros > 0, len(known))
 
     def statistics(self, block: Numbers | Categories, *aligned: Any) -> Seen:
         """Return what the strategy needs to know of the block."""
         missing = np.zeros(block.width, dtype=bool)
         if self.estimator.add_indicator:
-            missing = frames.to_host(is_missing(block, self.marker).any(axis=0))
+            missing = frames.to_host(is_missing(block).any(axis=0))
         return Seen(self._values(block), missing, block.n_rows)
 
     def _values(self, block: Numbers | Categories) -> Any:
@@ -123,27 +101,13 @@ class SimpleImputerTwin(Twin[Seen]):
         )
         return Seen(values, a.missing | b.missing, a.n_rows + b.n_rows)
 
-    def moments_behind(self, stats: Seen) -> Moments | None:
-        """Return the moments of columns whose missing values have become the mean."""
-        known = stats.values
-        if not isinstance(known, Moments) or self.estimator.add_indicator:
-            return None
-        fill, none = np.where(known.rows > 0, known.mean, 0.0), np.zeros_like(known.rows)
-        every = known.merge(Moments(stats.n_rows - known.rows, fill, none, none))
-        kept = (known.rows > 0) | self.estimator.keep_empty_features
-        return Moments(*(array[kept] for array in every))
-
     def finalize(self, stats: Seen) -> None:
         """Fit scikit-learn's imputer on a table of one row: the statistics."""
-        row = [self._marked(found) for found in self._statistics(stats.values)]
-        self.fitted = clone(self.estimator).fit(make_table(row, self.names))
+        self.fitted = clone(self.estimator).fit(
+            make_table(self._statistics(stats.values), self.names)
+        )
         if self.estimator.add_indicator:
             self.fitted.indicator_._fit(stats.missing[None], precomputed=True)
-
-    def _marked(self, found: np.ndarray) -> np.ndarray:
-        """Return a statistic with None for NaN where that is what scikit-learn looks for."""
-        unmarked = found.dtype.kind == "O" and self.marker is None and pd.isna(found)
-        return np.array([None], dtype=object) if unmarked else found
 
     def _statistics(self, stats: Any) -> list[np.ndarray]:
         """Return each column's statistic as an array of one entry, in the column's type."""
@@ -152,7 +116,7 @@ class SimpleImputerTwin(Twin[Seen]):
             return list(mean[:, None])
         if isinstance(stats, RowBlocks):
             return list(median(stats)[:, None])
-        return [_most_frequent(column, self.marker) for column in stats]
+        return [*map(_most_frequent, stats)]
 
     def warn(self) -> None:
         """Warn as scikit-learn does of columns without any value at fit, which are dropped."""
@@ -178,7 +142,7 @@ class SimpleImputerTwin(Twin[Seen]):
             whole = Categories([*map(_as_framed, whole.columns)])
         if not self.estimator.add_indicator or not len(self.fitted.indicator_.features_):
             return whole
-        mask = is_missing(block, self.marker)
+        mask = is_missing(block)
         columns = frames.to_device_of(self.fitted.indicator_.features_, mask)
         return _beside(whole, mask.take(columns, axis=1))
 
@@ -187,7 +151,7 @@ class SimpleImputerTwin(Twin[Seen]):
         there = (statistics == statistics) | self.estimator.keep_empty_features
         kept = np.flatnonzero(there).tolist()
         if isinstance(block, Categories):
-            return Categories([_fill(block.columns[j], statistics[j], self.marker) for j in kept])
+            return Categories([_fill(block.columns[j], statistics[j]) for j in kept])
         xp = frames.xp(block.values)
         values = block.values if len(kept) == len(statistics) else block.values[:, kept]
         values = floats(values) if self.estimator.strategy in AVERAGES else values
@@ -211,11 +175,9 @@ def floats(values: Array) -> Any:
     return values if values.dtype.kind == "f" else values.astype("float64")
 
 
-def _most_frequent(column: CategorySums, marker: Any) -> np.ndarray:
+def _most_frequent(column: CategorySums) -> np.ndarray:
     """Return the most frequent value that is not missing, of several the least, as one entry."""
-    counts = column.sums[0, :-1].copy()
-    if (none := missing_code(column.values, marker)) >= 0:
-        counts[none] = 0
+    counts = column.sums[0, :-1]
     if not counts.any():
         return missing_value(column.values.dtype)
     found = np.empty(1, dtype=column.values.dtype)
@@ -223,7 +185,7 @@ def _most_frequent(column: CategorySums, marker: Any) -> np.ndarray:
     return found
 
 
-def _fill(column: encode.Coded, value: Any, marker: Any) -> encode.Coded:
+def _fill(column: encode.Coded, value: Any) -> encode.Coded:
     """Return a column of objects, as scikit-learn's array of all columns holds them."""
     values = pd.Series(column.values, dtype=column.values.dtype).astype(object).to_numpy()
     filled = np.empty(1, dtype=object)
@@ -231,9 +193,8 @@ def _fill(column: encode.Coded, value: Any, marker: Any) -> encode.Coded:
     position = int(positions(values, filled)[0])
     if position < 0:
         position, values = len(values), np.append(values, filled)
-    codes, none = column.codes.astype("int32"), missing_code(column.values, marker)
-    missing = codes < 0 if none < 0 else (codes < 0) | (codes == none)
-    return encode.CodedObjects(frames.xp(codes).where(missing, position, codes), values)
+    codes = column.codes.astype("int32")
+    return encode.CodedObjects(frames.xp(codes).where(codes < 0, position, codes), values)
 
 
 def _as_framed(column: encode.Coded) -> encode.Coded:
@@ -245,20 +206,11 @@ def _as_framed(column: encode.Coded) -> encode.Coded:
     codes = codes - int((found < 0).any())
     kind = pd.DataFrame(values[:, None])[0].dtype
     if kind == "str":
-        none = missing_code(values, None)
+        none = int(positions(values, np.array([None], dtype=object))[0]) if len(values) else -1
         return encode.Coded(xp.where(codes == none, -1, codes), values)
     if kind.kind != "M":
         return column
     return encode.Coded(codes, pd.Index(values.tolist()).to_numpy())
-
-
-def missing_code(values: np.ndarray, marker: Any) -> int:
-    """Return the code of None where it is missing beside NaN; -1 where there is no such code."""
-    if marker is not None and marker is not pd.NA:
-        return -1
-    if values.dtype != object:
-        return -1
-    return int(positions(values, np.array([None], dtype=object))[0])
 
 
 class Holes(NamedTuple):
@@ -271,25 +223,17 @@ class Holes(NamedTuple):
 
 
 class MissingIndicatorTwin(Twin[Holes]):
-    """Zeros and ones, per column: one where the value is missing.
-
-    Of Python's objects, None is missing where `missing_values` is None or NA.
-    """
+    """Zeros and ones, per column: one where the value is missing."""
 
     sklearn_class = MissingIndicator
     supported_params = {
-        "missing_values": (np.nan, None, pd.NA),
+        "missing_values": (np.nan,),
         "features": ANY,
         "sparse": ANY,
         "error_on_new": ANY,
     }
     reads = Numbers
     slower = {"F": MANY, "C": MANY}
-
-    @classmethod
-    def recalls(cls, estimator: Estimator) -> bool:
-        """Return that the fitted one does not tell which other columns missed values."""
-        return False
 
     def makes_sparse(self, given: bool) -> bool:
         """Return what `sparse` says; it may be that of what comes in."""
@@ -302,7 +246,7 @@ class MissingIndicatorTwin(Twin[Holes]):
     def statistics(self, block: Numbers | Categories, *aligned: Any) -> Holes:
         """Return which columns of the block miss values."""
         dtype = block.values.dtype if isinstance(block, Numbers) else np.dtype(object)
-        missing = is_missing(block, self.estimator.missing_values)
+        missing = is_missing(block)
         return Holes(frames.to_host(missing.any(axis=0)), dtype)
 
     def merge(self, a: Holes, b: Holes) -> Holes:
@@ -311,11 +255,9 @@ class MissingIndicatorTwin(Twin[Holes]):
 
     def finalize(self, stats: Holes) -> None:
         """Fit scikit-learn's indicator on a row with the same holes."""
-        # With NA for a marker None counts too, and NA itself scikit-learn cannot compare.
-        marker = None if self.estimator.missing_values is pd.NA else self.estimator.missing_values
         row = np.zeros((1, len(stats.missing)), dtype=stats.dtype)
         if stats.missing.any():
-            row[:, stats.missing] = np.nan if stats.dtype.kind == "f" else marker
+            row[:, stats.missing] = np.nan
         self.fitted = clone(self.estimator).fit(row)
 
     def apply(self, block: Numbers | Categories) -> Numbers:
@@ -326,7 +268,7 @@ class MissingIndicatorTwin(Twin[Holes]):
         DataError
             A column misses values that had none at fit, and `error_on_new`.
         """
-        mask = is_missing(block, self.estimator.missing_values)
+        mask = is_missing(block)
         kept = self.fitted.features_
         if len(kept) == block.width:
             return Numbers(mask)
@@ -344,10 +286,9 @@ class MissingIndicatorTwin(Twin[Holes]):
         )
 
 
-def is_missing(block: Numbers | Categories, marker: Any) -> Any:
+def is_missing(block: Numbers | Categories) -> Any:
     """Return which values of a block are missing, shape (n_rows, width), on its device."""
     if isinstance(block, Numbers):
         return frames.xp(block.values).isnan(block.values)
-    xp = frames.xp(block.columns[0].codes)
-    codes = [(c.codes, missing_code(c.values, marker)) for c in block.columns]
-    return xp.stack([c < 0 if none < 0 else (c < 0) | (c == none) for c, none in codes], axis=1)
+    codes = [column.codes < 0 for column in block.columns]
+    return frames.xp(codes[0]).stack(codes, axis=1)

@@ -30,10 +30,11 @@ from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.preprocessing.statistics.moments import Moments, moments
 from pipeline.preprocessing.statistics.quantiles import (
     RowBlocks,
-    median_and_quantiles,
+    median,
+    quantile,
     warn_of_empty,
 )
-from pipeline.typing import Array, Table
+from pipeline.typing import Array
 
 
 class StandardScalerTwin(Twin[Moments]):
@@ -54,20 +55,6 @@ class StandardScalerTwin(Twin[Moments]):
             else None
         )
         return moments(block.values, frames.xp(block.values), weights)
-
-    def recall(self, X: Table) -> Moments:
-        """Return the moments that are fitted; those that the scaler does not need are zeros."""
-        fitted, zeros = self.fitted, np.zeros(X.shape[1])
-        rows = zeros + fitted.n_samples_seen_
-        mean, variance = (
-            zeros if known is None else np.where(rows > 0, known, 0.0)
-            for known in (fitted.mean_, fitted.var_)
-        )
-        return Moments(rows, mean, zeros, variance * rows)
-
-    def from_moments(self, moments: Moments) -> Moments:
-        """Return the moments: there is nothing else to learn."""
-        return moments
 
     def finalize(self, stats: Moments) -> None:
         """Set `mean_`, `var_`, `scale_` and `n_samples_seen_` as scikit-learn does."""
@@ -99,15 +86,6 @@ class _RangeTwin(Twin[MinMax]):
     def statistics(self, block: Numbers, *aligned: Any) -> MinMax:
         """Return the bounds of the block."""
         return min_max(block.values)
-
-    def recall(self, X: Table) -> MinMax:
-        """Return the bounds that are fitted; of absolute values, those on both sides of zero."""
-        known = vars(self.fitted)
-        high = known["data_max_"] if "data_max_" in known else known["max_abs_"]
-        low = known.get("data_min_", -high)
-        empty = np.isnan(high)
-        bounds = np.where(empty, np.inf, low), np.where(empty, -np.inf, high)
-        return MinMax(int(self.fitted.n_samples_seen_), *bounds)
 
     def finalize(self, stats: MinMax) -> None:
         """Fit scikit-learn's scaler on two rows, the bounds; they are all it looks for."""
@@ -173,20 +151,16 @@ class RobustScalerTwin(Twin[RowBlocks]):
         estimator = self.estimator
         # scikit-learn checks the parameters.
         fitted = self.fitted = clone(estimator).fit(np.zeros((1, stats.n_columns)))
-        middle, (low, high) = self._quantiles(stats)
-        fitted.center_ = middle if estimator.with_centering else None
-        fitted.scale_ = _spread_scale(high - low) if estimator.with_scaling else None
-        if estimator.with_scaling and estimator.unit_variance:
-            of_normal = norm.ppf(np.array(estimator.quantile_range) / 100.0)
-            fitted.scale_ = fitted.scale_ / (of_normal[1] - of_normal[0])
-
-    def _quantiles(self, stats: RowBlocks) -> tuple[np.ndarray, np.ndarray]:
-        estimator = self.estimator
-        if not estimator.with_centering and not estimator.with_scaling:
-            return np.full(stats.n_columns, np.nan), np.full((2, stats.n_columns), np.nan)
-        warn_of_empty(stats)
-        levels = np.array(estimator.quantile_range, dtype="float64") / 100
-        return median_and_quantiles(stats, levels)
+        if estimator.with_centering or estimator.with_scaling:
+            warn_of_empty(stats)
+        fitted.center_ = median(stats) if estimator.with_centering else None
+        fitted.scale_ = None
+        if estimator.with_scaling:
+            low, high = quantile(stats, np.array(estimator.quantile_range, dtype="float64") / 100)
+            fitted.scale_ = _spread_scale(high - low)
+            if estimator.unit_variance:
+                of_normal = norm.ppf(np.array(estimator.quantile_range) / 100.0)
+                fitted.scale_ = fitted.scale_ / (of_normal[1] - of_normal[0])
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the scaled block."""
@@ -282,10 +256,6 @@ class StatelessTwin(FiniteTwin[int]):
         """Check the block, and return its width."""
         require_finite(self, block.values)
         return block.width
-
-    def recall(self, X: Table) -> int:
-        """Return the number of columns."""
-        return int(X.shape[1])
 
     def merge(self, a: int, b: int) -> int:
         """Return the width, which is the same for all blocks."""

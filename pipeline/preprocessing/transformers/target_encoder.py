@@ -4,26 +4,16 @@ Formulae: Micci-Barreca, "A preprocessing scheme for high-cardinality
 categorical attributes in classification and prediction problems" (2001), as
 scikit-learn implements them. Sums are kept per fold, so one pass gives the
 encodings of all rows and those of the rows outside each fold.
-
-
-What a target encoder knows of y: its labels as numbers, and the folds of its rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from functools import partial
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.preprocessing import TargetEncoder
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target, unique_labels
 
 from pipeline.data import encode, frames
@@ -234,72 +224,6 @@ class EncodedTarget(NamedTuple):
     centre: float = 0.0
 
 
-class _Seen(NamedTuple):
-    """What is known before the folds are drawn; `strata` is what the splitter reads."""
-
-    kind: str
-    classes: np.ndarray | None
-    values: np.ndarray
-    splitter: Any
-    strata: np.ndarray
-
-
-_begun: ContextVar[Mapping[Hashable, Future[EncodedTarget]]] = ContextVar("begun")
-
-
-@contextmanager
-def ahead(estimators: Iterable[Any], y: Any) -> Iterator[None]:
-    """Draw the folds of target encoders in another thread, once for those that draw alike.
-
-    Folds are drawn ahead only where that raises and warns of nothing and no generator is shared;
-    otherwise where the target is needed.
-
-    Parameters
-    ----------
-    estimators : iterable of estimator
-        The encoders among them, unfitted, are those of the fit inside the block.
-    y : numpy.ndarray or None
-        The target, which they are given.
-    """
-    begun: dict[Hashable, Future[EncodedTarget]] = {}
-    pool, token = ThreadPoolExecutor(1), _begun.set(begun)
-    try:
-        for estimator in estimators:
-            if type(estimator) is TargetEncoder and y is not None:
-                _begin(estimator, y, begun, pool)
-        yield
-    finally:
-        _begun.reset(token)
-        pool.shutdown(cancel_futures=True)
-
-
-def _begin(
-    estimator: TargetEncoder,
-    y: np.ndarray,
-    begun: dict[Hashable, Future[EncodedTarget]],
-    pool: Executor,
-) -> None:
-    key = _alike(estimator, y)
-    if key is None or key in begun:
-        return
-    with suppress(Exception):
-        seen = _seen(estimator, y)
-        if _is_quiet(seen):
-            begun[key] = pool.submit(_drawn, seen)
-
-
-def _alike(estimator: TargetEncoder, y: np.ndarray) -> Hashable:
-    """Return what the folds follow from; None where they are drawn anew, or by others."""
-    given = type(estimator.cv) in (KFold, StratifiedKFold)
-    how = estimator.cv if given else estimator
-    known = given or estimator.cv is None or isinstance(estimator.cv, Integral)
-    if known and (how.shuffle is False or isinstance(how.random_state, Integral)):
-        return id(y), repr(
-            (estimator.target_type, estimator.cv, estimator.shuffle, estimator.random_state)
-        )
-    return None
-
-
 def encode_target(estimator: TargetEncoder, y: np.ndarray) -> EncodedTarget:
     """Return the target as numbers, and the folds that scikit-learn's encoder would make.
 
@@ -310,12 +234,7 @@ def encode_target(estimator: TargetEncoder, y: np.ndarray) -> EncodedTarget:
     DataError
         The target is of a type that cannot be encoded.
     """
-    begun = _begun.get({}).get(_alike(estimator, y))
-    return _drawn(_seen(estimator, y)) if begun is None else begun.result()
-
-
-def _seen(estimator: TargetEncoder, y: np.ndarray) -> _Seen:
-    seen = _type(y)
+    seen = str(type_of_target(y, input_name="y"))
     kind = seen if estimator.target_type == "auto" else estimator.target_type
     if kind not in ("binary", "multiclass", "continuous"):
         raise DataError(
@@ -324,9 +243,12 @@ def _seen(estimator: TargetEncoder, y: np.ndarray) -> _Seen:
         )
     y = y.reshape(len(y))
     if kind == "continuous":
-        return _Seen(kind, None, y.astype("float64"), _splitter(estimator, y, kind), y)
+        values = y.astype("float64")
+        folds, n_folds = _folds(estimator, y, kind)
+        # Centred sums keep the digits of the variance when the mean is large.
+        centre = float(values.mean())
+        return EncodedTarget(kind, None, folds, n_folds, values - centre, centre=centre)
     codes, classes = encode_labels(y)
-    codes = codes.astype(np.min_scalar_type(len(classes)))
     if kind == "multiclass" and len(classes) < 3:
         raise DataError(
             f"TargetEncoder: target_type='multiclass' and y has {len(classes)} labels; "
@@ -334,145 +256,35 @@ def _seen(estimator: TargetEncoder, y: np.ndarray) -> _Seen:
         )
     if kind == "multiclass":
         classes = unique_labels(classes)  # texts of fixed width, as scikit-learn's binarizer has
-    stratified = seen in ("binary", "multiclass")
-    # Of labels, scikit-learn asks no more here than how many there are.
-    splitter = _splitter(estimator, np.arange(len(classes)) if stratified else y, kind)
-    known = type(splitter) in (KFold, StratifiedKFold)
-    return _Seen(kind, classes, codes, splitter, codes if stratified and known else y)
-
-
-def _is_quiet(seen: _Seen) -> bool:
-    """Return whether folds are drawn without a word of scikit-learn's."""
-    return type(seen.splitter) is KFold or _sizes(seen.splitter, seen.strata) is not None
-
-
-def _drawn(seen: _Seen) -> EncodedTarget:
-    kind, classes, values, splitter, strata = seen
-    folds = _folds(splitter, strata)
-    n_folds = int(folds.max()) + 1
+    # Of labels, scikit-learn's own splitters ask no more than which rows have the same one.
+    own = seen in ("binary", "multiclass") and isinstance(estimator.cv, int | None)
+    folds, n_folds = _folds(estimator, codes if own else y, kind)
     # Rows of two labels, or of several if each gets a column, need only be counted.
-    if classes is not None and (kind == "multiclass" or len(classes) == 2):
-        kinds = np.min_scalar_type(n_folds * len(classes))
-        keys = folds.astype(kinds) * len(classes) + values
-        return EncodedTarget(kind, classes, folds, n_folds, keys, len(classes))
-    # Centred sums keep the digits of the variance when the mean is large.
-    centre = float(values.mean()) if kind == "continuous" else 0.0
-    return EncodedTarget(kind, classes, folds, n_folds, values - centre, centre=centre)
+    n_counted = len(classes) if kind == "multiclass" or len(classes) == 2 else 0
+    values = folds.astype("int64") * n_counted + codes
+    return EncodedTarget(kind, classes, folds, n_folds, values, n_counted)
 
 
-def _type(y: np.ndarray) -> str:
-    """Return scikit-learn's name for a target, without sorting all its labels.
-
-    >>> _type(np.array([3, 7, 3])), _type(np.array([3.0, 7.0, 4.0]))
-    ('binary', 'multiclass')
-    """
-    if y.size == len(y) > 0:
-        if y.dtype.kind in "biu":
-            between = (y.min() < y) & (y < y.max())
-            return "multiclass" if between.any() else "binary"
-        if _repeats(y):
-            # It is by the values that there are, however often.
-            y = pd.unique(y.ravel())
-    return str(type_of_target(y, input_name="y"))
-
-
-def _repeats(y: np.ndarray) -> bool:
-    """Return whether a target of numbers or objects holds words, or at first whole numbers."""
-    if y.dtype.kind == "f":
-        return bool((np.trunc(first := y[:100]) == first).all())
-    return isinstance(y.flat[0], str)
-
-
-def _folds(splitter: Any, y: np.ndarray) -> np.ndarray:
-    """Return the fold that holds each row out, in few bytes; it is learnt from those outside."""
-    folds = _held_out(splitter, y)
-    return folds.astype(np.min_scalar_type(int(folds.max()) + 1), copy=False)
-
-
-def _held_out(splitter: Any, y: np.ndarray) -> np.ndarray:
-    if type(splitter) is StratifiedKFold:
-        try:
-            return _stratified(splitter, y)
-        except ValueError as error:
-            raise DataError(f"TargetEncoder: {error} (n_samples={len(y)}); lower cv") from error
-    if type(splitter) is KFold and splitter.n_splits <= len(y):
-        return _in_turn(splitter, len(y))
-    folds = np.full(len(y), -1)
-    whole = True
-    for number, (train, held_out) in enumerate(splitter.split(np.zeros(len(y)), y)):
-        whole &= bool((folds[held_out] < 0).all()) and _outside(train, held_out, len(y))
-        folds[held_out] = number
-    if not whole or (folds < 0).any():
-        raise ConfigError(
-            "TargetEncoder: cv must hold out every row exactly once and train on all others; "
-            "pass a number, KFold or StratifiedKFold"
-        )
-    return folds
-
-
-def _in_turn(splitter: KFold, n_rows: int) -> np.ndarray:
-    """Return what `split` makes its indices from: the fold of each row."""
-    numbers = _numbers(splitter)
-    in_turn = numbers.repeat(n_rows // len(numbers) + (numbers < n_rows % len(numbers)))
-    if not splitter.shuffle:
-        return in_turn
-    rows, folds = np.arange(n_rows), np.empty_like(in_turn)
-    shuffler(splitter.random_state).shuffle(rows)
-    folds[rows] = in_turn
-    return folds
-
-
-def _stratified(splitter: StratifiedKFold, y: np.ndarray) -> np.ndarray:
-    """Return what `split` makes its indices from: the fold of each row.
-
-    The numbers of classes are counted where scikit-learn sorts them; every shuffle draws what
-    scikit-learn's draws, class by class in the order in which they appear.
-    """
-    sizes = _sizes(splitter, y)
-    if sizes is None:
-        return np.asarray(splitter._make_test_folds(None, y))
-    random, numbers = shuffler(splitter.random_state), _numbers(splitter)
-    folds, n_folds = np.empty(len(y), dtype=numbers.dtype), len(numbers)
-    # Rows in the order of the classes go to the folds in turn.
-    ends = np.append(0, np.cumsum(sizes))[:, None]
-    in_turn = np.diff((ends - numbers.astype("int64") + n_folds - 1) // n_folds, axis=0)
-    for label, rows in zip(sizes.index, in_turn, strict=True):
-        of_class = numbers.repeat(rows)
-        if splitter.shuffle:
-            random.shuffle(of_class)
-        folds[y == label] = of_class
-    return folds
-
-
-def _sizes(splitter: StratifiedKFold, y: np.ndarray) -> pd.Series | None:
-    """Return the rows of each class, in the order in which they appear.
-
-    None where they are no small numbers, or some are too few, of which scikit-learn speaks.
-    """
-    if y.dtype not in ("uint8", "uint16"):
-        return None
-    classes = pd.unique(y)
-    sizes = pd.Series(np.bincount(y)[classes], classes)
-    return None if (sizes < splitter.n_splits).any() else sizes
-
-
-def _numbers(splitter: KFold | StratifiedKFold) -> np.ndarray:
-    return np.arange(splitter.n_splits, dtype=np.min_scalar_type(splitter.n_splits))
-
-
-def shuffler(random_state: Any) -> np.random.Generator:
-    """Return what shuffles as scikit-learn's `RandomState` does, and lets other threads work."""
-    return np.random.Generator(check_random_state(random_state)._bit_generator)
-
-
-def _outside(train: np.ndarray, held_out: np.ndarray, n_rows: int) -> bool:
-    return np.array_equal(np.sort(train), np.delete(np.arange(n_rows), held_out))
-
-
-def _splitter(estimator: TargetEncoder, y: np.ndarray, kind: str) -> Any:
+def _folds(estimator: TargetEncoder, y: np.ndarray, kind: str) -> tuple[np.ndarray, int]:
+    """Return the fold that holds each row out, and how many folds there are."""
     options: dict[str, Any] = {
         "shuffle": True if estimator.shuffle == "deprecated" else estimator.shuffle
     }
     if estimator.random_state != "deprecated":
         options["random_state"] = estimator.random_state
-    return check_cv(estimator.cv, y, classifier=kind != "continuous", **options)
+    splitter = check_cv(estimator.cv, y, classifier=kind != "continuous", **options)
+    folds, whole = np.full(len(y), -1), True
+    try:
+        for number, (train, held_out) in enumerate(splitter.split(np.zeros(len(y)), y)):
+            whole &= bool((folds[held_out] < 0).all()) and len(train) == len(y) - len(held_out)
+            folds[held_out] = number
+            whole &= bool((folds[train] != number).all())
+    except ValueError as error:
+        raise DataError(f"TargetEncoder: {error}") from error
+    if not whole or (folds < 0).any():
+        raise ConfigError(
+            "TargetEncoder: cv must hold out every row exactly once and train on all others; "
+            "pass a number, KFold or StratifiedKFold"
+        )
+    n_folds = int(folds.max()) + 1
+    return folds.astype(np.min_scalar_type(n_folds)), n_folds

@@ -5,7 +5,6 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from pipeline.data.encode import Coded
-from pipeline.errors import ConfigError
 from pipeline.preprocessing.engine.blocks import (
     Block,
     Categories,
@@ -13,8 +12,6 @@ from pipeline.preprocessing.engine.blocks import (
     Joined,
     Numbers,
     Sparse,
-    as_categories,
-    scale,
     take_columns,
 )
 from pipeline.preprocessing.engine.cells import cells_of
@@ -45,39 +42,4 @@ def test_sparse_rows_write_the_cells_that_are_there(duplicates: bool) -> None:
     block = Sparse(csr_matrix(cells, shape=(2, 2)))
     assert written(Joined([NUMBERS, block]))[:, 2:].tolist() == [[0, 5], [7, 0]]
     assert cells_of([block], 2, "float32").values.dtype == "float32"
-    assert written(scale(block, 2)).tolist() == [[0, 10], [14, 0]]
     assert written(take_columns(block, np.array([1]), rows(2))).tolist() == [[5], [0]]
-
-
-def test_joined_writes_side_by_side() -> None:
-    both = Joined([ONE_HOT, Joined([NUMBERS, NUMBERS])])
-    assert both.width == 9
-    assert written(both)[0].tolist() == [0, 0, 1, 1, 0, 1.5, 2.0, 1.5, 2.0]
-
-
-def test_scaled_multiplies_each_form_and_leaves_the_block_as_it_is() -> None:
-    both = Joined([ONE_HOT, NUMBERS])
-    times_two = scale(both, 2)
-    assert times_two.width == 7
-    assert written(times_two)[0].tolist() == [0, 0, 2, 2, 0, 3, 4]
-    assert written(both)[0].tolist() == [0, 0, 1, 1, 0, 1.5, 2]
-    assert scale(both, None) is both
-
-
-def test_categories_cannot_be_scaled() -> None:
-    with pytest.raises(ConfigError, match="put OneHotEncoder"):
-        as_categories(scale(TEXT, 2.0), rows(2))
-
-
-def test_as_categories_codes_numbers_and_keeps_missing() -> None:
-    first, second = as_categories(NUMBERS, rows(2)).columns
-    assert first.values[first.codes].tolist() == [1.5, 3.5]
-    assert second.codes.tolist() == [0, -1]
-
-
-def test_as_categories_takes_joined_blocks_apart() -> None:
-    found = as_categories(Joined([TEXT, NUMBERS, ONE_HOT]), rows(2))
-    assert found.width == 1 + 2 + 5
-    assert found.columns[0] is TEXT.columns[0]
-    assert found.columns[3].values.tolist() == [0.0]
-    assert as_categories(TEXT, rows(2)) is TEXT

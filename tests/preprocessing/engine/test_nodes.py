@@ -18,16 +18,14 @@ from sklearn.preprocessing import (
     FunctionTransformer,
     MinMaxScaler,
     OneHotEncoder,
-    OrdinalEncoder,
     StandardScaler,
     TargetEncoder,
 )
 
 from pipeline import Accelerated
-from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.engine.program import Program
 from tests.names import one_in
-from tests.preprocessing.parity import assert_parity, quiet, sklearn_fit
+from tests.preprocessing.parity import assert_parity, quiet
 
 ROWS = 160
 NUMBERS = make_pipeline(SimpleImputer(), StandardScaler())
@@ -71,12 +69,9 @@ NUMERIC = make_column_selector(dtype_include=np.number)
 WORDS = make_column_selector(dtype_exclude=[np.number, bool])
 SPECS = {
     "names": columns(("n", NUMBERS, ["n1", "n2"]), ("c", ONE_HOT, ["c1", "c2"])),
-    "another order": columns(("c", ONE_HOT, ["c2", "c1"]), ("n", NUMBERS, ["n2", "n1"])),
-    "positions": columns(("n", NUMBERS, [0, 1]), ("c", ONE_HOT, [-2, 2])),
     "slices": columns(("n", NUMBERS, slice(0, 2)), ("c", ONE_HOT, slice("c1", "c2"))),
     "selectors": columns(("n", NUMBERS, NUMERIC), ("c", ONE_HOT, WORDS)),
     "passed through": columns(("n", NUMBERS, ["n1"]), ("p", "passthrough", ["n2", "b"])),
-    "dropped": columns(("n", NUMBERS, ["n1"]), ("d", "drop", ["n2"])),
     "remainder passed through": columns(
         ("n", NUMBERS, ["n1"]), ("c", ONE_HOT, ["c2", "c1"]), remainder="passthrough"
     ),
@@ -84,34 +79,13 @@ SPECS = {
         ("n", NUMBERS, ["n1"]), ("c", ONE_HOT, ["c1", "c2"]), remainder=StandardScaler()
     ),
     "a column twice": columns(("a", NUMBERS, ["n1"]), ("b", MEDIAN, ["n1", "n2"])),
-    "no columns": columns(("e", ONE_HOT, []), ("n", NUMBERS, ["n1"])),
-    "names by format": columns(
-        ("n", NUMBERS, ["n1"]), verbose_feature_names_out="{feature_name} of {transformer_name}"
-    ),
     "target": columns(("t", TargetEncoder(cv=KFold(3)), ["c1", "c2"]), ("n", NUMBERS, ["n1"])),
     "nested": columns(("in", INNER, ["n1", "c1"]), ("x", ONE_HOT, ["c2"])),
-    "nested in a pipeline": columns(
-        ("in", make_pipeline(INNER, StandardScaler(with_mean=False)), ["n1", "c1", "n2"])
-    ),
-    "first in a pipeline": make_pipeline(INNER, StandardScaler(with_mean=False)),
     "steps left out": columns(
         ("n", Pipeline([("off", "passthrough"), ("s", StandardScaler())]), ["n1", "n2"]),
         ("c", Pipeline([("off", "passthrough"), ("o", ONE_HOT)]), ["c1"]),
         ("p", Pipeline([("off", "passthrough")]), ["n2"]),
     ),
-    "weighted": columns(
-        ("n", NUMBERS, ["n1"]),
-        ("c", ONE_HOT, ["c1", "c2"]),
-        ("p", "passthrough", ["b"]),
-        remainder=StandardScaler(),
-        transformer_weights={"n": 2, "c": 0.5, "p": 3.0, "remainder": -1.0, "nobody": 9},
-    ),
-    "weighted twice": columns(
-        ("in", columns(("n", NUMBERS, ["n1"]), transformer_weights={"n": 2.0}), ["n1"]),
-        ("c", make_pipeline(ONE_HOT, StandardScaler(with_mean=False)), ["c1"]),
-        transformer_weights={"in": 3.0, "c": 0.1},
-    ),
-    "dense one-hot": columns(("c", OneHotEncoder(sparse_output=False), ["c2"])),
 }
 
 
@@ -129,28 +103,16 @@ def union(*parts: tuple[str, Any], **params: Any) -> FeatureUnion:
 BOTH = union(("s", NUMBERS), ("m", MissingIndicator(features="all")))
 UNIONS = {
     "two": BOTH,
-    "weighted": union(
-        ("s", NUMBERS), ("p", "passthrough"), transformer_weights={"s": 3.0, "p": 0.5}
-    ),
     "passed through first": union(("p", "passthrough"), ("s", NUMBERS)),
-    "dropped": union(("d", "drop"), ("s", NUMBERS), ("e", "drop")),
-    "union in a union": union(
-        ("u", BOTH), ("s", MinMaxScaler()), transformer_weights={"u": 10.0, "s": 2.0}
-    ),
-    "short names": union(("s", NUMBERS), verbose_feature_names_out=False),
+    "union in a union": union(("u", BOTH), ("s", MinMaxScaler())),
     "first in a pipeline": make_pipeline(BOTH, StandardScaler()),
     "behind a step": make_pipeline(
         SimpleImputer(strategy="median"),
         union(("s", StandardScaler()), ("p", "passthrough"), ("m", MinMaxScaler())),
     ),
-    "behind a union": make_pipeline(
-        BOTH,
-        union(("s", StandardScaler()), ("p", "passthrough"), transformer_weights={"p": -1.0}),
-    ),
     "of column transformers": union(
         ("one", columns(("s", NUMBERS, ["b", "a"]))),
         ("two", columns(("m", MinMaxScaler(), ["b"]), remainder="passthrough")),
-        transformer_weights={"two": 0.1},
     ),
     "in a column transformer": columns(
         ("u", union(("s", NUMBERS), ("p", "passthrough")), ["a"]), remainder=MinMaxScaler()
@@ -159,12 +121,6 @@ UNIONS = {
 
 TEXTS = {
     "union of text": union(("o", ONE_HOT), ("t", TARGET)),
-    "weighted union of text": union(
-        ("o", ONE_HOT), ("t", TARGET), transformer_weights={"o": 2.0, "t": 0.25}
-    ),
-    "union of text behind an imputer": make_pipeline(
-        SimpleImputer(strategy="most_frequent"), union(("o", ONE_HOT), ("t", TARGET))
-    ),
     "union of text in a column transformer": columns(
         ("u", union(("o", ONE_HOT), ("t", TARGET)), ["c1"]), ("d", ONE_HOT, ["c2"])
     ),
@@ -199,20 +155,6 @@ def test_arrays_equal_sklearn(estimator: Any) -> None:
     assert_parity(estimator, X)
 
 
-def test_frames_with_numbers_for_names_equal_sklearn() -> None:
-    X = table().set_axis([10, 20, 30, 40, 50], axis=1)
-    assert_parity(columns(("n", NUMBERS, [0, 1]), ("c", ONE_HOT, [2])), X)
-    assert_parity(UNIONS["passed through first"], two_columns().set_axis([7, 8], axis=1))
-
-
-@pytest.mark.parametrize(
-    "estimator", [columns(("d", "drop", ["n1"])), union(("d", "drop"))], ids=repr
-)
-def test_all_dropped_is_a_matrix_without_columns(estimator: Any) -> None:
-    assert Program(estimator).fit_transform(table()).shape == (ROWS, 0)
-    assert sklearn_fit(estimator, table())[1].shape == (ROWS, 0)
-
-
 @pytest.mark.parametrize("name", ["remainder scaled", "nested", "of column transformers"])
 def test_hand_over_holds_nothing_of_ours_and_can_be_fitted_again(name: str) -> None:
     estimator, X, new = EVERY[name]
@@ -222,40 +164,6 @@ def test_hand_over_holds_nothing_of_ours_and_can_be_fitted_again(name: str) -> N
     with quiet():
         again = plain.fit(X()).transform(new())
         np.testing.assert_allclose(again, clone(estimator).fit(X()).transform(new()))
-
-
-def test_odd_names_equal_sklearn() -> None:
-    odd = {"n1": "", "n2": " a b ", "c1": "日本", "c2": "x__y"}
-    estimator = columns(("n", NUMBERS, ["", " a b "]), ("c", ONE_HOT, ["日本", "x__y"]))
-    assert_parity(estimator, table().rename(columns=odd))
-
-
-def test_text_cannot_be_scaled() -> None:
-    estimator = make_pipeline(SimpleImputer(strategy="most_frequent"), StandardScaler())
-    with pytest.raises(ConfigError, match="categories reach a step that takes numbers"):
-        Program(estimator).fit_transform(table()[["c1"]])
-
-
-def test_errors_of_sklearn_name_the_step_and_its_columns() -> None:
-    estimator = columns(("o", OrdinalEncoder(encoded_missing_value=0), ["c1"]))
-    with pytest.raises(DataError, match=r"^OrdinalEncoder on the columns \['c1'\]: encoded_mis"):
-        Program(estimator).fit(table())
-
-
-@pytest.mark.parametrize(
-    ("estimator", "message"),
-    [
-        (union(("s", NUMBERS), transformer_weights={"zz": 1.0}), 's: Attempting to weight .*"zz"'),
-        (union(("s", NUMBERS), ("s", NUMBERS)), "s: Names provided are not unique"),
-        (union(), "s: the FeatureUnion has no transformers"),
-    ],
-    ids=["weight of nobody", "twice", "empty"],
-)
-def test_what_sklearn_refuses(estimator: Any, message: str) -> None:
-    with quiet(), pytest.raises(ValueError):  # noqa: PT011 - scikit-learn words it in several ways
-        estimator.fit(two_columns())
-    with pytest.raises(ConfigError, match=f"^{message}"):
-        Program(estimator, step="s").fit(two_columns())
 
 
 TYPES = ["Int64", "UInt8", "Float64", "boolean", *map(pd.ArrowDtype, (pa.int64(), pa.bool_()))]
@@ -284,13 +192,6 @@ def assert_lifted(estimator: Any, X: pd.DataFrame) -> None:
     reference = estimator.fit(whole)
     assert [name for *_, name in found.transformers_] == [n for *_, n in reference.transformers_]
     assert found.get_feature_names_out().tolist() == model.get_feature_names_out().tolist()
-
-
-@pytest.mark.parametrize("kind", TYPES, ids=str)
-def test_a_first_row_may_be_missing_in_what_is_passed_on(kind: Any) -> None:
-    assert_lifted(
-        make_column_transformer((StandardScaler(), ["c"]), ("passthrough", ["a"])), with_gaps(kind)
-    )
 
 
 @pytest.mark.parametrize("how", PASSING)

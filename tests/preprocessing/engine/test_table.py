@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import tracemalloc
 from dataclasses import replace
-from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -15,16 +14,13 @@ from pipeline.data import frames
 from pipeline.preprocessing.engine import table as module
 from pipeline.preprocessing.engine.blocks import (
     Block,
-    Categories,
     Indicators,
     Numbers,
-    Scaled,
     Sparse,
     common_type,
     join,
 )
-from pipeline.preprocessing.engine.cells import Cells
-from pipeline.preprocessing.engine.csr import CellRows, count_cells, density, write_csr
+from pipeline.preprocessing.engine.csr import write_csr
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.engine.table import Part, Table
 from pipeline.system.threads import halved
@@ -50,21 +46,6 @@ def test_parts_cover_every_row_once(n_rows: int, frame: pd.DataFrame) -> None:
     assert all(part.n_rows <= 3 for part in parts)
 
 
-@pytest.mark.usefixtures("small_blocks")
-def test_density_is_counted_without_the_rows_of_dense_blocks(frame: pd.DataFrame) -> None:
-    asked: list[int] = []
-
-    def dense(part: Part) -> Numbers:
-        asked.append(part.n_rows)
-        return Numbers(np.zeros((part.n_rows, 2)))
-
-    one_hot = lambda part: Indicators([np.zeros(part.n_rows, int)], [6])  # noqa: E731
-    table = Table(frame)
-    counted = count_cells(table, [one_hot])
-    assert density(table.first(), [dense], [one_hot], counted) == 3 / 8
-    assert asked == [1]
-
-
 CELLS = np.array([[0, 1, 0, 2], [0, 0, 0, 0], [3, np.nan, 0, 0], [0, 0, 0, 4]])
 HOLES = Indicators([np.array([1, -1, 0, 1]), np.array([-2, -1, 2, 0])], [2, 3])
 
@@ -77,13 +58,11 @@ HOLES = Indicators([np.array([1, -1, 0, 1]), np.array([-2, -1, 2, 0])], [2, 3])
         [HOLES],
         [HOLES, Numbers(CELLS), HOLES],
         [Indicators([np.array([0, 1, 0, 1])], [2], "float32")],
-        [Scaled(HOLES, 0.5), Numbers(np.ones((4, 2), dtype="int32"))],
-        [Scaled(Scaled(HOLES, 0), 2)],
         [Sparse(sparse.csr_matrix(CELLS)), HOLES, Numbers(CELLS)],
-        [Sparse(sparse.csr_array(CELLS)), Scaled(HOLES, 3.0)],
+        [Sparse(sparse.csr_array(CELLS)), HOLES],
         [Numbers(CELLS.astype(bool))],
     ],
-    ids=range(9),
+    ids=range(7),
 )
 def test_compressed_rows_are_those_that_scipy_stacks(blocks: list[Block]) -> None:
     def cut(part: Part) -> Block:
@@ -103,31 +82,15 @@ def _rows(block: Block, rows: slice) -> Block:
     """Return some rows of a block."""
     if isinstance(block, Indicators):
         return replace(block, positions=[each[rows] for each in block.positions])
-    if isinstance(block, Scaled):
-        return Scaled(_rows(block.block, rows), block.weight)
     assert isinstance(block, Numbers | Sparse)
     return type(block)(block.values[rows])
 
 
 def _stored(block: Block) -> Any:
     """Return a block as SciPy holds it: the ones of a one-hot matrix are there, whatever weight."""
-    if isinstance(block, Scaled):
-        return _stored(block.block) * block.weight
     out = np.zeros((4, block.width), dtype=common_type([block]))
     block.write(out)
     return sparse.csr_matrix(out)
-
-
-def test_room_is_made_for_rows_that_hold_more_than_those_before() -> None:
-    rows = CellRows(4, 2**40)
-    for n in (0, 1, 5, 0):
-        cells = np.arange(n, dtype="int32")
-        rows.append(Cells(np.array([n]), cells, cells + 0.5))
-    made = rows.to_csr(5, "float64")
-    assert made.indptr.tolist() == [0, 0, 1, 6, 6]
-    assert made.indices.tolist() == [0, *range(5)]
-    assert made.data.tolist() == [0.5, 0.5, 1.5, 2.5, 3.5, 4.5]
-    assert made.indptr.dtype == made.indices.dtype == "int32"
 
 
 def test_one_hot_rows_take_little_more_than_their_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,13 +104,6 @@ def test_one_hot_rows_take_little_more_than_their_matrix(monkeypatch: pytest.Mon
     tracemalloc.stop()
     own = made.data.nbytes + made.indices.nbytes + made.indptr.nbytes
     assert peak <= own + X.memory_usage().sum() / 4
-
-
-def test_columns_keep_the_type_they_have_together(frame: pd.DataFrame) -> None:
-    part = Part(Table(frame), slice(2, 4))
-    assert part.read(["i"], Numbers).values.tolist() == [[2], [3]]
-    assert part.read(["i"], Numbers).values.dtype == "int64"
-    assert part.read(["i", "f"], Numbers).values.dtype == "float64"
 
 
 @pytest.fixture
@@ -167,19 +123,3 @@ def test_a_gpu_takes_a_bounded_number_of_cells_at_a_time(
     assert len(parts) == n_parts
     with halved():
         assert table.parts(width)[0].n_rows == -(-parts[0].n_rows // 2)
-
-
-@pytest.mark.usefixtures("device")
-def test_a_gpu_takes_one_block_after_the_other() -> None:
-    table = Table(frames.to_device(np.zeros((10, 3)), "cuda"))
-    made = table.each(lambda part: (get_ident(), part.rows.start))
-    assert next(made) == (get_ident(), 0)
-    assert {ident for ident, _ in made} == {get_ident()}
-
-
-@pytest.mark.usefixtures("device")
-def test_codes_on_a_gpu_are_as_small_as_they_can_be(frame: pd.DataFrame) -> None:
-    table = Table(frames.to_device(frame, "cuda"))
-    small, coded = (c for c in Part(table, slice(0, 10)).read(["i", "t"], Categories).columns)
-    assert small.codes.dtype == coded.codes.dtype == "int8"
-    assert coded.values[coded.codes.tolist()].tolist() == frame["t"].tolist()

@@ -8,10 +8,9 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.preprocessing import (
     FunctionTransformer,
     QuantileTransformer,
-    StandardScaler,
 )
 
-from pipeline.errors import DataError, Unsupported
+from pipeline.errors import Unsupported
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers import TWINS
 from tests.names import plain
@@ -55,32 +54,3 @@ def test_every_parameter_is_honoured_or_refused(original: type) -> None:
 @pytest.mark.parametrize("original", TWINS, ids=lambda original: original.__name__)
 def test_defaults_are_honoured(original: type) -> None:
     assert TWINS[original].unsupported_reasons(original(), "step") == []
-
-
-def test_all_reasons_come_at_once() -> None:
-    estimator = SimpleImputer(missing_values=-1, strategy=np.max)
-    with pytest.raises(Unsupported) as caught:
-        Program(estimator).fit(np.zeros((2, 1)))
-    found = {reason.parameter for reason in caught.value.reasons}
-    assert found == {"missing_values", "strategy"}
-    assert str(caught.value).count("\n") == 1
-
-
-@pytest.mark.parametrize(("value", "equal"), [(True, 1), (False, 0)])
-def test_a_flag_is_not_a_number(value: bool, equal: int) -> None:
-    estimator = SimpleImputer()
-    estimator.add_indicator = equal
-    assert len(TWINS[SimpleImputer].unsupported_reasons(estimator, "step")) == 1
-    assert (
-        TWINS[SimpleImputer].unsupported_reasons(SimpleImputer(add_indicator=value), "step") == []
-    )
-
-
-@pytest.mark.parametrize(("names", "said"), [(None, "[1]"), (["a", "b"], "['b']")])
-def test_columns_that_are_refused_are_named(names: Any, said: str) -> None:
-    twin = TWINS[StandardScaler](StandardScaler())
-    twin.names = names
-    twin.refuse_columns(np.array([False, False]), "hold nothing")
-    with pytest.raises(DataError) as caught:
-        twin.refuse_columns(np.array([False, True]), "hold nothing")
-    assert str(caught.value) == f"StandardScaler: the columns {said} hold nothing"

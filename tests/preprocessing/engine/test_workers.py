@@ -16,7 +16,7 @@ from sklearn.decomposition import PCA
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401 - makes IterativeImputer
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.model_selection import KFold
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
+from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
     OneHotEncoder,
@@ -30,30 +30,6 @@ from pipeline.preprocessing.engine import table
 ROWS = 120
 NUMBERS = make_pipeline(SimpleImputer(), StandardScaler())
 ONE_HOT = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-
-
-class Duck:
-    """No class of scikit-learn is behind it."""
-
-    def __init__(self, factor: float = 2.0) -> None:
-        self.factor = factor
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        return {"factor": self.factor}
-
-    def set_params(self, **params: Any) -> Duck:
-        self.__dict__.update(params)
-        return self
-
-    def fit(self, X: Any, y: Any = None) -> Duck:
-        self.names = list(X.columns)
-        return self
-
-    def transform(self, X: Any) -> Any:
-        return X.to_numpy() * self.factor
-
-    def get_feature_names_out(self, names: Any = None) -> np.ndarray:
-        return np.asarray(self.names, dtype=object)
 
 
 class Shown(TransformerMixin, BaseEstimator):
@@ -125,31 +101,20 @@ def rows(n: int = ROWS, seed: int = 0) -> pd.DataFrame:
 CASES: dict[str, Any] = {
     "neighbours": columns((KNNImputer(), ["a", "b"]), (StandardScaler(), ["i"]), (ONE_HOT, ["t"])),
     "components behind a twin": columns((make_pipeline(SimpleImputer(), PCA(1)), ["a", "i"])),
-    "a twin behind components": columns(
-        (make_pipeline(KNNImputer(), PCA(2), StandardScaler()), ["a", "b"]), (ONE_HOT, ["c"])
-    ),
     "in a union": columns((make_union(KNNImputer(), SimpleImputer()), ["a", "b"])),
     "weighted": ColumnTransformer(
         [("k", KNNImputer(), ["a"]), ("s", StandardScaler(), ["b"])], transformer_weights={"k": 3}
     ),
-    "no class of scikit-learn": columns((Duck(), ["b", "i"]), (StandardScaler(), ["a"])),
     "other rows of the training": columns((Folded(), ["b"]), (TargetEncoder(cv=KFold(3)), ["t"])),
     "a function of all rows": columns((function(less_the_mean), ["b"]), (ONE_HOT, ["t"])),
     "objects as they are passed": columns((Shown(), ["o", "m", "raw", "c", "t", "i"])),
-    "an object that a twin reads too": columns((ONE_HOT, ["o", "t"]), (function(length), ["o"])),
-    "an encoder of mixed objects": columns((function(length), ["m"]), (ONE_HOT, ["raw"])),
-    "text that is filled": columns((SimpleImputer(strategy="most_frequent"), ["t", "c"])),
     "text that is passed on": columns(("passthrough", ["t", "c", "i"]), (StandardScaler(), ["b"])),
     "objects that are passed on": columns(("passthrough", ["o", "m", "raw"]), (NUMBERS, ["a"])),
-    "filled, then encoded": columns(
-        (make_pipeline(SimpleImputer(strategy="most_frequent"), ONE_HOT), ["t"]), (Duck(), ["i"])
-    ),
     "what is missing": columns((MissingIndicator(), ["a", "t"])),
     "a series": columns((FunctionTransformer(first_letters), "t"), (StandardScaler(), ["b"])),
     "short names": columns(
         (KNNImputer(), ["a"]), ("passthrough", ["t", "i"]), verbose_feature_names_out=False
     ),
-    "flags": columns((function(np.logical_not), ["flag"]), (function(length), ["o"])),
 }
 
 
@@ -177,9 +142,7 @@ def rounded(cell: Any) -> Any:
 @pytest.mark.quick(9)
 @pytest.mark.parametrize(
     ("name", "output"),
-    # A class without `set_output` cannot make frames.
-    [(n, how) for n in CASES for how in ("default", "pandas") if "Duck" not in repr(CASES[n])]
-    + [(n, "default") for n in CASES if "Duck" in repr(CASES[n])],
+    [(n, how) for n in CASES for how in ("default", "pandas")],
 )
 @pytest.mark.filterwarnings("ignore:When `set_output`", "ignore:.*early stopping")
 def test_equals_sklearn(name: str, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,17 +168,6 @@ def names_or_error(model: Any) -> Any:
         return type(error)
 
 
-def test_only_the_branch_without_a_twin_runs_as_it_is() -> None:
-    model = Accelerated(CASES["neighbours"], device="cpu").fit(rows())
-    ran = {place.step: place.implementation for place in model.plan_.placements}
-    assert ran == {
-        "columntransformer.knnimputer": "sklearn.KNNImputer",
-        "columntransformer.standardscaler": "pipeline.preprocessing (NumPy)",
-        "columntransformer.onehotencoder": "pipeline.preprocessing (NumPy)",
-    }
-    assert "KNNImputer has no twin yet" in str(explain(CASES["neighbours"], "cpu"))
-
-
 def test_partitions_are_gathered_for_what_needs_all_rows() -> None:
     X, new = (rows(seed=seed).reset_index(drop=True)[["a", "b", "i", "t"]] for seed in (0, 1))
     partitions, others = (dd.from_pandas(each, npartitions=3) for each in (X, new))
@@ -228,16 +180,8 @@ def test_partitions_are_gathered_for_what_needs_all_rows() -> None:
         np.testing.assert_allclose(fitted.transform(others), expected, rtol=1e-9)
 
 
-def test_a_function_as_key_is_called_once_with_the_rows_of_the_user() -> None:
-    given: list[Any] = []
-    estimator = columns((StandardScaler(), lambda X: given.append(X) or ["b"]))
-    Accelerated(estimator, device="cpu").fit(X := rows())
-    (seen,) = given
-    pd.testing.assert_frame_equal(seen, X)
-
-
 @pytest.mark.parametrize(
-    "name", ["neighbours", "text that is passed on", "a twin behind components"]
+    "name", ["neighbours", "text that is passed on", "components behind a twin"]
 )
 def test_a_saved_model_transforms_the_same(name: str, tmp_path: Any) -> None:
     X, new = rows(), rows(30, seed=1)
@@ -265,36 +209,3 @@ def test_sparse_rows_of_workers_are_stacked_as_they_are(branch: Any, threshold: 
         assert type(made) is type(expected)
         np.testing.assert_allclose(*(m.toarray() if issparse(m) else m for m in (made, expected)))
     assert model.plan_.placements[0].implementation != "sklearn.ColumnTransformer"
-
-
-@pytest.mark.parametrize(
-    "whole",
-    [
-        ColumnTransformer(
-            [("k", KNNImputer(), ["a"]), ("s", StandardScaler(), ["b"])], verbose=True
-        ),
-        FeatureUnion([("k", KNNImputer()), ("s", SimpleImputer())], verbose=True),
-        columns(
-            (
-                Pipeline(
-                    [("off", "passthrough"), ("s", SimpleImputer()), ("p", PCA(1))], verbose=True
-                ),
-                ["a", "b"],
-            )
-        ),
-    ],
-    ids=["columns", "union", "pipeline"],
-)
-def test_verbose_prints_the_lines_of_sklearn(
-    whole: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    X = rows()[["a", "b"]]
-    clone(whole).fit_transform(X)
-    theirs = capsys.readouterr().out
-    Accelerated(whole, device="cpu").fit_transform(X)
-    assert untimed(capsys.readouterr().out) == untimed(theirs)
-    assert theirs
-
-
-def untimed(lines: str) -> list[str]:
-    return [line.partition("total=")[0] for line in lines.splitlines()]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -13,24 +13,14 @@ from sklearn.utils import check_array
 from sklearn.utils.estimator_checks import check_estimator
 
 from pipeline.data.convert import convert
-from pipeline.errors import ConfigError, DataError
-from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.transformers.calendar import (
-    CalendarFeatures,
-)
-from pipeline.preprocessing.transformers.gregorian import FEATURES, PERIODS
+from pipeline.errors import DataError
+from pipeline.preprocessing.transformers.calendar import FEATURES, PERIODS, CalendarFeatures
 from tests.preprocessing.dates import CLOCKS, FORMS, frame
 from tests.preprocessing.parity import assert_both_refuse, assert_parity
 
-PLAIN = [name for name in FEATURES if name not in ("weekofyear", "is_weekend")][:-2]
-"""What pandas' `.dt` has under the same name."""
-
-
 SPECS = [
-    CalendarFeatures(),
     CalendarFeatures(FEATURES),
     CalendarFeatures(["month", "days_since", "hour"], cyclical=True, epoch="2020-02-29"),
-    CalendarFeatures(["weekday", "weekofyear"], cyclical=["weekofyear"]),
 ]
 
 
@@ -56,29 +46,37 @@ def test_keeps_the_conventions_of_sklearn() -> None:
     assert sum(r["status"] == "passed" for r in results) > 40
 
 
-def test_takes_nothing_but_dates_of_what_sklearn_checks() -> None:
-    results = check_estimator(CalendarFeatures(), on_fail=None, on_skip=None)
-    errors = [r["exception"] for r in results if r["status"] == "failed"]
-    assert len(errors) > 20
-    assert [str(e) for e in errors if not isinstance(e.__cause__ or e, DataError)] == []
+def reference(time: datetime) -> list[float]:
+    """Return all features as Python has them."""
+    day, next_day, start = time.date(), time + timedelta(1), datetime(1970, 1, 1)
+    return [
+        *(day.year, (day.month + 2) // 3, day.month, day.isocalendar()[1], day.day),
+        *(day.timetuple().tm_yday, day.weekday(), time.hour, time.minute, time.second),
+        *(day.weekday() > 4, day.day == 1, next_day.day == 1),
+        *((time - start) / timedelta(1), (time - start).total_seconds()),
+    ]
 
 
-@pytest.mark.parametrize("feature", PLAIN)
+@given(
+    times=st.lists(
+        st.datetimes(datetime(1678, 1, 1), datetime(2262, 1, 1)), min_size=1, max_size=20
+    )
+)
+def test_any_times_have_the_features_that_python_gives_them(times: list[datetime]) -> None:
+    X = pd.DataFrame({"t": pd.Series(times, dtype="datetime64[us]")})
+    found = CalendarFeatures(FEATURES).fit_transform(X)
+    np.testing.assert_allclose(found, [*map(reference, times)], rtol=1e-14, atol=1e-9)
+
+
 @pytest.mark.parametrize("form", FORMS)
-def test_equals_pandas(form: str, feature: str) -> None:
-    X = frame(form)
-    found = CalendarFeatures([feature]).fit_transform(X)
-    expected = getattr(CLOCKS[form].dt, feature).astype("float64").mask(CLOCKS[form].isna())
-    np.testing.assert_array_equal(found[:, 0], expected)
-
-
-def test_zone_gives_the_time_on_the_wall() -> None:
-    utc = pd.Series(pd.to_datetime(["2024-03-31 00:59", "2024-03-31 01:00", "2024-12-31 23:30"]))
-    berlin = utc.dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin")
-    X = pd.DataFrame({"utc": utc, "berlin": berlin})
-    found = CalendarFeatures(["year", "hour", "minute"]).fit_transform(X)
-    assert found[:, 3:].tolist() == [[2024, 1, 59], [2024, 3, 0], [2025, 0, 30]]
-    assert found[:, :3].tolist() == [[2024, 0, 59], [2024, 1, 0], [2024, 23, 30]]
+def test_every_form_of_a_column_is_read_by_the_clock_on_the_wall(form: str) -> None:
+    found = CalendarFeatures(["year", "dayofyear", "hour"]).fit_transform(frame(form))
+    clock = CLOCKS[form].dt
+    expected = [
+        each.mask(CLOCKS[form].isna()) for each in (clock.year, clock.dayofyear, clock.hour)
+    ]
+    np.testing.assert_array_equal(found, np.stack(expected, axis=1).astype("float64"))
+    assert_parity(SPECS[0], convert(frame(form)))
 
 
 @pytest.mark.parametrize("unit", ["D", "h", "s", "ms", "us", "ns"])
@@ -133,26 +131,18 @@ def test_epoch_of_every_type(epoch: Any) -> None:
     ("params", "message"),
     [
         ({"features": "year"}, r"features='year' is no list of names; write \['year'\]"),
-        ({"features": 3}, "features=3 is no list of names"),
         ({"features": []}, "features is empty"),
         ({"features": ["year", "yaer"]}, r"features has \['yaer'\]; choose from \['year'"),
         ({"features": ["day", "day"]}, "features repeats a name"),
-        ({"features": [["day"]]}, r"features has \[\['day'\]\]"),
         ({"cyclical": "hour"}, "cyclical='hour' is no list of names"),
-        ({"cyclical": None}, "cyclical=None is no list of names"),
         ({"cyclical": ["year"]}, r"cyclical has \['year'\]; choose from \['month', 'day'"),
-        ({"cyclical": ["minute"]}, r"cyclical has \['minute'\]"),
-        ({"epoch": "soon"}, "epoch='soon' is no date"),
         ({"epoch": "2400-01-01"}, "epoch='2400-01-01' is no date"),
         ({"epoch": None}, "epoch=None is missing"),
-        ({"epoch": [1]}, r"epoch=\[1\] is no date"),
     ],
 )
 def test_parameter_that_cannot_be_used(params: dict[str, Any], message: str) -> None:
     found = assert_both_refuse(CalendarFeatures(**params), frame("ns"))
     assert re.match(f"CalendarFeatures: {message}", found)
-    with pytest.raises(ConfigError, match=message):
-        Program(CalendarFeatures(**params)).fit(frame("ns"))
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NaT, pd.NA])
@@ -167,12 +157,6 @@ def test_column_at_transform_may_be_all_missing(missing: Any) -> None:
         model.transform(pd.DataFrame({"ns": [np.nan, 1.0]}))
 
 
-def test_input_is_not_changed() -> None:
-    X = frame("ns")
-    CalendarFeatures().fit_transform(X)
-    pd.testing.assert_frame_equal(X, frame("ns"))
-
-
 @pytest.fixture
 def dates() -> pd.DataFrame:
     return pd.concat([frame(form) for form in ("ns", "s", "zone", "arrow")], axis=1)
@@ -182,37 +166,10 @@ def dates() -> pd.DataFrame:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_equals_the_estimator(estimator: Any, dates: pd.DataFrame, dtype: str) -> None:
     assert_parity(estimator, dates, new=dates[7:20], dtype=dtype)
+    assert_parity(estimator, dates[["ns", "s"]][:1].to_numpy(), dtype=dtype)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_every_form_of_a_column(form: str) -> None:
-    assert_parity(SPECS[1], convert(frame(form)))
-
-
-@pytest.mark.parametrize("estimator", SPECS, ids=repr)
-def test_one_row_one_column_and_arrays(estimator: Any, dates: pd.DataFrame) -> None:
-    assert_parity(estimator, dates[:1], new=dates)
-    assert_parity(estimator, dates[["zone"]])
-    assert_parity(estimator, dates[["ns", "s"]].to_numpy())
-
-
-@pytest.mark.parametrize(
-    "column", [[1, 2], [1.5, np.nan], ["2024-01-01", "x"], [True, False], [pd.Timedelta(1)] * 2]
-)
+@pytest.mark.parametrize("column", [[1, 2], ["2024-01-01", "x"], [True, False]], ids=str)
 def test_column_without_dates_is_refused(column: list[Any], dates: pd.DataFrame) -> None:
     message = assert_both_refuse(SPECS[0], dates[:2].assign(other=column))
     assert "'other'" in message
-
-
-@given(
-    seconds=st.lists(
-        st.one_of(st.none(), st.integers(-9_000_000_000, 9_000_000_000)), min_size=1, max_size=20
-    )
-)
-def test_any_times(seconds: list[int | None]) -> None:
-    times = pd.Series(pd.to_datetime(pd.array(seconds, dtype="Int64"), unit="s"))
-    found = CalendarFeatures(PLAIN).fit_transform(times.to_frame("t"))
-    expected = [getattr(times.dt, name).astype("float64").mask(times.isna()) for name in PLAIN]
-    np.testing.assert_array_equal(found, np.stack(expected, axis=1))
-    for estimator in SPECS:
-        assert_parity(estimator, times.to_frame("t"))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder
 
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.program import Program
@@ -21,7 +21,6 @@ from tests.preprocessing.cases import ROWS, STRATEGIES, holes, numbers
 from tests.preprocessing.columns import (
     ALL_MISSING,
     BOOLEANS,
-    CATEGORICAL,
     MIXED,
     NUMBERS,
     OURS_ALONE,
@@ -33,7 +32,6 @@ from tests.preprocessing.parity import (
     assert_both_refuse,
     assert_parity,
     close,
-    quiet,
     sklearn_fit,
 )
 from tests.strategies import tables
@@ -104,21 +102,6 @@ def test_indicators_and_empty_columns_of_text(strategy: str, keep: bool) -> None
     assert_parity(encoded(strategy=strategy), X.astype({"z": "str"}))
 
 
-def test_nothing_left_is_refused() -> None:
-    X = pd.DataFrame({"z": [np.nan, np.nan]})
-    message = assert_both_refuse(make_pipeline(SimpleImputer(), StandardScaler()), X)
-    assert message == "StandardScaler: the steps before it left no column"
-    with quiet():
-        program = assert_parity(SimpleImputer(add_indicator=True), X)
-        assert program.transform(X).tolist() == [[1.0]] * 2
-
-
-def test_ties_go_to_the_smallest() -> None:
-    X = pd.DataFrame({"n": [2.0, 1.0, np.nan, 1.0, 2.0, 3.0], "m": [7.0, 7.0, -1.0, -1.0, 0, 9]})
-    program = assert_parity(SimpleImputer(strategy="most_frequent"), X)
-    assert program.to_sklearn().statistics_.tolist() == [1.0, -1.0]
-
-
 @pytest.mark.parametrize(
     ("fill_value", "columns"),
     [(3, ["a", "int"]), (-1.5, ["a"]), (7, ["k"]), (np.nan, ["a", "c"]), (None, ["a", "k"])],
@@ -128,14 +111,6 @@ def test_constants(fill_value: Any, columns: list[str]) -> None:
     assert_parity(SimpleImputer(strategy="constant", fill_value=fill_value), X[columns])
 
 
-def test_constants_of_integers() -> None:
-    X = frame("int")
-    program = Program(SimpleImputer(strategy="constant"), "float64").fit(X)
-    assert program.to_sklearn().transform(X).dtype == np.dtype("int64")
-    message = assert_both_refuse(SimpleImputer(strategy="constant", fill_value=2.5), X)
-    assert message.startswith("SimpleImputer on the columns ['int']: fill_value=")
-
-
 @pytest.mark.parametrize(
     "estimator", [*(SimpleImputer(strategy=s) for s in FREQUENT), MissingIndicator()], ids=repr
 )
@@ -143,26 +118,6 @@ def test_lone_booleans(estimator: Any) -> None:
     assert "dtype bool" in assert_both_refuse(estimator, frame("bool", BOOLEANS))
     assert_parity(estimator, frame("arrow bool", BOOLEANS))
     assert_parity(estimator, numbers().assign(flag=numbers()["b"] > 0))
-
-
-@pytest.mark.parametrize("strategy", ["mean", "median"])
-@pytest.mark.parametrize("kind", ["str, missing", "category, missing"])
-def test_averages_of_text_are_refused(strategy: str, kind: str) -> None:
-    message = assert_both_refuse(SimpleImputer(strategy=strategy), frame(kind))
-    assert message.startswith(f"column '{kind}' holds")
-
-
-@pytest.mark.parametrize("marker", [np.nan, pd.NA], ids=["nan", "NA"])
-def test_markers_of_missing_numbers(marker: Any) -> None:
-    assert_parity(SimpleImputer(missing_values=marker), holes())
-    assert_parity(SimpleImputer(missing_values=marker), frame("Int64, missing"))
-
-
-@pytest.mark.parametrize("keep", [False, True])
-def test_none_marks_missing_text(keep: bool) -> None:
-    X = pd.DataFrame({"t": ["b", None, "a"], "z": [None] * 3}, dtype=object)
-    params = {"missing_values": None, "add_indicator": True, "keep_empty_features": keep}
-    assert_parity(encoded(strategy="most_frequent", **params), X)
 
 
 @given(X=tables(), strategy=st.sampled_from(STRATEGIES), keep=st.booleans(), add=st.booleans())
@@ -202,35 +157,6 @@ def test_indicators_of_any_columns(estimator: Any, mixed: pd.DataFrame) -> None:
     assert assert_parity(estimator, numbers()[["b"]]).width == (estimator.features == "all")
     for kind in ALL_MISSING:
         assert assert_parity(estimator, frame(kind)).transform(frame(kind)).all()
-
-
-@pytest.mark.parametrize("kind", one_in(2, [k for k in CATEGORICAL if k != "bool"]))
-@pytest.mark.parametrize("features", ["missing-only", "all"])
-def test_kinds_of_columns(kind: str, features: str) -> None:
-    program = assert_parity(MissingIndicator(features=features), frame(kind))
-    missing = int(frame(kind)[kind].isna().sum())
-    assert program.transform(frame(kind)).sum() == missing
-    assert program.width == (features == "all" or missing > 0)
-
-
-@pytest.mark.parametrize("kind", OURS_ALONE)
-@pytest.mark.parametrize("marker", [np.nan, None, pd.NA], ids=str)
-def test_none_is_marked_where_it_is_meant(kind: str, marker: Any) -> None:
-    X, estimator = frame(kind, OURS_ALONE), MissingIndicator(missing_values=marker)
-    nan = np.array([[cell is not None] for cell in X[kind]])
-    marked = X.isna() & nan if marker is np.nan and kind.startswith("object") else X.isna()
-    np.testing.assert_array_equal(
-        Program(estimator.set_params(features="all"), "float64").fit_transform(X), marked
-    )
-    if kind == "object with None" and marker is not np.nan:
-        assert_parity(estimator, X)
-        assert_parity(estimator, X.to_numpy())
-
-
-@pytest.mark.parametrize(("marker", "columns"), [(None, ["b"]), (None, ["a"]), (pd.NA, ["a"])])
-def test_markers_that_sklearn_refuses(marker: Any, columns: list[str]) -> None:
-    message = assert_both_refuse(MissingIndicator(missing_values=marker), holes()[columns])
-    assert message.startswith(f"MissingIndicator on the columns {columns}: ")
 
 
 def test_new_holes_are_refused_like_in_sklearn(mixed: pd.DataFrame) -> None:

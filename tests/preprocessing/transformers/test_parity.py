@@ -37,7 +37,6 @@ from tests.preprocessing.cases import (
     KEEP_MISSING,
     MORE,
     OF_ROWS,
-    PRODUCTS,
     RANGES,
     REFUSE_MISSING,
     ROBUST,
@@ -61,7 +60,6 @@ from tests.preprocessing.parity import (
 from tests.strategies import tables
 
 NEED_NUMBERS = [e for e in CORE if e not in INDICATORS]
-OF_LARGE = [e for e in CORE if e not in (*STANDARD, *PRODUCTS, *BEST, *VARIANCES)]
 
 
 def table_for(estimator: Any) -> pd.DataFrame:
@@ -83,12 +81,6 @@ def test_other_parameters_equal_sklearn(estimator: Any) -> None:
     X = holes() if isinstance(estimator, SimpleImputer | MissingIndicator) else numbers()
     X = X.assign(empty=np.nan) if isinstance(estimator, SimpleImputer) else X
     assert_parity(estimator, X, target(estimator), around(X))
-
-
-@pytest.mark.parametrize("estimator", KEEP_MISSING, ids=plain)
-def test_missing_values_stay_missing(estimator: Any) -> None:
-    out = assert_parity(estimator, holes()).transform(holes())
-    np.testing.assert_array_equal(np.isnan(out), holes().isna())
 
 
 @pytest.mark.parametrize("estimator", [*KEEP_MISSING, *TAKE_MISSING], ids=plain)
@@ -118,13 +110,6 @@ def test_missing_values_are_refused_like_in_sklearn(estimator: Any) -> None:
     assert "column 1 holds" in assert_both_refuse(estimator, X.to_numpy(), y)
 
 
-@pytest.mark.parametrize("estimator", [e for e in NEED_NUMBERS if e not in VARIANCES], ids=plain)
-def test_one_row(estimator: Any) -> None:
-    X, y = numbers(), target(estimator)
-    with quiet():
-        assert_parity(estimator, X[:1], y if y is None else y[:1], new=X)
-
-
 @pytest.mark.quick(23)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("n_blocks", one_in(3, [7, 2, 64]))
@@ -152,29 +137,11 @@ def test_arrays(estimator: Any, dtype: str) -> None:
             assert_parity(estimator, X, target(estimator))
 
 
-@pytest.mark.parametrize("estimator", CORE, ids=plain)
-def test_frame_without_string_names(estimator: Any) -> None:
-    assert_parity(estimator, numbers().set_axis(range(7), axis=1), target(estimator))
-
-
 @pytest.mark.quick(28)
 @pytest.mark.parametrize("estimator", NEED_NUMBERS, ids=plain)
 def test_between_other_steps(estimator: Any) -> None:
     steps = (SimpleImputer(), estimator, StandardScaler(with_mean=False))
     assert_parity(make_pipeline(*steps), holes(), target(estimator))
-
-
-@pytest.mark.parametrize("offset", one_in(2, [1e9, -1e15]))
-@pytest.mark.parametrize("estimator", OF_LARGE, ids=plain)
-def test_large_offset(estimator: Any, offset: float) -> None:
-    assert_parity(estimator, numbers() + offset)
-
-
-@pytest.mark.parametrize("estimator", [*RANGES, *OF_ROWS], ids=plain)
-def test_numbers_near_the_largest(estimator: Any) -> None:
-    # The squares overflow in scikit-learn and here: the norm is infinite.
-    with np.errstate(over="ignore"):
-        assert_parity(estimator, numbers() + 1e300)
 
 
 def comparable(estimator: Any, kind: str) -> bool:
@@ -251,44 +218,19 @@ def test_text_is_refused_with_the_way_out(estimator: Any) -> None:
 
 REFUSED: list[tuple[Any, str]] = [
     (MinMaxScaler((1, 1)), "Minimum of desired feature range must be smaller"),
-    (MinMaxScaler((2, 0)), "Minimum of desired feature range must be smaller"),
-    (MinMaxScaler(3), "'feature_range' parameter"),
-    (MinMaxScaler(clip="yes"), "'clip' parameter"),
     (MaxAbsScaler(clip=2), "'clip' parameter"),
     (RobustScaler(quantile_range=(75.0, 25.0)), "Invalid quantile range"),
-    (RobustScaler(quantile_range=(-1.0, 25.0)), "Invalid quantile range"),
-    (RobustScaler(quantile_range=[25.0, 75.0]), "'quantile_range' parameter"),
-    (RobustScaler(with_scaling="yes"), "'with_scaling' parameter"),
     (Normalizer("l3"), "'norm' parameter"),
     (Binarizer(threshold="1"), "'threshold' parameter"),
-    (QuantileTransformer(n_quantiles=0), "'n_quantiles' parameter"),
-    (
-        QuantileTransformer(n_quantiles=50, subsample=40),
-        "cannot be greater than the number of",
-    ),
-    (QuantileTransformer(subsample=0), "'subsample' parameter"),
-    (QuantileTransformer(n_quantiles=9, random_state="x"), "'random_state' parameter"),
-    (KBinsDiscretizer(1), "'n_bins' parameter"),
+    (QuantileTransformer(n_quantiles=50, subsample=40), "cannot be greater than the number of"),
     (KBinsDiscretizer([2, 3]), "n_bins must be a scalar or array of shape (n_features,)"),
-    (KBinsDiscretizer([2, 3, 4, 5, 1, 6, 7]), "invalid number of bins at indices 4"),
     (KBinsDiscretizer(quantile_method="lower"), "'quantile_method' parameter"),
-    (KBinsDiscretizer(dtype=np.int32), "'dtype' parameter"),
-    (KBinsDiscretizer(subsample=0), "'subsample' parameter"),
     (PowerTransformer(standardize="yes"), "'standardize' parameter"),
-    (PolynomialFeatures(-1), "'degree' parameter"),
-    (PolynomialFeatures(2.5), "'degree' parameter"),
     (PolynomialFeatures((3, 2)), "degree"),
-    (PolynomialFeatures((1, 2, 3)), "degree"),
-    (PolynomialFeatures((-1, 2)), "degree"),
     (PolynomialFeatures(0, include_bias=False), "would result in an empty output array"),
-    (PolynomialFeatures((0, 0), include_bias=False), "would result in an empty output array"),
-    (PolynomialFeatures(order="K"), "'order' parameter"),
-    (PolynomialFeatures(interaction_only=2), "'interaction_only' parameter"),
-    *((VarianceThreshold(t), "'threshold' parameter") for t in (-1, "a", None, float("nan"))),
-    *((SelectKBest(k=k), "'k' parameter") for k in (-1, "some", 1.5, None)),
+    (VarianceThreshold(-1), "'threshold' parameter"),
+    (SelectKBest(k="some"), "'k' parameter"),
     (MissingIndicator(features="some"), "'features' parameter"),
-    (MissingIndicator(sparse="no"), "'sparse' parameter"),
-    (MissingIndicator(error_on_new=3), "'error_on_new' parameter"),
     (SimpleImputer(strategy="constant", fill_value="x"), "fill_value='x'"),
 ]
 

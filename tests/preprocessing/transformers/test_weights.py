@@ -59,16 +59,6 @@ def test_weights_count_as_in_sklearn(
         np.testing.assert_allclose(found, dense(expected.transform(X)), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "weights", [-WEIGHTS, np.where(np.arange(ROWS) % 7, 1.0, -0.2)], ids=["all", "some"]
-)
-def test_negative_weights_count_as_in_sklearn(weights: np.ndarray) -> None:
-    expected = StandardScaler().fit(X, sample_weight=weights)
-    found = Accelerated(StandardScaler(), device="cpu").fit(X, sample_weight=weights)
-    np.testing.assert_allclose(found.transform(X), expected.transform(X), rtol=1e-9, atol=1e-12)
-
-
 @pytest.mark.parametrize("weights", [0, np.zeros(ROWS)], ids=["number", "array"])
 @pytest.mark.parametrize("estimator", TAKERS, ids=plain)
 def test_weights_that_are_all_zero_are_refused(estimator: Any, weights: Any) -> None:
@@ -100,44 +90,3 @@ def test_weighted_partitions(estimator: Any) -> None:
     model = Accelerated(estimator, device="cpu")
     model.fit(dd.from_pandas(X, npartitions=4), sample_weight=WEIGHTS)
     assert_handed_over(model.to_sklearn(), expected, X)
-
-
-@pytest.mark.parametrize("estimator", [KBinsDiscretizer(quantile_method="hazen")], ids=plain)
-def test_what_sklearn_does_not_weigh_is_refused_in_its_words(estimator: Any) -> None:
-    for model in (clone(estimator), Accelerated(estimator, device="cpu")):
-        with pytest.raises(ValueError, match="quantile_method should either be set to"):
-            model.fit(X, sample_weight=WEIGHTS)
-
-
-UNWEIGHTED = [
-    *(KBinsDiscretizer(n, strategy="kmeans", encode="ordinal") for n in (2, 5)),
-    KBinsDiscretizer(3, strategy="kmeans", subsample=60, random_state=0),
-]
-
-
-@pytest.mark.parametrize("n_blocks", [1, 7])
-@pytest.mark.parametrize("estimator", UNWEIGHTED, ids=plain)
-def test_bins_around_centres(
-    estimator: Any, n_blocks: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cut(monkeypatch, ROWS, n_blocks)
-    with quiet():
-        expected = clone(estimator).fit(X)
-        model = Accelerated(estimator, device="cpu").fit(X)
-        assert_handed_over(model.to_sklearn(), expected, X)
-        np.testing.assert_array_equal(dense(model.transform(X)), dense(expected.transform(X)))
-
-
-@pytest.mark.parametrize("first", ["fit", "partial_fit"])
-@pytest.mark.parametrize("weighted", [[True, True], [False, True]])
-def test_weighted_batches(first: str, weighted: list[bool]) -> None:
-    models = StandardScaler(), Accelerated(StandardScaler(), device="cpu")
-    for model in models:
-        for call, counts, rows in zip(
-            [first, "partial_fit"], weighted, [slice(50), slice(50, ROWS)], strict=True
-        ):
-            params = {"sample_weight": WEIGHTS[rows]} if counts else {}
-            getattr(model, call)(X[rows], **params)
-    theirs, ours = models[0], models[1].to_sklearn()
-    np.testing.assert_allclose(ours.mean_, theirs.mean_, rtol=1e-12)
-    np.testing.assert_allclose(ours.var_, theirs.var_, rtol=1e-9, atol=1e-12)
