@@ -2,15 +2,15 @@
 
 Arrow cuts a file into cells of text. The type of a column is found from all of its cells: the one
 that `pandas.read_csv` finds, and dates where all are written as such. So a file has the same values
-in training (whole, or in spans of bytes for Dask), in prediction (a number of rows at a time) and
-as a new task.
+in training, in prediction (a number of rows at a time) and as a new task.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
@@ -63,11 +63,6 @@ class ColumnType(NamedTuple):
     gaps: bool = False
     low: int = 0
     high: int = 0
-
-    @classmethod
-    def of(cls, cells: Cells) -> ColumnType:
-        """Look at cells of text."""
-        return cls.seen(infer(cells))
 
     @classmethod
     def seen(cls, values: Cells) -> ColumnType:
@@ -191,17 +186,17 @@ def _dates(cells: Cells) -> Cells:
         return cells.cast(utc)
 
 
-def frame_of_cells(cells: Mapping[str, Cells], types: Mapping[str, ColumnType]) -> pd.DataFrame:
-    """Return cells of text, or values, as a frame, with the same types for each part of a file."""
+def to_typed_frame(table: pa.Table, types: Mapping[str, ColumnType]) -> pd.DataFrame:
+    """Return values as a frame, with the same types for each part of a table."""
     columns = {
-        name: each.values(cells[name]).to_pandas(types_mapper=NULLABLE.get).astype(each.dtype)
+        name: table[name].to_pandas(types_mapper=NULLABLE.get).astype(each.dtype)
         for name, each in types.items()
     }
     return pd.DataFrame(columns)
 
 
 def merge_types(parts: Iterable[Mapping[str, ColumnType]]) -> dict[str, ColumnType]:
-    """Return the types of columns from those of the parts of a file."""
+    """Return the types of columns from those of their parts."""
     return reduce(lambda a, b: {name: a[name].merge(b[name]) for name in a}, map(dict, parts))
 
 
@@ -226,17 +221,19 @@ def as_kind(cells: Cells, where: str, kind: str, row: int) -> Cells:
     try:
         return _of_kind(cells, kind)
     except pa.ArrowInvalid as error:
-        raise DataError(_misfit(cells, where, kind, row)) from error
+        # Beside those before it, the cell is the first that does not fit.
+        at = bisect_left(range(len(cells)), True, key=lambda i: not _fits(cells[: i + 1], kind))
+        ways = {"number": "1234.5", "date": "2018-02-01 10:30"}
+        raise DataError(
+            f"{where} holds {cells[at].as_py()!r} in row {row + at}, and the model was fitted on "
+            f"{NOUNS[kind]}; write {ways.get(kind, 'True or False')}, or nothing"
+        ) from error
 
 
 def _of_kind(cells: Cells, kind: str) -> Cells:
-    if kind == "text":
-        return cells
-    return _dates(cells) if kind == "date" else _numbers_or_booleans(cells)
-
-
-def _numbers_or_booleans(cells: Cells) -> Cells:
-    """Return truth values, integers that float64 would round, or float64."""
+    """Return text, dates, truth values, integers that float64 would round, or float64."""
+    if kind in ("text", "date"):
+        return _dates(cells) if kind == "date" else cells
     values = infer(cells)
     low, high = _extremes(values)
     if pa.types.is_boolean(values.type) or max(-low, high) >= _EXACT:
@@ -246,24 +243,9 @@ def _numbers_or_booleans(cells: Cells) -> Cells:
     return values.cast(pa.float64())
 
 
-def _misfit(cells: Cells, where: str, kind: str, row: int) -> str:
-    # Where each cell fits by itself, the column holds truth values among numbers, or dates both
-    # without and with an offset.
-    alike = (lambda cell: cell.cast(_DATES[0])) if kind == "date" else _parse
-    rules = (lambda cell: _of_kind(cell, kind)), alike
-    at = next(i for r in rules for i in range(len(cells)) if not _fits(r, cells[i : i + 1]))
-    value = cells[at].as_py()
-    comma = kind == "number" and "," in value and value.replace(",", "", 1).isdigit()
-    ways = {"number": "; write 1234.5 or nothing", "date": "; write 2018-02-01 10:30 or nothing"}
-    way = "; write its comma as a point" if comma else ways.get(kind, "")
-    return (
-        f"{where} holds {value!r} in row {row + at}, and the model was fitted on {NOUNS[kind]}{way}"
-    )
-
-
-def _fits(rule: Callable[[Cells], Any], cell: Cells) -> bool:
+def _fits(cells: Cells, kind: str) -> bool:
     try:
-        rule(cell)
+        _of_kind(cells, kind)
     except pa.ArrowInvalid:
         return False
     return True

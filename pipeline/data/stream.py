@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipeline.data import csv
-from pipeline.data.arrow_types import is_text, plain_types, usable
-from pipeline.data.containers import container_of
-from pipeline.data.csv_file import CsvFile
-from pipeline.data.files import reading, table_files
-from pipeline.data.opened import BROKEN, ArrowFile, OpenedFile, as_formatted, open_files
+from pipeline.data import csv, opened
+from pipeline.data.arrow_types import is_text, plain_values, usable
+from pipeline.data.files import reading
+from pipeline.data.source import BROKEN, Source
 from pipeline.data.table_format import TableFormat
 
 
@@ -49,19 +47,19 @@ class TableFile:
     @property
     def is_csv(self) -> bool:
         """Whether the file is read as CSV."""
-        return container_of(table_files(self.path)[0]) == "csv"
+        return self.sources[0].kind == "csv"
 
     @cached_property
-    def files(self) -> list[OpenedFile]:
+    def sources(self) -> list[Source]:
         """The file, or those of the folder."""
-        return open_files(self.path, self.format)
+        return opened.open_sources(self.path, self.format)
 
     def reading(
         self, wanted: Sequence[str], kinds: Mapping[str, str], copied: Sequence[str]
     ) -> TableFile:
         """Return the same for other columns, without opening the files again."""
         other = replace(self, wanted=wanted, kinds=kinds, copied=copied)
-        vars(other)["files"] = self.files
+        vars(other)["sources"] = self.sources
         return other
 
     def names(self) -> list[str]:
@@ -72,19 +70,16 @@ class TableFile:
         DataError
             The file is missing or cannot be read.
         """
-        return list(self.files[0].names)
+        return self.sources[0].names
 
     def rows(self) -> int | None:
         """Return the number of rows; None where all of the file would have to be read."""
-        paths = table_files(self.path)
-        if {container_of(path) for path in paths} != {"parquet"}:
-            return None
-        return sum(ArrowFile.open(path, "parquet").rows() or 0 for path in paths)
+        counts = [source.rows() for source in self.sources]
+        return None if None in counts else sum(filter(None, counts))
 
     def index(self) -> list[str]:
         """Return the columns in which pandas keeps the labels of the rows."""
-        first = self.files[0]
-        return first.index() if isinstance(first, ArrowFile) else []
+        return self.sources[0].index()
 
     def tables(self, size: int, skip: int = 0) -> Iterator[pa.Table]:
         """Yield tables of `size` rows, the last one of fewer, after the first `skip` rows.
@@ -107,44 +102,37 @@ class TableFile:
                     values = {n: usable(each) for n, each in values.items()}
                 yield pa.table(values | {copy_of(n): cells[n] for n in self.copied})
                 row += len(cells)
-        for file in self.files:
-            if isinstance(file, CsvFile):
-                file.warn_open_end()
 
     def _batches(self, columns: Sequence[str], size: int) -> Iterator[pa.RecordBatch]:
         """Yield columns of all files, with one type for each."""
-        schemas = [file.schema for file in self.files if not isinstance(file, CsvFile)]
-        several = pa.unify_schemas(schemas, promote_options="permissive") if schemas[1:] else None
-        for file in self.files:
-            for batch in file.batches(columns, size):
-                if several is not None:
-                    batch = batch.cast(pa.schema([several.field(name) for name in columns]))
-                yield batch
+        schemas = [source.schema for source in self.sources]
+        whole = pa.unify_schemas(schemas, promote_options="permissive")
+        for source in self.sources:
+            for batch in source.batches(columns, size):
+                several = len(schemas) > 1
+                yield batch.cast(pa.schema(map(whole.field, columns))) if several else batch
 
     def _types(self, columns: Sequence[str]) -> dict[str, csv.ColumnType]:
         """Return the types of cells of CSV that have neither a kind nor a format."""
-        free = [n for n in columns if self.kinds.get(n) not in csv.NOUNS and not self._formatted(n)]
-        files = [file for file in self.files if isinstance(file, CsvFile)]
-        return csv.merge_types(file.types(free) for file in files) if files else {}
-
-    def _formatted(self, name: str) -> bool:
-        """Whether a column is read by its format."""
-        return self.format is not None and name in self.format.columns
+        free = opened.free_columns(self.sources[0], columns, self.format)
+        free = [name for name in free if self.kinds.get(name) not in csv.NOUNS]
+        return csv.merge_types(
+            opened.column_types(source, free, self.format) for source in self.sources
+        )
 
     def _values(
         self, cells: csv.Cells, name: str, row: int, types: Mapping[str, csv.ColumnType]
     ) -> csv.Cells:
         kind, where = self.kinds.get(name, ""), f"{self.path}: column {name!r}"
-        formatted = self._formatted(name)
-        if formatted or not isinstance(self.files[0], CsvFile):
-            cells = as_formatted(cells, name, self.format, where, row, tell=self.tell)
-        if formatted:
+        cells = opened.as_formatted(cells, name, self.format, where, row, tell=self.tell)
+        if self.format is not None and name in self.format.columns:
             return cells
         if name in types:
             return types[name].values(cells)
-        if not isinstance(self.files[0], ArrowFile) and is_text(cells.type) and kind in csv.NOUNS:
+        texts = self.sources[0].kind in ("csv", "json") and is_text(cells.type)
+        if texts and kind in csv.NOUNS:
             return csv.as_kind(cells, where, kind, row)
-        return plain_types(pa.table({name: cells}))[name] if kind in ("number", "date") else cells
+        return plain_values(cells) if kind in ("number", "date") else cells
 
 
 def copy_of(name: str) -> str:

@@ -1,0 +1,147 @@
+"""What holds a table: the names of its columns, their types, and its rows in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.data.files import Filter, reading
+
+BROKEN = (
+    *(MemoryError, OverflowError),
+    *(AttributeError, LookupError, TypeError, ValueError),
+)
+"""A damaged footer may be anything, to Arrow or to the JSON that pandas left in it."""
+BATCH = 65_536
+_BUFFER = 1024**2
+"""Bytes of a column that are read ahead."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of a table, opened.
+
+    Parameters
+    ----------
+    path : Path
+    schema : pyarrow.Schema
+        Of CSV all columns are text: the cells, of which the types are found from all rows.
+    encoding : str
+        Of text.
+    guesses : tuple of str
+        What is only likely of how the file is read, in words.
+    """
+
+    kind: ClassVar[str]
+    path: Path
+    schema: pa.Schema
+    encoding: str = "utf-8"
+    guesses: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """The columns."""
+        return list(self.schema.names)
+
+    def rows(self) -> int | None:
+        """Return the number of rows, where the file tells without being read."""
+        return None
+
+    def index(self) -> list[str]:
+        """Return the columns in which pandas keeps the labels of the rows."""
+        with reading(self.path, *BROKEN):
+            stored = (self.schema.pandas_metadata or {}).get("index_columns", [])
+        return [name for name in stored if isinstance(name, str)]
+
+    def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[pa.RecordBatch]:
+        """Yield columns, a bounded number of rows at a time.
+
+        Raises
+        ------
+        DataError
+            The file is damaged.
+        """
+        raise NotImplementedError
+
+    def table(self, columns: Sequence[str]) -> pa.Table:
+        """Return columns of all rows."""
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        return pa.Table.from_batches(self.batches(columns), schema).unify_dictionaries()
+
+
+@dataclass(frozen=True)
+class ParquetSource(Source):
+    """A Parquet file.
+
+    Parameters
+    ----------
+    filters : list of tuple
+        Conditions on columns that the rows meet.
+    """
+
+    kind: ClassVar[str] = "parquet"
+    filters: Filter = ()
+
+    @classmethod
+    def open(cls, path: Path) -> ParquetSource:
+        """Read what a file says of its columns."""
+        with reading(path, *BROKEN):
+            return cls(path, pq.read_schema(path))
+
+    def rows(self) -> int:
+        """Return the number of rows."""
+        with reading(self.path, *BROKEN):
+            return int(pq.read_metadata(self.path).num_rows)
+
+    def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[pa.RecordBatch]:
+        """Yield columns, a bounded number of rows at a time; checksums are verified."""
+        if self.filters:
+            with reading(self.path, *BROKEN):
+                yield from pq.read_table(
+                    self.path, columns=list(columns), filters=list(self.filters),
+                    page_checksum_verification=True,
+                ).to_batches()  # fmt: skip
+            return
+        with (
+            reading(self.path, *BROKEN),
+            pq.ParquetFile(
+                self.path, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True
+            ) as file,
+        ):
+            yield from file.iter_batches(batch_size=size, columns=list(columns))
+
+
+class FeatherSource(Source):
+    """A file of Arrow's own: Feather, IPC file or stream."""
+
+    kind = "feather"
+
+    @classmethod
+    def open(cls, path: Path) -> FeatherSource:
+        """Read what a file says of its columns."""
+        with reading(path, *BROKEN), _ipc(path) as reader:
+            return cls(path, reader.schema)
+
+    def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[pa.RecordBatch]:
+        """Yield columns in the batches of the file."""
+        with reading(self.path, *BROKEN), _ipc(self.path) as reader:
+            # A footer tells where the batches of a file are; a stream has none.
+            stream = isinstance(reader, pa.ipc.RecordBatchStreamReader)
+            count = 0 if stream else reader.num_record_batches
+            for batch in reader if stream else map(reader.get_batch, range(count)):
+                read = batch.select(list(columns))
+                # Where a text ends is taken from the file as it is, damaged or not.
+                read.validate(full=True)
+                yield read
+
+
+def _ipc(path: Path) -> Any:
+    with path.open("rb") as file:
+        stream = file.read(6) != b"ARROW1"
+    source = pa.memory_map(str(path))
+    return pa.ipc.open_stream(source) if stream else pa.ipc.open_file(source)
