@@ -8,16 +8,13 @@ in training, in prediction (a number of rows at a time) and as a new task.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from pipeline.data.convert import NULLABLE
 from pipeline.errors import DataError
 
 Cells: TypeAlias = "pa.ChunkedArray | pa.Array"
@@ -31,8 +28,6 @@ _DATES = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
 """Without and with an offset from UTC behind the time."""
 _FEW = 1000
 """Cells that mostly tell what a column is not, before all of it is looked at."""
-_SAFE = 15
-"""Characters up to which every parser finds the same float64: 15 digits have one nearest."""
 
 
 def without(cells: Cells, marks: Sequence[str]) -> Cells:
@@ -72,10 +67,8 @@ class ColumnType(NamedTuple):
     def merge(self, other: ColumnType) -> ColumnType:
         """Return what all cells are, of both parts of a column.
 
-        >>> ColumnType(pa.int64(), gaps=True).merge(ColumnType(pa.float64())).dtype
-        'float64'
-        >>> ColumnType(pa.bool_()).merge(ColumnType(pa.int64())).dtype
-        'str'
+        >>> str(ColumnType(pa.bool_()).merge(ColumnType(pa.int64())).type)
+        'string'
         """
         low, high = min(self.low, other.low), max(self.high, other.high)
         kind = _common({self.kind, other.kind} - {pa.null()}, low)
@@ -87,15 +80,6 @@ class ColumnType(NamedTuple):
         wide = max(-self.low, self.high) >= _EXACT
         rounded = pa.types.is_integer(self.kind) and self.gaps and not wide
         return pa.float64() if rounded or pa.types.is_null(self.kind) else self.kind
-
-    @property
-    def dtype(self) -> str:
-        """The same as a type of pandas."""
-        if pa.types.is_temporal(self.kind):
-            return str(self.kind.to_pandas_dtype())
-        name = {"string": "str", "double": "float64"}.get(str(self.type), str(self.type))
-        nullable = {"bool": "boolean", "int64": "Int64", "uint64": "UInt64"}
-        return nullable.get(name, name) if self.gaps else name
 
     def values(self, cells: Cells) -> Cells:
         """Return cells of text in the type of their whole column, of which they may be a part."""
@@ -144,7 +128,7 @@ def _numbers(cells: Cells) -> Cells:
     """Return integers or floats; of integers beyond 64 bits, which float64 merges, the texts."""
     digits, floats = _parse(cells)
     if not pc.all(pc.match_substring_regex(digits, r"^[+-]?\d+$")).as_py():
-        return _rounded(digits, floats)
+        return floats
     for kind in (pa.int64(), pa.uint64()):
         try:
             return pc.utf8_ltrim(digits, characters="+").cast(kind)
@@ -162,14 +146,6 @@ def _parse(cells: Cells) -> tuple[Cells, Cells]:
     return digits, floats
 
 
-def _rounded(digits: Cells, floats: Cells) -> Cells:
-    """Return numbers as pandas rounds them, which is not to the nearest from 16 digits on."""
-    longest = pc.max(pc.binary_length(digits)).as_py() or 0
-    if longest <= _SAFE and not pc.any(pc.match_substring(digits, "e", ignore_case=True)).as_py():
-        return floats
-    return pa.array(pd.to_numeric(digits.to_pandas()), pa.float64(), from_pandas=True)
-
-
 def _booleans(cells: Cells) -> Cells:
     words = pa.array(["true", "false"])
     if not pc.all(pc.is_in(pc.utf8_lower(cells.drop_null()), value_set=words)).as_py():
@@ -184,20 +160,6 @@ def _dates(cells: Cells) -> Cells:
         return cells.cast(local)
     except pa.ArrowInvalid:
         return cells.cast(utc)
-
-
-def to_typed_frame(table: pa.Table, types: Mapping[str, ColumnType]) -> pd.DataFrame:
-    """Return values as a frame, with the same types for each part of a table."""
-    columns = {
-        name: table[name].to_pandas(types_mapper=NULLABLE.get).astype(each.dtype)
-        for name, each in types.items()
-    }
-    return pd.DataFrame(columns)
-
-
-def merge_types(parts: Iterable[Mapping[str, ColumnType]]) -> dict[str, ColumnType]:
-    """Return the types of columns from those of their parts."""
-    return reduce(lambda a, b: {name: a[name].merge(b[name]) for name in a}, map(dict, parts))
 
 
 def as_kind(cells: Cells, where: str, kind: str, row: int) -> Cells:

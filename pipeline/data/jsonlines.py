@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +26,7 @@ class JsonSource(Source):
     """A file of JSON, which is read whole: all rows decide the types of its columns."""
 
     kind: ClassVar[str] = "json"
+    whole: pa.Table = field(kw_only=True, repr=False)
 
     @classmethod
     def open(cls, path: Path, encoding: str | None = None) -> JsonSource:
@@ -40,18 +40,8 @@ class JsonSource(Source):
         with reading(path):
             text = TextFile.find(path, encoding)
             whole = _parse(text)
-        source = cls(path, whole.schema, text.encoding, (text.guess,) if text.guess else ())
-        vars(source)["whole"] = whole
-        return source
-
-    @cached_property
-    def whole(self) -> pa.Table:
-        """All rows, which workers read anew."""
-        with reading(self.path):
-            return _parse(TextFile(self.path, self.encoding))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: each for name, each in vars(self).items() if name != "whole"}
+        guesses = (text.guess,) if text.guess else ()
+        return cls(path, whole.schema, text.encoding, guesses, whole=whole)
 
     def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[pa.RecordBatch]:
         """Yield columns, a bounded number of rows at a time."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +11,10 @@ import msgspec
 import pyarrow as pa
 
 from pipeline.data import csv
-from pipeline.data.arrow_types import decoded, is_text
+from pipeline.data.arrow_types import is_text
 from pipeline.data.containers import container_of
 from pipeline.data.csv_file import CsvSource, Given
-from pipeline.data.files import Filter, check_different, table_files
+from pipeline.data.files import Filter, check_columns, check_different, table_files
 from pipeline.data.jsonlines import JsonSource
 from pipeline.data.notations import read_cells
 from pipeline.data.parquet import typed
@@ -102,13 +102,18 @@ def read_cells_of(sources: Sequence[Source], columns: Sequence[str]) -> pa.Table
 
 
 def read_values(
-    sources: Sequence[Source], columns: Sequence[str], format: TableFormat | None
+    path: Path,
+    format: TableFormat | None = None,
+    columns: Sequence[str] | None = None,
+    rows: Filter = (),
 ) -> pa.Table:
-    """Return columns of all rows as the values that they stand for."""
-    cells = read_cells_of(sources, columns)
-    table = format_table(cells, format, f"{sources[0].path}: ")
-    free = {*free_columns(sources[0], columns, format)}
-    return pa.table({n: csv.infer(table[n]) if n in free else table[n] for n in columns})
+    """Return columns of all rows, all by default, as the values that they stand for."""
+    sources = open_sources(path, format, rows=rows)
+    names = sources[0].names if columns is None else list(dict.fromkeys(columns))
+    check_columns(path, sources[0].names, names)
+    table = format_table(read_cells_of(sources, names), format, f"{path}: ")
+    free = {*free_columns(sources[0], names, format)}
+    return pa.table({n: csv.infer(table[n]) if n in free else table[n] for n in names})
 
 
 def free_columns(source: Source, columns: Sequence[str], format: TableFormat | None) -> list[str]:
@@ -117,52 +122,10 @@ def free_columns(source: Source, columns: Sequence[str], format: TableFormat | N
     return [n for n in columns if n not in formatted] if source.kind == "csv" else []
 
 
-def column_types(
-    source: Source, columns: Sequence[str], format: TableFormat | None
-) -> dict[str, csv.ColumnType]:
-    """Return the types of columns from all rows, a bounded number of them at a time."""
-    free = {*free_columns(source, columns, format)}
-    seen = [dict.fromkeys(columns, csv.ColumnType())]
-    for table in formatted_batches(source, columns, format) if columns else ():
-        seen.append(
-            {
-                name: csv.ColumnType.seen(csv.infer(table[name]) if name in free else table[name])
-                for name in columns
-            }
-        )
-    return csv.merge_types(seen)
-
-
-def formatted_batches(
-    source: Source, columns: Sequence[str], format: TableFormat | None
-) -> Iterator[pa.Table]:
-    """Yield columns read by their formats, in types that all parts of a column have in common."""
-    row = 0
-    for batch in source.batches(columns):
-        table = pa.Table.from_batches([batch])
-        table = format_table(table, format, f"{source.path}: ", row)
-        yield pa.table({name: _widest(table[name]) for name in columns})
-        row += len(batch)
-
-
-def _widest(values: csv.Cells) -> csv.Cells:
-    values = decoded(values)
-    kind = values.type
-    if pa.types.is_large_string(kind) or kind == pa.string_view():
-        return values.cast(pa.string())
-    if pa.types.is_floating(kind):
-        return values.cast(pa.float64())
-    if pa.types.is_integer(kind) and kind != pa.uint64():
-        return values.cast(pa.int64())
-    return values.cast(pa.timestamp("ms")) if pa.types.is_date(kind) else values
-
-
-def format_table(
-    table: pa.Table, format: TableFormat | None, where: str = "", row: int = 0
-) -> pa.Table:
+def format_table(table: pa.Table, format: TableFormat | None, where: str = "") -> pa.Table:
     """Return a table with its columns read by their formats."""
     named = [(name, table[name]) for name in table.column_names]
-    columns = {n: as_formatted(each, n, format, f"{where}column {n!r}", row) for n, each in named}
+    columns = {n: as_formatted(each, n, format, f"{where}column {n!r}") for n, each in named}
     return pa.table(columns)
 
 

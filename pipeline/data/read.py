@@ -15,15 +15,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from pipeline.data import csv, frames, opened, parquet, partitioned
+from pipeline.data import frames, opened, parquet, partitioned
 from pipeline.data.arrow_tables import arrow_table
 from pipeline.data.arrow_types import plain_types, usable
-from pipeline.data.convert import from_column
-from pipeline.data.files import Filter, check_columns, parquet_files, table_files
-from pipeline.data.scan import agree, is_parquet, scan
-from pipeline.data.source import ParquetSource
+from pipeline.data.files import Filter
+from pipeline.data.scan import is_parquet, scan, table_bytes, to_frame
 from pipeline.data.table_format import TableFormat
-from pipeline.data.text import size_of
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError
 
@@ -37,9 +34,6 @@ TABLES = 5
 Counted on arrays of a GPU: medians 3.1, scaling and target encoding 4.1, quantiles and F tests 5.0
 and 5.1. Steps that make more columns than they read, as splines and products, take more.
 """
-
-_SAMPLE = 10_000
-"""Rows of a Parquet file by which the memory for all is estimated."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +84,7 @@ def preflight(path: str | Path, columns: Sequence[str], *, device: str = "cpu") 
     DataError
         A file is missing or damaged, lacks a column, or has another type for it than the first.
     """
-    need = TABLES * _bytes(Path(path), columns)
+    need = TABLES * table_bytes(Path(path), columns)
     cluster = active()
     if cluster is not None:
         limits = [worker["memory_limit"] for worker in cluster.workers().values()]
@@ -138,10 +132,7 @@ def read(
         return scan(path, features, target, rows=rows, device=device, format=format)
     if is_parquet(path) and not opened.is_read_by(format, names):
         return parquet.read_parquet(path, features, target, rows, device, made=False)
-    sources = opened.open_sources(path, format, rows=rows)
-    for source in sources:
-        check_columns(source.path, source.names, names)
-    frame = _to_frame(opened.read_values(sources, names, format))
+    frame = to_frame(opened.read_values(path, format, names, rows))
     return frames.to_device(frame[list(features)], device), frame[target].to_numpy()
 
 
@@ -191,18 +182,7 @@ def read_table(source: Any, format: TableFormat | None = None) -> pd.DataFrame:
     table = read_arrow(source, format)
     if format is not None:
         table = pa.table({name: usable(table[name]) for name in table.column_names})
-    return _to_frame(table)
-
-
-def _to_frame(table: pa.Table) -> pd.DataFrame:
-    """Return a table as a frame whose types are those of `pandas.read_csv`."""
-    return pd.DataFrame({name: _series(table[name]) for name in table.column_names})
-
-
-def _series(values: csv.Cells) -> pd.Series:
-    if pa.types.is_integer(values.type) and values.null_count:
-        values = values.cast(csv.ColumnType.seen(values).type)
-    return from_column(values)
+    return to_frame(table)
 
 
 def read_arrow(source: Any, format: TableFormat | None = None) -> pa.Table:
@@ -223,9 +203,7 @@ def read_arrow(source: Any, format: TableFormat | None = None) -> pa.Table:
         name, or a cell does not fit the format.
     """
     if isinstance(source, str | Path):
-        sources = opened.open_sources(Path(source), format)
-        table = opened.read_values(sources, sources[0].names, format)
-        return _with_rows(str(source), table)
+        return _with_rows(str(source), opened.read_values(Path(source), format))
     return _with_rows("the table", opened.format_table(arrow_table(source), format))
 
 
@@ -234,18 +212,3 @@ def _with_rows(what: str, table: pa.Table) -> pa.Table:
     if not len(table):
         raise DataError(f"{what}: no rows")
     return plain_types(table.select([n for n in table.column_names if not _INDEX.fullmatch(n)]))
-
-
-def _bytes(path: Path, names: Sequence[str]) -> int:
-    """Return about what columns take in memory: of Parquet by its first rows."""
-    if not path.exists():
-        raise DataError(f"{path}: no such file or folder")
-    if not is_parquet(path):
-        return sum(map(size_of, table_files(path)))
-    files = parquet_files(path)
-    agree(files, names)
-    sources = [ParquetSource.open(file) for file in files]
-    parts = (batch for each in sources for batch in each.batches(names, _SAMPLE))
-    first = next(filter(len, parts), None)
-    rows = sum(each.rows() for each in sources)
-    return 0 if first is None else rows * first.nbytes // len(first)

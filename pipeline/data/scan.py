@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.data import csv, frames, opened, parquet, partitioned
 from pipeline.data.arrow_types import decoded_type
 from pipeline.data.containers import container_of
+from pipeline.data.convert import from_column
 from pipeline.data.files import Filter, check_columns, parquet_files, reading, table_files
 from pipeline.data.partitioned import compute
-from pipeline.data.source import Source
+from pipeline.data.source import ParquetSource
 from pipeline.data.table_format import TableFormat
 from pipeline.data.text import size_of
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError
 from pipeline.optional import load
 from pipeline.system import hardware
-from pipeline.typing import Array, Table
+
+_SAMPLE = 10_000
+"""Rows of a Parquet file by which the memory for all is estimated."""
 
 SHARE = 16
 """Partitions of this share of a worker's memory a thread leave room for what is made of them."""
@@ -61,10 +64,10 @@ def scan(
     device : {"cpu", "cuda"}
         Whether the workers read to pandas or to cuDF.
     partition_bytes : int, optional
-        Of Parquet, which is cut between its row groups only; by default from the workers' memory.
-        Another file is one partition: write a large one as Parquet, or as several files.
+        By default from the workers' memory; a Parquet file is cut between its row groups only.
     format : TableFormat, optional
-        As in `read`.
+        As in `read`. With one, and of other files than Parquet, this process reads the whole
+        table and hands on its partitions.
 
     Returns
     -------
@@ -74,8 +77,8 @@ def scan(
     Raises
     ------
     DataError
-        A file is missing or damaged, lacks a column, has another type for it than the first, or
-        is one partition that does not fit in memory.
+        A file is missing or damaged, lacks a column, or has another type for it than the first;
+        or a table that this process has to read does not fit in its memory.
     """
     path = Path(path)
     if device not in ("cpu", "cuda"):
@@ -84,7 +87,7 @@ def scan(
         raise DataError(f"{path}: no such file or folder")
     names = list(dict.fromkeys([*features, target]))
     if not is_parquet(path) or opened.is_read_by(format, names):
-        frame = _scan_sources(path, names, format, device, rows)
+        frame = _whole(path, names, rows, format, device, partition_bytes)
     else:
         with reading(path, MemoryError):
             rows = parquet.typed(path, rows)
@@ -100,60 +103,50 @@ def is_parquet(path: Path) -> bool:
     return {container_of(file) for file in table_files(path)} == {"parquet"}
 
 
-def _scan_sources(
-    path: Path, names: Sequence[str], format: TableFormat | None, device: str, rows: Filter
-) -> Any:
-    """Return a Dask frame with a partition for each file."""
-    sources = opened.open_sources(path, format, rows=rows)
-    for source in sources:
-        check_columns(source.path, source.names, names)
-        _check_room(source.path)
-    look = load("dask.delayed")(opened.column_types, pure=False)
-    types = csv.merge_types(compute([look(source, names, format) for source in sources]))
-    read = _Reader(types, format, device)
-    return load("dask.dataframe.from_map")(read, sources, meta=read(None))
-
-
-def _check_room(file: Path) -> None:
-    need, free = partitioned.COPIES * size_of(file), partitioned.room("cpu")
-    if active() is None and need > free:
+def _whole(
+    path: Path, names: Sequence[str], rows: Filter, format: TableFormat | None, device: str,
+    size: int | None,
+) -> Any:  # fmt: skip
+    """Return a Dask frame of a table that this process has read."""
+    need, free = partitioned.COPIES * table_bytes(path, names), partitioned.room("cpu")
+    if need > free:
         raise DataError(
-            f"{file}: is one partition, for which about {need:,} bytes are needed and {free:,} "
-            "are free; write it as Parquet, or as several files in a folder"
+            f"{path}: only Parquet without texts that a format reads comes in partitions, and for "
+            f"the whole about {need:,} bytes are needed and {free:,} are free; write it as Parquet"
         )
+    frame = to_frame(opened.read_values(path, format, names, rows))
+    total = int(frame.memory_usage(deep=True).sum())
+    count = -(-total // (size or partition_size(total)))
+    found = load("dask.dataframe.from_pandas")(frame, npartitions=max(count, 1), sort=False)
+    if device == "cpu":
+        return found
+    load("dask_cudf")  # Dask learns what to do with frames of cuDF.
+    meta = frames.to_device(found._meta, device)
+    return found.map_partitions(frames.to_device, device, meta=meta)
 
 
-@dataclass(frozen=True)
-class _Reader:
-    """Reads files to frames of the same types."""
+def to_frame(table: pa.Table) -> pd.DataFrame:
+    """Return a table as a frame whose types are those of `pandas.read_csv`."""
+    return pd.DataFrame({name: _series(table[name]) for name in table.column_names})
 
-    types: dict[str, csv.ColumnType]
-    format: TableFormat | None
-    device: str
 
-    def __call__(self, source: Source | None, columns: Sequence[str] | None = None) -> Table:
-        """Return the rows of a file, on the device; none of no file."""
-        types = {name: self.types[name] for name in columns or self.types}
-        tables = [pa.table({name: pa.array([], each.type) for name, each in types.items()})]
-        if source is not None:
-            for table in opened.formatted_batches(source, list(types), self.format):
-                read = {name: each.values(table[name]) for name, each in types.items()}
-                tables.append(pa.table(read))
-        whole = csv.to_typed_frame(pa.concat_tables(tables), types)
-        return frames.to_device(whole, self.device)
+def _series(values: csv.Cells) -> pd.Series:
+    if pa.types.is_integer(values.type) and values.null_count:
+        values = values.cast(csv.ColumnType.seen(values).type)
+    return from_column(values)
 
 
 def _parquet(path: Path, names: Sequence[str], rows: Filter, size: int | None) -> Any:
     files = parquet_files(path)
-    sizes = agree(files, names)
-    size = size or partition_size(sum(sizes))
+    total = table_bytes(path, names)
+    size = size or partition_size(total)
     of = partial(
         load("dask.dataframe.read_parquet"),
         columns=list(names),
         filters=list(rows) or None,
         blocksize=size,
         # To split files, Dask keeps what all of them say of themselves: megabytes for a wide one.
-        split_row_groups="adaptive" if max(sizes) > size else False,
+        split_row_groups="adaptive" if total > size * len(files) else False,
     )
     named = [str(file) for file in files]
     if sorted(named, key=load("dask.utils.natural_sort_key")) == named:
@@ -164,17 +157,17 @@ def _parquet(path: Path, names: Sequence[str], rows: Filter, size: int | None) -
 
 def _on_gpu(path: Path, names: Sequence[str], rows: Filter, size: int | None) -> Any:
     load("dask_cudf")  # Dask learns what to do with frames of cuDF.
-    files = parquet_files(path)
-    size = size or partition_size(sum(agree(files, names)))
-    reader = parquet.Reader.of(files, list(dict.fromkeys(names)), rows)
-    splits = split_row_groups(reader, files, size) or [{}]
-    return load("dask.dataframe.from_map")(reader.read, splits, meta=reader.read({}))
+    files, total = parquet_files(path), table_bytes(path, names)
+    of_row = total / max(sum(metadata(file).num_rows for file in files), 1)
+    reader = parquet.Reader.of(files, names, rows)
+    splits = split_row_groups(reader, files, (size or partition_size(total)) / max(of_row, 1))
+    return load("dask.dataframe.from_map")(reader.read, splits or [{}], meta=reader.read({}))
 
 
 def split_row_groups(
-    reader: parquet.Reader, files: Sequence[Path], size: int
+    reader: parquet.Reader, files: Sequence[Path], size: float
 ) -> list[dict[Path, list[int]]]:
-    """Return row groups of a file each, of about as many bytes, that may hold rows to read."""
+    """Return row groups of a file each, of about as many rows, that may hold rows to read."""
     splits: list[dict[Path, list[int]]] = []
     for file in files:
         about, held = metadata(file), size
@@ -183,33 +176,45 @@ def split_row_groups(
                 splits.append({file: []})
                 held = 0
             splits[-1][file].append(group)
-            held += _group_bytes(about.row_group(group), set(reader.names))
+            held += about.row_group(group).num_rows
     return splits
 
 
-def agree(files: Sequence[Path], names: Sequence[str]) -> list[int]:
-    """Return the bytes that columns take in each file, uncompressed, once they agree on types.
+def table_bytes(path: Path, names: Sequence[str]) -> int:
+    """Return about what columns take in memory: of Parquet by its first rows.
 
     Raises
     ------
     DataError
         A file lacks a column or has another type for it than the first; both are named.
     """
+    if not path.exists():
+        raise DataError(f"{path}: no such file or folder")
+    if not is_parquet(path):
+        return sum(map(size_of, table_files(path)))
+    files = parquet_files(path)
+    check_alike(files, names)
+    sources = [ParquetSource.open(file) for file in files]
+    parts = (batch for each in sources for batch in each.batches(names, _SAMPLE))
+    first = next(filter(len, parts), None)
+    rows = sum(each.rows() for each in sources)
+    return 0 if first is None else rows * first.nbytes // len(first)
+
+
+def check_alike(files: Sequence[Path], names: Sequence[str]) -> None:
+    """Refuse files that lack a column, or have another type for it than the first."""
     first: dict[str, Any] = {}
-    sizes = []
     for file in files:
-        about = metadata(file)
-        schema = about.schema.to_arrow_schema()
+        schema = metadata(file).schema.to_arrow_schema()
         check_columns(file, schema.names, names)
         for name in names:
-            kind = _kind(schema.field(name).type)
+            kind = decoded_type(schema.field(name).type)
+            kind = pa.string() if pa.types.is_large_string(kind) else kind
             if first.setdefault(name, kind) != kind:
                 raise DataError(
                     f"{file}: column {name!r} holds {kind} and {files[0]} holds {first[name]}; "
                     "write both with one type"
                 )
-        sizes.append(stored_bytes(about, set(names)))
-    return sizes
 
 
 def metadata(file: Path) -> Any:
@@ -218,26 +223,6 @@ def metadata(file: Path) -> Any:
         about = pq.read_metadata(file)
         json.loads((about.metadata or {}).get(b"pandas", "{}"))  # Later no one would name the file.
         return about
-
-
-def _kind(kind: Any) -> Any:
-    kind = decoded_type(kind)
-    return pa.string() if pa.types.is_large_string(kind) else kind
-
-
-def stored_bytes(about: Any, names: set[str]) -> int:
-    """Return the bytes that columns take in a file before it is compressed."""
-    groups = map(about.row_group, range(about.num_row_groups))
-    return sum(_group_bytes(group, names) for group in groups)
-
-
-def _group_bytes(group: Array, names: set[str]) -> int:
-    columns = map(group.column, range(group.num_columns))
-    return sum(
-        column.total_uncompressed_size
-        for column in columns
-        if column.path_in_schema.partition(".")[0] in names
-    )
 
 
 def partition_size(total: int) -> int:

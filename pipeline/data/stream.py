@@ -12,7 +12,7 @@ import pyarrow as pa
 from pipeline.data import csv, opened
 from pipeline.data.arrow_types import is_text, plain_values, usable
 from pipeline.data.files import reading
-from pipeline.data.source import BROKEN, Source
+from pipeline.data.source import BATCH, BROKEN, Source
 from pipeline.data.table_format import TableFormat
 
 
@@ -116,9 +116,12 @@ class TableFile:
         """Return the types of cells of CSV that have neither a kind nor a format."""
         free = opened.free_columns(self.sources[0], columns, self.format)
         free = [name for name in free if self.kinds.get(name) not in csv.NOUNS]
-        return csv.merge_types(
-            opened.column_types(source, free, self.format) for source in self.sources
-        )
+        types = dict.fromkeys(free, csv.ColumnType())
+        for batch in self._batches(free, BATCH) if free else ():
+            for name in free:
+                cells = opened.as_formatted(batch[name], name, self.format, "")
+                types[name] = types[name].merge(csv.ColumnType.seen(csv.infer(cells)))
+        return types
 
     def _values(
         self, cells: csv.Cells, name: str, row: int, types: Mapping[str, csv.ColumnType]

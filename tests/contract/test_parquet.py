@@ -127,7 +127,7 @@ def test_categories_of_files_that_differ_are_joined(tmp_path: Path) -> None:
 
 
 @EVERYWHERE
-@pytest.mark.parametrize(("size", "count"), [(1, 6), (1 << 20, 1)])
+@pytest.mark.parametrize(("size", "count"), [(1, 6), (60, 1)])
 def test_partitions_are_parts_of_the_same_frame(size: int, count: int, path: Path) -> None:
     wanted, _ = parquet.read_parquet(path, COLUMNS, "late", [("n", ">", 12)], "cpu")
     reader = Reader.of([path], COLUMNS, [("n", ">", 12)])
@@ -142,7 +142,7 @@ def test_target_and_features_come_by_one_read(path: Path, device: Recorder) -> N
     parquet.read_parquet(path, COLUMNS, ["late", "n"], [("month", "<=", 9)], "cuda")
     reads = [call for call in device.calls if call.name == "read_parquet"]
     assert len(reads) == 1
-    assert {"late", "n", "month"} < set(reads[0].kwargs["columns"])
+    assert {"late", "n"} < set(reads[0].kwargs["columns"])
 
 
 def test_row_groups_without_such_rows_are_not_read(tmp_path: Path, device: Recorder) -> None:
