@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from pipeline.data.files import ending, reading
-from pipeline.data.text import compression_of, marked, read_head
+from pipeline.data.text import is_packed, marked, read_head
 from pipeline.errors import DataError
 
 Container: TypeAlias = Literal["csv", "json", "parquet", "feather"]
@@ -18,13 +18,8 @@ _OTHER: Sequence[tuple[bytes, str]] = (
     (b"\xd0\xcf\x11\xe0", f"an Excel workbook (.xls); in Excel, {_SAVE}"),
     (b"SQLite format 3\0", "an SQLite database; read its table with pandas.read_sql"),
     (b"\x89HDF", "an HDF5 file; read it with pandas.read_hdf"),
+    (b"\x1f\x8b", "compressed by gzip; give it a name that ends in .gz"),
     (b"%PDF", f"a PDF document; {_SAVE}"),
-    (b"$FL", "a file of SPSS; read it with pandas.read_spss"),
-    (b"<stata_dta>", "a file of Stata; read it with pandas.read_stata"),
-    (b"\x93NUMPY", "an array of NumPy; make a pandas.DataFrame of it with names for its columns"),
-    (b"ORC", "an ORC file; read it with pandas.read_orc"),
-    (b"FEA1", "a file of Feather's first version; write it anew, or as Parquet"),
-    (b"version https://git-lfs", "no table but a pointer of Git LFS; run `git lfs pull`"),
     *((b"\x80" + bytes([n]), "a pickle; write its table with to_parquet") for n in range(2, 6)),
 )
 """First bytes -> what the file is, and the way out."""
@@ -59,11 +54,9 @@ def _of_arrow(path: Path, head: bytes) -> Container | None:
     found: Container | None = None
     if (head.startswith(b"PAR1") and b"\0" in head) or ending(path) == "parquet":
         found = "parquet"
-    elif head.startswith((b"ARROW1\0\0", b"\xff\xff\xff\xff")) or (
-        ending(path) == "feather" and not head.startswith(b"FEA1")
-    ):
+    elif head.startswith(b"ARROW1\0\0") or ending(path) == "feather":
         found = "feather"
-    if found and compression_of(path):
+    if found and is_packed(path):
         raise DataError(f"{path}: is a compressed {found.capitalize()} file; unpack it")
     return found
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,11 +23,8 @@ MISSING: Sequence[str] = [*pyarrow.csv.ConvertOptions().null_values, "None", "<N
 NOUNS = {"boolean": "truth values", "date": "dates", "number": "numbers", "text": "text"}
 """The kinds of columns that cells are read as."""
 _EXACT = 2**53
-_WHOLE = {pa.int64(), pa.uint64()}
 _DATES = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
 """Without and with an offset from UTC behind the time."""
-_FEW = 1000
-"""Cells that mostly tell what a column is not, before all of it is looked at."""
 
 
 def without(cells: Cells, marks: Sequence[str]) -> Cells:
@@ -41,60 +38,17 @@ def without(cells: Cells, marks: Sequence[str]) -> Cells:
     return pc.if_else(pc.is_in(cells, value_set=pa.array(marks, cells.type)), None, cells)
 
 
-class ColumnType(NamedTuple):
-    """What the cells of a column are, as far as they have been seen.
-
-    Parameters
-    ----------
-    kind : pyarrow.DataType
-        Null, an integer, float64, bool, a timestamp or string.
-    gaps : bool
-        Whether some are missing.
-    low, high : int
-        The least and the largest integer, and 0.
-    """
-
-    kind: pa.DataType = pa.null()
-    gaps: bool = False
-    low: int = 0
-    high: int = 0
-
-    @classmethod
-    def seen(cls, values: Cells) -> ColumnType:
-        """Look at values."""
-        return cls(values.type, values.null_count > 0, *_extremes(values))
-
-    def merge(self, other: ColumnType) -> ColumnType:
-        """Return what all cells are, of both parts of a column.
-
-        >>> str(ColumnType(pa.bool_()).merge(ColumnType(pa.int64())).type)
-        'string'
-        """
-        low, high = min(self.low, other.low), max(self.high, other.high)
-        kind = _common({self.kind, other.kind} - {pa.null()}, low)
-        return ColumnType(kind, self.gaps or other.gaps, low, high)
-
-    @property
-    def type(self) -> pa.DataType:
-        """The Arrow type that is the same in all parts; integers with gaps are pandas' floats."""
-        wide = max(-self.low, self.high) >= _EXACT
-        rounded = pa.types.is_integer(self.kind) and self.gaps and not wide
-        return pa.float64() if rounded or pa.types.is_null(self.kind) else self.kind
-
-    def values(self, cells: Cells) -> Cells:
-        """Return cells of text in the type of their whole column, of which they may be a part."""
-        text = pa.types.is_string
-        values = infer(cells) if text(cells.type) and not text(self.kind) else cells
-        return values.cast(self.type, safe=False)
+def plain_integers(values: Cells) -> Cells:
+    """Return integers beside missing values as pandas' floats, where these hold them."""
+    low, high = _extremes(values)
+    wide = max(-low, high) >= _EXACT
+    rounded = pa.types.is_integer(values.type) and values.null_count and not wide
+    return values.cast(pa.float64()) if rounded or pa.types.is_null(values.type) else values
 
 
-def _common(kinds: set[pa.DataType], low: int) -> pa.DataType:
-    """Return what holds cells of several types: text, where no type of numbers does."""
-    if len(kinds) < 2:
-        return next(iter(kinds), pa.null())
-    if kinds <= _WHOLE:
-        return pa.string() if low < 0 else pa.uint64()
-    return pa.float64() if kinds <= {*_WHOLE, pa.float64()} else pa.string()
+def values_of(cells: Cells, whole: pa.DataType) -> Cells:
+    """Return cells of text in the type of their whole column, of which they may be a part."""
+    return cells if pa.types.is_string(whole) else infer(cells).cast(whole, safe=False)
 
 
 def _extremes(values: Cells) -> tuple[int, int]:
@@ -116,8 +70,6 @@ def infer(cells: Cells) -> Cells:
         return pa.nulls(len(cells))
     for read in (_numbers, _booleans, _dates):
         try:
-            if len(cells) > _FEW:
-                read(cells[:_FEW])
             return read(cells)
         except pa.ArrowInvalid:
             continue
@@ -163,22 +115,12 @@ def _dates(cells: Cells) -> Cells:
 
 
 def as_kind(cells: Cells, where: str, kind: str, row: int) -> Cells:
-    """Return cells of text as values of a kind that a model was fitted on.
-
-    Parameters
-    ----------
-    cells : array of str
-    where : str
-        File and column, for the message.
-    kind : str
-        One of `NOUNS`.
-    row : int
-        Of the first cell in the file.
+    """Return cells of text as values of a kind of `NOUNS`, from a row of the file on.
 
     Raises
     ------
     DataError
-        A cell is not of the kind; row and value are named.
+        A cell is not of the kind; `where`, row and value are named.
     """
     try:
         return _of_kind(cells, kind)

@@ -66,22 +66,7 @@ class CsvSource(Source):
 
     @classmethod
     def open(cls, path: Path, given: Given, raw: Sequence[str] = ()) -> CsvSource:
-        """Read the line of names.
-
-        Parameters
-        ----------
-        path : Path
-        given : Given
-        raw : sequence of str
-
-        Raises
-        ------
-        DataError
-            The file is empty, holds bytes that are not of its encoding or a quote that is not
-            closed, or its names are not all different.
-        OSError
-            It cannot be read.
-        """
+        """Read the line of names."""
         with reading(path):
             file = cls._find(path, given)
         if not file.names:
@@ -149,13 +134,7 @@ class CsvSource(Source):
             )
 
     def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[pa.RecordBatch]:
-        """Yield the cells of columns as text, in batches of bounded bytes.
-
-        Raises
-        ------
-        DataError
-            A row has another length than the names; it is named.
-        """
+        """Yield the cells of columns as text, in batches of bounded bytes."""
         if self.empty:
             return
         options = (

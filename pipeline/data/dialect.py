@@ -16,8 +16,8 @@ from typing import NamedTuple
 from pipeline.data.text import TextFile
 
 DELIMITERS = ",;\t|"
-_LINES, _LEAST_LINES, _LETTERS = 200, 20, 1_000_000
-"""Lines that are looked at; fewer where they are long, but as many at least."""
+_LINES = 200
+"""Those that are looked at."""
 _SAID = re.compile(r"sep=([^\w\s\"]|\t| )\r?\n?", re.IGNORECASE | re.ASCII)
 """What Excel writes above the names."""
 _PLAIN = re.compile(
@@ -64,10 +64,7 @@ def records(lines: Iterable[str], delimiter: str) -> Iterator[Record]:
 def find_dialect(file: TextFile, delimiters: str = DELIMITERS) -> Dialect:
     """Return how a file is cut by one of some delimiters."""
     with file.lines() as lines:
-        first = list(islice(lines, _LEAST_LINES))
-        width = sum(map(len, first)) // _LEAST_LINES + 1
-        first += islice(lines, max(min(_LINES, _LETTERS // width) - _LEAST_LINES, 0))
-    return guess(first, delimiters)
+        return guess(list(islice(lines, _LINES)), delimiters)
 
 
 def guess(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect:

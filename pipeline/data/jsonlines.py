@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,18 +30,16 @@ class JsonSource(Source):
 
     @classmethod
     def open(cls, path: Path, encoding: str | None = None) -> JsonSource:
-        """Read all rows.
-
-        Raises
-        ------
-        DataError
-            What is written is no JSON or no object, or a column holds values of several types.
-        """
+        """Read all rows."""
         with reading(path):
             text = TextFile.find(path, encoding)
             whole = _parse(text)
         guesses = (text.guess,) if text.guess else ()
         return cls(path, whole.schema, text.encoding, guesses, whole=whole)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Workers that predict rows need no file."""
+        return vars(self) | {"whole": None}
 
     def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[pa.RecordBatch]:
         """Yield columns, a bounded number of rows at a time."""

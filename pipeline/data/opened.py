@@ -31,26 +31,11 @@ def open_sources(
 ) -> list[Source]:
     """Open a file, or those of a folder, which have the same columns.
 
-    Parameters
-    ----------
-    path : Path
-    format : TableFormat, optional
-    given : Given, optional
-        By default what the format says.
-    rows : list of tuple
-        Conditions on columns of Parquet.
-
-    Raises
-    ------
-    DataError
-        A file cannot be opened, or has other columns than the first, or two of one name.
+    Conditions on rows are for Parquet. How a text is cut is given, by default by the format.
     """
     paths = table_files(path)
-    if named := [part for part in paths[0].relative_to(path).parts[:-1] if "=" in part]:
-        raise DataError(
-            f"{path}: the names of its folders hold a column, as {named[0]!r}; write the column "
-            "into the files, or pass the table as a frame"
-        )
+    if any("=" in part for part in paths[0].relative_to(path).parts[:-1]):
+        raise DataError(f"{path}: the names of its folders hold a column; write it into the files")
     sources = [_open(file, format, given) for file in paths]
     first = sources[0]
     for source in sources:
@@ -145,25 +130,6 @@ def as_formatted(
 ) -> csv.Cells:
     """Return a column by its format; one without a format as it is, but for what is missing.
 
-    Parameters
-    ----------
-    cells : pyarrow array
-    name : str
-    format : TableFormat or None
-    where : str
-        File and column, for the message.
-    row : int
-        Of the first cell in the file.
-    tell : bool
-        See `read_cells`.
-
-    Raises
-    ------
-    DataError
-        A cell does not fit; row, value and what to do are named.
-
-    Examples
-    --------
     >>> as_formatted(pa.array(["?", "a"]), "x", TableFormat(missing=("?",)), "").to_pylist()
     [None, 'a']
     """

@@ -204,25 +204,9 @@ def read_parquet(
 ) -> tuple[Any, Any]:
     """Return the features on a device and the target on the host.
 
-    Parameters
-    ----------
-    path : Path
-        A Parquet file, or a folder of them; on the host page checksums are verified.
-    features : sequence of str or str
-        A name by itself gives the column in place of a frame.
-    target : str or sequence of str
-        Several give as many arrays, by name.
-    rows : list of tuple
-        Conditions; row groups that hold no such rows are not read.
-    device : {"cpu", "cuda"}
-    made : bool
-        Whether the file is one that `make data` makes, which says what to do without it.
-
-    Returns
-    -------
-    X : pandas.DataFrame or cudf.DataFrame, or a Series of the same
-        Dictionary-encoded columns are categorical.
-    y : numpy.ndarray, shape (n_rows,), or dict of str to such
+    A name by itself gives a column in place of a frame, and several targets as many arrays, by
+    name. Dictionary-encoded columns are categorical. On the host page checksums are verified.
+    `made` says that `make data` makes the file.
 
     Raises
     ------

@@ -186,22 +186,7 @@ def read_table(source: Any, format: TableFormat | None = None) -> pd.DataFrame:
 
 
 def read_arrow(source: Any, format: TableFormat | None = None) -> pa.Table:
-    """Return a whole table as Arrow has it: what a format reads, and else what the cells are.
-
-    Parameters
-    ----------
-    source : str, Path, frame or table
-        A file (CSV, TSV, JSON lines, Parquet, Feather; of text also compressed), a folder of
-        files of one kind, or a table of pandas, Polars or Arrow.
-    format : TableFormat, optional
-        By default encoding, delimiter and titles are found out.
-
-    Raises
-    ------
-    DataError
-        A file is missing, damaged or of no kind that is read, has no rows, has two columns of one
-        name, or a cell does not fit the format.
-    """
+    """Return a whole table as Arrow has it; see `read_table`, and there for errors."""
     if isinstance(source, str | Path):
         return _with_rows(str(source), opened.read_values(Path(source), format))
     return _with_rows("the table", opened.format_table(arrow_table(source), format))

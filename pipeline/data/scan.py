@@ -127,13 +127,15 @@ def _whole(
 
 def to_frame(table: pa.Table) -> pd.DataFrame:
     """Return a table as a frame whose types are those of `pandas.read_csv`."""
-    return pd.DataFrame({name: _series(table[name]) for name in table.column_names})
+    plain = {name: csv.plain_integers(table[name]) for name in table.column_names}
+    return pd.DataFrame({name: from_column(values) for name, values in plain.items()})
 
 
-def _series(values: csv.Cells) -> pd.Series:
-    if pa.types.is_integer(values.type) and values.null_count:
-        values = values.cast(csv.ColumnType.seen(values).type)
-    return from_column(values)
+def row_count(path: Path) -> int | None:
+    """Return the number of rows; None where all of the file would have to be read."""
+    if not is_parquet(path):
+        return None
+    return sum(metadata(file).num_rows for file in parquet_files(path))
 
 
 def _parquet(path: Path, names: Sequence[str], rows: Filter, size: int | None) -> Any:
@@ -158,7 +160,7 @@ def _parquet(path: Path, names: Sequence[str], rows: Filter, size: int | None) -
 def _on_gpu(path: Path, names: Sequence[str], rows: Filter, size: int | None) -> Any:
     load("dask_cudf")  # Dask learns what to do with frames of cuDF.
     files, total = parquet_files(path), table_bytes(path, names)
-    of_row = total / max(sum(metadata(file).num_rows for file in files), 1)
+    of_row = total / (row_count(path) or 1)
     reader = parquet.Reader.of(files, names, rows)
     splits = split_row_groups(reader, files, (size or partition_size(total)) / max(of_row, 1))
     return load("dask.dataframe.from_map")(reader.read, splits or [{}], meta=reader.read({}))
@@ -197,8 +199,7 @@ def table_bytes(path: Path, names: Sequence[str]) -> int:
     sources = [ParquetSource.open(file) for file in files]
     parts = (batch for each in sources for batch in each.batches(names, _SAMPLE))
     first = next(filter(len, parts), None)
-    rows = sum(each.rows() for each in sources)
-    return 0 if first is None else rows * first.nbytes // len(first)
+    return 0 if first is None else (row_count(path) or 0) * first.nbytes // len(first)
 
 
 def check_alike(files: Sequence[Path], names: Sequence[str]) -> None:

@@ -28,14 +28,7 @@ from pipeline.errors import DataError
 
 @dataclass(frozen=True)
 class Sniffed:
-    """A format, and what a user should know of how it was found.
-
-    Attributes
-    ----------
-    format : TableFormat
-    notes : tuple of str
-        Sentences.
-    """
+    """A format, and in sentences what a user should know of how it was found."""
 
     format: TableFormat
     notes: tuple[str, ...] = ()
@@ -54,18 +47,10 @@ def sniff(
     stray: Stray = "missing",
     labels: Collection[str] = (),
 ) -> Sniffed:
-    """Guess how a table is written.
+    """Guess how a table is written, as far as nothing is given.
 
-    Parameters
-    ----------
-    source : str, Path, frame or table
-        As for `pipeline.data.read.read_arrow`.
-    encoding, delimiter, skip_rows : optional
-        Where they are known, as in `TableFormat`.
-    keep : collection of str, optional
-        Words of CSV that are values where texts are, though `pandas.read_csv` drops them.
-    missing, day_first, decimal, stray, labels : optional
-        See `pipeline.data.text_column.Options`.
+    Words of CSV in `keep` are values where texts are, though `pandas.read_csv` drops them; of the
+    other options see `pipeline.data.text_column.Options`.
 
     Raises
     ------

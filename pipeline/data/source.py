@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -48,10 +48,6 @@ class Source:
         """The columns."""
         return list(self.schema.names)
 
-    def rows(self) -> int | None:
-        """Return the number of rows, where the file tells without being read."""
-        return None
-
     def index(self) -> list[str]:
         """Return the columns in which pandas keeps the labels of the rows."""
         with reading(self.path, *BROKEN):
@@ -59,13 +55,7 @@ class Source:
         return [name for name in stored if isinstance(name, str)]
 
     def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[pa.RecordBatch]:
-        """Yield columns, a bounded number of rows at a time.
-
-        Raises
-        ------
-        DataError
-            The file is damaged.
-        """
+        """Yield columns, a bounded number of rows at a time."""
         raise NotImplementedError
 
     def table(self, columns: Sequence[str]) -> pa.Table:
@@ -93,11 +83,6 @@ class ParquetSource(Source):
         with reading(path, *BROKEN):
             return cls(path, pq.read_schema(path))
 
-    def rows(self) -> int:
-        """Return the number of rows."""
-        with reading(self.path, *BROKEN):
-            return int(pq.read_metadata(self.path).num_rows)
-
     def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[pa.RecordBatch]:
         """Yield columns, a bounded number of rows at a time; checksums are verified."""
         if self.filters:
@@ -117,31 +102,21 @@ class ParquetSource(Source):
 
 
 class FeatherSource(Source):
-    """A file of Arrow's own: Feather, IPC file or stream."""
+    """A file of Arrow's own: Feather, or an IPC file."""
 
     kind = "feather"
 
     @classmethod
     def open(cls, path: Path) -> FeatherSource:
         """Read what a file says of its columns."""
-        with reading(path, *BROKEN), _ipc(path) as reader:
+        with reading(path, *BROKEN), pa.ipc.open_file(pa.memory_map(str(path))) as reader:
             return cls(path, reader.schema)
 
     def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[pa.RecordBatch]:
         """Yield columns in the batches of the file."""
-        with reading(self.path, *BROKEN), _ipc(self.path) as reader:
-            # A footer tells where the batches of a file are; a stream has none.
-            stream = isinstance(reader, pa.ipc.RecordBatchStreamReader)
-            count = 0 if stream else reader.num_record_batches
-            for batch in reader if stream else map(reader.get_batch, range(count)):
-                read = batch.select(list(columns))
+        with reading(self.path, *BROKEN), pa.ipc.open_file(pa.memory_map(str(self.path))) as reader:
+            for number in range(reader.num_record_batches):
+                read = reader.get_batch(number).select(list(columns))
                 # Where a text ends is taken from the file as it is, damaged or not.
                 read.validate(full=True)
                 yield read
-
-
-def _ipc(path: Path) -> Any:
-    with path.open("rb") as file:
-        stream = file.read(6) != b"ARROW1"
-    source = pa.memory_map(str(path))
-    return pa.ipc.open_stream(source) if stream else pa.ipc.open_file(source)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,20 +11,20 @@ import pyarrow as pa
 from pipeline.data import csv, opened
 from pipeline.data.arrow_types import is_text, plain_values, usable
 from pipeline.data.files import reading
-from pipeline.data.source import BATCH, BROKEN, Source
+from pipeline.data.source import BROKEN, Source
 from pipeline.data.table_format import TableFormat
 
 
 @dataclass(frozen=True)
-class TableFile:
-    """A file that holds a table, or a folder of such of one kind.
+class TableStream:
+    """The rows of a file, or of a folder of such of one kind.
 
     Parameters
     ----------
     path : Path
-        CSV, JSON lines, Parquet or Feather.
-    wanted : sequence of str or None
-        Columns to read, those of them that there are; None for all.
+    sources : sequence of Source
+    wanted : sequence of str
+        Columns to read, those of them that there are.
     kinds : mapping of str to str
         Of columns of text files, for those that have no types.
     format : TableFormat, optional
@@ -33,53 +32,14 @@ class TableFile:
         takes is missing then, see `usable`.
     copied : sequence of str
         Columns that are also there as the file has them, under the name that `copy_of` says.
-    tell : bool
-        Whether to warn of any cell that is missing because it does not fit its format.
     """
 
     path: Path
-    wanted: Sequence[str] | None
+    sources: Sequence[Source]
+    wanted: Sequence[str]
     kinds: Mapping[str, str]
     format: TableFormat | None = None
     copied: Sequence[str] = ()
-    tell: bool = False
-
-    @property
-    def is_csv(self) -> bool:
-        """Whether the file is read as CSV."""
-        return self.sources[0].kind == "csv"
-
-    @cached_property
-    def sources(self) -> list[Source]:
-        """The file, or those of the folder."""
-        return opened.open_sources(self.path, self.format)
-
-    def reading(
-        self, wanted: Sequence[str], kinds: Mapping[str, str], copied: Sequence[str]
-    ) -> TableFile:
-        """Return the same for other columns, without opening the files again."""
-        other = replace(self, wanted=wanted, kinds=kinds, copied=copied)
-        vars(other)["sources"] = self.sources
-        return other
-
-    def names(self) -> list[str]:
-        """Return the names of the columns in the file.
-
-        Raises
-        ------
-        DataError
-            The file is missing or cannot be read.
-        """
-        return self.sources[0].names
-
-    def rows(self) -> int | None:
-        """Return the number of rows; None where all of the file would have to be read."""
-        counts = [source.rows() for source in self.sources]
-        return None if None in counts else sum(filter(None, counts))
-
-    def index(self) -> list[str]:
-        """Return the columns in which pandas keeps the labels of the rows."""
-        return self.sources[0].index()
 
     def tables(self, size: int, skip: int = 0) -> Iterator[pa.Table]:
         """Yield tables of `size` rows, the last one of fewer, after the first `skip` rows.
@@ -89,11 +49,9 @@ class TableFile:
         DataError
             The file is damaged, or a value is not of the column's type.
         """
-        names = self.names()
-        wanted = {*names} if self.wanted is None else {*self.wanted}
-        columns = [n for n in names if n in wanted]
-        wanted.update(self.copied)
-        read = [n for n in names if n in wanted]
+        names = self.sources[0].names
+        columns = [n for n in names if n in {*self.wanted}]
+        read = [n for n in names if n in {*columns, *self.copied}]
         with reading(self.path, *BROKEN):
             types, row = self._types(columns), skip
             for cells in _cut(self._batches(read, size), size, skip):
@@ -112,26 +70,25 @@ class TableFile:
                 several = len(schemas) > 1
                 yield batch.cast(pa.schema(map(whole.field, columns))) if several else batch
 
-    def _types(self, columns: Sequence[str]) -> dict[str, csv.ColumnType]:
+    def _types(self, columns: Sequence[str]) -> dict[str, pa.DataType]:
         """Return the types of cells of CSV that have neither a kind nor a format."""
         free = opened.free_columns(self.sources[0], columns, self.format)
-        free = [name for name in free if self.kinds.get(name) not in csv.NOUNS]
-        types = dict.fromkeys(free, csv.ColumnType())
-        for batch in self._batches(free, BATCH) if free else ():
-            for name in free:
-                cells = opened.as_formatted(batch[name], name, self.format, "")
-                types[name] = types[name].merge(csv.ColumnType.seen(csv.infer(cells)))
+        types = {}
+        for name in (each for each in free if self.kinds.get(each) not in csv.NOUNS):
+            cells = opened.read_cells_of(self.sources, [name])[name]
+            whole = csv.infer(opened.as_formatted(cells, name, self.format, ""))
+            types[name] = csv.plain_integers(whole).type
         return types
 
     def _values(
-        self, cells: csv.Cells, name: str, row: int, types: Mapping[str, csv.ColumnType]
+        self, cells: csv.Cells, name: str, row: int, types: Mapping[str, pa.DataType]
     ) -> csv.Cells:
         kind, where = self.kinds.get(name, ""), f"{self.path}: column {name!r}"
-        cells = opened.as_formatted(cells, name, self.format, where, row, tell=self.tell)
+        cells = opened.as_formatted(cells, name, self.format, where, row, tell=True)
         if self.format is not None and name in self.format.columns:
             return cells
         if name in types:
-            return types[name].values(cells)
+            return csv.values_of(cells, types[name])
         texts = self.sources[0].kind in ("csv", "json") and is_text(cells.type)
         if texts and kind in csv.NOUNS:
             return csv.as_kind(cells, where, kind, row)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import io
 import lzma
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +14,7 @@ import pyarrow as pa
 
 from pipeline.errors import DataError
 
-_COMPRESSED = {
-    b"\x1f\x8b": "gzip",
-    b"BZh": "bz2",
-    b"\xfd7zXZ\0": "xz",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"\x04\x22\x4d\x18": "lz4",
-}
-"""First bytes -> compression, as Arrow names it."""
+_PACKED = (".gz", ".bz2", ".zst", ".lz4", ".xz")
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -32,24 +24,12 @@ _MARKS = {
 }
 """First bytes -> encoding; those of UTF-16 begin those of UTF-32."""
 _ASCII = bytes(range(128))
-_ODD = re.compile(r"\w*[^\x00-\x7f]+\w*")
 _CHUNK, _HEAD = 1 << 20, 4096
 
 
 @dataclass(frozen=True)
 class TextFile:
-    """How a file becomes UTF-8.
-
-    Parameters
-    ----------
-    path : Path
-    encoding : str
-        As Python names it.
-    quotes : int
-        Double quotes in the whole file.
-    guess : str
-        What to say of the encoding where it is only likely.
-    """
+    """How a file becomes UTF-8; `guess` says of the encoding where it is only likely."""
 
     path: Path
     encoding: str = "utf-8"
@@ -61,28 +41,18 @@ class TextFile:
         """Read a file once, to its end, and find out how it is encoded.
 
         A mark at its beginning counts, then that all of it is UTF-8, then the given encoding.
-
-        Raises
-        ------
-        DataError
-            Some bytes are not of the encoding; their line is named.
         """
         for encoding in _candidates(path, given):
             try:
-                return cls._read(path, encoding, guessed=given is None and encoding == "cp1252")
+                quotes = sum(text.count('"') for text in _decoded(path, encoding))
             except UnicodeError as error:
                 fault = error
+                continue
+            guessed = given is None and encoding == "cp1252"
+            guess = "is not UTF-8 and is read as cp1252" if guessed else ""
+            return cls(path, encoding, quotes, guess)
         way = "save it as UTF-8, or give its encoding (encoding='cp1252')"
         raise DataError(f"{path}: cannot be read: {fault}; {way}")
-
-    @classmethod
-    def _read(cls, path: Path, encoding: str, *, guessed: bool) -> TextFile:
-        quotes, odd = 0, ""
-        for text in _decoded(path, encoding):
-            quotes += text.count('"')
-            odd = odd or next(iter(_ODD.findall(text)), "") if guessed else ""
-        said = f"is not UTF-8 and is read as {encoding}, such as {odd!r}" if guessed else ""
-        return cls(path, encoding, quotes, said)
 
     def open(self) -> pa.NativeFile:
         """Open the file as a stream of UTF-8."""
@@ -131,23 +101,20 @@ def _decoded(path: Path, encoding: str) -> Iterator[str]:
 
 
 def open_bytes(path: Path) -> pa.NativeFile:
-    """Open a file as the bytes that it holds once it is not compressed."""
-    compression = compression_of(path)
-    if compression == "xz":
+    """Open a file as the bytes that it holds once it is not compressed, which its name says."""
+    if path.suffix.lower() == ".xz":
         return pa.PythonFile(lzma.open(path), mode="r")
-    return pa.input_stream(str(path), compression=compression or None)
+    return pa.input_stream(str(path), compression="detect")
 
 
-def compression_of(path: Path) -> str:
-    """Return how a file is compressed, by its first bytes."""
-    with path.open("rb") as file:
-        head = file.read(6)
-    return next((name for mark, name in _COMPRESSED.items() if head.startswith(mark)), "")
+def is_packed(path: Path) -> bool:
+    """Whether a file is compressed."""
+    return path.suffix.lower() in _PACKED
 
 
 def size_of(path: Path) -> int:
     """Return the bytes that a file holds once it is not compressed."""
-    if not compression_of(path):
+    if not is_packed(path):
         return path.stat().st_size
     with open_bytes(path) as file:
         return sum(map(len, iter(lambda: file.read(_CHUNK), b"")))

@@ -25,8 +25,10 @@ import pyarrow.parquet as pq
 from pipeline.data import drift, frames, partitioned
 from pipeline.data.convert import from_arrow
 from pipeline.data.drift import Difference
+from pipeline.data.opened import open_sources
+from pipeline.data.scan import row_count
 from pipeline.data.schema import Schema
-from pipeline.data.stream import TableFile, copy_of
+from pipeline.data.stream import TableStream, copy_of
 from pipeline.distributed import ordered_map
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError, OutOfMemory
@@ -169,7 +171,7 @@ def run_job(job: PredictionJob, say: Say) -> Record:
 
 def batches(job: PredictionJob) -> int:
     """Return the number of batches there will be; 0 where that is not known beforehand."""
-    rows = TableFile(job.source, None, {}).rows()
+    rows = row_count(job.source)
     return 0 if rows is None else -(-rows // job.rows)
 
 
@@ -184,17 +186,19 @@ class Predictor:
         except ConfigError as error:
             raise ConfigError(f"{job.model}: {error}") from error
         format = self.model.table_format_
-        whole = TableFile(job.source, None, {}, format, tell=True)
-        self.there, self.index = whole.names(), whole.index()
+        sources = open_sources(job.source, format)
+        self.there, self.index = sources[0].names, sources[0].index()
+        is_csv = sources[0].kind == "csv"
         self.copied = list(dict.fromkeys([*self.index, *job.keep]))
         self.features = self._features()
         self._check_columns()
         # From CSV to CSV a cell stays as it is written; other files have columns with a type.
-        self.typed = whole.is_csv and outputs.output_kind(job.target) != "csv"
+        self.typed = is_csv and outputs.output_kind(job.target) != "csv"
         copied = self.copied if self.typed else ()
         copies = () if self.typed else self.copied
-        self.source = whole.reading([*self.features, *copied], self._kinds(), copies)
-        if whole.is_csv:
+        wanted = [*self.features, *copied]
+        self.source = TableStream(job.source, sources, wanted, self._kinds(), format, copies)
+        if is_csv:
             warn_of_marks(job, self.model.profile_, format)
         warn_of_names(job, self.question.classes)
 
@@ -237,7 +241,7 @@ class Predictor:
 
     def write_parts(self, folder: Path, done: list[OutputPart], say: Say) -> None:
         """Write the parts that are not there yet, and add them to those that are."""
-        total = self.source.rows()
+        total = row_count(self.job.source)
         seen = sum(part.rows for part in done)
         of = f" of {total:,}" if total is not None else ""
         for _ in done:
