@@ -23,7 +23,6 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 """First bytes -> encoding; those of UTF-16 begin those of UTF-32."""
-_ASCII = bytes(range(128))
 _CHUNK, _HEAD = 1 << 20, 4096
 
 
@@ -76,7 +75,8 @@ def _candidates(path: Path, given: str | None) -> list[str]:
         raise DataError(f"{path}: there is no encoding {given!r}; give one of Python's") from error
     if name in ("utf-8", "utf-16", "utf-32"):
         return ["utf-8"]  # the other two would have a mark
-    return ["utf-8", name] if _ASCII.decode(name, "replace").isascii() else [name]
+    # Any text is UTF-8 where an encoding has no bytes but those of ASCII.
+    return [name] if "é表я".encode(name, "ignore").isascii() else ["utf-8", name]
 
 
 def _decoded(path: Path, encoding: str) -> Iterator[str]:
