@@ -55,8 +55,9 @@ def _parse(text: TextFile) -> pa.Table:
         return pa.table({})
     try:
         table = _read(data)
-        dates = [each.name for each in table.schema if pa.types.is_timestamp(each.type)]
-        table = _read(data, pa.schema([(name, pa.string()) for name in dates])) if dates else table
+        names = table.column_names
+        if dates := [each.name for each in table.schema if pa.types.is_timestamp(each.type)]:
+            table = _read(data, pa.schema([(name, pa.string()) for name in dates])).select(names)
     except pa.ArrowInvalid as error:
         said = str(error).removeprefix("JSON parse error: ")
         way = f"write all values of a column as one type, and {_ORIENT.removeprefix('write ')}"

@@ -137,8 +137,11 @@ def train(path: Path, known: pd.DataFrame) -> pd.DataFrame:
 def predict(path: Path, known: pd.DataFrame) -> pd.DataFrame:
     """Return what a model that was fitted on a frame is given, some rows at a time."""
     columns = Schema.fit(known)[0].columns or {}
-    kinds = {name: each.kind for name, each in columns.items()}
-    stream = TableStream(path, open_sources(path), list(known), kinds)
+    return streamed(path, known, {name: each.kind for name, each in columns.items()})
+
+
+def streamed(path: Path, known: pd.DataFrame, kinds: dict[str, str] | None = None) -> pd.DataFrame:
+    stream = TableStream(path, open_sources(path), list(known), kinds or {})
     tables = map(from_arrow, stream.tables(7))
     return pd.concat([table.astype(object) for table in tables])
 
@@ -147,7 +150,7 @@ def start_a_task(path: Path, known: pd.DataFrame) -> pd.DataFrame:
     return from_arrow(read.read_arrow(path))
 
 
-WAYS = [train, predict, start_a_task]
+WAYS = [train, predict, streamed, start_a_task]
 
 
 def same(found: pd.DataFrame, wanted: pd.DataFrame) -> None:
