@@ -18,12 +18,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.data import frames
 from pipeline.data.arrow_types import decoded_type, is_date
 from pipeline.data.convert import NULLABLE
+from pipeline.data.csv import plain_integers
 from pipeline.data.files import Filter, check_columns, parquet_files, reading
 from pipeline.errors import DataError
 from pipeline.optional import load
@@ -143,12 +143,10 @@ def _category(column: Column) -> pd.CategoricalDtype:
 
 def _empty(schema: pa.Schema, names: Sequence[str]) -> pd.DataFrame:
     """Return no rows of columns, as cuDF's reader gives them."""
-    kinds = [(name, _read_as(schema.field(name).type)) for name in names]
+    kinds = {name: decoded_type(schema.field(name).type) for name in names}
+    for name, kind in kinds.items():
+        kinds[name] = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
     return pa.schema(kinds).empty_table().to_pandas()
-
-
-def _read_as(kind: pa.DataType) -> pa.DataType:
-    return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else decoded_type(kind)
 
 
 def typed(path: Path, rows: Filter) -> list[tuple[str, str, Any]]:
@@ -156,11 +154,6 @@ def typed(path: Path, rows: Filter) -> list[tuple[str, str, Any]]:
 
     Dates may be texts, or of the types of Python, pandas and NumPy; without a zone they are in
     that of the column.
-
-    Raises
-    ------
-    DataError
-        There is no such column, or a value is no date that it can be compared with.
     """
     if not rows:
         return []
@@ -246,14 +239,9 @@ def _on_host(path: Path, names: list[str], targets: list[str], rows: Filter) -> 
         page_checksum_verification=True,
     )  # fmt: skip
     frame = table.to_pandas()
-    for name in filter(lambda name: _is_wide(table.column(name)), names):
-        frame[name] = table.column(name).to_pandas(types_mapper=NULLABLE.get)
+    for name in names:
+        column = table.column(name)
+        gaps = pa.types.is_integer(column.type) and column.null_count
+        if gaps and plain_integers(column).type == column.type:  # float64 would merge some
+            frame[name] = column.to_pandas(types_mapper=NULLABLE.get)
     return frame, {name: table.column(name).to_numpy() for name in targets}
-
-
-def _is_wide(column: Column) -> bool:
-    """Return whether pandas would make integers with gaps float64, in which some are one."""
-    if column.type not in (pa.int64(), pa.uint64()) or not column.null_count:
-        return False
-    extremes = pc.min_max(column).as_py().values()
-    return any(each is not None and abs(each) >= 2**53 for each in extremes)

@@ -130,36 +130,6 @@ def test_a_cell_that_does_not_fit_is_named_with_its_row_in_the_file(
         list(stream(tmp_path / name, {}, strict).tables(2, skip=16))
 
 
-def test_frames_are_read_by_the_same_format() -> None:
-    import polars
-
-    for frame in (CELLS, pa.table(CELLS), polars.DataFrame(CELLS.to_dict("list"))):
-        table = read_arrow(frame, FORMAT)
-        for name, values in WANTED.items():
-            assert table[name].to_pylist() == values * 5, name
-
-
-def test_an_index_with_a_name_is_a_column() -> None:
-    frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index(["x", "y"], name="key"))
-    assert read_arrow(frame).to_pydict() == {"key": ["x", "y"], "a": [1, 2]}
-    assert read_arrow(frame.rename_axis(None)).to_pydict() == {"a": [1, 2]}
-
-
-@pytest.mark.parametrize(
-    ("values", "says"),
-    [
-        ([1, 2], "a list is no table with names"),
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), r"same name: \['a'\]"),
-        (pd.DataFrame({"a": [1, {"b": 2}]}), "column 'a' holds .* {'b': 2} in row 1"),
-        (pd.DataFrame({"a": []}), "no rows"),
-    ],
-    ids=["list", "names", "values", "rows"],
-)
-def test_what_is_no_table_is_refused(values: object, says: str) -> None:
-    with pytest.raises(DataError, match=says):
-        read_arrow(values)
-
-
 def test_columns_of_json_have_one_type_in_all_batches(tmp_path: Path) -> None:
     rows = [{"i": 1, "f": 1, "d": "2024-01-31"}, {"f": 2.5, "d": None, "b": True}, {"b": None}]
     path = tmp_path / "t.jsonl"
@@ -269,44 +239,12 @@ def test_frames_have_the_types_that_steps_take(case: str, tmp_path: Path) -> Non
         assert frame["a"].isna().tolist() == [each is None for each in values.to_pylist()]
 
 
-@pytest.mark.parametrize("written", ["18446744073709551615", "inf"])
-def test_what_is_large_is_read_the_same_everywhere(written: str, tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(f"a,y\n{written},1\n1,2\n")
-    whole = pipeline.read_table(path)["a"].tolist()
-    assert whole == [float(written) if "inf" in written else int(written), 1]
-    assert pipeline.read(path, ["a"], "y")[0]["a"].tolist() == whole
-    assert pipeline.scan(path, ["a"], "y", partition_bytes=1)[0].compute()["a"].tolist() == whole
-
-
 def test_an_index_without_a_name_is_no_column(tmp_path: Path) -> None:
     frame = CELLS.iloc[::2]
     frame.to_parquet(tmp_path / "t.parquet")
     assert list(pipeline.read_table(tmp_path / "t.parquet")) == list(CELLS)
     frame.set_index("zip").to_parquet(tmp_path / "t.parquet")
     assert set(pipeline.read_table(tmp_path / "t.parquet")) == set(CELLS)
-
-
-@pytest.mark.parametrize("size", [1, 3, 99])
-@pytest.mark.parametrize("skip", [0, 7, 10])
-def test_rows_come_once_and_in_order(tmp_path: Path, size: int, skip: int) -> None:
-    table = pa.table({"i": [float(i) for i in range(10)], "t": [str(i) for i in range(10)]})
-    pq.write_table(table, tmp_path / "t", row_group_size=4)
-    tables = list(stream(tmp_path / "t", {}).tables(size, skip))
-    assert [value for t in tables for value in t["i"].to_pylist()] == list(range(skip, 10))
-    assert all(len(t) == size for t in tables[:-1])
-
-
-def test_memory_does_not_grow_with_a_parquet_file(tmp_path: Path) -> None:
-    group, columns = 10_000, 8
-    X = np.random.default_rng(0).normal(size=(group * 20, columns))
-    pq.write_table(pa.table(dict(zip("abcdefgh", X.T, strict=True))), tmp_path / "in",
-                   row_group_size=group)  # fmt: skip
-    held = []
-    for table in stream(tmp_path / "in", {}).tables(2_500):
-        held.append(pa.total_allocated_bytes())
-        del table
-    assert held[-5] - held[10] < 3 * group * columns * 8
 
 
 def test_damage_is_named_and_nobody_is_told_to_make_the_file(tmp_path: Path) -> None:
