@@ -98,9 +98,9 @@ class CsvSource(Source):
         """Cut a file below the lines that are given, or that the dialect has found."""
         guesses = [text.guess]
         if by.titles and not skip:
-            lines = f"{by.skip_rows} lines" if by.skip_rows > 1 else "the line"
+            above = f"{by.skip_rows} lines" if by.skip_rows > 1 else "the line"
             are = "are" if by.skip_rows > 1 else "is"
-            guesses.append(f"{lines} above the names {are} not read: {by.titles[0][:60]!r}")
+            guesses.append(f"{above} above the names {are} not read: {by.titles[0][:60]!r}")
         skip = skip or by.skip_rows
         with text.lines() as lines:
             reader = csv.reader(islice(lines, skip, skip + _HEAD), delimiter=by.delimiter)
