@@ -163,18 +163,3 @@ def test_a_zone_that_cudf_does_not_know_is_named(tmp_path: Path) -> None:
     pq.write_table(pa.table({"when": dates, "late": [0, 1]}), tmp_path / "t.parquet")
     with pytest.raises(DataError, match=r"column 'when' has the time zone '\+01:30', which cuDF"):
         parquet.read_parquet(tmp_path / "t.parquet", ["when"], "late", (), "cuda")
-
-
-@EVERYWHERE
-@pytest.mark.parametrize("name", ["gone", "late"])
-def test_a_column_that_is_not_there_is_named(name: str, path: Path) -> None:
-    features, target = (["n", "gone"], "late") if name == "gone" else (["n"], "later")
-    with pytest.raises(DataError, match=r"table\.parquet.*(gone|later)"):
-        parquet.read_parquet(path, features, target, (), "cuda")
-
-
-@EVERYWHERE
-def test_damage_is_told(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(DataError, match=r"table\.parquet: cannot be read"):
-        parquet.read_parquet(path, ["n"], "late", (), "cuda")

@@ -8,19 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 
 import pipeline
-from pipeline import Accelerated, save
 from pipeline.data import csv_file, read
 from pipeline.data.convert import from_arrow
 from pipeline.data.opened import open_sources
 from pipeline.data.schema import Schema
 from pipeline.data.stream import TableStream
 from pipeline.errors import DataError
-from tests.commands import call
 
 TIMES = 20
 """How often the rows of a case are repeated: enough for several partitions and batches."""
@@ -200,33 +195,6 @@ def test_a_cell_that_the_model_cannot_read_is_named(
     says = says.replace("row 1", "row 9")
     with pytest.raises(DataError, match=rf"rows\.csv: column 'a' holds {says}"):
         list(TableStream(path, open_sources(path), ["a"], {"a": kind}).tables(4, skip=4))
-
-
-def test_a_model_of_what_is_missing_answers_the_same_for_the_file(tmp_path: Path) -> None:
-    """The target is whether a cell is NA: two readings of it give two answers."""
-    path = tmp_path / "rows.csv"
-    path.write_text("a\n" + "NA\nx\ny\n" * TIMES)
-    frame = pd.read_csv(path)
-    model = Accelerated(make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression()))
-    save(model.fit(frame, frame["a"].isna()), tmp_path / "model")
-    done = call("predict", tmp_path / "model", path, tmp_path / "out")
-    assert done.code == 0, done.err
-    found = pd.read_parquet(tmp_path / "out")["probability"]
-    np.testing.assert_array_equal(found, model.predict_proba(frame)[:, 1])
-    assert found[0] > 0.8 > 0.2 > found[1]
-
-
-def test_kept_columns_are_as_all_their_cells_are(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    lines = [*(f"{i},{i},{i}" for i in range(60)), "60,0.5,x"]
-    path.write_text("\n".join(["n,real,text", *lines, ""]))
-    frame = pd.read_csv(path)
-    model = Accelerated(LogisticRegression(), device="cpu").fit(frame[["n"]], frame["n"] > 30)
-    save(model, tmp_path / "model")
-    done = call("predict", tmp_path / "model", path, tmp_path / "out", "--rows", 7,
-                "--copy-columns", "n,real,text")  # fmt: skip
-    assert done.code == 0, done.err
-    same(pd.read_parquet(tmp_path / "out")[["real", "text"]], frame[["real", "text"]])
 
 
 @pytest.mark.parametrize(

@@ -141,15 +141,6 @@ def test_columns_of_json_have_one_type_in_all_batches(tmp_path: Path) -> None:
     assert pa.concat_tables(tables).equals(read_arrow(path))
 
 
-@pytest.mark.parametrize("written", ['{"when": "2024-01-31", "n": "5"}', "when,n\n2024-01-31,5\n"])
-def test_text_is_read_by_the_kind_at_fit_where_there_is_no_format(
-    written: str, tmp_path: Path
-) -> None:
-    (tmp_path / "t").write_text(written)
-    (table,) = stream(tmp_path / "t", {"when": "date", "n": "number"}).tables(9)
-    assert table.to_pylist() == [{"when": pd.Timestamp(2024, 1, 31), "n": 5.0}]
-
-
 def test_memory_does_not_grow_with_a_compressed_file(tmp_path: Path) -> None:
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"a;b\n" + b"0.123456789;x\n" * 3_000_000))
@@ -237,14 +228,6 @@ def test_frames_have_the_types_that_steps_take(case: str, tmp_path: Path) -> Non
         frame = pipeline.read_table(source)
         assert str(frame["a"].dtype).replace("[s]", "[ms]") == dtype
         assert frame["a"].isna().tolist() == [each is None for each in values.to_pylist()]
-
-
-def test_an_index_without_a_name_is_no_column(tmp_path: Path) -> None:
-    frame = CELLS.iloc[::2]
-    frame.to_parquet(tmp_path / "t.parquet")
-    assert list(pipeline.read_table(tmp_path / "t.parquet")) == list(CELLS)
-    frame.set_index("zip").to_parquet(tmp_path / "t.parquet")
-    assert set(pipeline.read_table(tmp_path / "t.parquet")) == set(CELLS)
 
 
 def test_damage_is_named_and_nobody_is_told_to_make_the_file(tmp_path: Path) -> None:
