@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -35,32 +35,20 @@ class Given(NamedTuple):
     strip_names: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CsvSource(Source):
     """How a file is cut into columns, all of them text.
 
-    Parameters
-    ----------
-    text : TextFile
-    delimiter : str
-    skip_rows : int
-        Lines above the line of names.
-    lines : int
-        Lines before the rows.
-    empty : bool
-        Whether there are no rows.
-    raw : tuple of str
-        Columns whose cells are left as they are written, also those that stand for no value.
-    strip_names : bool
-        Whether there were blanks around names, which are left out.
+    `skip_rows` lines are above the line of names, and `lines` before the rows. Cells of `raw`
+    columns are left as they are written, also those that stand for no value.
     """
 
     kind: ClassVar[str] = "csv"
-    text: TextFile = field(kw_only=True)
-    delimiter: str = field(kw_only=True)
-    skip_rows: int = field(kw_only=True)
-    lines: int = field(kw_only=True)
-    empty: bool = field(kw_only=True)
+    text: TextFile
+    delimiter: str
+    skip_rows: int
+    lines: int
+    empty: bool
     raw: tuple[str, ...] = ()
     strip_names: bool = False
 
@@ -170,13 +158,11 @@ class CsvSource(Source):
         way = f"quote cells that hold {self.delimiter!r}, or remove what is no row"
         if len(cells) == wide + 1:
             way += f"; if all rows have that many, add the {'first' if cells[-1] else 'last'} name"
-        if any('\\"' in cell or cell.startswith("'") for cell in cells):
-            way += '; write quotes within cells twice, "", and not as \\" or \''
+        if any('\\"' in cell for cell in cells):
+            way += '; write quotes within cells twice, ""'
         if wide == 1:
             way += "; if the line of names is further below, give skip_rows"
-        counted = f"{len(cells)} cell{'s' * (len(cells) != 1)}"
-        names = f"{wide} name{'s' * (wide != 1)}"
-        return f"row {row} has {counted}, {shown!r}, beside {names}; {way}"
+        return f"row {row} holds {len(cells)} of {wide} cells, {shown!r}; {way}"
 
 
 def _texts(names: Sequence[str]) -> pa.Schema:

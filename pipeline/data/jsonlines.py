@@ -21,12 +21,12 @@ _ORIENT = "write one object for each row, as DataFrame.to_json(orient='records',
 _BLOCK = 2**31 - 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class JsonSource(Source):
     """A file of JSON, which is read whole: all rows decide the types of its columns."""
 
     kind: ClassVar[str] = "json"
-    whole: pa.Table = field(kw_only=True, repr=False)
+    whole: pa.Table = field(repr=False)
 
     @classmethod
     def open(cls, path: Path, encoding: str | None = None) -> JsonSource:

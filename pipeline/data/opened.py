@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -14,24 +13,22 @@ from pipeline.data import csv
 from pipeline.data.arrow_types import is_text
 from pipeline.data.containers import container_of
 from pipeline.data.csv_file import CsvSource, Given
-from pipeline.data.files import Filter, check_columns, check_different, table_files
+from pipeline.data.files import check_columns, check_different, table_files
 from pipeline.data.jsonlines import JsonSource
 from pipeline.data.notations import read_cells
-from pipeline.data.parquet import typed
 from pipeline.data.source import FeatherSource, ParquetSource, Source
 from pipeline.data.table_format import Boolean, ColumnFormat, TableFormat, Text
-from pipeline.errors import ConfigError, DataError
+from pipeline.errors import DataError
 
 
 def open_sources(
     path: Path,
     format: TableFormat | None = None,
     given: Given | None = None,
-    rows: Filter = (),
 ) -> list[Source]:
     """Open a file, or those of a folder, which have the same columns.
 
-    Conditions on rows are for Parquet. How a text is cut is given, by default by the format.
+    How a text is cut is given, by default by the format.
     """
     paths = table_files(path)
     if any("=" in part for part in paths[0].relative_to(path).parts[:-1]):
@@ -50,14 +47,7 @@ def open_sources(
         for guess in source.guesses if given is None else ():
             told = f"{source.path}: {guess}; a TableFormat says it for good"
             warnings.warn(told, UserWarning, stacklevel=4)
-    return _filtered(path, sources, rows) if rows else sources
-
-
-def _filtered(path: Path, sources: Sequence[Source], rows: Filter) -> list[Source]:
-    if not isinstance(sources[0], ParquetSource):
-        raise ConfigError(f"{path}: rows={rows!r} is for Parquet; filter, or convert the file")
-    rows = typed(path, rows)
-    return [replace(each, filters=rows) for each in sources if isinstance(each, ParquetSource)]
+    return sources
 
 
 def _open(path: Path, format: TableFormat | None, given: Given | None) -> Source:
@@ -90,10 +80,9 @@ def read_values(
     path: Path,
     format: TableFormat | None = None,
     columns: Sequence[str] | None = None,
-    rows: Filter = (),
 ) -> pa.Table:
     """Return columns of all rows, all by default, as the values that they stand for."""
-    sources = open_sources(path, format, rows=rows)
+    sources = open_sources(path, format)
     names = sources[0].names if columns is None else list(dict.fromkeys(columns))
     check_columns(path, sources[0].names, names)
     table = format_table(read_cells_of(sources, names), format, f"{path}: ")

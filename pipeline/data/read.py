@@ -19,7 +19,7 @@ from pipeline.data import frames, opened, parquet, partitioned
 from pipeline.data.arrow_tables import arrow_table
 from pipeline.data.arrow_types import plain_types, usable
 from pipeline.data.files import Filter
-from pipeline.data.scan import is_parquet, scan, table_bytes, to_frame
+from pipeline.data.scan import is_parquet, refuse_conditions, scan, table_bytes, to_frame
 from pipeline.data.table_format import TableFormat
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError
@@ -111,7 +111,7 @@ def read(
     features : sequence of str
     target : str
     rows : list of tuple
-        Conditions on columns, as ``[("month", "<=", 9)]``. For Parquet only.
+        Conditions on columns, as ``[("month", "<=", 9)]``. For Parquet without `format`.
     device : {"cpu", "cuda"}
     format : TableFormat, optional
         How cells are read; by default by the rules of `pandas.read_csv`.
@@ -132,7 +132,8 @@ def read(
         return scan(path, features, target, rows=rows, device=device, format=format)
     if is_parquet(path) and not opened.is_read_by(format, names):
         return parquet.read_parquet(path, features, target, rows, device, made=False)
-    frame = to_frame(opened.read_values(path, format, names, rows))
+    refuse_conditions(path, rows)
+    frame = to_frame(opened.read_values(path, format, names))
     return frames.to_device(frame[list(features)], device), frame[target].to_numpy()
 
 

@@ -60,7 +60,7 @@ def scan(
         Columns to read; no others are.
     target : str
     rows : list of tuple
-        Conditions on columns, as ``[("month", "<=", 9)]``. For Parquet only.
+        Conditions on columns, as ``[("month", "<=", 9)]``. For Parquet without `format`.
     device : {"cpu", "cuda"}
         Whether the workers read to pandas or to cuDF.
     partition_bytes : int, optional
@@ -87,7 +87,8 @@ def scan(
         raise DataError(f"{path}: no such file or folder")
     names = list(dict.fromkeys([*features, target]))
     if not is_parquet(path) or opened.is_read_by(format, names):
-        frame = _whole(path, names, rows, format, device, partition_bytes)
+        refuse_conditions(path, rows)
+        frame = _whole(path, names, format, device, partition_bytes)
     else:
         with reading(path, MemoryError):
             rows = parquet.typed(path, rows)
@@ -104,9 +105,8 @@ def is_parquet(path: Path) -> bool:
 
 
 def _whole(
-    path: Path, names: Sequence[str], rows: Filter, format: TableFormat | None, device: str,
-    size: int | None,
-) -> Any:  # fmt: skip
+    path: Path, names: Sequence[str], format: TableFormat | None, device: str, size: int | None
+) -> Any:
     """Return a Dask frame of a table that this process has read."""
     need, free = partitioned.COPIES * table_bytes(path, names), partitioned.room("cpu")
     if need > free:
@@ -114,7 +114,7 @@ def _whole(
             f"{path}: only Parquet without texts that a format reads comes in partitions, and for "
             f"the whole about {need:,} bytes are needed and {free:,} are free; write it as Parquet"
         )
-    frame = to_frame(opened.read_values(path, format, names, rows))
+    frame = to_frame(opened.read_values(path, format, names))
     total = int(frame.memory_usage(deep=True).sum())
     count = -(-total // (size or partition_size(total)))
     found = load("dask.dataframe.from_pandas")(frame, npartitions=max(count, 1), sort=False)
@@ -123,6 +123,14 @@ def _whole(
     load("dask_cudf")  # Dask learns what to do with frames of cuDF.
     meta = frames.to_device(found._meta, device)
     return found.map_partitions(frames.to_device, device, meta=meta)
+
+
+def refuse_conditions(path: Path, rows: Filter) -> None:
+    """Refuse to read some rows of other files than Parquet, or of cells that a format reads."""
+    if rows:
+        raise ConfigError(
+            f"{path}: rows={rows!r} is for Parquet without a format; filter, or convert the file"
+        )
 
 
 def to_frame(table: pa.Table) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.data.files import Filter, reading
+from pipeline.data.files import reading
 
 BROKEN = (
     *(MemoryError, OverflowError),
@@ -24,17 +24,9 @@ _BUFFER = 1024**2
 
 @dataclass(frozen=True)
 class Source:
-    """A file of a table, opened.
+    """A file of a table, opened; `guesses` says in words what is only likely of it.
 
-    Parameters
-    ----------
-    path : Path
-    schema : pyarrow.Schema
-        Of CSV all columns are text: the cells, of which the types are found from all rows.
-    encoding : str
-        Of text.
-    guesses : tuple of str
-        What is only likely of how the file is read, in words.
+    Of CSV all columns are text: the cells, of which the types are found from all rows.
     """
 
     kind: ClassVar[str]
@@ -64,18 +56,10 @@ class Source:
         return pa.Table.from_batches(self.batches(columns), schema).unify_dictionaries()
 
 
-@dataclass(frozen=True)
 class ParquetSource(Source):
-    """A Parquet file.
+    """A Parquet file."""
 
-    Parameters
-    ----------
-    filters : list of tuple
-        Conditions on columns that the rows meet.
-    """
-
-    kind: ClassVar[str] = "parquet"
-    filters: Filter = ()
+    kind = "parquet"
 
     @classmethod
     def open(cls, path: Path) -> ParquetSource:
@@ -85,13 +69,6 @@ class ParquetSource(Source):
 
     def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[pa.RecordBatch]:
         """Yield columns, a bounded number of rows at a time; checksums are verified."""
-        if self.filters:
-            with reading(self.path, *BROKEN):
-                yield from pq.read_table(
-                    self.path, columns=list(columns), filters=list(self.filters),
-                    page_checksum_verification=True,
-                ).to_batches()  # fmt: skip
-            return
         with (
             reading(self.path, *BROKEN),
             pq.ParquetFile(

@@ -19,19 +19,9 @@ from pipeline.data.table_format import TableFormat
 class TableStream:
     """The rows of a file, or of a folder of such of one kind.
 
-    Parameters
-    ----------
-    path : Path
-    sources : sequence of Source
-    wanted : sequence of str
-        Columns to read, those of them that there are.
-    kinds : mapping of str to str
-        Of columns of text files, for those that have no types.
-    format : TableFormat, optional
-        Of the cells of columns; those that it does not name are read by their kinds. What no model
-        takes is missing then, see `usable`.
-    copied : sequence of str
-        Columns that are also there as the file has them, under the name that `copy_of` says.
+    Columns of text files are read by the `format` or else by their `kinds`; with a format, what no
+    model takes is missing, see `usable`. Columns to copy are also there as the file has them, under
+    the name that `copy_of` says.
     """
 
     path: Path

@@ -79,7 +79,7 @@ def lines(change: Callable[[str], str]) -> str:
 
 
 BAD_CSV: dict[str, tuple[bytes | str, tuple[str, ...]]] = {
-    "a field too many": (lines(lambda line: line + ",1"), ("beside 3 names",)),
+    "a field too many": (lines(lambda line: line + ",1"), ("of 3 cells",)),
     "words for numbers": (
         TABLE.assign(a=["1"] * 7 + ["w"] * 33).to_csv(index=False),
         ("column 'a' holds 'w' in row 7", "fitted on numbers"),

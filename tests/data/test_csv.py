@@ -200,8 +200,8 @@ def test_a_cell_that_the_model_cannot_read_is_named(
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("a,n\n1,2\n3\n", "row 1 has 1 cell, '3', beside 2 names"),
-        ("a,n\n1,2\n3,4,5\n", "row 1 has 3 cells, '3,4,5', beside 2 names"),
+        ("a,n\n1,2\n3\n", "row 1 holds 1 of 2 cells, '3'"),
+        ("a,n\n1,2\n3,4,5\n", "row 1 holds 3 of 2 cells, '3,4,5'"),
         ("a,a,n\n1,2,3\n", r"columns with the same name: \['a'\]"),
         ("a,b\n1,2\n", "has no column 'n'"),
         ("", "Empty CSV file"),

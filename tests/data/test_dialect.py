@@ -38,13 +38,13 @@ TITLES = {
 NAMES = {
     "short names": (
         b"a,b\nx,y,z\nu,v,w\n",
-        "row 0 has 3 cells, 'x,y,z', beside 2 names; .*first name",
+        "row 0 holds 3 of 2 cells, 'x,y,z'; .*first name",
     ),
-    "inches": (b'a,b\n1,5" pipe\n2\n', "row 1 has 1 cell"),
-    "one long row": (b"a,b\n1,2\n\n3,4,5\n", "row 1 has 3 cells, '3,4,5'"),
+    "inches": (b'a,b\n1,5" pipe\n2\n', "row 1 holds 1 of 2 cells"),
+    "one long row": (b"a,b\n1,2\n\n3,4,5\n", "row 1 holds 3 of 2 cells, '3,4,5'"),
     "a decimal comma in one column": (
         b"n\n1,5\n2,25\n",
-        "row 0 has 2 cells, '1,5', beside 1 name.*skip_rows",
+        "row 0 holds 2 of 1 cells, '1,5'.*skip_rows",
     ),
     "quotes behind a backslash": (b'a,b\n1,"x \\"y, z\\""\n2,z\n', "write quotes .* twice"),
     "two of one name": (b"a,b,a\n1,2,3\n", r"columns with the same name: \['a'\]"),

@@ -200,11 +200,10 @@ def test_conditions_are_for_parquet(tmp_path: Path) -> None:
         CONTAINERS[name](tmp_path / name)
     rows = [("zip", "==", "01067")]
     for read in (pipeline.read, pipeline.scan):
-        X, y = read(tmp_path / "t.parquet", ["price"], "zip", rows=rows, format=FORMAT)
-        X = X if isinstance(X, pd.DataFrame) else X.compute()
-        assert (len(X), set(y), X["price"].iloc[0]) == (5, {"01067"}, 1234.5)
-        for name in ("t.csv", "t.jsonl"):
-            with pytest.raises(ConfigError, match="is for Parquet"):
+        X, y = read(tmp_path / "t.parquet", ["price"], "zip", rows=rows)
+        assert (len(X), set(y)) == (5, {"01067"})
+        for name in ("t.csv", "t.jsonl", "t.parquet"):
+            with pytest.raises(ConfigError, match="is for Parquet without a format"):
                 read(tmp_path / name, ["price"], "zip", rows=rows, format=FORMAT)
 
 

@@ -435,7 +435,7 @@ def test_a_semicolon_parts_columns_too(workspace) -> None:
         ("a,a,b\n1,2,3\n", "b", DataError, r"columns with the same name: \['a'\]"),
         ("a,b\n", "b", DataError, "no rows"),
         ("", "b", DataError, "cannot be read: Empty CSV file"),
-        ("a,b\n1,2\n1\n", "b", DataError, "row 1 has 1 cell, '1', and there are 2 names"),
+        ("a,b\n1,2\n1\n", "b", DataError, "row 1 holds 1 of 2 cells, '1'"),
         ("a,b\n" + "1,x\n1,y\n" * 9, "b", DataError, "18 rows with a known target"),
         ("a,b\n" + "1,x\n1,y\n" * 60, "b", DataError, "no column to learn from: 'a' has one value"),
         ("a,b\n" + "1,x\n2,x\n" * 60, "b", DataError, "all rows are 'x'"),
