@@ -2,22 +2,19 @@
 
 Arrow cuts a file into cells of text. The type of a column is found from all of its cells: the one
 that `pandas.read_csv` finds, and dates where all are written as such. So a file has the same values
-in training (whole, or in spans of bytes for Dask), in prediction (a number of rows at a time) and
-as a new task.
+in training, in prediction (a number of rows at a time) and as a new task.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
-from typing import Any, NamedTuple, TypeAlias
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import TypeAlias
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from pipeline.data.convert import NULLABLE
 from pipeline.errors import DataError
 
 Cells: TypeAlias = "pa.ChunkedArray | pa.Array"
@@ -26,13 +23,8 @@ MISSING: Sequence[str] = [*pyarrow.csv.ConvertOptions().null_values, "None", "<N
 NOUNS = {"boolean": "truth values", "date": "dates", "number": "numbers", "text": "text"}
 """The kinds of columns that cells are read as."""
 _EXACT = 2**53
-_WHOLE = {pa.int64(), pa.uint64()}
 _DATES = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
 """Without and with an offset from UTC behind the time."""
-_FEW = 1000
-"""Cells that mostly tell what a column is not, before all of it is looked at."""
-_SAFE = 15
-"""Characters up to which every parser finds the same float64: 15 digits have one nearest."""
 
 
 def without(cells: Cells, marks: Sequence[str]) -> Cells:
@@ -46,76 +38,17 @@ def without(cells: Cells, marks: Sequence[str]) -> Cells:
     return pc.if_else(pc.is_in(cells, value_set=pa.array(marks, cells.type)), None, cells)
 
 
-class ColumnType(NamedTuple):
-    """What the cells of a column are, as far as they have been seen.
-
-    Parameters
-    ----------
-    kind : pyarrow.DataType
-        Null, an integer, float64, bool, a timestamp or string.
-    gaps : bool
-        Whether some are missing.
-    low, high : int
-        The least and the largest integer, and 0.
-    """
-
-    kind: pa.DataType = pa.null()
-    gaps: bool = False
-    low: int = 0
-    high: int = 0
-
-    @classmethod
-    def of(cls, cells: Cells) -> ColumnType:
-        """Look at cells of text."""
-        return cls.seen(infer(cells))
-
-    @classmethod
-    def seen(cls, values: Cells) -> ColumnType:
-        """Look at values."""
-        return cls(values.type, values.null_count > 0, *_extremes(values))
-
-    def merge(self, other: ColumnType) -> ColumnType:
-        """Return what all cells are, of both parts of a column.
-
-        >>> ColumnType(pa.int64(), gaps=True).merge(ColumnType(pa.float64())).dtype
-        'float64'
-        >>> ColumnType(pa.bool_()).merge(ColumnType(pa.int64())).dtype
-        'str'
-        """
-        low, high = min(self.low, other.low), max(self.high, other.high)
-        kind = _common({self.kind, other.kind} - {pa.null()}, low)
-        return ColumnType(kind, self.gaps or other.gaps, low, high)
-
-    @property
-    def type(self) -> pa.DataType:
-        """The Arrow type that is the same in all parts; integers with gaps are pandas' floats."""
-        wide = max(-self.low, self.high) >= _EXACT
-        rounded = pa.types.is_integer(self.kind) and self.gaps and not wide
-        return pa.float64() if rounded or pa.types.is_null(self.kind) else self.kind
-
-    @property
-    def dtype(self) -> str:
-        """The same as a type of pandas."""
-        if pa.types.is_temporal(self.kind):
-            return str(self.kind.to_pandas_dtype())
-        name = {"string": "str", "double": "float64"}.get(str(self.type), str(self.type))
-        nullable = {"bool": "boolean", "int64": "Int64", "uint64": "UInt64"}
-        return nullable.get(name, name) if self.gaps else name
-
-    def values(self, cells: Cells) -> Cells:
-        """Return cells of text in the type of their whole column, of which they may be a part."""
-        text = pa.types.is_string
-        values = infer(cells) if text(cells.type) and not text(self.kind) else cells
-        return values.cast(self.type, safe=False)
+def plain_integers(values: Cells) -> Cells:
+    """Return integers beside missing values as pandas' floats, where these hold them."""
+    low, high = _extremes(values)
+    wide = max(-low, high) >= _EXACT
+    rounded = pa.types.is_integer(values.type) and values.null_count and not wide
+    return values.cast(pa.float64()) if rounded or pa.types.is_null(values.type) else values
 
 
-def _common(kinds: set[pa.DataType], low: int) -> pa.DataType:
-    """Return what holds cells of several types: text, where no type of numbers does."""
-    if len(kinds) < 2:
-        return next(iter(kinds), pa.null())
-    if kinds <= _WHOLE:
-        return pa.string() if low < 0 else pa.uint64()
-    return pa.float64() if kinds <= {*_WHOLE, pa.float64()} else pa.string()
+def values_of(cells: Cells, whole: pa.DataType) -> Cells:
+    """Return cells of text in the type of their whole column, of which they may be a part."""
+    return cells if pa.types.is_string(whole) else infer(cells).cast(whole, safe=False)
 
 
 def _extremes(values: Cells) -> tuple[int, int]:
@@ -137,8 +70,6 @@ def infer(cells: Cells) -> Cells:
         return pa.nulls(len(cells))
     for read in (_numbers, _booleans, _dates):
         try:
-            if len(cells) > _FEW:
-                read(cells[:_FEW])
             return read(cells)
         except pa.ArrowInvalid:
             continue
@@ -149,7 +80,7 @@ def _numbers(cells: Cells) -> Cells:
     """Return integers or floats; of integers beyond 64 bits, which float64 merges, the texts."""
     digits, floats = _parse(cells)
     if not pc.all(pc.match_substring_regex(digits, r"^[+-]?\d+$")).as_py():
-        return _rounded(digits, floats)
+        return floats
     for kind in (pa.int64(), pa.uint64()):
         try:
             return pc.utf8_ltrim(digits, characters="+").cast(kind)
@@ -165,14 +96,6 @@ def _parse(cells: Cells) -> tuple[Cells, Cells]:
     if pc.any(pc.is_nan(floats)).as_py():
         raise pa.ArrowInvalid("a mark of missing values between blanks is a text")
     return digits, floats
-
-
-def _rounded(digits: Cells, floats: Cells) -> Cells:
-    """Return numbers as pandas rounds them, which is not to the nearest from 16 digits on."""
-    longest = pc.max(pc.binary_length(digits)).as_py() or 0
-    if longest <= _SAFE and not pc.any(pc.match_substring(digits, "e", ignore_case=True)).as_py():
-        return floats
-    return pa.array(pd.to_numeric(digits.to_pandas()), pa.float64(), from_pandas=True)
 
 
 def _booleans(cells: Cells) -> Cells:
@@ -191,52 +114,30 @@ def _dates(cells: Cells) -> Cells:
         return cells.cast(utc)
 
 
-def frame_of_cells(cells: Mapping[str, Cells], types: Mapping[str, ColumnType]) -> pd.DataFrame:
-    """Return cells of text, or values, as a frame, with the same types for each part of a file."""
-    columns = {
-        name: each.values(cells[name]).to_pandas(types_mapper=NULLABLE.get).astype(each.dtype)
-        for name, each in types.items()
-    }
-    return pd.DataFrame(columns)
-
-
-def merge_types(parts: Iterable[Mapping[str, ColumnType]]) -> dict[str, ColumnType]:
-    """Return the types of columns from those of the parts of a file."""
-    return reduce(lambda a, b: {name: a[name].merge(b[name]) for name in a}, map(dict, parts))
-
-
 def as_kind(cells: Cells, where: str, kind: str, row: int) -> Cells:
-    """Return cells of text as values of a kind that a model was fitted on.
-
-    Parameters
-    ----------
-    cells : array of str
-    where : str
-        File and column, for the message.
-    kind : str
-        One of `NOUNS`.
-    row : int
-        Of the first cell in the file.
+    """Return cells of text as values of a kind of `NOUNS`, from a row of the file on.
 
     Raises
     ------
     DataError
-        A cell is not of the kind; row and value are named.
+        A cell is not of the kind; `where`, row and value are named.
     """
     try:
         return _of_kind(cells, kind)
     except pa.ArrowInvalid as error:
-        raise DataError(_misfit(cells, where, kind, row)) from error
+        # Beside those before it, the cell is the first that does not fit.
+        at = bisect_left(range(len(cells)), True, key=lambda i: not _fits(cells[: i + 1], kind))
+        ways = {"number": "1234.5", "date": "2018-02-01 10:30"}
+        raise DataError(
+            f"{where} holds {cells[at].as_py()!r} in row {row + at}, and the model was fitted on "
+            f"{NOUNS[kind]}; write {ways.get(kind, 'True or False')}, or nothing"
+        ) from error
 
 
 def _of_kind(cells: Cells, kind: str) -> Cells:
-    if kind == "text":
-        return cells
-    return _dates(cells) if kind == "date" else _numbers_or_booleans(cells)
-
-
-def _numbers_or_booleans(cells: Cells) -> Cells:
-    """Return truth values, integers that float64 would round, or float64."""
+    """Return text, dates, truth values, integers that float64 would round, or float64."""
+    if kind in ("text", "date"):
+        return _dates(cells) if kind == "date" else cells
     values = infer(cells)
     low, high = _extremes(values)
     if pa.types.is_boolean(values.type) or max(-low, high) >= _EXACT:
@@ -246,24 +147,9 @@ def _numbers_or_booleans(cells: Cells) -> Cells:
     return values.cast(pa.float64())
 
 
-def _misfit(cells: Cells, where: str, kind: str, row: int) -> str:
-    # Where each cell fits by itself, the column holds truth values among numbers, or dates both
-    # without and with an offset.
-    alike = (lambda cell: cell.cast(_DATES[0])) if kind == "date" else _parse
-    rules = (lambda cell: _of_kind(cell, kind)), alike
-    at = next(i for r in rules for i in range(len(cells)) if not _fits(r, cells[i : i + 1]))
-    value = cells[at].as_py()
-    comma = kind == "number" and "," in value and value.replace(",", "", 1).isdigit()
-    ways = {"number": "; write 1234.5 or nothing", "date": "; write 2018-02-01 10:30 or nothing"}
-    way = "; write its comma as a point" if comma else ways.get(kind, "")
-    return (
-        f"{where} holds {value!r} in row {row + at}, and the model was fitted on {NOUNS[kind]}{way}"
-    )
-
-
-def _fits(rule: Callable[[Cells], Any], cell: Cells) -> bool:
+def _fits(cells: Cells, kind: str) -> bool:
     try:
-        rule(cell)
+        _of_kind(cells, kind)
     except pa.ArrowInvalid:
         return False
     return True

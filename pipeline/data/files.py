@@ -30,14 +30,8 @@ def reading(
 ) -> Iterator[None]:
     """Raise `DataError`, with the file's name, or `OutOfMemory` where a file cannot be read.
 
-    Parameters
-    ----------
-    path : Path
-    *more : exception types
-        What damage leads its reader to beside Arrow's errors and `OSError`; without
-        `MemoryError`, memory that runs out is none.
-    missing, damaged : str
-        What to do then.
+    Damage may lead a reader to `more` exceptions beside Arrow's and `OSError`; without
+    `MemoryError`, memory that runs out is none.
     """
     try:
         yield
@@ -82,13 +76,7 @@ def parquet_files(path: Path) -> list[Path]:
 
 
 def table_files(path: Path) -> list[Path]:
-    """Return the files of a folder that are one table, in the order of their names, or the file.
-
-    Raises
-    ------
-    DataError
-        The folder holds tables of several kinds, or none.
-    """
+    """Return the files of a folder that are one table, in the order of their names, or the file."""
     if not path.is_dir():
         return [path]
     named = {file: ending(file) for file in _visible(path, "*")}

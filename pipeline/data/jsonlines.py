@@ -1,158 +1,101 @@
-"""JSON lines, or one array of records, as columns of the same types in every batch."""
+"""JSON lines, or one array of records, read by Arrow."""
 
 from __future__ import annotations
 
 import json
-import math
-from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json
 
-from pipeline.data.files import ending, reading
+from pipeline.data.files import reading
+from pipeline.data.source import BATCH, Source
 from pipeline.data.text import TextFile
 from pipeline.errors import DataError
 
-Row: TypeAlias = dict[str, Any]
-_BATCH, _HEAD = 10_000, 4096
-_KINDS = {bool: "bool", int: "int", float: "float", str: "str"}
 _ORIENT = "write one object for each row, as DataFrame.to_json(orient='records', lines=True)"
+_BLOCK = 2**31 - 1
 
 
-@dataclass(frozen=True)
-class JsonFile:
-    """Rows of a file, and the types of its columns, which all rows decide.
+@dataclass(frozen=True, kw_only=True)
+class JsonSource(Source):
+    """A file of JSON, which is read whole: all rows decide the types of its columns."""
 
-    Parameters
-    ----------
-    path : Path
-    text : TextFile
-    schema : pyarrow.Schema
-        In the order in which the names are met. Values of several types are text, and objects
-        and lists their JSON.
-    nested : tuple of str
-        Columns of such.
-    """
-
-    path: Path
-    text: TextFile
-    schema: pa.Schema
-    nested: tuple[str, ...] = ()
+    kind: ClassVar[str] = "json"
+    whole: pa.Table = field(repr=False)
 
     @classmethod
-    def open(cls, path: Path, encoding: str | None = None) -> JsonFile:
-        """Read all rows once.
-
-        Raises
-        ------
-        DataError
-            A row is no object, or what is written is no JSON; the row is named.
-        """
+    def open(cls, path: Path, encoding: str | None = None) -> JsonSource:
+        """Read all rows."""
         with reading(path):
             text = TextFile.find(path, encoding)
-            kinds: dict[str, _Kind] = {}
-            rows = 0
-            for rows, row in enumerate(_rows(text), 1):  # noqa: B007
-                for name, value in row.items():
-                    kinds.setdefault(name, _Kind()).add(value)
-        schema = pa.schema([(name, kind.type) for name, kind in kinds.items()])
-        nested = tuple(name for name, kind in kinds.items() if "nested" in kind.kinds)
-        if rows == 1 and nested and ending(path) != "jsonl":
-            raise DataError(f"{path}: is one object that holds {list(kinds)[:5]}; {_ORIENT}")
-        return cls(path, text, schema, nested)
+            whole = _parse(text)
+        guesses = (text.guess,) if text.guess else ()
+        return cls(path, whole.schema, text.encoding, guesses, whole=whole)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns."""
-        return tuple(self.schema.names)
+    def __getstate__(self) -> dict[str, Any]:
+        """Workers that predict rows need no file."""
+        return vars(self) | {"whole": None}
 
-    def batches(self, columns: Sequence[str], size: int = _BATCH) -> Iterator[pa.RecordBatch]:
+    def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[pa.RecordBatch]:
         """Yield columns, a bounded number of rows at a time."""
-        schema = pa.schema([self.schema.field(name) for name in columns])
-        with reading(self.path, ValueError, OverflowError):
-            rest = _rows(self.text)
-            while rows := list(islice(rest, size)):
-                values = [_array([row.get(f.name) for row in rows], f.type) for f in schema]
-                yield pa.record_batch(values, schema=schema)
+        yield from self.whole.select(list(columns)).to_batches(max_chunksize=size)
 
 
-class _Kind:
-    """What the values of a column are, as far as they have been seen."""
-
-    def __init__(self) -> None:
-        self.kinds: set[str] = set()
-        self.low = self.high = 0
-
-    def add(self, value: Any) -> None:
-        if value is None or _is_nan(value):
-            return
-        self.kinds.add(_KINDS.get(type(value), "nested"))
-        if type(value) is int:
-            self.low, self.high = min(self.low, value), max(self.high, value)
-
-    @property
-    def type(self) -> pa.DataType:
-        if self.kinds == {"int"}:
-            return self._integer()
-        if self.kinds <= {"int", "float"}:
-            return pa.float64() if self.kinds else pa.null()
-        return pa.bool_() if self.kinds == {"bool"} else pa.string()
-
-    def _integer(self) -> pa.DataType:
-        """Return a type that holds all integers; of integers beyond 64 bits the texts."""
-        if self.low >= -(2**63) and self.high < 2**63:
-            return pa.int64()
-        return pa.uint64() if self.low >= 0 and self.high < 2**64 else pa.string()
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
-
-
-def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    if pa.types.is_string(kind):
-        values = [each if each is None or isinstance(each, str) else _text(each) for each in values]
-    elif pa.types.is_floating(kind):
-        values = [None if each is None or _is_nan(each) else float(each) for each in values]
-    else:
-        values = [None if _is_nan(each) else each for each in values]
-    return pa.array(values, kind)
-
-
-def _text(value: Any) -> str | None:
-    return None if _is_nan(value) else json.dumps(value, ensure_ascii=False)
-
-
-def _rows(text: TextFile) -> Iterator[Row]:
-    for row, value in enumerate(_array_rows(text) if _is_array(text) else _line_rows(text)):
-        if not isinstance(value, dict):
-            raise DataError(f"{text.path}: row {row} is {str(value)[:40]!r}, no object; {_ORIENT}")
-        yield value
-
-
-def _is_array(text: TextFile) -> bool:
+def _parse(text: TextFile) -> pa.Table:
+    """Return the rows; texts stay texts, also where they are dates."""
+    path = text.path
     with text.open() as stream:
-        return bool(stream.read(_HEAD).removeprefix(BOM_UTF8).lstrip()[:1] == b"[")
-
-
-def _array_rows(text: TextFile) -> Iterator[Any]:
-    with text.open() as stream:
-        yield from _loads(text, stream.read().removeprefix(BOM_UTF8).decode(), "it")
-
-
-def _line_rows(text: TextFile) -> Iterator[Any]:
-    with text.lines() as lines:
-        decoded = (text.decode(line).removeprefix("\ufeff").strip() for line in lines)
-        for row, line in enumerate(filter(None, decoded)):
-            yield _loads(text, line, f"row {row}")
-
-
-def _loads(text: TextFile, written: str, what: str) -> Any:
+        data = _as_lines(path, stream.read())
+    if not data.strip():
+        return pa.table({})
     try:
-        return json.loads(written)
+        table = _read(data)
+        names = table.column_names
+        if dates := [each.name for each in table.schema if pa.types.is_timestamp(each.type)]:
+            table = _read(data, pa.schema([(name, pa.string()) for name in dates])).select(names)
+    except pa.ArrowInvalid as error:
+        said = str(error).removeprefix("JSON parse error: ")
+        way = f"write all values of a column as one type, and {_ORIENT.removeprefix('write ')}"
+        raise DataError(f"{path}: cannot be read: {said}; {way}") from error
+    for name, values in zip(table.column_names, table.columns, strict=True):
+        _check(path, name, values)
+    return table
+
+
+def _as_lines(path: Path, data: bytes) -> bytes:
+    """Return an array of records as one record a line, and what is no array as it is."""
+    if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] != b"[":
+        return data
+    try:
+        rows = json.loads(data.decode("utf-8-sig"))
     except ValueError as error:
-        raise DataError(f"{text.path}: {what} is no JSON: {error}; {_ORIENT}") from error
+        raise DataError(f"{path}: is no JSON: {error}; {_ORIENT}") from error
+    return "\n".join(map(json.dumps, rows)).encode()
+
+
+def _read(data: bytes, texts: pa.Schema | None = None) -> pa.Table:
+    return pyarrow.json.read_json(
+        pa.BufferReader(data),
+        pyarrow.json.ReadOptions(block_size=min(len(data) + 1, _BLOCK)),
+        pyarrow.json.ParseOptions(explicit_schema=texts),
+    )
+
+
+def _check(path: Path, name: str, values: pa.ChunkedArray) -> None:
+    """Refuse objects and lists in cells, and integers that Arrow has rounded."""
+    if pa.types.is_nested(values.type):
+        raise DataError(
+            f"{path}: column {name!r} holds objects or lists; write them as columns of their own "
+            f"(pandas.json_normalize), or as texts; {_ORIENT}"
+        )
+    if pa.types.is_floating(values.type):
+        top = pc.max(pc.abs(values)).as_py() or 0
+        if top >= 2**63 and pc.all(pc.equal(values, pc.trunc(values))).as_py():
+            raise DataError(
+                f"{path}: column {name!r} holds integers beyond 64 bits; write them as texts"
+            )

@@ -2,16 +2,15 @@
 
 `cudf.read_parquet` gives dictionaries as the values they stand for, dates without their zone,
 and, where it cannot test a condition, all rows with a warning. What the Arrow schema says was
-there is put back here, and conditions choose first row groups by their statistics, then rows.
+there is put back here, and Arrow finds the rows that meet the conditions.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import lru_cache, reduce
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -19,45 +18,27 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.data import frames
 from pipeline.data.arrow_types import decoded_type, is_date
 from pipeline.data.convert import NULLABLE
+from pipeline.data.csv import plain_integers
 from pipeline.data.files import Filter, check_columns, parquet_files, reading
 from pipeline.errors import DataError
 from pipeline.optional import load
 from pipeline.system.memory import raise_if_exhausted
 from pipeline.typing import Array, Column, Table
 
-_TESTS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "=": operator.eq,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "in": lambda column, values: column.isin(list(values)),
-    "not in": lambda column, values: ~column.isin(list(values)),
-}
+_PLACE = "\0place"
+"""A column of the places of rows, as no file has it."""
 
 
 @dataclass(frozen=True)
 class Reader:
     """Reads row groups to frames of cuDF that have the same types, whichever they are.
 
-    Parameters
-    ----------
-    names : list of str
-        Columns, in their order.
-    rows : sequence of tuple
-        Conditions on columns.
-    schema : pyarrow.Schema
-        Of the files.
-    categories : dict of str to pandas.CategoricalDtype
-        Of the dictionary columns: what any row holds, so that every split has the same.
+    The categories of dictionary columns are what any row holds, so that every split has the same.
     """
 
     names: list[str]
@@ -67,24 +48,14 @@ class Reader:
 
     @classmethod
     def of(cls, files: Sequence[Path], names: Sequence[str], rows: Filter) -> Reader:
-        """Look at what files say of their columns, and read their dictionaries.
-
-        Raises
-        ------
-        DataError
-            There is no such column, or cuDF does not know its time zone.
-        """
+        """Look at what files say of their columns, and read their dictionaries."""
         schema = pq.read_schema(files[0])
         check_columns(files[0], schema.names, [*names, *(name for name, _, _ in rows)])
         for name in names:
             _check_zone(files[0], name, getattr(schema.field(name).type, "tz", None))
-        coded = [name for name in names if pa.types.is_dictionary(schema.field(name).type)]
-        stats = [f.stat() for f in files]
-        states = tuple(
-            (f, s.st_ino, s.st_mtime_ns, s.st_ctime_ns, s.st_size)
-            for f, s in zip(files, stats, strict=True)
-        )
-        return cls(list(names), rows, schema, _categories(states, tuple(coded)) if coded else {})
+        coded = tuple(name for name in names if pa.types.is_dictionary(schema.field(name).type))
+        states = tuple((f, f.stat().st_ino, f.stat().st_mtime_ns, f.stat().st_size) for f in files)
+        return cls(list(names), rows, schema, _categories(states, coded) if coded else {})
 
     def groups(self, file: Path) -> list[int]:
         """Return the row groups that may hold such rows."""
@@ -98,42 +69,33 @@ class Reader:
     def read(
         self, groups: Mapping[Path, Sequence[int]], columns: Sequence[str] | None = None
     ) -> Any:
-        """Return the rows of row groups, by file, that meet the conditions.
-
-        Parameters
-        ----------
-        groups : dict of Path to list of int
-        columns : sequence of str, optional
-            Some of the names.
-        """
+        """Return the rows of row groups, by file, that meet the conditions."""
         if columns is not None:
             return replace(self, names=list(columns)).read(groups)
-        filled = {str(file): list(chosen) for file, chosen in groups.items() if chosen}
-        tested = [name for name, _, _ in self.rows if name not in self.names]
-        wanted = list(dict.fromkeys([*self.names, *tested]))
+        filled = {file: list(chosen) for file, chosen in groups.items() if chosen}
         if filled:
             # Told that there are no partitions, cuDF leaves files and row groups as they are.
             frame = load("cudf").read_parquet(
-                list(filled), columns=wanted, row_groups=list(filled.values()),
+                list(map(str, filled)), columns=self.names, row_groups=list(filled.values()),
                 use_pandas_metadata=False, dataset_kwargs={},
             )  # fmt: skip
         else:
-            frame = load("cudf").from_pandas(_empty(self.schema, wanted))
-        if self.rows:
-            met = reduce(operator.and_, (self._met(frame, *condition) for condition in self.rows))
-            frame = frame[met].reset_index(drop=True)
-        return self._whole(frame[self.names])
+            frame = load("cudf").from_pandas(_empty(self.schema, self.names))
+        if self.rows and filled:
+            places = frames.to_device(self._met(filled), "cuda")
+            frame = frame.iloc[places].reset_index(drop=True)
+        return self._whole(frame)
 
-    def _met(self, frame: Table, name: str, test: str, value: Array) -> Any:
-        """Return whether a condition is met; a missing value meets none but "not in"."""
-        value = [*map(_on_gpu_clock, value)] if test.endswith("in") else _on_gpu_clock(value)
-        try:
-            return _TESTS[test](frame[name], value).fillna(False)
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(
-                f"the condition {(name, test, value)} cannot be tested on a GPU: {error}; compare "
-                "with a value of the column's type, or read with device='cpu'"
-            ) from error
+    def _met(self, groups: Mapping[Path, list[int]]) -> Array:
+        """Return the places of the rows that meet the conditions, as Arrow tests them."""
+        tested = list(dict.fromkeys(name for name, _, _ in self.rows))
+        tables = []
+        for path, chosen in groups.items():
+            with pq.ParquetFile(path) as file:
+                tables.append(file.read_row_groups(chosen, columns=tested))
+        table = pa.concat_tables(tables)
+        table = table.append_column(_PLACE, pa.array(np.arange(len(table))))
+        return table.filter(pq.filters_to_expression(list(self.rows)))[_PLACE].to_numpy()
 
     def _whole(self, frame: Table) -> Any:
         """Return a frame with its categories and zones."""
@@ -144,14 +106,6 @@ class Reader:
             elif pa.types.is_timestamp(kind) and kind.tz:
                 frame[name] = frame[name].dt.tz_localize("UTC").dt.tz_convert(kind.tz)
         return frame
-
-
-def _on_gpu_clock(value: Any) -> Any:
-    """Return a date as cuDF has it: with a time, and by UTC where there is a zone."""
-    if not isinstance(value, date):
-        return value
-    point = pd.Timestamp(value)
-    return point if point.tz is None else point.tz_convert(None)
 
 
 def _check_zone(file: Path, name: str, zone: str | None) -> None:
@@ -166,16 +120,12 @@ def _check_zone(file: Path, name: str, zone: str | None) -> None:
 
 @lru_cache(maxsize=4)
 def _categories(
-    files: Sequence[tuple[Path, int, int, int, int]], names: Sequence[str]
+    files: Sequence[tuple[Path, int, int, int]], names: Sequence[str]
 ) -> Mapping[str, pd.CategoricalDtype]:
     """Return what dictionary columns hold in any file, in the order in which it is met.
 
-    Parameters
-    ----------
-    files : sequence of (Path, int, int, int, int)
-        Each with its inode, the times of its last changes and its size: rows for training and for
-        the test are read from the same files one after the other, and all have to be decoded.
-    names : sequence of str
+    Rows for training and for the test are read from the same files, of which each comes with its
+    inode, the time of its last change and its size, one after the other.
     """
     tables = [
         pq.read_table(file, columns=list(names), page_checksum_verification=True)
@@ -193,63 +143,47 @@ def _category(column: Column) -> pd.CategoricalDtype:
 
 def _empty(schema: pa.Schema, names: Sequence[str]) -> pd.DataFrame:
     """Return no rows of columns, as cuDF's reader gives them."""
-    kinds = [(name, _read_as(schema.field(name).type)) for name in names]
+    kinds = {name: decoded_type(schema.field(name).type) for name in names}
+    for name, kind in kinds.items():
+        kinds[name] = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
     return pa.schema(kinds).empty_table().to_pandas()
-
-
-def _read_as(kind: pa.DataType) -> pa.DataType:
-    return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else decoded_type(kind)
 
 
 def typed(path: Path, rows: Filter) -> list[tuple[str, str, Any]]:
     """Return conditions whose dates are of the types of the columns, as every reader takes them.
 
-    Parameters
-    ----------
-    path : Path
-        A Parquet file, or a folder of them.
-    rows : sequence of tuple
-        Dates may be texts, or of the types of Python, pandas and NumPy; without a zone they are
-        in that of the column.
-
-    Raises
-    ------
-    DataError
-        There is no such column, or a value is no date that it can be compared with.
+    Dates may be texts, or of the types of Python, pandas and NumPy; without a zone they are in
+    that of the column.
     """
     if not rows:
         return []
     file = parquet_files(path)[0]
     schema = pq.read_schema(file)
     check_columns(file, schema.names, [name for name, _, _ in rows])
-    return [(n, test, _dated(n, schema.field(n).type, test, value)) for n, test, value in rows]
+    found = []
+    for name, test, value in rows:
+        kind, several = schema.field(name).type, test.endswith("in")
+        if is_date(kind):
+            try:
+                value = [_date(kind, v) for v in value] if several else _date(kind, value)
+            except (TypeError, ValueError) as error:
+                told = f"the condition {(name, test, value)} on a column of {kind}"
+                raise DataError(f"{told}: {error}") from error
+        found.append((name, test, value))
+    return found
 
 
-def _dated(name: str, kind: pa.DataType, test: str, value: Any) -> Any:
-    """Return a value, or each of several, as a date where a column holds dates."""
-    if not is_date(kind):
-        return value
-    if test in ("in", "not in"):
-        return [_dated(name, kind, "=", each) for each in value]
-    zone = getattr(kind, "tz", None)
-    try:
-        if not isinstance(value, str | date | np.datetime64):
-            raise TypeError(f"{value!r} is no date")
-        point = pd.Timestamp(value)
-        if zone is None and point.tz is not None:
-            raise ValueError("the column has no time zone; leave that of the date out")
-        if pa.types.is_date(kind):
-            return _day(point)
-        return point.tz_localize(zone) if zone and point.tz is None else point
-    except (TypeError, ValueError) as error:
-        told = f"the condition {(name, test, value)} on a column of {kind}"
-        raise DataError(f"{told}: {error}") from error
-
-
-def _day(point: pd.Timestamp) -> date:
-    if point != point.normalize():
-        raise ValueError("the column has no times of day; leave that of the date out")
-    return point.date()
+def _date(kind: pa.DataType, value: Any) -> Any:
+    if not isinstance(value, str | date | np.datetime64):
+        raise TypeError(f"{value!r} is no date")
+    point, zone = pd.Timestamp(value), getattr(kind, "tz", None)
+    if zone is None and point.tz is not None:
+        raise ValueError("the column has no time zone; leave that of the date out")
+    if pa.types.is_date(kind):
+        if point != point.normalize():
+            raise ValueError("the column has no times of day; leave that of the date out")
+        return point.date()
+    return point.tz_localize(zone) if zone and point.tz is None else point
 
 
 def read_parquet(
@@ -263,25 +197,9 @@ def read_parquet(
 ) -> tuple[Any, Any]:
     """Return the features on a device and the target on the host.
 
-    Parameters
-    ----------
-    path : Path
-        A Parquet file, or a folder of them; on the host page checksums are verified.
-    features : sequence of str or str
-        A name by itself gives the column in place of a frame.
-    target : str or sequence of str
-        Several give as many arrays, by name.
-    rows : list of tuple
-        Conditions; row groups that hold no such rows are not read.
-    device : {"cpu", "cuda"}
-    made : bool
-        Whether the file is one that `make data` makes, which says what to do without it.
-
-    Returns
-    -------
-    X : pandas.DataFrame or cudf.DataFrame, or a Series of the same
-        Dictionary-encoded columns are categorical.
-    y : numpy.ndarray, shape (n_rows,), or dict of str to such
+    A name by itself gives a column in place of a frame, and several targets as many arrays, by
+    name. Dictionary-encoded columns are categorical. On the host page checksums are verified.
+    `made` says that `make data` makes the file.
 
     Raises
     ------
@@ -316,29 +234,14 @@ def _on_gpu(path: Path, names: list[str], targets: list[str], rows: Filter) -> t
 
 
 def _on_host(path: Path, names: list[str], targets: list[str], rows: Filter) -> tuple[Any, Any]:
-    table = _read(path, names, rows)
-    frame = table.to_pandas()
-    for name in filter(lambda name: _is_wide(table.column(name)), names):
-        frame[name] = table.column(name).to_pandas(types_mapper=NULLABLE.get)
-    return frame, {name: table.column(name).to_numpy() for name in targets}
-
-
-def read_rows(path: Path, names: list[str], rows: Filter) -> pa.Table:
-    """Return columns of the rows that meet the conditions, on the host."""
-    with reading(path):
-        return _read(path, names, typed(path, rows))
-
-
-def _read(path: Path, names: list[str], rows: Filter) -> pa.Table:
-    return pq.read_table(
+    table = pq.read_table(
         parquet_files(path), columns=names, filters=list(rows) or None,
         page_checksum_verification=True,
     )  # fmt: skip
-
-
-def _is_wide(column: Column) -> bool:
-    """Return whether pandas would make integers with gaps float64, in which some are one."""
-    if column.type not in (pa.int64(), pa.uint64()) or not column.null_count:
-        return False
-    extremes = pc.min_max(column).as_py().values()
-    return any(each is not None and abs(each) >= 2**53 for each in extremes)
+    frame = table.to_pandas()
+    for name in names:
+        column = table.column(name)
+        gaps = pa.types.is_integer(column.type) and column.null_count
+        if gaps and plain_integers(column).type == column.type:  # float64 would merge some
+            frame[name] = column.to_pandas(types_mapper=NULLABLE.get)
+    return frame, {name: table.column(name).to_numpy() for name in targets}

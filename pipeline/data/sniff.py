@@ -15,11 +15,11 @@ from msgspec import structs
 
 from pipeline.data.arrow_tables import arrow_table
 from pipeline.data.csv import MISSING, infer, without
-from pipeline.data.csv_file import CsvFile
-from pipeline.data.dialect import Given, looks_like_data
+from pipeline.data.csv_file import CsvSource, Given
+from pipeline.data.dialect import looks_like_data
 from pipeline.data.guess import decimals_of, sniff_columns
-from pipeline.data.jsonlines import JsonFile
-from pipeline.data.opened import OpenedFile, open_files, read_cells_of
+from pipeline.data.opened import open_sources, read_cells_of
+from pipeline.data.source import Source
 from pipeline.data.table_format import ColumnFormat, Decimal, TableFormat, Text
 from pipeline.data.text_column import Options
 from pipeline.errors import DataError
@@ -27,14 +27,7 @@ from pipeline.errors import DataError
 
 @dataclass(frozen=True)
 class Sniffed:
-    """A format, and what a user should know of how it was found.
-
-    Attributes
-    ----------
-    format : TableFormat
-    notes : tuple of str
-        Sentences.
-    """
+    """A format, and in sentences what a user should know of how it was found."""
 
     format: TableFormat
     notes: tuple[str, ...] = ()
@@ -52,18 +45,10 @@ def sniff(
     decimal: Decimal | None = None,
     labels: Collection[str] = (),
 ) -> Sniffed:
-    """Guess how a table is written.
+    """Guess how a table is written, as far as nothing is given.
 
-    Parameters
-    ----------
-    source : str, Path, frame or table
-        As for `pipeline.data.read.read_arrow`.
-    encoding, delimiter, skip_rows : optional
-        Where they are known, as in `TableFormat`.
-    keep : collection of str, optional
-        Words of CSV that are values where texts are, though `pandas.read_csv` drops them.
-    missing, day_first, decimal, labels : optional
-        See `pipeline.data.text_column.Options`.
+    Words of CSV in `keep` are values where texts are, though `pandas.read_csv` drops them; of the
+    other options see `pipeline.data.text_column.Options`.
 
     Raises
     ------
@@ -78,41 +63,41 @@ def sniff(
     ','
     """
     format, notes, what = TableFormat(), [], "the table"
-    files: list[OpenedFile] = []
+    sources: list[Source] = []
     if isinstance(source, str | Path):
-        files = open_files(Path(source), given=Given(encoding, delimiter, skip_rows, True))
-        format, what = _format(files), Path(source).name
-        _check_alike(files)
-        notes = [note for file in files for note in _notes(file)]
-        cells = read_cells_of([_as_written(file) for file in files], files[0].names)
+        sources = open_sources(Path(source), given=Given(encoding, delimiter, skip_rows, True))
+        format, what = _format(sources), Path(source).name
+        _check_alike(sources)
+        notes = [f"{file.path.name}: {note}" for file in sources for note in _notes(file)]
+        cells = read_cells_of([_as_written(file) for file in sources], sources[0].names)
     else:
         cells = arrow_table(source)
-    typed = not isinstance(files[0] if files else None, CsvFile)
-    options = Options(day_first, decimal, labels, what, typed)
+    is_csv = bool(sources) and sources[0].kind == "csv"
+    options = Options(day_first, decimal, labels, what, not is_csv)
     columns, more = sniff_columns(cells, options, missing)
     whole = structs.replace(format, missing=tuple(missing), columns=columns)
-    if files and isinstance(files[0], CsvFile):
+    if is_csv:
         more += _judge_marks(cells, columns, {*keep}, {*missing}, labels)
     return Sniffed(whole, (*notes, *more))
 
 
-def _as_written(file: OpenedFile) -> OpenedFile:
-    return replace(file, raw=file.names) if isinstance(file, CsvFile) else file
+def _as_written(file: Source) -> Source:
+    return replace(file, raw=tuple(file.names)) if isinstance(file, CsvSource) else file
 
 
-def _check_alike(files: Sequence[OpenedFile]) -> None:
+def _check_alike(files: Sequence[Source]) -> None:
     """Refuse a folder of CSV files that are written in two ways, and name two of them."""
     first, *others = files
-    if not others or not isinstance(first, CsvFile):
+    if not others or not isinstance(first, CsvSource):
         return
-    marks = decimals_of(first.cells(first.names))
-    for file in (each for each in others if isinstance(each, CsvFile)):
+    marks = decimals_of(first.table(first.names))
+    for file in (each for each in others if isinstance(each, CsvSource)):
         where = f"{first.path.parent}: {first.path.name} and {file.path.name}"
         way = "write all files of a folder in one way"
         if file.delimiter != first.delimiter:
             parted = f"are parted by {first.delimiter!r} and by {file.delimiter!r}"
             raise DataError(f"{where} {parted}; {way}")
-        for name, mark in decimals_of(file.cells(file.names)).items():
+        for name, mark in decimals_of(file.table(file.names)).items():
             if marks.setdefault(name, mark) != mark:
                 raise DataError(
                     f"{where} write the decimals of {name!r} with {marks[name]!r} and with "
@@ -158,35 +143,25 @@ def _marks(cells: pa.Table, formats: Mapping[str, ColumnFormat]) -> dict[str, di
     return found
 
 
-def _format(files: list[OpenedFile]) -> TableFormat:
+def _format(files: Sequence[Source]) -> TableFormat:
     """Return encoding, delimiter and lines above the names; those of a folder are of all files."""
-    texts = [file.text for file in files if not hasattr(file, "container")]
-    encoding = next((text.encoding for text in texts if text.encoding != "utf-8"), "utf-8")
-    if not isinstance(files[0], CsvFile):
-        return TableFormat(encoding=encoding)
+    encoding = next((file.encoding for file in files if file.encoding != "utf-8"), "utf-8")
     first = files[0]
+    if not isinstance(first, CsvSource):
+        return TableFormat(encoding=encoding)
     return TableFormat(
         encoding=encoding, delimiter=first.delimiter, skip_rows=first.skip_rows,
         strip_names=first.strip_names,
     )  # fmt: skip
 
 
-def _notes(file: OpenedFile) -> Iterator[str]:
-    if isinstance(file, CsvFile | JsonFile) and file.text.encoding != "utf-8":
-        yield f"{file.path.name}: {file.text.describe()}"
-    if isinstance(file, JsonFile) and file.nested:
-        yield f"{file.path.name}: the objects and lists in {list(file.nested)} are read as texts"
-    if isinstance(file, CsvFile):
-        yield from (f"{file.path.name}: {note}" for note in _of_csv(file))
-
-
-def _of_csv(file: CsvFile) -> Iterator[str]:
-    if file.titles:
-        yield file.skipped
+def _notes(file: Source) -> Iterator[str]:
+    """Say what may be meant otherwise."""
+    yield from file.guesses
+    if not isinstance(file, CsvSource):
+        return
     if file.strip_names:
         yield "blanks around the names of the columns are left out"
-    if (line := file.escaped) >= 0:
-        yield f'a backslash in line {line} escapes a quote: in CSV, write such quotes twice, ""'
     if looks_like_data(file.names):
         names = ", ".join(map(repr, file.names[:5]))
         yield (

@@ -17,7 +17,6 @@ from pipeline.backends.cuml.tables import public_name
 from pipeline.backends.xgboost import distributed
 from pipeline.data import frames, partitioned
 from pipeline.data.output import container
-from pipeline.data.read import CODE, STRING
 from pipeline.distributed.cluster import active
 from pipeline.planning.classify import Kind, Node
 from pipeline.preprocessing.engine.tree import columns_read, makes_sparse
@@ -25,6 +24,8 @@ from pipeline.system import devices
 from pipeline.typing import DType, Estimator, Table
 
 IN_TURN = "one partition after another"
+STRING, CODE = 8, 4
+"""Bytes that a text takes beside its letters, and of the number that stands for a category."""
 INDEX = 4
 """Bytes of the number of a cell's column, and of the end of a row, in CSR."""
 

@@ -24,8 +24,10 @@ import pyarrow as pa
 from pipeline.data import drift, frames, partitioned
 from pipeline.data.convert import from_arrow
 from pipeline.data.drift import Difference
+from pipeline.data.opened import open_sources
+from pipeline.data.scan import row_count
 from pipeline.data.schema import Schema
-from pipeline.data.stream import TableFile, copy_of
+from pipeline.data.stream import TableStream, copy_of
 from pipeline.distributed import ordered_map
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError, OutOfMemory, OutputError
@@ -182,7 +184,7 @@ def _as_text(record: Record) -> bytes:
 
 def batches(job: PredictionJob) -> int:
     """Return the number of batches there will be; 0 where that is not known beforehand."""
-    rows = TableFile(job.source, None, {}).rows()
+    rows = row_count(job.source)
     return 0 if rows is None else -(-rows // job.rows)
 
 
@@ -207,13 +209,16 @@ class Predictor:
         except ConfigError as error:
             raise ConfigError(f"{job.model}: {error}") from error
         format = self.model.table_format_
-        whole = TableFile(job.source, None, {}, format, tell=True)
-        self.there, self.index = whole.names(), whole.index()
+        sources = open_sources(job.source, format)
+        self.there, self.index = sources[0].names, sources[0].index()
+        is_csv = sources[0].kind == "csv"
         self.copied = list(dict.fromkeys([*self.index, *job.keep]))
         self.features = self._features()
         self._check_columns()
-        self.source = whole.reading(self.features, self._kinds(), self.copied)
-        if whole.is_csv:
+        self.source = TableStream(
+            job.source, sources, self.features, self._kinds(), format, self.copied
+        )
+        if is_csv:
             warn_of_marks(job, self.model.profile_, format)
         warn_of_names(job, self.question.classes)
 
@@ -264,7 +269,7 @@ class Predictor:
         return record
 
     def _write(self, writer: outputs.TableWriter, say: Say) -> Record:
-        start, total = time.perf_counter(), self.source.rows()
+        start, total = time.perf_counter(), row_count(self.job.source)
         of = f" of {total:,}" if total is not None else ""
         counted: dict[str, Difference] = {}
         casts: set[str] = set()

@@ -79,7 +79,7 @@ def lines(change: Callable[[str], str]) -> str:
 
 
 BAD_CSV: dict[str, tuple[bytes | str, tuple[str, ...]]] = {
-    "a field too many": (lines(lambda line: line + ",1"), ("there are 3 names",)),
+    "a field too many": (lines(lambda line: line + ",1"), ("of 3 cells",)),
     "words for numbers": (
         TABLE.assign(a=["1"] * 7 + ["w"] * 33).to_csv(index=False),
         ("column 'a' holds 'w' in row 7", "fitted on numbers"),
@@ -98,14 +98,6 @@ def test_a_bad_csv_ends_with_65_and_nothing_is_published(
     lines = 2 if name == "an unknown category" else 1  # scikit-learn's words, then ours
     assert_one_message(done, 65, "in.csv", *words, lines=lines)
     assert published is False
-
-
-def test_a_mark_of_utf8_and_columns_in_another_order_are_no_fault(
-    predicted: Callable[..., Any],
-) -> None:
-    wanted = predicted(TABLE)[1]
-    for content in (b"\xef\xbb\xbf" + text().encode(), TABLE[["id", "t", "a"]].to_csv(index=False)):
-        pd.testing.assert_frame_equal(predicted(content)[1], wanted)
 
 
 @pytest.mark.slow
@@ -194,16 +186,3 @@ def test_names_that_xgboost_refuses_are_told_and_a_program_takes_them() -> None:
     model = on_cpu(make_pipeline(columns, XGBClassifier(n_estimators=2))).fit(hostile, SIGNS)
     plain = make_pipeline(columns, XGBClassifier(n_estimators=2)).fit(hostile, SIGNS)
     np.testing.assert_array_equal(model.predict(hostile), plain.predict(hostile))
-
-
-@pytest.mark.parametrize("order", [["b", "a"], ["a", "b", "c"]])
-def test_categories_in_another_order_or_fewer_change_no_answer(order: list[str]) -> None:
-    X = pd.DataFrame({"c": pd.Categorical(["a", "b"] * 20)})
-    again = X.assign(c=X["c"].cat.set_categories(order))
-    less = X[X["c"] == "b"].assign(c=lambda x: x["c"].cat.remove_unused_categories())
-    boosting = XGBClassifier(n_estimators=2, enable_categorical=True)
-    for pipeline in (make_pipeline(OneHotEncoder(), LogisticRegression()), boosting):
-        model = on_cpu(pipeline).fit(X, Y)
-        wanted = model.predict_proba(X)
-        np.testing.assert_array_equal(model.predict_proba(again), wanted)
-        np.testing.assert_array_equal(model.predict_proba(less), wanted[1::2])

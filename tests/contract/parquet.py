@@ -2,15 +2,12 @@
 
 Follows `cudf.io.parquet` and libcudf's reader: dictionaries come as the values they stand for,
 dates without their zone, days as seconds, columns that are not there not at all, and labels of
-rows that pandas wrote as the index. Where conditions cannot be tested, a warning, and all rows.
+rows that pandas wrote as the index.
 """
 
 from __future__ import annotations
 
-import operator
-import warnings
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any
 
 import pandas as pd
@@ -20,7 +17,6 @@ import pyarrow.parquet as pq
 from tests.contract.recorder import RECORDER
 from tests.contract.tables import DataFrame
 
-TESTS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 MASKED = {
     pa.bool_(): pd.BooleanDtype(),
     pa.int8(): pd.Int8Dtype(),
@@ -33,14 +29,12 @@ MASKED = {
 def read_parquet(paths: Sequence[str], **options: Any) -> DataFrame:
     RECORDER.call("cudf", "read_parquet", (paths,), options)
     groups = options.get("row_groups") or [None] * len(paths)
-    wanted, filters = options.get("columns"), options.get("filters")
-    read = [*dict.fromkeys([*(wanted or ()), *(name for name, _, _ in filters or ())])]
-    parts = [_part(path, each, read) for path, each in zip(paths, groups, strict=True)]
+    wanted = options.get("columns")
+    parts = [_part(path, each, wanted or ()) for path, each in zip(paths, groups, strict=True)]
     table = pa.concat_tables(parts)
     host, plain = _columns(table)
     if options.get("use_pandas_metadata", True):
         host = _labelled(host, paths[0], table.num_columns)
-    host = _filtered(host, filters) if filters else host
     return DataFrame(host[[name for name in wanted or host.columns if name in host]], plain)
 
 
@@ -75,12 +69,3 @@ def _labelled(host: pd.DataFrame, path: str, width: int) -> pd.DataFrame:
     if not names:
         return host
     return host.set_axis(pq.read_table(path, columns=names).to_pandas().index[: len(host)])
-
-
-def _filtered(host: pd.DataFrame, filters: Sequence[tuple[str, str, Any]]) -> pd.DataFrame:
-    try:
-        found = [getattr(operator, TESTS[op])(host[name], value) for name, op, value in filters]
-        return host[reduce(operator.and_, found)].reset_index(drop=True)
-    except (KeyError, TypeError):
-        warnings.warn(f"Row-wise filtering failed in read_parquet for {filters}", stacklevel=2)
-        return host

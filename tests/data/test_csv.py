@@ -8,85 +8,56 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 
 import pipeline
-from pipeline import Accelerated, save
 from pipeline.data import csv_file, read
 from pipeline.data.convert import from_arrow
+from pipeline.data.opened import open_sources
 from pipeline.data.schema import Schema
-from pipeline.data.stream import TableFile
+from pipeline.data.stream import TableStream
 from pipeline.errors import DataError
-from tests.commands import call
 
 TIMES = 20
 """How often the rows of a case are repeated: enough for several partitions and batches."""
 
 FILES = {
     "NA": "a,n\nNA,1\nx,2\n",
-    "N/A": "a,n\nN/A,1\nx,2\n",
-    "n/a": "a,n\nn/a,1\nx,2\n",
-    "null": "a,n\nnull,1\nNULL,2\nx,3\n",
-    "None": "a,n\nNone,1\nx,2\n",
     "<NA>": "a,n\n<NA>,1\nx,<NA>\n",
     "nan": "a,n\nnan,nan\nNaN,2\nx,-nan\n",
     "empty": "a,n\n,1\nx,\n",
-    "quoted NA": 'a,n\n"NA","NA"\nx,2\n',
     "quoted empty": 'a,n\n"",""\nx,2\n',
     "no marks": "a,n\n-,1\n?,2\n.,3\nna,4\nNAN,5\nmissing,6\n",
     "a mark between blanks": "a,n\n NA,1\nNA ,2\nx,3\n",
     "semicolons": "a;n\nNA;1\nx,y;2\n",
-    "tabs": "a\tn\nNA\t1\nx\t2\n",
-    "bars": "a|n\nNA|1\nx|2\n",
     "a delimiter in a name": '"a;b;c",n\nNA,1\nx,2\n',
     "a line in a name": '"a\nb",n\nNA,1\nx,2\n',
     "lines in cells": 'a,n\n"x\ny",1\n"x,y\n\n",2\n"say ""NA""",3\n',
     "an inch": 'a,n\n5" pipe,1\n"5"" pipe",2\nx"y"z,3\n',
     "truth": "a,n\ntrue,1\nfalse,2\n",
-    "truth in capitals": "a,n\nTRUE,1\nFalse,2\ntrue,3\n",
     "truth with gaps": "a,n\nTrue,1\nNA,2\nFalse,3\n",
     "truth and numbers": "a,n\nTrue,1\n1,2\n0,3\nFalse,4\n",
-    "truth between blanks": "a,n\n True,1\nFalse,2\n",
     "blanks around texts": "a,n\n x,1\nx ,2\nx,3\n",
     "blanks around numbers": "a,n\nx, 1\ny,2 \nz,\t3\n",
-    "a blank for a number": "a,n\nx, \ny,2\nz,3\n",
     "integers with gaps": "a,n\nx,1\ny,\nz,3\n",
-    "signs": "a,n\nx,+1\ny,-2\nz,+3\n",
-    "decimals": "a,n\nx,1.5\ny,.5\nz,2.\nw,1e3\nv,-0.25\n",
-    "digits that pandas cuts": "a,n\nx,0.012345678901234567\ny,1.2345678901234567e-11\nz,2\n",
-    "no decimals": "a,n\nx,1_0\ny,0x10\nz,1d3\nw,2\n",
-    "hexadecimal": "a,n\n0x10,1\n0xff,2\n",
-    "a decimal comma": 'a,n\nx,"1,5"\ny,"2,5"\n',
     "leading zeros": "a,n\n007,01\n01,02\nA1,03\n",
-    "leading zeros of numbers": "a,n\n007,1\n7,2\n08,3\n",
     "beyond 64 bits": "a,n\nA,18446744073709551615\nB,9223372036854775808\n",
-    "an empty column": "a,n,e\nx,1,\ny,2,\n",
     "a mark of UTF-8": "\ufeffa,n\nNA,1\nx,2\n",
-    "ends of lines of Windows": "a,n\r\nNA,1\r\nx,2\r\n",
     "empty lines": "a,n\n\nNA,1\n\nx,2\n",
     "a column without a name": ",a,n\n1,NA,1\n2,x,2\n",
-    "beyond ASCII": "a,n\nÅ,1\n日本,2\n",
 }
 
 
 UNEVEN = {
-    "digits first": "a,n\n" + "007,1\n" * 60 + "x,2\n" * 3,
     "digits last": "a,n\n" + "x,1\n" * 60 + "1.0,2\n" * 40,
-    "a gap at the end": "a,n\n" + "1,2\n" * 60 + ",\n" * 3,
     "a decimal at the end": "a,n\n" + "1,2\n" * 60 + "0.5,3.5\n" * 3,
-    "a word at the end": "a,n\n" + "1,2\n" * 60 + "x,3\n" * 3,
     "nothing at first": "a,n\n" + ",\n" * 60 + "1.5,x\n" * 3,
-    "truth with a gap at the end": "a,n\n" + "True,1\nFalse,2\n" * 30 + ",3\n" * 3,
     "truth and then a number": "a,n\n" + "True,1\nFalse,2\n" * 30 + "1,3\n" * 3,
-    "unsigned at the end": "a,n\n" + "1,1\n" * 60 + "18446744073709551615,3\n" * 3,
     "unsigned beside a negative one": "a,n\n" + "-1,1\n" * 60 + "18446744073709551615,3\n" * 3,
     "a long cell": "a,n\n" + "x,1\n" * 60 + f'"{"y" * 200_000}\n",2\n' * 2,
 }
 """Files of which a part by itself looks like something else."""
 
-SEPARATORS = {"semicolons": ";", "tabs": "\t", "bars": "|"}
+SEPARATORS = {"semicolons": ";"}
 HEADS = {"a line in a name": 2}
 """Lines of the header, where it has more than one."""
 
@@ -101,11 +72,8 @@ DATES = {
 """Cells that are dates to us and text to pandas, and the dates."""
 TEXTS = {
     "with and without an offset": ["2024-01-31", "2024-01-31T10:00Z"],
-    "beyond nanoseconds": ["3000-01-31", "2024-01-31"],
     "beside a word": ["2024-01-31", "today"],
-    "beside a number": ["2024-01-31", "20240131"],
     "American": ["01/31/2024", "12/31/2024"],
-    "between blanks": [" 2024-01-31", "2024-01-31 "],
 }
 
 
@@ -130,15 +98,15 @@ def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(csv_file, "_BLOCK", 150)
 
 
-def written(folder: Path, text: str, name: str = "rows.csv") -> Path:
-    (folder / name).write_text(text, encoding="utf-8", newline="")
-    return folder / name
+def written(folder: Path, text: str) -> Path:
+    (folder / "rows.csv").write_text(text, encoding="utf-8", newline="")
+    return folder / "rows.csv"
 
 
-def column(folder: Path, cells: list[str], name: str = "rows.csv") -> Path:
+def column(folder: Path, cells: list[str]) -> Path:
     """Return a file with one column of cells many times, and a target."""
     rows = [f"{cell};{i % 2}" for i, cell in enumerate(cells * TIMES)]
-    return written(folder, "\n".join(["a;n", *rows, ""]), name)
+    return written(folder, "\n".join(["a;n", *rows, ""]))
 
 
 def reference(path: Path, case: str) -> pd.DataFrame:
@@ -152,20 +120,15 @@ def train(path: Path, known: pd.DataFrame) -> pd.DataFrame:
     return X.assign(**{target: y})
 
 
-def train_on_partitions(path: Path, known: pd.DataFrame) -> pd.DataFrame:
-    *features, target = known
-    X, y = pipeline.scan(path, features, target, partition_bytes=40)
-    assert X.npartitions > 2
-    frame = X.compute()
-    assert frame.dtypes.tolist() == X.dtypes.tolist()
-    return frame.assign(**{target: y})
-
-
 def predict(path: Path, known: pd.DataFrame) -> pd.DataFrame:
     """Return what a model that was fitted on a frame is given, some rows at a time."""
     columns = Schema.fit(known)[0].columns or {}
-    kinds = {name: each.kind for name, each in columns.items()}
-    tables = map(from_arrow, TableFile(path, None, kinds).tables(7))
+    return streamed(path, known, {name: each.kind for name, each in columns.items()})
+
+
+def streamed(path: Path, known: pd.DataFrame, kinds: dict[str, str] | None = None) -> pd.DataFrame:
+    stream = TableStream(path, open_sources(path), list(known), kinds or {})
+    tables = map(from_arrow, stream.tables(7))
     return pd.concat([table.astype(object) for table in tables])
 
 
@@ -173,7 +136,7 @@ def start_a_task(path: Path, known: pd.DataFrame) -> pd.DataFrame:
     return from_arrow(read.read_arrow(path))
 
 
-WAYS = [train, train_on_partitions, predict, start_a_task]
+WAYS = [train, predict, streamed, start_a_task]
 
 
 def same(found: pd.DataFrame, wanted: pd.DataFrame) -> None:
@@ -196,16 +159,14 @@ def test_a_file_has_the_values_of_its_frame(path: Path, case: str, way: Any) -> 
     same(way(path, wanted), wanted)
 
 
-@pytest.mark.quick(26)
-@pytest.mark.parametrize("name", ["rows.csv", "rows.CSV", "rows.txt", "rows"])
 @pytest.mark.parametrize("case", DATES)
 @pytest.mark.parametrize("way", WAYS)
-def test_dates_are_dates(case: str, way: Any, name: str, tmp_path: Path) -> None:
+def test_dates_are_dates(case: str, way: Any, tmp_path: Path) -> None:
     cells, dates = DATES[case]
     found = pd.Series(dates * TIMES, dtype=object)
     wanted = pd.DataFrame({"a": pd.to_datetime(found, format="mixed")})
     wanted["n"] = np.arange(len(wanted)) % 2
-    same(way(column(tmp_path, cells, name), wanted), wanted)
+    same(way(column(tmp_path, cells), wanted), wanted)
 
 
 @pytest.mark.parametrize("case", TEXTS)
@@ -216,29 +177,14 @@ def test_what_is_no_date_in_each_row_is_text(case: str, way: Any, tmp_path: Path
     same(way(column(tmp_path, TEXTS[case]), wanted), wanted)
 
 
-@pytest.mark.parametrize("name", ["rows.parquet", "rows.pq", "rows"])
-@pytest.mark.parametrize("way", WAYS)
-def test_parquet_is_known_by_its_name_or_its_first_bytes(
-    way: Any, name: str, tmp_path: Path
-) -> None:
-    wanted = pd.DataFrame({"a": ["NA", "x", "1"], "n": [0, 1, 0]})
-    wanted.to_parquet(tmp_path / name, row_group_size=1)
-    same(way(tmp_path / name, wanted), wanted)
-
-
 @pytest.mark.parametrize(
     ("cells", "kind", "says"),
     [
         (["1", "x"], "number", "'x' in row 1, and the model was fitted on numbers"),
-        (["1", '"2,5"'], "number", "'2,5' in row 1, .* write its comma as a point"),
         (["1", "True"], "number", "'True' in row 1"),
+        (["True", "1"], "boolean", "'1' in row 1"),
         (["1", "2024-01-31"], "number", "'2024-01-31' in row 1"),
-        (
-            ["2024-01-31", "x"],
-            "date",
-            "'x' in row 1, and the model was fitted on dates; write 2018",
-        ),
-        (["2024-01-31", "20240131"], "date", "'20240131' in row 1, .* dates; write 2018-02-01"),
+        (["2024-01-31", "x"], "date", "'x' in row 1, .* fitted on dates; write 2018"),
         (["2024-01-31", "2024-01-31T10:00Z"], "date", "'2024-01-31T10:00Z' in row 1"),
     ],
 )
@@ -248,67 +194,21 @@ def test_a_cell_that_the_model_cannot_read_is_named(
     path = written(tmp_path, "\n".join(["a", *cells[:1] * 9, cells[1], ""]))
     says = says.replace("row 1", "row 9")
     with pytest.raises(DataError, match=rf"rows\.csv: column 'a' holds {says}"):
-        list(TableFile(path, None, {"a": kind}).tables(4, skip=4))
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_last_line_without_an_end_is_reported(way: Any, tmp_path: Path) -> None:
-    path = column(tmp_path, ["1", "2"])
-    path.write_text(path.read_text().removesuffix("\n"))
-    known = pd.DataFrame({"a": [1], "n": [1]})
-    with pytest.warns(UserWarning, match=r"rows\.csv: the last line has no end"):
-        way(path, known)
-
-
-def test_a_model_of_what_is_missing_answers_the_same_for_the_file(tmp_path: Path) -> None:
-    """The target is whether a cell is NA: two readings of it give two answers."""
-    path = tmp_path / "rows.csv"
-    path.write_text("a\n" + "NA\nx\ny\n" * TIMES)
-    frame = pd.read_csv(path)
-    model = Accelerated(make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression()))
-    save(model.fit(frame, frame["a"].isna()), tmp_path / "model")
-    done = call("predict", tmp_path / "model", path, tmp_path / "out")
-    assert done.code == 0, done.err
-    found = pd.read_parquet(tmp_path / "out")["probability"]
-    np.testing.assert_array_equal(found, model.predict_proba(frame)[:, 1])
-    assert found[0] > 0.8 > 0.2 > found[1]
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_integers_that_pandas_rounds_beside_a_gap_stay_exact(way: Any, tmp_path: Path) -> None:
-    cells = [str(2**53 + 1), "", str(2**53 + 2)]
-    wanted = pd.DataFrame({"a": pd.array([2**53 + 1, None, 2**53 + 2] * TIMES, dtype="Int64")})
-    wanted["n"] = np.arange(len(wanted)) % 2
-    same(way(column(tmp_path, cells), wanted), wanted)
-
-
-def test_kept_columns_are_as_all_their_cells_are(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    lines = [*(f"{i},{i},{i}" for i in range(60)), "60,0.5,x"]
-    path.write_text("\n".join(["n,real,text", *lines, ""]))
-    frame = pd.read_csv(path)
-    model = Accelerated(LogisticRegression(), device="cpu").fit(frame[["n"]], frame["n"] > 30)
-    save(model, tmp_path / "model")
-    done = call("predict", tmp_path / "model", path, tmp_path / "out", "--rows", 7,
-                "--copy-columns", "n,real,text")  # fmt: skip
-    assert done.code == 0, done.err
-    same(pd.read_parquet(tmp_path / "out")[["real", "text"]], frame[["real", "text"]])
+        list(TableStream(path, open_sources(path), ["a"], {"a": kind}).tables(4))
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("a,n\n1,2\n3\n", "row 1 has 1 cell, '3', and there are 2 names"),
-        ("a,n\n1,2\n3,4,5\n", "row 1 has 3 cells, '3,4,5', and there are 2 names"),
+        ("a,n\n1,2\n3\n", "row 1 holds 1 of 2 cells, '3'"),
+        ("a,n\n1,2\n3,4,5\n", "row 1 holds 3 of 2 cells, '3,4,5'"),
         ("a,a,n\n1,2,3\n", r"columns with the same name: \['a'\]"),
         ("a,b\n1,2\n", "has no column 'n'"),
-        ("a,n\nx\0y,2\n", "column 'a' holds a zero byte"),
         ("", "Empty CSV file"),
         ('"a,n\n' + "1,2\n" * 2_000, "a quote in the names is not closed"),
     ],
 )
-def test_what_is_no_table_is_refused_by_all(text: str, says: str, tmp_path: Path) -> None:
+def test_what_is_no_table_is_refused(text: str, says: str, tmp_path: Path) -> None:
     path = written(tmp_path, text)
-    for reader in (pipeline.read, pipeline.scan):
-        with pytest.raises(DataError, match=rf"rows\.csv: .*{says}"):
-            reader(path, ["a"], "n")
+    with pytest.raises(DataError, match=rf"rows\.csv: .*{says}"):
+        pipeline.read(path, ["a"], "n")

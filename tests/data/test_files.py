@@ -3,10 +3,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-import pytest
-
 from pipeline.data import files
-from pipeline.errors import DataError
 
 
 def test_the_digest_and_the_size_of_a_file_are_those_of_its_bytes(tmp_path: Path) -> None:
@@ -27,8 +24,3 @@ def test_those_of_a_folder_are_of_its_parquet_files_in_order(tmp_path: Path) -> 
     )
     assert files.digest(tmp_path) == hashlib.sha256(lines.encode()).hexdigest()
     assert files.byte_size(tmp_path) == len("a.parquet" + "b.parquet")
-
-
-def test_a_folder_without_parquet_files_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="holds no file whose name ends in"):
-        files.byte_size(tmp_path)

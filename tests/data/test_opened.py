@@ -1,4 +1,4 @@
-"""A file has the same values whole and in batches, whatever it is packed in."""
+"""A file has the same values whole, in batches and in partitions, whatever it is packed in."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
+import pipeline
+from pipeline.data import partitioned
+from pipeline.data.opened import open_sources
 from pipeline.data.read import read_arrow
 from pipeline.data.sniff import sniff
-from pipeline.data.stream import TableFile
+from pipeline.data.stream import TableStream
 from pipeline.data.table_format import Boolean, Date, Duration, Number, TableFormat, Text, Time
-from pipeline.errors import DataError
+from pipeline.errors import ConfigError, DataError
 
 COLUMNS = {
     "price": Number(decimal=",", thousands=".", unit="€", stray="missing"),
@@ -83,6 +87,11 @@ CONTAINERS: dict[str, Callable[[Path], None]] = {
 }
 
 
+def stream(path: Path, kinds: dict[str, str], format: TableFormat | None = None) -> TableStream:
+    sources = open_sources(path, format)
+    return TableStream(path, sources, sources[0].names, kinds, format)
+
+
 @pytest.fixture(params=CONTAINERS)
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     CONTAINERS[request.param](tmp_path / request.param)
@@ -96,16 +105,14 @@ def test_a_format_reads_each_container_to_the_same_values(path: Path) -> None:
     assert table["word"].to_pylist()[:4] == ["a;b", "007", None, "x\ny"]
 
 
-@pytest.mark.quick(3)
+@pytest.mark.filterwarnings("ignore:.*are read as missing")
 @pytest.mark.parametrize("size", [1, 6, 99])
 def test_batches_have_the_values_of_the_whole_table(path: Path, size: int) -> None:
     whole = read_arrow(path, FORMAT)
-    file = TableFile(path, None, KINDS, FORMAT)
-    for skip in (0, 5):
-        batches = pa.concat_tables(file.tables(size, skip), promote_options="permissive")
-        for name in WANTED:
-            assert batches[name].to_pylist() == whole[name].to_pylist()[skip:], name
-        assert batches["town"].to_pylist() == whole["town"].to_pylist()[skip:]
+    file = stream(path, KINDS, FORMAT)
+    batches = pa.concat_tables(file.tables(size), promote_options="permissive")
+    for name in [*WANTED, "town"]:
+        assert batches[name].to_pylist() == whole[name].to_pylist(), name
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.jsonl", "t.parquet", "folder"])
@@ -117,85 +124,44 @@ def test_a_cell_that_does_not_fit_is_named_with_its_row_in_the_file(
     strict = TableFormat(delimiter=";", columns={"price": price}, missing=("?",))
     with pytest.raises(DataError, match="column 'price' holds 'oops' in row 3"):
         read_arrow(tmp_path / name, strict)
-    with pytest.raises(DataError, match="column 'price' holds 'oops' in row 19"):
-        list(TableFile(tmp_path / name, ["price"], KINDS, strict).tables(2, skip=16))
-
-
-def test_frames_are_read_by_the_same_format() -> None:
-    import polars
-
-    for frame in (CELLS, pa.table(CELLS), polars.DataFrame(CELLS.to_dict("list"))):
-        table = read_arrow(frame, FORMAT)
-        for name, values in WANTED.items():
-            assert table[name].to_pylist() == values * 5, name
-
-
-def test_an_index_with_a_name_is_a_column() -> None:
-    frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index(["x", "y"], name="key"))
-    assert read_arrow(frame).to_pydict() == {"key": ["x", "y"], "a": [1, 2]}
-    assert read_arrow(frame.rename_axis(None)).to_pydict() == {"a": [1, 2]}
-
-
-@pytest.mark.parametrize(
-    ("values", "says"),
-    [
-        ([1, 2], "a list is no table with names"),
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), r"same name: \['a'\]"),
-        (pd.DataFrame({"a": [1, {"b": 2}]}), "column 'a' holds .* {'b': 2} in row 1"),
-        (pd.DataFrame({"a": []}), "no rows"),
-    ],
-    ids=["list", "names", "values", "rows"],
-)
-def test_what_is_no_table_is_refused(values: object, says: str) -> None:
-    with pytest.raises(DataError, match=says):
-        read_arrow(values)
+    with pytest.raises(DataError, match="column 'price' holds 'oops' in row 3"):
+        list(stream(tmp_path / name, {}, strict).tables(2))
 
 
 def test_columns_of_json_have_one_type_in_all_batches(tmp_path: Path) -> None:
-    rows = [{"i": 1, "f": 1, "m": 1}, {"i": 2**63, "f": 2.5, "m": "n.a.", "b": True}, {"b": None}]
+    rows = [{"i": 1, "f": 1, "d": "2024-01-31"}, {"f": 2.5, "d": None, "b": True}, {"b": None}]
     path = tmp_path / "t.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
-    tables = list(TableFile(path, None, {}).tables(1))
-    assert [str(each.type) for each in tables[0].schema] == ["uint64", "double", "string", "bool"]
+    tables = list(stream(path, {}).tables(1))
+    assert [str(each.type) for each in tables[0].schema] == ["int64", "double", "string", "bool"]
     assert pa.concat_tables(tables).equals(read_arrow(path))
-    assert read_arrow(path)["m"].to_pylist() == ["1", "n.a.", None]
-
-
-@pytest.mark.parametrize("written", ['{"when": "2024-01-31", "n": "5"}', "when,n\n2024-01-31,5\n"])
-def test_text_is_read_by_the_kind_at_fit_where_there_is_no_format(
-    written: str, tmp_path: Path
-) -> None:
-    (tmp_path / "t").write_text(written)
-    (table,) = TableFile(tmp_path / "t", None, {"when": "date", "n": "number"}).tables(9)
-    assert table.to_pylist() == [{"when": pd.Timestamp(2024, 1, 31), "n": 5.0}]
+    path.write_text(json.dumps(rows))
+    assert pa.concat_tables(tables).equals(read_arrow(path))
 
 
 def test_memory_does_not_grow_with_a_compressed_file(tmp_path: Path) -> None:
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"a;b\n" + b"0.123456789;x\n" * 3_000_000))
     most = 0
-    for table in TableFile(path, None, {"a": "number", "b": "text"}).tables(10_000):
+    for table in stream(path, {"a": "number", "b": "text"}).tables(10_000):
         most = max(most, pa.total_allocated_bytes())
         del table
     assert most < 150e6 < 3_000_000 * 60
 
 
-@pytest.mark.parametrize("text", ["a, b ,c\n1,2,x\n3,4,y\n", "a | b | c\n1 | 2 | x\n3 | 4 | y\n"])
-def test_blanks_around_names_are_left_out_and_said(tmp_path: Path, text: str) -> None:
+def test_blanks_around_names_are_left_out_and_said(tmp_path: Path) -> None:
     path = tmp_path / "spaced.csv"
-    path.write_text(text)
+    path.write_text("a | b | c\n1 | 2 | x\n3 | 4 | y\n")
     found = sniff(path)
     assert any("blanks around the names" in note for note in found.notes)
     assert read_arrow(path, found.format).column_names == ["a", "b", "c"]
-    whole = pa.concat_tables(TableFile(path, None, {}, found.format).tables(1))
+    whole = pa.concat_tables(stream(path, {}, found.format).tables(1))
     assert whole.select(["a", "b"]).to_pydict() == {"a": [1, 3], "b": [2, 4]}
     assert read_arrow(path).column_names != ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("word", ["NA", "None", "null"])
-def test_a_word_that_is_read_as_missing_is_told_and_may_be_a_value(
-    tmp_path: Path, word: str
-) -> None:
+def test_a_word_that_is_read_as_missing_is_told_and_may_be_a_value(tmp_path: Path) -> None:
+    word = "None"
     path = tmp_path / "lands.csv"
     path.write_text("land,size\n" + f"DE,1\n{word},NA\n,3\nFR,4\n" * 9)
     found = sniff(path)
@@ -204,7 +170,84 @@ def test_a_word_that_is_read_as_missing_is_told_and_may_be_a_value(
     assert read_arrow(path, found.format)["land"].null_count == 18
     kept = sniff(path, keep=[word]).format
     assert kept == TableFormat(columns={"land": Text(values=(word,))})
-    whole = pa.concat_tables(TableFile(path, None, {}, kept).tables(5))
+    whole = pa.concat_tables(stream(path, {}, kept).tables(5))
     for table in (read_arrow(path, kept), whole):
         assert table["land"].to_pylist()[:4] == ["DE", word, None, "FR"]
         assert table["size"].null_count == 9
+
+
+def test_training_reads_what_a_table_is_read_to(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = pipeline.read_table(path, FORMAT)
+    features = [name for name in WANTED if name != "price"]
+    X, y = pipeline.read(path, features, "price", format=FORMAT)
+    pd.testing.assert_frame_equal(X, wanted[features])
+    need = pipeline.preflight(path, [*WANTED]).need
+    monkeypatch.setattr(partitioned, "room", lambda device: need - 1)
+    parts, streamed = pipeline.read(path, features, "price", format=FORMAT)
+    pd.testing.assert_frame_equal(parts.compute().reset_index(drop=True), X, check_dtype=False)
+    np.testing.assert_array_equal(streamed, y)
+    monkeypatch.setattr(partitioned, "room", lambda device: 10)
+    with pytest.raises(DataError, match="only Parquet .* 10 are free; write it as Parquet"):
+        pipeline.read(path, features, "price", format=FORMAT)
+
+
+def test_conditions_are_for_parquet(tmp_path: Path) -> None:
+    for name in ("t.parquet", "t.csv", "t.jsonl"):
+        CONTAINERS[name](tmp_path / name)
+    rows = [("zip", "==", "01067")]
+    for read in (pipeline.read, pipeline.scan):
+        X, y = read(tmp_path / "t.parquet", ["price"], "zip", rows=rows)
+        assert (len(X), set(y)) == (5, {"01067"})
+        for name in ("t.csv", "t.jsonl", "t.parquet"):
+            with pytest.raises(ConfigError, match="is for Parquet without a format"):
+                read(tmp_path / name, ["price"], "zip", rows=rows, format=FORMAT)
+
+
+TYPES = {
+    "integers with gaps": (pa.array([1, None]), "float64"),
+    "wide integers with gaps": (pa.array([2**53 + 1, None]), "Int64"),
+    "unsigned with gaps": (pa.array([2**63 + 1, None], pa.uint64()), "UInt64"),
+    "truth with gaps": (pa.array([True, None]), "boolean"),
+    "nothing": (pa.nulls(2), "float64"),
+    "text": (pa.array(["a", None]), "str"),
+    "categories": (pa.array(["a", None]).dictionary_encode(), "category"),
+    "days": (pa.array([1, None], pa.int32()).cast(pa.date32()), "datetime64[ms]"),
+}
+
+
+@pytest.mark.parametrize("case", TYPES)
+def test_frames_have_the_types_that_steps_take(case: str, tmp_path: Path) -> None:
+    values, dtype = TYPES[case]
+    pq.write_table(pa.table({"a": values}), tmp_path / "t.parquet")
+    for source in (tmp_path / "t.parquet", pa.table({"a": values})):
+        frame = pipeline.read_table(source)
+        assert str(frame["a"].dtype).replace("[s]", "[ms]") == dtype
+        assert frame["a"].isna().tolist() == [each is None for each in values.to_pylist()]
+
+
+def test_damage_is_named_and_nobody_is_told_to_make_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.parquet"
+    pq.write_table(pa.table({"a": np.arange(1e4), "y": np.arange(1e4)}), path,
+                   write_page_checksum=True)  # fmt: skip
+    data = bytearray(path.read_bytes())
+    data[len(data) // 4] ^= 1
+    path.write_bytes(data)
+    for read in (lambda: pipeline.read(path, ["a"], "y"), lambda: [*stream(path, {}).tables(99)]):
+        with pytest.raises(DataError, match="mine.parquet: cannot be read: .*CRC") as caught:
+            read()
+        assert "`" not in str(caught.value)
+
+
+def test_damaged_words_of_pandas_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"a": [1], "y": [1]}).to_parquet(path)
+    path.write_bytes(path.read_bytes().replace(b'{"index_columns"', b'{"index_columns\x01'))
+    with pytest.raises(DataError, match="t.parquet: cannot be read"):
+        pipeline.read(path, ["a"], "y")
+
+
+def test_a_format_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="format='csv' is not a TableFormat"):
+        pipeline.read_table(tmp_path / "a.csv", "csv")  # type: ignore[arg-type]

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -43,24 +42,11 @@ def test_it_reads_what_pandas_reads(small_flights: Path) -> None:
     np.testing.assert_array_equal(y, frame["late"].to_numpy())
 
 
-def test_columns_come_in_the_order_asked_for_and_the_target_is_not_one(small_flights: Path) -> None:
-    X, _ = parquet.read_parquet(small_flights, FEATURES[::-1], "late", LATE, "cpu")
-    assert list(X.columns) == FEATURES[::-1]
-
-
 def test_categories_have_the_levels_of_the_whole_file(small_flights: Path) -> None:
     X, _ = parquet.read_parquet(small_flights, ["carrier"], "late", [("month", "==", 1)], "cpu")
     whole, _ = parquet.read_parquet(small_flights, ["carrier"], "late", [("month", ">", 0)], "cpu")
     assert X["carrier"].dtype == whole["carrier"].dtype
     assert X["carrier"].nunique() <= whole["carrier"].cat.categories.size
-
-
-def test_conditions_are_joined_by_and(small_flights: Path) -> None:
-    rows = [("month", ">", 9), ("fold", "<", 50)]
-    X, y = parquet.read_parquet(small_flights, ["month", "fold"], "late", rows, "cpu")
-    assert len(X) == len(y) > 0
-    assert X["month"].min() == 10
-    assert X["fold"].max() < 50
 
 
 def test_a_missing_file_is_reported_with_a_suggestion(tmp_path: Path) -> None:
@@ -86,10 +72,3 @@ def test_a_column_that_is_not_there_is_named_in_one_line(small_flights: Path) ->
     with pytest.raises(DataError, match="altitude") as caught:
         parquet.read_parquet(small_flights, ["day", "altitude"], "late", LATE, "cpu")
     assert "\n" not in str(caught.value)
-
-
-def test_a_table_of_another_kind_is_not_taken(tmp_path: Path) -> None:
-    path = tmp_path / "other.parquet"
-    pq.write_table(pa.table({"late": [0, 1]}), path)
-    with pytest.raises(DataError, match=r"other\.parquet"):
-        parquet.read_parquet(path, [], "late", LATE, "cpu")

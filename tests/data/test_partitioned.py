@@ -7,7 +7,6 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated
 from pipeline.data import partitioned
-from pipeline.errors import DataError
 
 dd = pytest.importorskip("dask.dataframe")
 
@@ -42,12 +41,6 @@ def test_sizes_are_those_of_the_rows(known: bool | None) -> None:
         fits, sizes = partitioned.fits(each)
         assert fits
         assert sizes.startswith("9,600 bytes of rows, ")
-
-
-def test_a_target_of_another_length_is_refused() -> None:
-    partitioned.check_rows(None, 3)
-    with pytest.raises(DataError, match="y has 2 values and X has 3 rows"):
-        partitioned.check_rows([1, 2], 3)
 
 
 def test_answers_of_every_form_are_joined() -> None:

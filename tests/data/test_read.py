@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pipeline
-from pipeline.data import files, parquet, partitioned, read
+from pipeline.data import files, parquet, partitioned, read, scan
 from pipeline.errors import ConfigError, DataError, OutOfMemory
 from tests.commands import call
 
@@ -50,15 +50,6 @@ def test_the_estimate_is_near_what_the_table_takes(path: Path) -> None:
     assert pipeline.preflight(path, NAMES).need == pytest.approx(read.TABLES * table, rel=0.3)
 
 
-def test_a_table_that_fits_is_read_into_memory(path: Path) -> None:
-    assert pipeline.preflight(path, NAMES).how == "in memory"
-    X, y = pipeline.read(path, NAMES[:-1], "y", rows=[("small", "<", 5)])
-    pd.testing.assert_frame_equal(
-        X, parquet.read_parquet(path, NAMES[:-1], "y", [("small", "<", 5)], "cpu")[0]
-    )
-    assert len(y) == len(X)
-
-
 def test_one_that_does_not_comes_in_partitions(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left(monkeypatch, 1_000_000)
     found = pipeline.preflight(path, NAMES)
@@ -71,19 +62,14 @@ def test_one_that_does_not_comes_in_partitions(path: Path, monkeypatch: pytest.M
     np.testing.assert_array_equal(y, expected[1])
 
 
-def test_a_csv_file_is_judged_by_its_size(path: Path, tmp_path: Path) -> None:
-    csv = tmp_path / "table.csv"
-    pd.read_parquet(path).to_csv(csv, index=False)
-    assert pipeline.preflight(csv, NAMES).need == read.TABLES * csv.stat().st_size
-
-
 def test_inside_a_cluster_its_workers_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workers = {"a": {"memory_limit": 2**30, "nthreads": 2}, "b": {"memory_limit": 0, "nthreads": 1}}
     monkeypatch.setattr(read, "active", lambda: SimpleNamespace(workers=lambda: workers))
     found = pipeline.preflight(path, NAMES)
     assert (found.how, found.free) == ("cluster", 2**30)
     assert str(found).endswith("the workers have 1.1 GB")
-    assert read.partition_size(2**40) == 2**25, "a share of what a thread of the first has"
+    monkeypatch.setattr(scan, "active", read.active)
+    assert scan.partition_size(2**40) == 2**25, "a share of what a thread of the first has"
 
 
 @pytest.mark.parametrize("name", ["table.csv", "table.parquet"])
@@ -124,47 +110,15 @@ def table(rows: int = ROWS, **columns: Any) -> pa.Table:
     return pa.table({"a": n * 1.0, "t": text, "other": n, "late": n % 2, **columns})
 
 
-def test_only_the_features_come_and_the_target_keeps_their_order(tmp_path: Path) -> None:
-    for number in (0, 1, 2, 10):  # Dask and Arrow sort these names differently.
-        part = table(a=pa.array(np.arange(ROWS) + 1000.0 * number), late=np.arange(ROWS) + number)
-        pq.write_table(part, tmp_path / f"part.{number}.parquet", row_group_size=30)
-    X, y = read.scan(tmp_path, ["t", "a"], "late")
-    made = X.compute()
-    assert list(made.columns) == ["t", "a"]
-    np.testing.assert_array_equal(made["a"].to_numpy() % 1000 + made["a"].to_numpy() // 1000, y)
-
-
-@pytest.mark.parametrize("size", [1, 2**20])
-@pytest.mark.parametrize("rows", [(), [("a", "<", 10)]])
-def test_files_and_parts_of_them_hold_the_rows_that_meet_the_conditions(
-    rows: Any, size: int, tmp_path: Path
-) -> None:
-    for number in range(2):
-        pq.write_table(table(), tmp_path / f"{number}.parquet", row_group_size=10)
-    X, y = read.scan(tmp_path, ["a"], "late", rows=rows, partition_bytes=size)
-    values = [*range(10 if rows else ROWS)] * 2
-    assert X.compute()["a"].tolist() == values
-    np.testing.assert_array_equal(y, np.array(values) % 2)
-    assert X.npartitions == (2 if rows or size > 1 else 24)
-
-
 def test_files_that_disagree_are_refused_by_name(tmp_path: Path) -> None:
     pq.write_table(table(), tmp_path / "1.parquet")
     pq.write_table(table(a=pa.array(["x"] * ROWS)), tmp_path / "2.parquet")
     with pytest.raises(DataError, match=r"2.parquet: column 'a' holds string and .*1.parquet hold"):
-        read.scan(tmp_path, ["a"], "late")
+        scan.scan(tmp_path, ["a"], "late")
     pq.write_table(table().drop_columns(["t"]), tmp_path / "2.parquet")
-    for reader in (read.scan, pipeline.read):
+    for reader in (pipeline.scan, pipeline.read):
         with pytest.raises(DataError, match=r"2.parquet: has no column 't'"):
             reader(tmp_path, ["a", "t"], "late")
-
-
-def test_text_with_and_without_a_dictionary_agrees(tmp_path: Path) -> None:
-    pq.write_table(table(), tmp_path / "1.parquet")
-    plain = table().set_column(1, "t", table()["t"].cast(pa.string()))
-    pq.write_table(plain, tmp_path / "2.parquet")
-    sizes = read.agree(files.parquet_files(tmp_path), ["a", "t"])
-    assert all(size > 0 for size in sizes)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +138,7 @@ def test_what_cannot_be_read_is_said(
     (tmp_path / "empty").mkdir()
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     with pytest.raises(error, match=said):
-        read.scan(tmp_path / name, ["a"], "late", **options)
+        scan.scan(tmp_path / name, ["a"], "late", **options)
     if not options:
         with pytest.raises(error, match=said.removesuffix("file")):
             pipeline.preflight(tmp_path / name, ["a"])
@@ -193,12 +147,12 @@ def test_what_cannot_be_read_is_said(
 def test_partitions_leave_room_in_memory_and_there_are_some_for_every_thread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(read, "_resources", lambda: (2**30, 4))
-    assert read.partition_size(2**40) == 2**26, "a share of the memory"
-    assert read.partition_size(2**27) == 2**24, "of small data, two for each thread"
-    assert read.partition_size(10) == read.SMALLEST
-    monkeypatch.setattr(read, "_resources", lambda: (2**50, 4))
-    assert read.partition_size(2**60) == read.LARGEST
+    monkeypatch.setattr(scan, "_resources", lambda: (2**30, 4))
+    assert scan.partition_size(2**40) == 2**26, "a share of the memory"
+    assert scan.partition_size(2**27) == 2**24, "of small data, two for each thread"
+    assert scan.partition_size(10) == scan.SMALLEST
+    monkeypatch.setattr(scan, "_resources", lambda: (2**50, 4))
+    assert scan.partition_size(2**60) == scan.LARGEST
 
 
 def test_rows_of_many_files_come_in_one_order_whoever_reads_them(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from pipeline import Accelerated
 from pipeline.data import encode, frames, parquet
 from pipeline.data.convert import convert
-from pipeline.data.read import scan
+from pipeline.data.scan import scan
 from pipeline.data.schema import Schema, kind_of
 from pipeline.optional import load
 from pipeline.preprocessing.transformers.calendar import FEATURES, CalendarFeatures

@@ -342,7 +342,7 @@ def test_the_columns_that_are_added_have_names_of_their_own(workspace) -> None:
     [
         ("a,b\n1,2\n", "c", ConfigError, "unknown column 'c'"),
         ("a,a,b\n1,2,3\n", "b", DataError, r"columns with the same name: \['a'\]"),
-        ("a,b\n1,2\n1\n", "b", DataError, "row 1 has 1 cell, '1', and there are 2 names"),
+        ("a,b\n1,2\n1\n", "b", DataError, "row 1 holds 1 of 2 cells, '1'"),
         ("a,b\n" + "1,x\n1,y\n" * 9, "b", DataError, "18 rows with a known target"),
         ("a,b\n" + "1,x\n1,y\n" * 60, "b", DataError, "no column to learn from: 'a' has one value"),
     ],
