@@ -38,9 +38,7 @@ from pipeline.task.task import CLOCK, Job, Task
 
 def cautions_of(record: Results) -> list[str]:
     """Return what is to be known before a score is believed: of the table, and of the scores."""
-    rows = record.task.rows_test
-    runs = [(cell.pipeline, cell.metrics, record.baseline, rows) for cell in record.cells]
-    return doubts.with_doubts(record.cautions, runs, record.scoring)
+    return doubts.with_doubts(record, [(cell.pipeline, cell.metrics) for cell in record.cells])
 
 
 @dataclass(frozen=True)

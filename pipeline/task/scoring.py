@@ -49,6 +49,17 @@ class ScoringInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     mute: list[str] = []
     """Ids of the cautions that the task does not want to read."""
 
+    def sign(self, metric: str) -> int | None:
+        """Return 1 where more of a metric is better, -1 of a loss, None if that is not known.
+
+        A record without signs has those of scikit-learn's scorers of these names.
+
+        >>> [ScoringInfo().sign(name) for name in ("log_loss", "roc_auc", "own")]
+        [-1, 1, None]
+        """
+        loss, names = f"neg_{metric}" in get_scorer_names(), get_scorer_names()
+        return self.signs.get(metric, -1 if loss else 1 if metric in names else None)
+
 
 class RowScorer:
     """A scorer of rows and what became of them, without a target; higher is better.
@@ -162,17 +173,6 @@ def scorers_of(task: str, kind: str, metrics: Any) -> dict[str, Any]:
 def sign_of(scorer: Any) -> int:
     """Return 1 where more of a metric is better, -1 of a loss."""
     return int(scorer._sign)
-
-
-def known_sign(name: str) -> int | None:
-    """Return the sign of a metric that has the name of a scorer of scikit-learn, without ``neg_``.
-
-    >>> known_sign("log_loss"), known_sign("roc_auc"), known_sign("own")
-    (-1, 1, None)
-    """
-    if f"neg_{name}" in get_scorer_names():
-        return -1
-    return 1 if name in get_scorer_names() else None
 
 
 def methods_of(scorer: Any) -> Sequence[str]:

@@ -38,13 +38,9 @@ def tuning_lines(record: TuningRecord, folder: Path) -> Iterator[str]:
     for search in record.searches:
         yield from _of_search(record, search, folder)
     judged = [each for each in record.searches if each.tuned]
-    models = [
-        (each.pipeline, each.tuned.metrics, record.baseline, record.task.rows_test)
-        for each in judged
-        if each.tuned and each.model
-    ]
+    models = [(e.pipeline, e.tuned.metrics) for e in judged if e.tuned and e.model]
     edges = [f"{each.pipeline} {each.variant}: {edge}" for each in judged for edge in each.edges]
-    cautions = with_doubts(record.cautions, models, record.scoring)
+    cautions = with_doubts(record, models)
     yield from in_terminal([*edges, *cautions], folder / TUNING_FILE)
     page = folder / "index.html"
     yield f"tuning: {page.resolve().as_uri() if page.exists() else folder / TUNING_FILE}"

@@ -26,7 +26,6 @@ from pipeline.benchmark.report.table import ReportTable, Row, TableCell, row
 from pipeline.benchmark.report.tuning_lines import STATES, set_options, trial
 from pipeline.optional import PYTHON
 from pipeline.system.atomic import write_text
-from pipeline.task.cautions.scores import sign_of
 from pipeline.task.numerals import (
     MISSING,
     count,
@@ -105,7 +104,7 @@ def improved(name: str, interval: Interval | None, scoring: ScoringInfo) -> Tabl
         return TableCell("no interval", "quiet")
     if interval.low <= 0 <= interval.high:
         return TableCell("no difference shown")
-    sign = sign_of(name, scoring)
+    sign = scoring.sign(name)
     if sign is None:
         return TableCell("differs")
     worse = (interval.low > 0) == (sign < 0)
@@ -114,17 +113,8 @@ def improved(name: str, interval: Interval | None, scoring: ScoringInfo) -> Tabl
 
 def _found(record: TuningRecord) -> Iterator[Piece]:
     yield Piece("items", [*headlines(record)])
-    tested = [
-        (
-            f"{each.pipeline}, {each.variant}",
-            each.tuned.metrics,
-            record.baseline,
-            record.task.rows_test,
-        )
-        for each in record.searches
-        if each.tuned
-    ]
-    doubts = with_doubts(record.cautions, tested, record.scoring)
+    tested = [(f"{e.pipeline}, {e.variant}", e.tuned.metrics) for e in record.searches if e.tuned]
+    doubts = with_doubts(record, tested)
     yield from pointed("cautions", "Before a score is believed", doubts)
     yield Piece("table", held_out_table(record), "held-out-table", "tested")
     yield Piece("table", searches_table(record), "searches-table")

@@ -35,13 +35,13 @@ def of_task(task: Task, job: Job) -> list[str]:
     job : Job
         The data and the split.
     """
-    table, split = _read(job.path), typed_split(task.split(job.split)[1], job.path)
+    name, split = task.split(job.split)
+    table, split = _read(job.path), typed_split(split, job.path)
     train, test = (_chosen(table, rows) for rows in (split.train, split.test))
     sample = TableSample(table, task.target, task.kind, task.columns, test & ~train)
     found = of_sample(sample, task.metrics)
     if not split.folds:
-        times = times_of(task.split(job.split)[0], split)
-        found += of_split(sample, train, split.groups, times)
+        found += of_split(sample, train, split.groups, times_of(name, split))
     return in_rank(found, task.mute)
 
 
