@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 from pipeline.benchmark.compare import record_of
 from pipeline.benchmark.judge import doubts
 from pipeline.benchmark.record import provenance
-from pipeline.benchmark.record.results import FilePart as FilePart
-from pipeline.benchmark.record.results import Protocol, Results, Variant, dumps
+from pipeline.benchmark.record.results import FilePart, Protocol, Results, Variant, dumps
 from pipeline.benchmark.run import measure
 from pipeline.benchmark.run.beforehand import before_runs
 from pipeline.benchmark.run.measure import Outcome

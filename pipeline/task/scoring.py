@@ -200,11 +200,6 @@ def takes(scorer: Any, parameter: str) -> bool:
     return parameter in known and parameter not in scorer._kwargs
 
 
-def of_scikit_learn(scorer: Any) -> bool:
-    """Tell whether a scorer's function is scikit-learn's."""
-    return str(scorer._score_func.__module__).startswith("sklearn.metrics")
-
-
 def _scorer_of(what: str, given: Any) -> Any:
     if hasattr(given, "_score_func"):
         return given
@@ -214,29 +209,21 @@ def _scorer_of(what: str, given: Any) -> Any:
         close = get_close_matches(given, get_scorer_names(), n=1)
         guess = f"; did you mean {close[0]!r}?" if close else ""
         raise ConfigError(f"{what} is {given!r}, which is no scorer of scikit-learn{guess}")
-    if not callable(given):
-        raise ConfigError(f"{what} is {given!r}, which is no scorer; give one, or its name")
-    function = getattr(given, "func", given)
     for known in map(get_scorer, get_scorer_names()):
-        if known._score_func is function:
-            plain = make_scorer(
-                function,
-                response_method=known._response_method,
-                greater_is_better=known._sign > 0,
-            )
-            return changed(plain, **getattr(given, "keywords", {}))
-    name = getattr(function, "__name__", "metric")
+        if known._score_func is given:  # whatever average it is known with
+            response, sign = known._response_method, known._sign
+            return make_scorer(given, response_method=response, greater_is_better=sign > 0)
+    name = getattr(given, "__name__", repr(given))
     raise ConfigError(
-        f"{what} is {name}, a function that does not say whether more is better, nor what it reads "
-        f"of a model; write make_scorer({name}, greater_is_better=..., response_method=...)"
+        f"{what} is {name}, which is no scorer; give the name of one of scikit-learn's, or "
+        f"make_scorer({name}, greater_is_better=..., response_method=...)"
     )
 
 
 def _check(what: str, kind: str, scorer: Any) -> None:
     """Refuse a scorer that cannot score a kind of task."""
-    function = scorer._score_func
+    function, methods = scorer._score_func, methods_of(scorer)
     name = getattr(function, "__name__", repr(function))
-    methods = methods_of(scorer)
     package, _, module = (getattr(function, "__module__", "") or "").rpartition(".")
     other = _OTHERS.get(kind, {}).get(module) if package == "sklearn.metrics" else None
     if other:
@@ -246,9 +233,6 @@ def _check(what: str, kind: str, scorer: Any) -> None:
     if not _READ[kind] & {*methods}:
         kept = " or ".join(sorted(_READ[kind]))
         raise ConfigError(f"{what} is {name}, which reads {methods[0]}; a run keeps {kept}")
-    if kind == "binary" and scorer._kwargs.get("pos_label") not in (None, 1):
-        told = f"pos_label={scorer._kwargs['pos_label']!r}"
-        raise ConfigError(f"{what} has {told}; leave it out, and set positive= of the task")
     average = signature(function).parameters["average"].default if takes(scorer, "average") else ""
     if kind == "multiclass" and scorer._kwargs.get("average", average) == "binary":
         raise ConfigError(f"{what} is {name} of two classes; set average= of it, as 'macro'")

@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from pipeline.benchmark.record.results import Interval
+from pipeline.benchmark.record.results import FilePart, Interval
 from pipeline.benchmark.record.tuning_record import TuningRecord
 from pipeline.benchmark.report import tuning_page as page
 from pipeline.benchmark.report.html import page_html
 from pipeline.benchmark.report.table import ReportTable
 from pipeline.benchmark.report.tuning_lines import trial
-from pipeline.benchmark.single import FilePart
 from pipeline.task.scoring import ScoringInfo
 from tests.benchmark import fixtures, tunings
 

@@ -13,7 +13,7 @@ from pipeline.benchmark.run.measure import Outcome, read_test_rows
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.task import metrics, truth
 from pipeline.task.faults import describe_fault
-from pipeline.task.learnt_rows import TaskScorer, first_metric_of
+from pipeline.task.metrics import TaskScorer, first_metric_of
 from pipeline.task.task import Job, Task
 
 REPEATS = 5
@@ -105,5 +105,5 @@ def _scorer(task: Task, outcome: Outcome) -> TaskScorer:
     place = 1
     if task.kind in ("binary", "multiclass"):
         place = truth.place_of_positive(task, outcome.classes)
-    metric, decide = metrics.judges(task, outcome.classes)[name], metrics.wants_decisions(task)
-    return TaskScorer(metric, outcome.classes, place, decide, encoded=True)
+    metric = metrics.judges(task, outcome.classes)[name]
+    return TaskScorer(metric, outcome.classes, place, encoded=True)
