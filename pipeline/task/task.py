@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from difflib import get_close_matches
+from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -16,9 +15,9 @@ from pipeline.errors import ConfigError
 from pipeline.task.cautions.caution import RANKS
 from pipeline.task.faults import FOLDER as FOLDER
 from pipeline.task.faults import blamed_on
+from pipeline.task.scoring import scorers_of
 
 if TYPE_CHECKING:
-    # It imports PyArrow, which the list of the tasks does without.
     from pipeline.data.files import Filter
     from pipeline.data.table_format import TableFormat
 
@@ -79,8 +78,7 @@ class Task:
     ----------
     name, title : str
     dataset : str, optional
-        Module of `datasets` whose data it is. Commands read it, and `kind`, without importing the
-        task, so both are written as literals.
+        Module of `datasets` whose data it is.
     prepare : callable
         ``prepare(home)`` makes the data below a folder if need be, verifies it
         and returns the path of the Parquet file, or of a folder of them; ``prepare(home,
@@ -161,9 +159,6 @@ class Task:
         for name in filter(None, (self.target, self.weight, self.row_id)):
             if name in self.columns:
                 raise ConfigError(f"{self.name}: {name!r} is no feature; leave it out")
-        # Scorers import scikit-learn, which the list of the tasks does without.
-        from pipeline.task.scoring import scorers_of
-
         object.__setattr__(self, "metrics", scorers_of(self.name, self.kind, self.metrics))
 
     def _check_parts(self) -> None:
@@ -262,12 +257,9 @@ def in_words(rows: Filter) -> str:
     >>> in_words([("sold", "<", date(2024, 1, 31)), ("kind", "in", ["a", "b"])])
     "sold < 2024-01-31 and kind in ['a', 'b']"
     """
-    said = (f"{name} {test} {_shown(value)}" for name, test, value in rows)
+    shown = (v if isinstance(v, date) else repr(v) for *_, v in rows)
+    said = (f"{name} {test} {value}" for (name, test, _), value in zip(rows, shown, strict=True))
     return " and ".join(said) or "all rows"
-
-
-def _shown(value: Any) -> str:
-    return str(value) if isinstance(value, date) else repr(value)
 
 
 @dataclass(frozen=True)
@@ -329,49 +321,28 @@ def published() -> list[str]:
 def _states_dataset(name: str) -> bool:
     try:
         return bool(facts(name).folder)
-    except ConfigError:  # The file cannot be read, so it is someone's work.
+    except ConfigError:  # The file cannot be loaded, so it is someone's work.
         return False
 
 
 def summary(name: str) -> str:
-    """Return the first line of a task's docstring, without importing it.
-
-    Raises
-    ------
-    ConfigError
-        The file cannot be read.
-    """
-    return (ast.get_docstring(_parse(name)) or "").partition("\n")[0]
-
-
-def _parse(name: str) -> ast.Module:
-    path = FOLDER / f"{name}.py"
-    with blamed_on(f"the task {name!r} cannot be read"):
-        return ast.parse(path.read_bytes(), str(path))
+    """Return the first line of a task's docstring."""
+    load(name)
+    return (import_module(f"tasks.{name}").__doc__ or "").strip().partition("\n")[0]
 
 
 class Facts(NamedTuple):
-    """What is known of a task without its libraries.
-
-    Parameters
-    ----------
-    kind : str
-        What it predicts.
-    rows : int
-        Of its dataset, about; 0 if not known. Of generated data, those of the default.
-    download : str
-        How much is to be downloaded; empty if nothing is.
-    folder : str
-        Of the dataset below the folder of the data; empty if not known.
-    generated : bool
-        Whether the data are generated, in any number of rows.
-    """
+    """What is to be known of a task before its data are there."""
 
     kind: str
     rows: int
+    """Of its dataset, about; 0 if not known. Of generated data, those of the default."""
     download: str
+    """How much is to be downloaded; empty if nothing is."""
     folder: str
+    """Of the dataset below the folder of the data; empty if not known."""
     generated: bool
+    """Whether the data are generated, in any number of rows."""
 
     @property
     def needs(self) -> str:
@@ -382,48 +353,20 @@ class Facts(NamedTuple):
 
 
 def facts(name: str) -> Facts:
-    """Read the literals that a task's file gives to `Task`, and import its dataset alone.
+    """Return what a task and its dataset say of the data.
 
     Raises
     ------
     ConfigError
-        The file cannot be read, or names a dataset that there is not.
+        The file cannot be loaded, or names a dataset that there is not.
     """
-    calls = [n for n in ast.walk(_parse(name)) if isinstance(n, ast.Call)]
-    given = [k for call in calls if getattr(call.func, "id", "") == "Task" for k in call.keywords]
-    stated: dict[Any, Any] = {
-        k.arg: k.value.value for k in given if isinstance(k.value, ast.Constant)
-    }
-    kind, dataset = stated.get("kind", "binary"), stated.get("dataset")
+    task = load(name)
     with blamed_on(f"the task {name!r} has no such dataset"):
-        data = importlib.import_module(f"datasets.{dataset}") if dataset else None
+        data = import_module(f"datasets.{task.dataset}") if task.dataset else None
     rows: Any = getattr(data, "ROWS", 0)
-    generated = isinstance(rows, dict)
+    rows = rows[task.kind] if isinstance(rows, dict) else rows
     download, folder = getattr(data, "DOWNLOAD", ""), getattr(data, "NAME", "")
-    return Facts(kind, rows[kind] if generated else rows, download, folder, generated)
-
-
-def rows_of_own(name: str, home: Path) -> int:
-    """Return the rows of the data of a task of one's own; 0 if there are none."""
-    path = home / name / f"{name}.parquet"
-    if not path.is_file():
-        return 0
-    from pyarrow import ArrowException, parquet  # The list of the others does without.
-
-    try:
-        return int(parquet.read_metadata(path).num_rows)
-    except (OSError, ArrowException):
-        return 0
-
-
-def _check_package() -> None:
-    """Refuse another package `tasks`, which would be imported in the place of the folder."""
-    paths = [Path(path).resolve() for path in importlib.import_module("tasks").__path__]
-    if FOLDER.resolve() not in paths:
-        raise ConfigError(
-            f"Python finds the package `tasks` in {paths[0]}, not here; make an empty "
-            f"{FOLDER}/__init__.py, or run from there"
-        )
+    return Facts(task.kind, rows, download, folder, task.generated)
 
 
 def load(name: str) -> Task:
@@ -437,13 +380,17 @@ def load(name: str) -> Task:
     if not FOLDER.is_dir():
         raise ConfigError("no folder `tasks` here; run from the root of the repository")
     pick(name, task_names(), "task")
+    where = f"{FOLDER / name}.py"
     with blamed_on(f"the task {name!r} cannot be loaded"):
-        _check_package()
-        found = getattr(importlib.import_module(f"tasks.{name}"), "TASK", None)
+        paths = [Path(path).resolve() for path in import_module("tasks").__path__]
+        if FOLDER.resolve() not in paths:
+            way = f"make an empty {FOLDER}/__init__.py, or run from there"
+            raise ConfigError(f"Python finds the package `tasks` in {paths[0]}, not here; {way}")
+        found = getattr(import_module(f"tasks.{name}"), "TASK", None)
     if not isinstance(found, Task):
-        raise ConfigError(f"{FOLDER / name}.py: it has no `TASK = Task(...)`; see docs/tasks.md")
+        raise ConfigError(f"{where}: it has no `TASK = Task(...)`; see docs/tasks.md")
     if found.name != name:
-        raise ConfigError(f"{FOLDER / name}.py: its task is named {found.name!r}; name it {name!r}")
+        raise ConfigError(f"{where}: its task is named {found.name!r}; name it {name!r}")
     for metric in found.margins:
         pick(metric, found.metrics, f"metric among the margins of {name}")
     return found

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pipeline.errors import ConfigError, DataError
+from pipeline.errors import ConfigError
 from pipeline.task import task
 from pipeline.task.task import Split, Task
 
@@ -61,31 +61,17 @@ def test_a_spec_takes_the_seed_and_the_changes(toy: Task) -> None:
     assert pipeline[0].with_mean is False
 
 
-def test_changes_do_not_stick_to_the_next_spec(toy: Task) -> None:
-    toy.pipeline("linear", 0, {"logisticregression__C": 0.5})
-    assert toy.pipeline("linear", 0)[-1].C == LogisticRegression().C
-
-
 def test_a_guess_is_made_only_where_a_name_is_close() -> None:
     with pytest.raises(ConfigError) as caught:
         task.pick("zebra", ["flights", "taxi"], "task")
     assert str(caught.value) == "unknown task 'zebra'; There are: flights, taxi"
 
 
-def test_long_lists_are_not_recited() -> None:
-    known = [f"name_{number}" for number in range(99)]
-    with pytest.raises(ConfigError) as caught:
-        task.pick("zebra", known, "thing")
-    assert "There are" not in str(caught.value)
-
-
 def test_names_are_the_files_without_underscore_and_none_is_imported(folder: Path) -> None:
-    (folder / "b.py").write_text('"""Second.\n\nMore."""\nraise RuntimeError("imported")\n')
+    (folder / "b.py").touch()
     (folder / "a.py").write_text('raise RuntimeError("imported")\n')
     (folder / "_c.py").touch()
     assert task.task_names() == ["a", "b"]
-    assert task.summary("b") == "Second."
-    assert task.summary("a") == ""
 
 
 @pytest.mark.parametrize("name", ["../secret", "__init__", "flights.py", ""])
@@ -155,14 +141,6 @@ def test_a_choice_that_cannot_be_is_the_datasets_own_words(toy: Task) -> None:
         replace(toy, prepare=prepare).data(Path("data"), rows=7)
 
 
-def test_faults_of_the_data_keep_their_exit_code(toy: Task) -> None:
-    def prepare(home: Path) -> Path:
-        raise DataError("torn")
-
-    with pytest.raises(DataError, match="torn"):
-        replace(toy, prepare=prepare).data(Path("data"))
-
-
 @pytest.mark.parametrize(
     ("name", "generated", "needs"),
     [
@@ -171,7 +149,7 @@ def test_faults_of_the_data_keep_their_exit_code(toy: Task) -> None:
         ("covertype", False, "11 MB to download"),
     ],
 )
-def test_a_task_says_what_its_data_need_before_it_is_imported(
+def test_a_task_says_what_its_data_need(
     name: str, generated: bool, needs: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
