@@ -75,9 +75,7 @@ class Comparison:
     command: Sequence[str] = ()
     limit: float | None = None
 
-    def measure(
-        self, watch: Watch, finished: FinishedRuns | None = None, pages: Path | None = None
-    ) -> results.Results:
+    def measure(self, watch: Watch, finished: FinishedRuns | None = None) -> results.Results:
         """Run everything and return the record.
 
         Parameters
@@ -86,8 +84,6 @@ class Comparison:
             Is told of every run.
         finished : FinishedRuns, optional
             Has the runs that need not be repeated, and takes those that are made.
-        pages : Path, optional
-            Takes pages of where the time of one more run of each cell goes.
         """
         measure.check(self.task, self.job, self.pipelines)
         finished = finished or FinishedRuns()
@@ -96,9 +92,9 @@ class Comparison:
         entries = variants(self.device)
         names = [variant.name for variant in entries if variant.status == "ok"]
         rounds = Schedule(
-            self.repeats, self.seeds, finished, watch, pages, explains=True, limit=self.limit
+            self.repeats, self.seeds, finished, watch, explains=True, limit=self.limit
         )
-        elsewhere = replace(rounds, seeds=0, pages=None, explains=False)
+        elsewhere = replace(rounds, seeds=0, explains=False)
         files = [(size, file_of(self.task, self.job, size)) for size in self.sizes if size != 1]
         each = rounds.count(len(names)) + len(files) * elsewhere.count(len(names))
         watch.expect(each * len(self.pipelines))
@@ -126,7 +122,6 @@ class Comparison:
             source=environment.source(self.command),
             variants=entries,
             points=points,
-            profiles=rounds.profiles,
             cautions=[*integrity.unconverged(work, self.task.mute), *noted],
             baseline=baseline,
             scoring=scoring,

@@ -14,7 +14,6 @@ from rich.console import Console
 
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.record import results
-from pipeline.benchmark.record.history import earlier
 from pipeline.benchmark.report import html, markdown
 from pipeline.benchmark.report.cells import cells_csv
 from pipeline.benchmark.report.terminal import terminal_report
@@ -35,8 +34,6 @@ class PublishOptions:
         Write ``index.html`` and ``report.md`` as well.
     resume : bool
         Go on after the finished runs of a comparison that was interrupted.
-    profile : bool
-        Run each cell once more under a profiler, and keep its page.
     if_changed : bool
         Measure nothing where the report that is there has the same fingerprint.
     price : Price, optional
@@ -45,7 +42,6 @@ class PublishOptions:
 
     pages: bool = False
     resume: bool = True
-    profile: bool = False
     if_changed: bool = False
     price: results.Price | None = None
 
@@ -69,9 +65,8 @@ def publish(comparison: Comparison, folder: Path, options: PublishOptions) -> No
     with publishing(folder) as draft:
         finished = find_finished(folder, comparison.fingerprint(), resume=options.resume)
         with reporting_kept(finished), watching(comparison.task.name) as watch:
-            measured = comparison.measure(watch, finished, draft if options.profile else None)
-        history = earlier(measured, folder / "results.json")
-        measured = structs.replace(measured, price=options.price, history=history)
+            measured = comparison.measure(watch, finished)
+        measured = structs.replace(measured, price=options.price)
         write_bytes(draft / "results.json", results.dumps(measured))
         if options.pages:
             render(measured, draft)

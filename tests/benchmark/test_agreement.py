@@ -45,7 +45,7 @@ def test_the_report_tells_the_weights_and_the_rows_of_each_part(page) -> None:
     made = of_kind("multiclass")
     told = {"train": "sold < 2024-01-31", "test": "sold >= 2024-01-31", "weight": "area"}
     text = unescape(page(replace(made, task=replace(made.task, **told)))).replace("\\", "")
-    assert "; rows are weighted by 'area'" in text
+    assert "Weights of the rows" in text
     assert "to train (sold < 2024-01-31), 67,346 to test (sold >= 2024-01-31)" in text
 
 

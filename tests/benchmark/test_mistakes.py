@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score, precision_score, recall_score
-
-from pipeline.benchmark.judge.diagnostics import diagnose
 from pipeline.benchmark.record.results import Diagnostics
 from pipeline.benchmark.report import mistakes
 from pipeline.benchmark.report.panels import comparison_page
@@ -17,24 +12,6 @@ def texts(table: mistakes.ReportTable) -> list[list[str]]:
     return [[cell.text for cell in row] for row in table.rows]
 
 
-def test_rates_of_a_threshold_are_those_of_scikit_learn() -> None:
-    random = np.random.default_rng(0)
-    chance = random.random(400)
-    truth = (random.random(400) < chance).astype(int)
-    found = diagnose(truth, chance, "binary", None, LogisticRegression())
-    assert found is not None
-    results = fixtures.with_diagnostics("binary", found)
-    [table, *_] = mistakes.threshold_tables(results)
-    [row] = [row for row in texts(table) if row[:2] == ["cpu", "0.3"]]
-    called = chance >= 0.3
-    rate = (called & (truth == 0)).sum() / (truth == 0).sum()
-    wanted = [called.mean(), precision_score(truth, called), recall_score(truth, called), rate]
-    assert row[2:] == [f"{value:.4f}" for value in [*wanted, f1_score(truth, called)]]
-    [first, *_] = texts(mistakes.calibration_table(results))
-    assert first[:2] == ["logistic", "reference"]
-    assert float(first[-1]) >= max(float(row[-1]) for row in texts(table))
-
-
 def test_a_matrix_has_recall_and_precision() -> None:
     [table, *_] = mistakes.confusion_tables(fixtures.of_classes())
     assert table.caption == "True class by predicted class, logistic, reference"
@@ -43,8 +20,6 @@ def test_a_matrix_has_recall_and_precision() -> None:
     assert rows[1] == ["b", "3", "50", "0.5", "0.9346"]
     assert rows[2][1:] == ["0", "0", "0", "–"]
     assert rows[3] == ["Precision", "0.9302", "0.9615", "0.0000", ""]
-    [row, *_] = texts(mistakes.confused_table(fixtures.of_classes()))
-    assert row[2:] == ["5.5", "b as a: 3"]
 
 
 def test_residuals_are_told_by_their_quantiles() -> None:

@@ -22,7 +22,7 @@ EXAMPLES = {
     "with everything": fuller.everything,
 }
 FREE = {"margins", "baseline", "packages", "threads", "stages", "metrics", "noise", "quantiles"}
-FREE |= {"not_measured", "medians", "signs", "best"}
+FREE |= {"not_measured", "signs", "best"}
 """Objects whose keys are names, not fields."""
 
 
@@ -107,6 +107,16 @@ def test_a_missing_field_is_refused(tmp_path: Path, path: tuple[Any, ...], field
     del at(data, path)[field]
     with pytest.raises(DataError, match=f"missing required field `{field}`"):
         load(tmp_path, data)
+
+
+def test_what_older_records_hold_and_no_report_shows_is_left_out(tmp_path: Path) -> None:
+    data = example() | {"history": [{}], "profiles": [{}], "other_prices": [{}]}
+    data["price"] |= {"machine": "m", "date": "2026-01-31", "source": "a bill", "vcpus": 8.0}
+    for cell in data["cells"]:
+        cell["trace"] = {"seconds": [0.0]}
+        cell["diagnostics"] |= {"thresholds": [{}], "confused": [{}]}
+    found = load(tmp_path, data)
+    assert found == load(tmp_path, example())
 
 
 @pytest.mark.parametrize("schema", ["pipeline.results/3", "pipeline.run/2", ""])

@@ -17,7 +17,7 @@ from xgboost import XGBClassifier
 
 from pipeline.benchmark import tune
 from pipeline.benchmark.record.tuning_record import SearchRecord, TuningRecord, load_tuning
-from pipeline.benchmark.report.tuning_lines import tuning_lines
+from pipeline.benchmark.report.tuning_page import tuning_lines
 from pipeline.benchmark.tune import publish_tuning, space_of, tuned_variants
 from pipeline.errors import ConfigError
 from pipeline.estimator.accelerated import Accelerated
