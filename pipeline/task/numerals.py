@@ -145,6 +145,15 @@ def share(value: float) -> str:
     return f"{value:.{decimals}%}".replace("%", " %")
 
 
+def named(names: Sequence[str]) -> str:
+    """Write the first names, and how many there are beside them.
+
+    >>> named(["a", "b"]), named("abcdefg")
+    ("'a', 'b'", "'a', 'b', 'c', 'd', 'e' and 2 more")
+    """
+    return ", ".join(map(repr, names[:NAMED])) + rest(len(names))
+
+
 def rest(count: int) -> str:
     """Write how many there are beside those that a sentence names."""
     return f" and {count - NAMED} more" if count > NAMED else ""

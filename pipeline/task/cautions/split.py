@@ -10,7 +10,7 @@ import numpy as np
 from pipeline.task.cautions.caution import Caution, of_names
 from pipeline.task.cautions.columns import CodedColumn, TableSample, held_out_score
 from pipeline.task.cautions.rows import says_when, starts_after
-from pipeline.task.numerals import ignore, share
+from pipeline.task.numerals import ignore, named, share
 
 DRIFTED = 0.65
 """AUC of one column, or of the target, as to which part a row is in."""
@@ -54,11 +54,10 @@ def _late(
     if times and {*times} <= {*table.frame}:
         when = table.frame[[*times]].groupby([*times], sort=True).ngroup().to_numpy()
         first = when[there & (when >= 0)].min(initial=len(when))
-        named = ", ".join(map(repr, times))
         if late := (when[here] > first).mean():
             yield Caution(
                 "late-training",
-                f"The split goes by {named}, and {share(late)} of the training rows are "
+                f"The split goes by {named(times)}, and {share(late)} of the training rows are "
                 "later than the first test row: train on the rows before it alone.",
             )
         return
