@@ -127,7 +127,7 @@ def test_a_reference_that_runs_on_one_processor_is_told() -> None:
     told = [line for line in verdict(results).caveats if "processors were busy" in line]
     assert len(told) == 1
     assert told[0].startswith("cpu on forest: 1.9 of ")
-    assert verdict(fixtures.normal()).caveats == ()
+    assert verdict(fixtures.normal()).caveats == []
 
 
 def test_what_a_model_says_of_its_work_leaves_out_how_it_computes() -> None:

@@ -12,9 +12,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import bootstrap
 
-from pipeline.benchmark.judge.statistics import LEVEL, RESAMPLES, Ratio, cell_parity, speed
+from pipeline.benchmark.judge.statistics import Ratio, cell_parity, interval_of, speed
 from pipeline.benchmark.record.results import Results
 
 FEWEST = 5
@@ -58,13 +57,5 @@ def geometric_mean(logs: Sequence[float]) -> Ratio | None:
     """
     if len(logs) < FEWEST:
         return None
-    found = bootstrap(
-        (np.asarray(logs),),
-        np.mean,
-        confidence_level=LEVEL,
-        n_resamples=RESAMPLES,
-        method="percentile",
-        rng=np.random.default_rng(0),
-    ).confidence_interval
-    ends = float(np.exp(found.low)), float(np.exp(found.high))
-    return Ratio(float(np.exp(np.mean(logs))), ends, len(logs))
+    low, high = np.exp(interval_of((np.asarray(logs),), np.mean))
+    return Ratio(float(np.exp(np.mean(logs))), (float(low), float(high)), len(logs))

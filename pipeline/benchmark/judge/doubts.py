@@ -24,17 +24,6 @@ def first_metric(results: Results, pipeline: str) -> tuple[str, float] | None:
     return None
 
 
-def best_pipeline(results: Results) -> str | None:
-    """Return the pipeline that is best by the metric that the first one has; None if none ran."""
-    found = {p.name: m for p in results.pipelines if (m := first_metric(results, p.name))}
-    if not found:
-        return None
-    metric = next(iter(found.values()))[0]
-    same = {name: value for name, (other, value) in found.items() if other == metric}
-    sign = results.scoring.sign(metric) or 1
-    return max(same, key=lambda name: sign * same[name])
-
-
 def lines(results: Results) -> Iterator[str]:
     """Yield the first metric of each pipeline, beside the dummy's."""
     for pipeline in results.pipelines:
