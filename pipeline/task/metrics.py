@@ -69,16 +69,7 @@ def part(values: np.ndarray, name: str) -> np.ndarray | None:
 
 @dataclass(frozen=True)
 class Metric:
-    """A scorer of a task, asked about stored predictions.
-
-    Parameters
-    ----------
-    scorer : scorer
-        See `pipeline.task.scoring`.
-    kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
-    classes : numpy.ndarray, optional
-        The names of the classes.
-    """
+    """A scorer of a task, asked about stored predictions; classes are by name."""
 
     scorer: Any
     kind: Kind
@@ -185,8 +176,7 @@ def answer(
     X : frame or array
     kind : {"binary", "multiclass", "regression", "ranking"}
         The probability of the positive class, or how anomalous a row is; the places of classes
-        with the probabilities of all of them, where there are any; a number, or a score to rank
-        by.
+        with the probabilities of all, where there are any; a number, or a score to rank by.
     classes : numpy.ndarray, optional
         That the model has learnt.
     positive : int, default=1
@@ -261,18 +251,15 @@ def judge(
 ) -> dict[str, float]:  # fmt: skip
     """Return those of the task's metrics that the predictions can be scored by.
 
+    A metric without a finite value, which a record could hold, is an error, or is left out.
+
     Parameters
     ----------
     task : Task
     y_true, answer : numpy.ndarray, one entry a row
     classes : numpy.ndarray, optional
     all_of_them : bool, default=True
-        Whether a metric without a value is an error; else it is left out.
-
-    Raises
-    ------
-    DataError
-        A metric has no finite value, which a record could hold, or none can be taken.
+        Whether such a metric is an error.
     """
     values = {}
     for name, metric in judges(task, classes).items():
@@ -321,23 +308,15 @@ def columns(values: np.ndarray, names: Mapping[str, str]) -> dict[str, np.ndarra
 
 @dataclass(frozen=True)
 class TaskScorer:
-    """The first metric of a task as a scorer: higher is better, and it reads predictions alone.
-
-    Parameters
-    ----------
-    metric : Metric
-    classes : numpy.ndarray or None
-        That the pipeline learns, sorted.
-    positive : int
-        The place of the class that a binary task is about.
-    encoded : bool
-        Whether the target comes as the metric has it, not as it is learnt.
-    """
+    """The first metric of a task as a scorer: higher is better, and it reads predictions alone."""
 
     metric: Metric
     classes: Any
+    """That the pipeline learns, sorted; None of numbers."""
     positive: int
+    """The place of the class that a binary task is about."""
     encoded: bool = False
+    """Whether the target comes as the metric has it, not as it is learnt."""
     reads_answers_only = True
 
     @property

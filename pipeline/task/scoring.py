@@ -62,15 +62,7 @@ class ScoringInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class RowScorer:
-    """A scorer of rows and what became of them, without a target; higher is better.
-
-    Parameters
-    ----------
-    score_func : callable
-        ``score_func(X, result)``.
-    response_method : {"predict", "transform"}
-        What gives the result.
-    """
+    """A scorer of rows and what became of them, without a target; higher is better."""
 
     _sign = 1
     _kwargs: Mapping[str, Any] = {}
@@ -81,10 +73,8 @@ class RowScorer:
     def __call__(self, estimator: Any, X: Any, y_true: Any = None) -> float:
         """Return the score of at most `SAMPLE` rows, evenly spaced."""
         result = getattr(estimator, self._response_method)(X)
-        if len(X) > SAMPLE:
-            rows = np.linspace(0, len(X) - 1, SAMPLE).astype(int)
-            X, result = X[rows], result[rows]
-        return float(self._score_func(X, result))
+        rows = np.unique(np.linspace(0, len(X) - 1, min(SAMPLE, len(X))).astype(int))
+        return float(self._score_func(X[rows], result[rows]))
 
 
 def of_rows(metric: Any) -> RowScorer:
@@ -98,17 +88,8 @@ def of_embedding(metric: Any) -> RowScorer:
 
 
 class StoredPredictions(BaseEstimator):
-    """An estimator that gives back stored predictions, for whatever rows.
+    """An estimator that gives back stored predictions, by method, for whatever rows.
 
-    Parameters
-    ----------
-    stored : mapping of str to numpy.ndarray
-        Method -> what it gives.
-    classes : numpy.ndarray, optional
-        Of a classifier.
-
-    Examples
-    --------
     >>> model = StoredPredictions({"predict": np.array([1, 0, 0])}, np.array([0, 1]))
     >>> get_scorer("accuracy")(model, None, [1, 0, 1])
     0.6666666666666666
@@ -146,13 +127,7 @@ def scorers_of(task: str, kind: str, metrics: Any) -> dict[str, Any]:
     ----------
     task, kind : str
     metrics : sequence of str, or mapping of str to str or scorer
-        Names of scikit-learn's scorers, which are shown without ``neg_``; or the name to be shown
-        -> a scorer, its name, or a function of `sklearn.metrics` that has one.
-
-    Raises
-    ------
-    ConfigError
-        One is no scorer, or cannot score tasks of this kind.
+        See `Task`.
 
     Examples
     --------

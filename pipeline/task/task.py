@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from difflib import get_close_matches
@@ -80,10 +81,9 @@ class Task:
     dataset : str, optional
         Module of `datasets` whose data it is.
     prepare : callable
-        ``prepare(home)`` makes the data below a folder if need be, verifies it
-        and returns the path of the Parquet file, or of a folder of them; ``prepare(home,
-        given=path)`` makes it of what was downloaded by hand, and where the data are generated
-        ``prepare(home, rows=n)`` makes as many; it may have other choices by name.
+        ``prepare(home)`` makes the data below a folder if need be, verifies it and returns the
+        path of the Parquet file, or of a folder of them. It may have choices by name: ``given=``
+        a path that was downloaded by hand, ``rows=`` of generated data, and others.
     features : sequence of str or str
         Columns to learn from; a name by itself gives the program the column, as text wants it.
     target : str
@@ -102,9 +102,7 @@ class Task:
     licence, source : str
         Of the data.
     kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
-        What is predicted, and judged: the probability of class 1, the class, the number, the
-        order within a query, the clusters of the rows or where they are put. For the last the
-        target is known and not learnt from.
+        What is predicted. Of clusters the target is known and not learnt from.
     query : str
         Column with the query of each row, of a ranking.
     positive : object, optional
@@ -118,8 +116,7 @@ class Task:
         Column with the number of each row in the file that the data were made of.
     spaces : mapping of str to mapping, list of mapping, or str
         Pipeline -> what `make tune` draws its parameters from: each parameter with a list of values
-        or a distribution, as ``randint(1, 9)``; several of these mappings, of which each trial is
-        drawn from one; or ``"default"``, as for those that are not named.
+        or a distribution, as ``randint(1, 9)``; several of these mappings; or ``"default"``.
     mute : sequence of str
         Ids of cautions that are not to be shown, as ``"groups"``.
     """
@@ -192,11 +189,6 @@ class Task:
             What was downloaded by hand.
         **asked
             ``rows`` of a generated table, ``years`` of the flights; None is the task's own.
-
-        Raises
-        ------
-        ConfigError
-            The data have no such choice, or not this one.
         """
         asked = {name: value for name, value in asked.items() if value is not None}
         for name in set(asked) - set(signature(self.prepare).parameters):
@@ -235,11 +227,6 @@ class Task:
             For everything random in it.
         changes : mapping, optional
             Nested parameter name -> value, as for scikit-learn's `set_params`.
-
-        Raises
-        ------
-        ConfigError
-            No such pipeline or parameter.
         """
         make = self.pipelines[pick(name, self.pipelines, "pipeline")]
         with blamed_on(f"{self.name}: the pipeline {name!r} cannot be made"):
@@ -264,31 +251,21 @@ def in_words(rows: Filter) -> str:
 
 @dataclass(frozen=True)
 class Job:
-    """What to run; plain data, so that another process can be sent it.
-
-    Parameters
-    ----------
-    task, pipeline, variant : str
-        Names; the variant is a device of `Accelerated`, or one of `PLAIN`.
-    path : Path
-        The prepared Parquet file.
-    seed : int
-    split : str or None
-        None is the task's default.
-    changes : mapping
-        Nested parameter name -> value, laid over the pipeline.
-    checkpoint : Path or None
-        Folder for the trees of a training that may be broken off.
-    """
+    """What to run; plain data, so that another process can be sent it."""
 
     task: str
     pipeline: str
     variant: str
+    """A device of `Accelerated`, or one of `PLAIN`."""
     path: Path
+    """The prepared Parquet file."""
     seed: int = 0
     split: str | None = None
+    """None is the task's default."""
     changes: Mapping[str, Any] = field(default_factory=dict)
+    """Nested parameter name -> value, laid over the pipeline."""
     checkpoint: Path | None = None
+    """Folder for the trees of a training that may be broken off."""
 
 
 def pick(name: str, known: Any, what: str) -> str:
@@ -315,14 +292,11 @@ def task_names() -> list[str]:
 
 def published() -> list[str]:
     """Return the names of the project's tasks: those of a dataset, and no one's own."""
-    return [name for name in task_names() if _states_dataset(name)]
-
-
-def _states_dataset(name: str) -> bool:
-    try:
-        return bool(facts(name).folder)
-    except ConfigError:  # The file cannot be loaded, so it is someone's work.
-        return False
+    found = []
+    for name in task_names():
+        with suppress(ConfigError):  # A file that cannot be loaded is someone's work.
+            found += [name] if facts(name).folder else []
+    return found
 
 
 def summary(name: str) -> str:

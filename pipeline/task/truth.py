@@ -108,13 +108,7 @@ def _refuse(where: str, told: str, bad: np.ndarray, part: str, way: str) -> None
 
 
 def classes_of(task: Task, y: np.ndarray) -> np.ndarray:
-    """Return the classes of the training rows, sorted.
-
-    Raises
-    ------
-    DataError
-        All are of one class.
-    """
+    """Return the classes of the training rows, sorted; DataError if all are of one class."""
     found: np.ndarray = target.classes(y)
     if len(found) > 1:
         return found
@@ -125,13 +119,7 @@ def classes_of(task: Task, y: np.ndarray) -> np.ndarray:
 
 
 def place_of_positive(task: Task, classes: np.ndarray) -> int:
-    """Return which of the classes a binary task is about, by place.
-
-    Raises
-    ------
-    ConfigError
-        It is none of them, it has to be said, or they are not two.
-    """
+    """Return which of the classes a binary task is about, by place; ConfigError if none is."""
     if task.kind != "binary":
         return 1
     names, where = classes.tolist(), f"{task.name}: the target {task.target!r} holds"
@@ -150,21 +138,16 @@ def place_of_positive(task: Task, classes: np.ndarray) -> int:
 
 def positive_of(task: Task, classes: Any) -> Any:
     """Return the class that a binary task is about; None of another task."""
-    if task.kind != "binary":
-        return None
-    return classes.tolist()[place_of_positive(task, classes)]
+    if task.kind == "binary":
+        return classes.tolist()[place_of_positive(task, classes)]
+    return None
 
 
 def encode_truth(task: Task, classes: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes as an array without objects, and of each row what is judged.
 
     Of a binary task that is 1 for the positive class and 0 for the other, else the place among
-    the classes, of which those that no training row has come last.
-
-    Raises
-    ------
-    ConfigError
-        A third class is among the rows of a binary task.
+    the classes, of which those that no training row has come last. A binary task has no third one.
     """
     places = places_of(y, classes)
     if (places < 0).any():
