@@ -24,12 +24,6 @@ def over_tasks(records: Sequence[Results], variant: str) -> Ratio | None:
     """Return the geometric mean of a variant's time ratios; None of fewer than `FEWEST` tasks.
 
     What was not timed is left out, and so is what fails on quality.
-
-    Parameters
-    ----------
-    records : sequence of Results
-        One a task.
-    variant : str
     """
     means = [np.mean(logs) for each in records if (logs := _logs(each, variant))]
     return geometric_mean([float(mean) for mean in means])

@@ -31,17 +31,8 @@ RANKS = {
 
 
 class Caution(NamedTuple):
-    """What is wrong, and what to do about it.
+    """What is wrong, and what to do about it; ``Task(mute=[id])`` silences it.
 
-    Parameters
-    ----------
-    id : str
-        One of `RANKS`; ``Task(mute=[id])`` silences it.
-    text : str
-        A sentence.
-
-    Examples
-    --------
     >>> print(Caution("constant", "'x' has one value: leave it out."))
     'x' has one value: leave it out. [constant]
     """

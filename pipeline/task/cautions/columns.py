@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -40,25 +39,15 @@ MEASURES = {
 ROW_ID = {"guid", "id", "ids", "idx", "index", "key", "no", "nr", "number", "row", "serial", "uuid"}
 
 
-@dataclass(frozen=True)
-class CodedColumn:
-    """A column as numbers.
-
-    Attributes
-    ----------
-    name : str
-    kind : {"number", "date", "text"}
-    numbers : numpy.ndarray
-        float64, missing and infinite ones as NaN; of texts their codes.
-    codes : numpy.ndarray
-        Of the distinct values, in their order where they are numbers; -1 for missing.
-    distinct : int
-    """
+class CodedColumn(NamedTuple):
+    """A column as numbers."""
 
     name: str
     kind: Literal["number", "date", "text"]
     numbers: np.ndarray
+    """float64, missing and infinite ones as NaN; of texts their codes."""
     codes: np.ndarray
+    """Of the distinct values, in their order where they are numbers; -1 for missing."""
     distinct: int
 
     @property
@@ -90,10 +79,9 @@ def code_column(column: pd.Series) -> CodedColumn:
     if letter not in "iufM":
         codes, texts = pd.factorize(column)
         return CodedColumn(name, "text", np.where(codes < 0, np.nan, codes), codes, len(texts))
+    numbers = column.to_numpy("float64" if letter != "M" else None)
     if letter == "M":
         numbers = np.where(column.isna(), np.nan, column.astype("int64") / 1e6)
-    else:
-        numbers = column.to_numpy("float64")
     numbers = np.where(np.isfinite(numbers), numbers, np.nan)
     codes, levels = pd.factorize(numbers, sort=True)
     return CodedColumn(name, "date" if letter == "M" else "number", numbers, codes, len(levels))
@@ -117,12 +105,10 @@ def _plain(kind: pa.DataType) -> pa.DataType | None:
         return _plain(kind.value_type)
     if types.is_timestamp(kind) or types.is_date(kind):
         return pa.timestamp("us")
-    if types.is_boolean(kind):
-        return pa.int8()
     if types.is_decimal(kind):
         return pa.float64()
-    text = types.is_string(kind) or types.is_large_string(kind)
-    return kind if text or types.is_integer(kind) or types.is_floating(kind) else None
+    plain = types.is_string, types.is_large_string, types.is_integer, types.is_floating
+    return pa.int8() if types.is_boolean(kind) else kind if any(f(kind) for f in plain) else None
 
 
 class TableSample:
@@ -140,9 +126,8 @@ class TableSample:
     """
 
     def __init__(
-        self, table: pa.Table, target: str, kind: str, features: Sequence[str],
-        test: np.ndarray | None = None,
-    ) -> None:  # fmt: skip
+        self, table: pa.Table, target: str, kind: str, features: Sequence[str], test: Any = None
+    ) -> None:
         self.whole, self.target_name, self.kind = table, target, kind
         self.features = [name for name in features if name != target][:MOST_COLUMNS]
         self.in_test = np.zeros(len(table), dtype=bool) if test is None else test

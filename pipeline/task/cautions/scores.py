@@ -20,15 +20,6 @@ def of_scores(
 ) -> Iterator[Caution]:
     """Yield what makes the scores of a pipeline worthless.
 
-    Parameters
-    ----------
-    pipeline : str
-    metrics, dummy : mapping of str to float
-        Its values, and the dummy's.
-    scoring : ScoringInfo
-
-    Examples
-    --------
     >>> [said] = of_scores("linear", {"r2": -0.81}, {"r2": 0.0}, ScoringInfo())
     >>> said.text.partition("; ")[0]
     'linear is worse than a dummy that looks at no column: r2 -0.810, dummy 0.000'

@@ -29,10 +29,8 @@ def of_split(
         With the test rows.
     train : numpy.ndarray of bool
         The training rows of the whole table.
-    groups : str
-        The column that the split goes by, if it does.
-    times : sequence of str
-        Columns of the time that the split goes by, if it does, the first one first.
+    groups, times : str and sequence of str
+        Columns that the split goes by.
     """
     here, there = train[table.rows], table.test
     if table.kind in ("ranking", "clusters") or not (here.any() and there.any() and table.target):
