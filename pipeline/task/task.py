@@ -27,10 +27,6 @@ Kind = Literal["binary", "multiclass", "regression", "ranking", "clusters"]
 CLOCK = "from opening the Parquet file to predictions of the test rows on the host"
 ON_GPU = ("cuda", "accel")
 TESTS = ("=", "==", "!=", "<", "<=", ">", ">=", "in", "not in")
-_UNWEIGHTED = {
-    "ranking": "the rows of a ranking are weighted by query, not one by one",
-    "clusters": "not every clustering takes weights",
-}
 
 
 @dataclass(frozen=True)
@@ -151,8 +147,8 @@ class Task:
             raise ConfigError(f"{self.name}: a task of kind 'ranking', and no other, names a query")
         if self.positive is not None and self.kind != "binary":
             raise ConfigError(f"{self.name}: positive={self.positive!r} is for kind 'binary'")
-        if self.weight and (why := _UNWEIGHTED.get(self.kind)):
-            raise ConfigError(f"{self.name}: weight={self.weight!r}: {why}; leave it out")
+        if self.weight and self.kind in ("ranking", "clusters"):
+            raise ConfigError(f"{self.name}: weight={self.weight!r}: kind {self.kind!r} takes none")
         for name in filter(None, (self.target, self.weight, self.row_id)):
             if name in self.columns:
                 raise ConfigError(f"{self.name}: {name!r} is no feature; leave it out")
@@ -190,21 +186,17 @@ class Task:
         **asked
             ``rows`` of a generated table, ``years`` of the flights; None is the task's own.
         """
-        asked = {name: value for name, value in asked.items() if value is not None}
+        asked = {n: value for n, value in {"given": given, **asked}.items() if value is not None}
         for name in set(asked) - set(signature(self.prepare).parameters):
-            raise ConfigError(f"{self.name} has the {name} that it has; leave out --{name}")
-        if given and "given" not in signature(self.prepare).parameters:
-            raise ConfigError(
-                f"{self.name} is made of no file that is downloaded; leave out --from"
-            )
+            option = "from" if name == "given" else name
+            raise ConfigError(f"{self.name}: its data leave no such choice; leave out --{option}")
         with blamed_on(f"{self.name}: its data cannot be made"):
             try:
-                path = self.prepare(home, **asked, **({"given": given} if given else {}))
+                return Path(self.prepare(home, **asked))
             except ValueError as error:
-                if hasattr(error, "exit_code") or not asked:
+                if hasattr(error, "exit_code") or {*asked} <= {"given"}:
                     raise
                 raise ConfigError(f"--{error}") from error
-            return Path(path)
 
     @property
     def generated(self) -> bool:

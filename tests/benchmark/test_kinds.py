@@ -111,7 +111,7 @@ def test_clusters_that_know_their_own_rows_alone_say_so(small_homes: Path, tmp_p
 @pytest.mark.parametrize(
     ("name", "asked", "said"),
     [
-        ("digits", "100", "digits has the rows that it has; leave out --rows"),
+        ("digits", "100", "leave out --rows"),
         ("synthetic", "99", "--rows: 99 is not a whole number from 100"),
     ],
 )

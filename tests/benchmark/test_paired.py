@@ -46,13 +46,6 @@ def test_the_interval_narrows_with_the_rows_and_holds_the_difference() -> None:
     assert widths[1] < widths[0] / 2
 
 
-def test_a_metric_without_a_value_somewhere_has_no_interval() -> None:
-    y_true = np.zeros(100, dtype=int)
-    y_true[7] = 1
-    guess = np.linspace(0, 1, 100)
-    assert set(differences(METRICS, y_true, guess, guess)) == set()
-
-
 def test_the_rows_of_a_query_are_left_out_together() -> None:
     y_true = fields(target=np.arange(400) % 3, query=np.repeat(np.arange(100), 4))
     seen = []

@@ -44,15 +44,6 @@ def test_ratio_is_variant_over_reference_and_lies_in_its_interval() -> None:
     assert found.ratio.outcome == "slower"
 
 
-def test_a_failed_or_absent_cell_has_no_speed_stages_or_parity() -> None:
-    results = fixtures.failed()
-    for variant in ("cpu", "cuda"):
-        assert speed(results, "forest", variant) is None
-        assert stages(results, "forest", variant) == {}
-        assert parity(results, "forest", variant) == []
-        assert cell_parity(results, "forest", variant) == "not judged"
-
-
 @pytest.mark.parametrize(
     ("n", "note", "outcome"),
     [
@@ -81,15 +72,6 @@ def test_at_equal_speed_a_duel_is_rarely_called_faster(n: int, spikes: float) ->
     assert len(outcomes) == 300
     assert outcomes.count("faster") <= 0.05 * 300
     assert outcomes.count("slower") <= 0.05 * 300
-
-
-def test_a_true_difference_is_found() -> None:
-    random = np.random.default_rng(1)
-    duels = [
-        ratio(0.8 * np.exp(random.normal(0, 0.03, 7)), np.exp(random.normal(0, 0.03, 7)))
-        for _ in range(100)
-    ]
-    assert sum(found is not None and found.outcome == "faster" for found in duels) >= 95
 
 
 def test_stages_and_other_add_up_to_the_median_total() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from sklearn.metrics import accuracy_score, mean_absolute_error, r2_score
 
 from pipeline.benchmark.run.beforehand import before_runs
 from pipeline.errors import ConfigError
-from pipeline.task.cautions import columns as caution_columns
 from pipeline.task.cautions import examine
 from pipeline.task.cautions.examine import of_table
 from pipeline.task.task import Job, Split, Task
@@ -152,19 +150,6 @@ def test_the_worst_comes_first() -> None:
     assert ids == ["leak]", "time]", "row-id]", "constant]"]
 
 
-def test_a_column_that_varies_beyond_the_sample_alone_is_no_constant(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(caution_columns, "MOST_ROWS", 1_000)
-    frame = table(9_000, flag=0)
-    [only] = said(frame, *GOOD)
-    assert "One value or none: 'flag'" in only
-    for row in range(0, 9_000, 1_000):  # of which the sample has the ninth part
-        varied = frame.assign(flag=np.arange(9_000) == row)
-        assert said(varied, *GOOD) == []
-    assert "[copies]" in said(pd.concat([table(3_000)] * 3), *GOOD)[0]
-
-
 ODD: dict[str, Callable[[int], object]] = {
     "infinite": lambda n: np.where(np.arange(n) % 9 == 0, np.inf, np.arange(n) * 1.0),
     "huge": lambda n: draw().normal(size=n) * 1e300,
@@ -296,21 +281,3 @@ def test_the_dummy_predicts_the_mean_or_the_shares_of_the_training_rows(tmp_path
         three["good"][test], np.full(test.sum(), three["good"][~test].mode()[0])
     )
     assert found == {"accuracy": pytest.approx(shares)}
-
-
-def test_of_a_long_table_a_share_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(examine, "MOST_READ", 300)
-    task, job = task_of(table(gone=np.nan), tmp_path)
-    [only] = examine.of_task(task, job)
-    assert only.startswith("One value or none: 'gone'")
-
-
-@pytest.mark.parametrize("kind", ["clusters", "ranking"])
-def test_rankings_and_clusters_have_no_dummy(kind: str, tmp_path: Path) -> None:
-    frame = table(price=np.arange(N) % 3, query=np.arange(N) // 9, gone=1)
-    task, job = task_of(frame, tmp_path)
-    query = "query" if kind == "ranking" else ""
-    task = replace(task, kind=kind, query=query, metrics=["adjusted_rand_score"])
-    noted, baseline, _ = before_runs(task, job)
-    assert baseline == {}
-    assert [sentence.partition(":")[0] for sentence in noted] == ["One value or none"]

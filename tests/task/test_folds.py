@@ -219,13 +219,6 @@ def test_a_fold_without_a_class_is_refused(tmp_path: Path) -> None:
     assert "ask for fewer folds (--cv), or choose another --split" in said
 
 
-def test_classes_too_rare_for_the_folds_are_refused(tmp_path: Path) -> None:
-    split = Split([("day", "<", 3)], [("day", ">=", 3)], "", groups="weight")
-    what = task_by(tmp_path / "small.parquet", split)
-    with pytest.raises(DataError, match=r"small: 9 folds by .*n_splits=9 cannot be greater"):
-        publish_tuning(batch_of(tmp_path / "out", what, folds=9), tmp_path / "out", print)
-
-
 def test_a_split_goes_by_one_thing() -> None:
     with pytest.raises(ConfigError, match="goes by time='day' or by groups"):
         replace(LATER, time="day", groups="patient")

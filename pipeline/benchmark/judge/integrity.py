@@ -42,23 +42,14 @@ def work(model: Estimator) -> dict[str, str]:
         facts["nodes"] = str(sum(tree.tree_.node_count for tree in last.estimators_))
     if hasattr(last, "n_features_in_"):
         facts["columns"] = str(last.n_features_in_)
-    if gave_up(last):
+    if _gave_up(last):
         step = f"{lifted.steps[-1][0]}__" if isinstance(lifted, Pipeline) else ""
         facts["gave up"] = f"{step}max_iter={last.max_iter}"
     return facts
 
 
-def gave_up(estimator: Estimator) -> bool:
-    """Tell whether the solver of a fitted estimator of scikit-learn stopped at ``max_iter``.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Lasso
-    >>> import warnings; warnings.simplefilter("ignore")
-    >>> X, y = np.array([[0.0, 1], [2, 3], [4, 9]]), np.array([0.0, 1, 5])
-    >>> [gave_up(Lasso(1e-9, max_iter=most).fit(X, y)) for most in (1, 100_000)]
-    [True, False]
-    """
+def _gave_up(estimator: Estimator) -> bool:
+    """Tell whether the solver of a fitted estimator of scikit-learn stopped at ``max_iter``."""
     most, done = getattr(estimator, "max_iter", None), getattr(estimator, "n_iter_", None)
     if not most or most < 1 or done is None or getattr(estimator, "tol", 0) is None:
         return False

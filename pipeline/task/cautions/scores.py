@@ -28,31 +28,25 @@ def of_scores(
     both = [name for name in metrics if name in dummy and scoring.sign(name)]
     same = {n for n in both if isclose(metrics[n], dummy[n], rel_tol=1e-6, abs_tol=1e-9)}
     gains = {n: (metrics[n] - dummy[n]) * (scoring.sign(n) or 0) for n in both if n not in same}
-    worse = [name for name, gain in gains.items() if gain < 0]
-    way = [
+    ways = [
         (metrics[n] - dummy[n]) / (best[n] - dummy[n])
         for n in both
-        if best.get(n) not in {None, dummy[n]}
+        if best.get(n, dummy[n]) != dummy[n]
     ]
+    alike = same and (not gains or "roc_auc" in same)
+    worse = [name for name, gain in gains.items() if gain < 0 and not alike]
     said = "; ".join(beside_dummy(name, metrics[name], dummy) for name in worse or both)
-    if same and (len(same) == len(both) or "roc_auc" in same):
-        said = "; ".join(beside_dummy(name, metrics[name], dummy) for name in both)
-        yield Caution(
-            "no-better-than-dummy",
-            f"{pipeline} is no better than a dummy that predicts alike for all rows: {said}; it "
-            "learnt nothing: take a weaker penalty, other columns or another estimator.",
-        )
-    elif worse:
+    if worse:
         yield Caution(
             "worse-than-dummy",
             f"{pipeline} is worse than a dummy that looks at no column: {said}; take a stronger "
             "penalty, other columns or another split, or calibrate its probabilities.",
         )
-    elif way and max(way) < HARDLY:
+    elif alike or (ways and max(ways) < HARDLY):
         yield Caution(
             "no-better-than-dummy",
-            f"{pipeline} is hardly better than a dummy that looks at no column: {said}; models "
-            "that learnt nothing agree on any device: take other columns or another estimator.",
+            f"{pipeline} is {'no' if alike else 'hardly'} better than a dummy that looks at no "
+            f"column: {said}; take a weaker penalty, other columns or another estimator.",
         )
     if perfect := [n for n, value in metrics.items() if _is_perfect(value, best.get(n))]:
         told = ", ".join(f"{name} {score(metrics[name])}" for name in perfect)
