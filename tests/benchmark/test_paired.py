@@ -58,3 +58,10 @@ def test_the_rows_of_a_query_are_left_out_together() -> None:
     found = differences({"mean": whole}, y_true, scores, scores + 1)
     assert found["mean"].low == pytest.approx(-1)
     assert all(lengths == {4} for lengths in seen)
+
+
+def test_the_interval_of_a_mean_is_that_of_its_standard_error() -> None:
+    scores = np.random.default_rng(0).normal(size=10_000)
+    mean = {"mean": lambda y_true, scores: float(scores.mean())}
+    found = differences(mean, np.zeros(10_000), scores, np.zeros(10_000))["mean"]
+    assert (found.high - found.low) / 2 == pytest.approx(2.09 * 0.01, rel=0.4)

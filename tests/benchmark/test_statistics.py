@@ -103,6 +103,7 @@ def test_parity_lists_every_metric_and_judges_the_declared_ones() -> None:
         (-0.001, 0.0015, 0.0, "PASS"),
         (-0.002, 0.002, 0.0, "PASS"),
         (-0.001, 0.003, 0.0, "INCONCLUSIVE"),
+        (-0.003, 0.001, 0.0, "INCONCLUSIVE"),
         (0.0015, 0.01, 0.0, "INCONCLUSIVE"),
         (0.003, 0.01, 0.0, "FAIL"),
         (-0.01, -0.003, 0.0, "FAIL"),

@@ -143,6 +143,7 @@ def test_a_metric_is_left_out_where_what_it_reads_is_not_there() -> None:
     both = fields(prediction=[0, 1, 1], probability=np.full((3, 3), 1 / 3))
     wanted = {"accuracy": 2 / 3, "log_loss": np.log(3)}
     assert judge(task, y_true, both, names) == pytest.approx(wanted)
+    assert judge(task, y_true[:2], both[:2], names)["log_loss"] == pytest.approx(np.log(3))
     bare = np.array([0, 1, 1])
     assert judge(task, y_true, bare, names) == pytest.approx({"accuracy": 2 / 3})
     with pytest.raises(DataError, match="own: no metric reads predict; declare one"):

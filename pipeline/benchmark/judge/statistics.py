@@ -266,7 +266,7 @@ def _interval(
     except ValueError:
         return None
     n = len(without)
-    error = float(np.sqrt((n - 1) / n * np.sum((without - np.mean(without)) ** 2)))
+    error = float(np.sqrt((n - 1) / n * np.sum((np.array(without) - np.mean(without)) ** 2)))
     reach = float(student.ppf((1 + LEVEL) / 2, n - 1)) * error
     if not np.isfinite(whole + reach):
         return None
