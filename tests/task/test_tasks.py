@@ -12,6 +12,7 @@ import pytest
 from sklearn.base import BaseEstimator, is_classifier, is_outlier_detector, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
+import tasks
 from pipeline import CalendarFeatures
 from pipeline.benchmark.run import measure
 from pipeline.data.files import parquet_files
@@ -69,6 +70,7 @@ def test_all_tasks_of_the_project_are_tested_and_no_one_elses(
     for name, text in own.items():
         (tmp_path / "tasks" / f"{name}.py").write_text(text)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tasks, "__path__", [str(tmp_path / "tasks")])
     assert task.published() == NAMES
 
 
