@@ -81,14 +81,26 @@ def test_a_curve_is_text_in_the_colours_of_the_page_and_the_same_each_time() -> 
 
 def test_a_calibration_that_is_too_low_lies_below_the_diagonal() -> None:
     figure = first(mistakes.calibration_figure, fixtures.normal())
-    assert [line.label for line in figure.lines] == ["reference", "cpu", mistakes.IDEAL]
+    assert [line.label for line in figure.lines] == ["reference", "cpu", "the diagonal"]
     line = figure.lines[0]
     assert all(y < x for x, y in zip(line.x, line.y, strict=True))
     assert all(low < y < high for low, y, high in zip(line.low, line.y, line.high, strict=True))
 
 
-def test_residuals_are_over_the_prediction() -> None:
-    figure = first(mistakes.residual_figure, fixtures.of_numbers())
-    line = figure.lines[0]
-    assert (line.x[-1], line.y[-1]) == pytest.approx((70, 0.7))
-    assert figure.lines[-1].y == (0, 0)
+def texts(table: mistakes.ReportTable) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in table.rows]
+
+
+def test_a_matrix_has_recall_and_precision() -> None:
+    [table, *_] = mistakes.confusion_tables(fixtures.of_classes())
+    assert table.caption == "True class by predicted class, logistic, reference"
+    rows = texts(table)
+    assert rows[0] == ["a", "40", "2", "0", "0.9524"]
+    assert rows[1] == ["b", "3", "50", "0.5", "0.9346"]
+    assert rows[2][1:] == ["0", "0", "0", "–"]
+    assert rows[3] == ["Precision", "0.9302", "0.9615", "0.0000", ""]
+
+
+def test_residuals_are_told_by_their_quantiles() -> None:
+    [row, *_] = texts(mistakes.residual_table(fixtures.of_numbers()))
+    assert row == ["logistic", "reference", "-9", *["–"] * 3, "0.2", *["–"] * 3, "17.5"]

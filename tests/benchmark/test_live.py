@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from pipeline.benchmark.run.live import Watch, watching
+from pipeline.benchmark.run.live import watching
 from tests.commands import Tty
 
 
@@ -70,15 +70,3 @@ def test_a_terminal_shows_what_runs_and_keeps_what_failed(
     assert "forest\ufffd[2J  cpu  3/3" in found
     assert "3/3" in re.sub(r"\x1b\[[\d;]*m", "", found).replace(" ", "")
     assert shown(found) == ["forest  cpu  2/3  failed: no [room]\ufffd[2J"]
-
-
-def test_the_time_left_is_told_at_the_rate_so_far() -> None:
-    clock = iter([100.0, 110.0, 130.0, 130.0]).__next__
-    watch = Watch(str, clock)
-    watch.expect(6)
-    assert watch.times == "10 s", "nothing has ended"
-    watch.end("")
-    watch.end("")
-    assert watch.times == "30 s, about 1 min 0 s left"
-    watch.expect(-4)
-    assert watch.times == "30 s"

@@ -6,26 +6,20 @@ import platform
 import shlex
 import shutil
 import subprocess
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from msgspec import structs
-from sklearn.base import BaseEstimator
-from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Binarizer
 from xgboost import XGBClassifier
 
-import tasks.flights
-from pipeline.backends import base
 from pipeline.benchmark.record import provenance
-from pipeline.planning import plan, source_code
+from pipeline.planning import source_code
 from pipeline.system import devices, environment, gpu
-from pipeline.trace import Event
 from tasks.flights import TASK
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -46,25 +40,6 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git("add", "code.py")
     git("commit", "--quiet", "--message", "First")
     return tmp_path
-
-
-def test_packages_are_the_installed_ones_of_the_list() -> None:
-    found = environment.packages()
-    installed = {d.name: d.version for d in metadata.distributions()}
-    expected = {n: installed[n] for n in environment.PACKAGES if n in installed}
-    assert found == expected
-    assert {"numpy", "pandas", "pyarrow", "scikit-learn"} <= set(found)
-
-
-def test_threads_tell_the_pools_and_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
-    found = environment.threads()
-    assert found["OMP_NUM_THREADS"] == "3"
-    assert "MKL_NUM_THREADS" not in found
-    pools = {name: size for name, size in found.items() if name.startswith(("openblas", "openmp"))}
-    assert pools, "NumPy and scikit-learn bring thread pools"
-    assert all(int(size) >= 1 for size in pools.values())
 
 
 def test_a_machine_without_a_gpu_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,17 +70,6 @@ def test_the_source_is_the_commit_and_whether_it_is_all(checkout: Path) -> None:
     assert environment.source(["list"]).dirty
 
 
-@needs_git
-def test_results_are_no_change_of_the_code(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    results = checkout / "docs" / "results"
-    results.mkdir(parents=True)
-    (results / "results.json").write_text("1")
-    git("add", ".")
-    for folder in (checkout, results):
-        monkeypatch.chdir(folder)
-        assert not environment.source(["list"]).dirty
-
-
 @pytest.mark.parametrize("lacks", ["a repository", "git"])
 def test_without_git_or_a_repository_the_commit_is_unknown(
     lacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -134,23 +98,6 @@ def test_the_data_are_described_by_their_bytes(tmp_path: Path) -> None:
     assert (found.licence, found.source) == (TASK.licence, TASK.source)
 
 
-@pytest.mark.parametrize("name", TASK.pipelines)
-def test_the_code_of_a_spec_makes_it_again(name: str) -> None:
-    changes = {"xgbclassifier__reg_lambda": 0.25} if name == "boosting" else {}
-    pipeline = TASK.pipeline(name, 7, changes)
-    again = eval(
-        source_code.code(pipeline),
-        {**vars(tasks.flights), "ColumnTransformer": ColumnTransformer, "nan": np.nan},
-    )
-    assert repr(params(again)) == repr(params(pipeline))
-
-
-def params(pipeline: Any) -> dict[str, Any]:
-    """Return the values that are not estimators themselves."""
-    found = pipeline.get_params().items()
-    return {k: v for k, v in found if not isinstance(v, BaseEstimator | list)}
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -163,10 +110,3 @@ def params(pipeline: Any) -> dict[str, Any]:
 )
 def test_code_has_what_differs_from_the_defaults(value: Any, text: str) -> None:
     assert source_code.code(value) == text
-
-
-def test_placements_and_movements_become_records() -> None:
-    (place,) = plan.placement_records([base.Placement("scaler", "numpy", "cpu", "why")])
-    assert structs.astuple(place) == ("scaler", "numpy", "cpu", "why")
-    (moved,) = provenance.movements([Event("scaler", "fit", "cuda", 0.5, 8, 16, "why")])
-    assert structs.astuple(moved) == ("scaler", "fit", "cuda", 0.5, 8, 16, "why")

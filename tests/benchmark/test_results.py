@@ -114,7 +114,7 @@ def test_what_older_records_hold_and_no_report_shows_is_left_out(tmp_path: Path)
     data["price"] |= {"machine": "m", "date": "2026-01-31", "source": "a bill", "vcpus": 8.0}
     for cell in data["cells"]:
         cell["trace"] = {"seconds": [0.0]}
-        cell["diagnostics"] |= {"thresholds": [{}], "confused": [{}]}
+        cell["diagnostics"] |= {"thresholds": [{}], "confused": [{}], "residuals": [{}]}
     found = load(tmp_path, data)
     assert found == load(tmp_path, example())
 

@@ -63,9 +63,7 @@ def published(folder: Path, what: Any, **options: Any) -> TuningRecord:
 
 
 def the(record: TuningRecord, name: str) -> SearchRecord:
-    found = record.search(name, "cpu")
-    assert found is not None
-    return found
+    return next(s for s in record.searches if (s.pipeline, s.variant) == (name, "cpu"))
 
 
 def best_params(search: SearchRecord) -> dict[str, Any]:
@@ -158,12 +156,11 @@ def test_the_terminal_tells_what_was_found_and_what_to_do_with_it(
 ) -> None:
     text = "\n".join(tuning_lines(record, folder))
     search = the(record, "boosting")
-    assert (
-        f"--set xgbclassifier__max_depth={best_params(search)['xgbclassifier__max_depth']}" in text
-    )
+    depth = best_params(search)["xgbclassifier__max_depth"]
+    assert f"--set xgbclassifier__max_depth={depth}" in text
     assert f"predict {quote(f'{folder}/boosting.model')} IN OUT" in text
     before, after = (f"{m.metrics['roc_auc']:.3f}" for m in (search.untuned, search.tuned))
-    assert f"boosting  cpu: roc_auc of the test rows {before} → {after}" in text
+    assert f"boosting, cpu: roc_auc {before} → {after} on the test rows" in text
     assert "5 complete, 0 stopped, 0 failed" in text or "stopped" in text
 
 

@@ -9,11 +9,7 @@ import numpy as np
 from sklearn.base import is_outlier_detector
 from sklearn.metrics import confusion_matrix
 
-from pipeline.benchmark.record.results import (
-    CalibrationBin,
-    Diagnostics,
-    ResidualBin,
-)
+from pipeline.benchmark.record.results import CalibrationBin, Diagnostics
 from pipeline.task.metrics import part
 from pipeline.task.task import Kind
 from pipeline.typing import Estimator
@@ -97,31 +93,11 @@ def calibration(truth: np.ndarray, chance: np.ndarray, weights: np.ndarray) -> l
 
 
 def _of_numbers(truth: np.ndarray, said: np.ndarray, weights: np.ndarray) -> Diagnostics:
-    rest = truth - said
-    shares = [0.1, 0.5, 0.9]
-    bins = [
-        ResidualBin(
-            rows=len(rows),
-            predicted=float(np.average(said[rows], weights=weights[rows])),
-            low=low,
-            median=median,
-            high=high,
-        )
-        for rows in _bins(said)
-        if weights[rows].sum() > 0
-        for low, median, high in [_quantiles(rest[rows], shares, weights[rows])]
-    ]
-    found = _quantiles(rest, QUANTILES, weights)
-    return Diagnostics(
-        residuals=bins,
-        quantiles={f"{share:g}": value for share, value in zip(QUANTILES, found, strict=True)},
-    )
-
-
-def _quantiles(values: np.ndarray, shares: Any, weights: np.ndarray) -> list[float]:
-    """Return quantiles by the inverse of the weighted distribution, which NumPy has weights for."""
-    found = np.quantile(values.astype(float), shares, weights=weights, method="inverted_cdf")
-    return [float(each) for each in found]
+    rest = (truth - said).astype(float)
+    # Of the methods of NumPy, this one alone takes weights.
+    found = np.quantile(rest, QUANTILES, weights=weights, method="inverted_cdf")
+    named = zip(QUANTILES, found, strict=True)
+    return Diagnostics(quantiles={f"{share:g}": float(value) for share, value in named})
 
 
 def _of_classes(

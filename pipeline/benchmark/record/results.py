@@ -149,26 +149,11 @@ class CalibrationBin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Share of the positive class, 0 to 1."""
 
 
-class ResidualBin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Test rows of like prediction; a residual is the truth less the prediction."""
-
-    rows: int
-    predicted: float
-    """Mean prediction."""
-    low: float
-    """Residual that 10 % of the rows are below."""
-    median: float
-    high: float
-    """Residual that 90 % of the rows are below."""
-
-
 class Diagnostics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the answers for the test rows are right and wrong, by the kind of the task."""
 
     calibration: list[CalibrationBin] = []
     """Of a binary task: bins of as many rows each, by probability."""
-    residuals: list[ResidualBin] = []
-    """Of a regression: bins of as many rows each, by prediction."""
     quantiles: dict[str, float] = {}
     """Of a regression: share of the rows -> the residual that so many are below."""
     confusion: list[list[float]] = []
@@ -299,7 +284,8 @@ def _without_dropped(data: Any) -> Any:
         whole["price"] = {name: price.get(name) for name in ("per_hour", "currency")}
     for cell in whole["cells"] if isinstance(whole.get("cells"), list) else ():
         _drop(cell, "trace")
-        _drop(cell.get("diagnostics") if isinstance(cell, dict) else None, "confused", "thresholds")
+        found = cell.get("diagnostics") if isinstance(cell, dict) else None
+        _drop(found, "confused", "residuals", "thresholds")
     return data
 
 

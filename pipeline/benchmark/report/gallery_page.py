@@ -13,17 +13,15 @@ from urllib.parse import quote
 from rich.console import Console
 
 from pipeline.benchmark.judge.aggregate import FEWEST, over_tasks
-from pipeline.benchmark.judge.doubts import every_caution, first_metric
+from pipeline.benchmark.judge.doubts import first_metric
 from pipeline.benchmark.judge.statistics import REFERENCE, Ratio, cell_parity, speed
 from pipeline.benchmark.record import results
 from pipeline.benchmark.record.results import Results
-from pipeline.benchmark.record.tuning_record import TUNING_FILE, load_tuning
 from pipeline.benchmark.report.cards import machine_line
 from pipeline.benchmark.report.cells import cells_csv
 from pipeline.benchmark.report.html import page_html
-from pipeline.benchmark.report.panels import Page, Panel, Piece, pointed, shown
+from pipeline.benchmark.report.panels import Page, Panel, Piece
 from pipeline.benchmark.report.table import ReportTable, Row, TableCell, how_fast, row, span
-from pipeline.benchmark.report.tuning_page import headlines
 from pipeline.errors import PipelineError
 from pipeline.system.atomic import write_text
 from pipeline.system.progress import printing
@@ -51,54 +49,38 @@ class Entry:
     why: str = ""
 
 
-@dataclass(frozen=True)
-class Gallery:
-    """The reports of all tasks.
+def gallery_page(entries: Sequence[Entry]) -> Page:
+    """Return the page over all tasks; the report of each lies at ``<name>/index.html``."""
+    every = [each.results for each in entries if each.results]
+    machines = "; ".join(sorted({machine_line(each.machine) for each in every}))
+    lead = f"Reports of {len(every)} of {count(len(entries), 'task')}. {machines}"
+    pieces = [Piece("table", speed_table(entries), "speed", "heat")]
+    if lacking := [each for each in entries if not each.results]:
+        pieces.append(Piece("heading", "Without a report"))
+        said = [(each.name, f"{each.summary} {each.why}".strip()) for each in lacking]
+        pieces.append(Piece("card", said))
+    panels = {"tasks": Panel("Each pipeline of each task", pieces)}
+    files = {"gallery.csv": "every run of every task as a table"}
+    return Page("Comparisons of all tasks", lead, panels, files)
 
-    Parameters
-    ----------
-    entries : sequence of Entry
-        The report of each lies at ``<name>/index.html``.
-    tunings : sequence of (str, str, list of str)
-        Folder and title of each batch of searches, and what came of it; its page lies at
-        ``<folder>/index.html``.
-    """
 
-    entries: Sequence[Entry]
-    tunings: Sequence[tuple[str, str, list[str]]] = ()
-
-    @property
-    def records(self) -> list[Results]:
-        """Of the tasks that have a report."""
-        return [each.results for each in self.entries if each.results]
-
-    def page(self) -> Page:
-        """Return the page; the same records give the same page."""
-        tasks = count(len(self.entries), "task")
-        machines = "; ".join(sorted({machine_line(each.machine) for each in self.records}))
-        lead = f"Reports of {len(self.records)} of {tasks}. {machines}"
-        files = {"gallery.csv": "every run of every task as a table"}
-        return Page("Comparisons of all tasks", lead, shown(PANELS, self), files)
-
-    def table(self) -> ReportTable:
-        """Return a row for each pipeline of each task, and the means of the variants."""
-        ran = {cell.variant for each in self.records for cell in each.cells if cell.runs}
-        every = dict.fromkeys(v.name for each in self.records for v in each.variants)
-        variants = [name for name in every if name in ran and name != REFERENCE]
-        rows = [
-            one
-            for each in self.entries
-            if each.results
-            for one in _rows(each.name, each.results, variants)
-        ]
-        means = [over_tasks(self.records, name) for name in variants]
-        if any(means):
-            cells = (_mean(mean) if mean else MISSING for mean in means)
-            rows.append(row("All tasks", "geometric mean", *cells, ""))
-        head = "Task", "Pipeline", *variants, "Metric"
-        return ReportTable(
-            "Speed against plain scikit-learn", head, "l" * len(head), tuple(rows), _NOTE
-        )
+def speed_table(entries: Sequence[Entry]) -> ReportTable:
+    """Return a row for each pipeline of each task, and the means of the variants."""
+    every = [each.results for each in entries if each.results]
+    ran = {cell.variant for each in every for cell in each.cells if cell.runs}
+    names = dict.fromkeys(variant.name for each in every for variant in each.variants)
+    variants = [name for name in names if name in ran and name != REFERENCE]
+    rows = [
+        one for each in entries if each.results for one in _rows(each.name, each.results, variants)
+    ]
+    means = [over_tasks(every, name) for name in variants]
+    if any(means):
+        cells = (_mean(mean) if mean else MISSING for mean in means)
+        rows.append(row("All tasks", "geometric mean", *cells, ""))
+    head = "Task", "Pipeline", *variants, "Metric"
+    return ReportTable(
+        "Speed against plain scikit-learn", head, "l" * len(head), tuple(rows), _NOTE
+    )
 
 
 def _rows(task: str, found: Results, variants: Sequence[str]) -> Iterator[Row]:
@@ -140,45 +122,8 @@ def shade(ratio: float) -> str:
     return f"{'f' if ratio < 1 else 's'}{step}"
 
 
-def _table(gallery: Gallery) -> Iterator[Piece]:
-    yield Piece("table", gallery.table(), "speed", "heat")
-    if not gallery.records:
-        yield Piece("text", "No report has been made.")
-
-
-def _cautions(gallery: Gallery) -> Iterator[Piece]:
-    for each in gallery.entries:
-        yield from pointed(
-            "caveats", each.name, every_caution(each.results) if each.results else ()
-        )
-
-
-def _tuned(gallery: Gallery) -> Iterator[Piece]:
-    rows = (
-        row(TableCell(title, "", f"{quote(folder, safe='')}/index.html"), line)
-        for folder, title, lines in gallery.tunings
-        for line in lines
-    )
-    table = ReportTable("Searches", ("Task", "What they found"), "ll", tuple(rows))
-    yield Piece("table", table, "searches")
-
-
-def _without(gallery: Gallery) -> Iterator[Piece]:
-    lacking = [each for each in gallery.entries if not each.results]
-    yield Piece("card", [(each.name, f"{each.summary} {each.why}".strip()) for each in lacking])
-
-
-PANELS = {
-    "tasks": Panel("Each pipeline of each task", _table),
-    "cautions": Panel("Before a score is believed", _cautions, "of each task"),
-    "tuned": Panel("Tuned", _tuned, "what the searches found"),
-    "without": Panel("Without a report", _without, "and why"),
-}
-"""By anchor, in the order of the page."""
-
-
 def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results: bool) -> Path:
-    """Measure what can be measured and write the page, with what was tuned; return its path.
+    """Measure what can be measured and write the page; return its path.
 
     ``gallery.csv`` lies beside it.
 
@@ -196,9 +141,9 @@ def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results
     entries = [
         _entry(name, out, home, None if from_results else options) for name in task.task_names()
     ]
-    gallery = Gallery(entries, [_tuning(path) for path in sorted(out.glob(f"*/{TUNING_FILE}"))])
-    write_text(out / "index.html", page_html(gallery.page()))
-    write_text(out / "gallery.csv", cells_csv(*gallery.records))
+    write_text(out / "index.html", page_html(gallery_page(entries)))
+    table = cells_csv(*(each.results for each in entries if each.results))
+    write_text(out / "gallery.csv", table)
     return out / "index.html"
 
 
@@ -232,13 +177,3 @@ def _entry(name: str, out: Path, home: Path, options: Sequence[str] | None) -> E
         return Entry(name, summary, results.load(path) if path.exists() else None, why)
     except PipelineError as error:
         return Entry(name, summary, None, str(error))
-
-
-def _tuning(path: Path) -> tuple[str, str, list[str]]:
-    """Return folder and title of a batch of searches, and what its record says of each."""
-    name = path.parent.name
-    try:
-        record = load_tuning(path)
-    except PipelineError as error:
-        return name, name, [str(error)]
-    return name, record.task.title, [*headlines(record)]

@@ -6,20 +6,14 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report.cards import Card
-from pipeline.benchmark.report.panels import Page, comparison_page
+from pipeline.benchmark.report.panels import Page
 from pipeline.benchmark.report.table import ReportTable
 from pipeline.errors import clean
 
 _RULES = {"l": ":---", "r": "---:"}
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _SPECIAL = re.compile(r"([\\`*\[\]|~#!$]|(?<![^\W_])_|_(?![^\W_]))")
-
-
-def render_markdown(results: Results) -> str:
-    """Return the report of a comparison; the same results give the same bytes."""
-    return page_markdown(comparison_page(results))
 
 
 def page_markdown(page: Page) -> str:

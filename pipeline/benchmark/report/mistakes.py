@@ -9,19 +9,14 @@ from scipy.stats import binomtest
 
 from pipeline.benchmark.judge.diagnostics import QUANTILES
 from pipeline.benchmark.judge.statistics import measured
-from pipeline.benchmark.record.results import CalibrationBin, Diagnostics, ResidualBin, Results
+from pipeline.benchmark.record.results import CalibrationBin, Diagnostics, Results
 from pipeline.benchmark.report.figures import Curves, Line, each_variant, hue
 from pipeline.benchmark.report.table import ReportTable, TableCell, Values, by_pair, pairs, row
 from pipeline.task.numerals import MISSING, integer
 
-IDEAL = "the diagonal"
 HOW_CALIBRATED = (
     "A dot is a tenth of the test rows by probability: their mean probability, and the share that "
     "is positive, with its 95 % interval (Wilson's). On the diagonal, probabilities hold."
-)
-HOW_RESIDUAL = (
-    "A residual is the truth less the prediction. A dot is a tenth of the test rows by prediction: "
-    "their mean prediction and their median residual; the bar holds 80 % of their residuals."
 )
 _TITLES = {0.0: "Least", 0.5: "Median", 1.0: "Largest"}
 _NONE = Diagnostics()
@@ -37,19 +32,18 @@ def calibration_figure(results: Results, pipeline: str) -> Curves | None:
     found = each_variant(results, lambda name: _of_cell(results, pipeline, name).calibration)
     if not found:
         return None
-    lines = [_curve(name, hue(results, name), bins) for name, bins in found.items()]
+    lines = []
+    for name, bins in found.items():
+        # Of rows with weights, the intervals are those of as many without.
+        tests = [binomtest(round(each.positive * each.rows), each.rows) for each in bins]
+        ends = [each.proportion_ci(method="wilson") for each in tests]
+        x, y = [each.predicted for each in bins], [each.positive for each in bins]
+        low, high = [each.low for each in ends], [each.high for each in ends]
+        lines.append(Line(name, hue(results, name), x, y, "both", low, high))
     end = max(max(*line.x, *line.high) for line in lines)
-    ideal = Line(IDEAL, None, (0, end), (0, end), "ideal")
+    ideal = Line("the diagonal", None, (0, end), (0, end), "ideal")
     title = f"Share of the positive class over the probability, {pipeline}"
     return Curves(title, (*lines, ideal), "mean probability", "share that is positive")
-
-
-def _curve(label: str, number: int, bins: list[CalibrationBin]) -> Line:
-    """Return shares with Wilson's intervals; of rows with weights those of as many without."""
-    tests = [binomtest(round(each.positive * each.rows), each.rows) for each in bins]
-    ends = [each.proportion_ci(method="wilson") for each in tests]
-    x, y = [each.predicted for each in bins], [each.positive for each in bins]
-    return Line(label, number, x, y, "both", [e.low for e in ends], [e.high for e in ends])
 
 
 @by_pair(
@@ -77,23 +71,6 @@ def calibration_error(bins: list[CalibrationBin]) -> float:
     """
     gaps = [abs(each.predicted - each.positive) for each in bins]
     return float(np.average(gaps, weights=[each.weight for each in bins]))
-
-
-def residual_figure(results: Results, pipeline: str) -> Curves | None:
-    """Return the residuals over the prediction."""
-    found = each_variant(results, lambda name: _of_cell(results, pipeline, name).residuals)
-    if not found:
-        return None
-    every = [each.predicted for bins in found.values() for each in bins]
-    ideal = Line("no residual", None, (min(every), max(every)), (0, 0), "ideal")
-    lines = [_spread(name, hue(results, name), bins) for name, bins in found.items()]
-    title = f"Residuals over the prediction, {pipeline}"
-    return Curves(title, (*lines, ideal), "prediction", "residual")
-
-
-def _spread(label: str, number: int, bins: list[ResidualBin]) -> Line:
-    x, y = [each.predicted for each in bins], [each.median for each in bins]
-    return Line(label, number, x, y, "dots", [b.low for b in bins], [b.high for b in bins])
 
 
 @by_pair(

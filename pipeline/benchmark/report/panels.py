@@ -14,25 +14,15 @@ from pipeline.task.numerals import count, integer, minute
 
 
 class Piece(NamedTuple):
-    """A piece of a panel.
-
-    Parameters
-    ----------
-    kind : str
-        The macro that draws it in HTML, and the function of `markdown.WRITERS` that writes it;
-        what has no such function is in HTML alone.
-    value : object
-        What is shown.
-    name : str
-        The anchor of a table or figure; of a text, its class in the style sheet.
-    note : str
-        Beside a figure's title; of a table, its class in the style sheet.
-    """
+    """A piece of a panel."""
 
     kind: str
+    """The macro that draws it in HTML, and its key in `markdown.WRITERS` if it is written there."""
     value: Any
     name: str = ""
+    """The anchor of a table or figure; of a text, its class in the style sheet."""
     note: str = ""
+    """Beside a figure's title; of a table, its class in the style sheet."""
 
 
 class Panel(NamedTuple):
@@ -115,10 +105,8 @@ def _speed(results: Results) -> Iterator[Piece]:
     yield Piece("table", tables.speed_table(results), "speed-table", "speed")
     about = "Logarithmic axis: right of the dashed line the variant is faster, left of it slower."
     yield Piece("bars", figures.speed_figure(results), "speeds", about)
-
-
-def _stages(results: Results) -> Iterator[Piece]:
-    yield from numbered("bars", figures.each_pipeline(results, figures.stage_figure), "stages")
+    drawn = figures.each_pipeline(results, figures.stage_figure)
+    yield from numbered("bars", drawn, "stages")
     yield Piece("table", tables.stage_table(results), "stage-table")
 
 
@@ -134,11 +122,18 @@ def _scaling(results: Results) -> Iterator[Piece]:
 def _placement(results: Results) -> Iterator[Piece]:
     yield from numbered("table", tables.placement_tables(results), "placement", "wide")
     yield Piece("table", tables.movement_table(results), "movement-table")
+    yield Piece("table", tables.resource_table(results), "resource-table")
+    yield Piece("table", costs.cost_table(results), "cost-table")
 
 
 def _quality(results: Results) -> Iterator[Piece]:
     yield Piece("table", tables.quality_table(results), "quality-table")
     yield Piece("table", tables.agreement_table(results), "agreement-table")
+    calibrated = figures.each_pipeline(results, mistakes.calibration_figure)
+    yield from numbered("curves", calibrated, "calibration", about=mistakes.HOW_CALIBRATED)
+    yield Piece("table", mistakes.calibration_table(results), "calibration-table")
+    yield Piece("table", mistakes.residual_table(results), "residual-table")
+    yield from numbered("table", mistakes.confusion_tables(results), "confusion")
 
 
 def _uses(results: Results) -> Iterator[Piece]:
@@ -147,36 +142,15 @@ def _uses(results: Results) -> Iterator[Piece]:
     yield from numbered("bars", drawn, "uses", about=columns_used.HOW)
 
 
-def _mistakes(results: Results) -> Iterator[Piece]:
-    calibrated = figures.each_pipeline(results, mistakes.calibration_figure)
-    yield from numbered("curves", calibrated, "calibration", about=mistakes.HOW_CALIBRATED)
-    yield Piece("table", mistakes.calibration_table(results), "calibration-table")
-    residuals = figures.each_pipeline(results, mistakes.residual_figure)
-    yield from numbered("curves", residuals, "residuals", about=mistakes.HOW_RESIDUAL)
-    yield Piece("table", mistakes.residual_table(results), "residual-table")
-    yield from numbered("table", mistakes.confusion_tables(results), "confusion")
-
-
-def _memory(results: Results) -> Iterator[Piece]:
-    yield Piece("table", tables.resource_table(results), "resource-table")
-    yield Piece("table", costs.cost_table(results), "cost-table")
-
-
 def _machine(results: Results) -> Iterator[Piece]:
+    yield Piece("code", results.source.command)
+    yield Piece("card", cards.reproduction(results))
     yield Piece("heading", "The same for all")
     yield Piece("card", cards.fairness(results))
     yield Piece("heading", "How the runs were made")
     yield Piece("card", cards.protocol(results))
     yield Piece("heading", "The machine")
     yield Piece("card", cards.machine_rows(results.machine))
-
-
-def _reproduce(results: Results) -> Iterator[Piece]:
-    yield Piece("code", results.source.command)
-    yield Piece("card", cards.reproduction(results))
-
-
-def _code(results: Results) -> Iterator[Piece]:
     for pipeline in results.pipelines:
         yield Piece("heading", f"{pipeline.name}: {pipeline.title}")
         yield Piece("code", pipeline.code)
@@ -184,18 +158,11 @@ def _code(results: Results) -> Iterator[Piece]:
 
 PANELS = {
     "verdict": Panel("Verdict", _verdict),
-    "speed": Panel("Speed", _speed, "times, and intervals of the speed"),
-    "stages": Panel("Stages", _stages, "read, preprocess, copy, fit, predict"),
+    "speed": Panel("Speed", _speed, "seconds, intervals of the speed, stages"),
     "scaling": Panel("How time grows with the rows", _scaling, "other sizes of the table"),
-    "placement": Panel("Where each step ran", _placement, "devices, bytes that moved"),
-    "quality": Panel("Quality side by side", _quality, "metrics, margins, agreement"),
+    "placement": Panel("Where each step ran", _placement, "devices, bytes, memory, energy, cost"),
+    "quality": Panel("Quality side by side", _quality, "metrics, margins, agreement, mistakes"),
     "uses": Panel("What the model uses", _uses, "importance of the columns"),
-    "mistakes": Panel(
-        "Where the predictions are wrong", _mistakes, "calibration, residuals or classes"
-    ),
-    "memory": Panel("Memory, processors, energy and cost", _memory, "of each variant"),
-    "machine": Panel("Machine and fairness", _machine, "what is the same for all"),
-    "reproduce": Panel("How to reproduce", _reproduce, "command and code"),
-    "code": Panel("The pipelines' code", _code, "with each parameter that is set"),
+    "machine": Panel("How to reproduce", _machine, "command, data, protocol, machine, code"),
 }
 """By anchor, in the order of the page."""

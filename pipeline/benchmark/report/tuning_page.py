@@ -17,17 +17,14 @@ from pipeline.benchmark.record.tuning_record import (
     ParameterRecord,
     SearchRecord,
     TrialRecord,
-    TuningProtocol,
     TuningRecord,
 )
 from pipeline.benchmark.report.cards import Card, machine_line, machine_rows
-from pipeline.benchmark.report.figures import Bar, Bars, Curves, Line, Scale
-from pipeline.benchmark.report.html import page_html
-from pipeline.benchmark.report.markdown import page_markdown
+from pipeline.benchmark.report.figures import Curves, Line
+from pipeline.benchmark.report.html import write_page
 from pipeline.benchmark.report.panels import Page, Panel, Piece, numbered, pointed, shown
 from pipeline.benchmark.report.table import ReportTable, Row, TableCell, row
 from pipeline.optional import PYTHON
-from pipeline.system.atomic import write_text
 from pipeline.task.numerals import (
     MISSING,
     count,
@@ -42,7 +39,7 @@ from pipeline.task.numerals import (
 from pipeline.task.scoring import ScoringInfo
 
 ENOUGH = 20
-"""Complete trials from which on importances are more than a hint."""
+"""Complete trials from which on an importance is more than a hint."""
 STATES = {"complete": "complete", "pruned": "stopped", "failed": "failed"}
 """How a trial ended -> in words."""
 _HISTORY = (
@@ -52,23 +49,8 @@ _HISTORY = (
 
 
 def render_tuning(record: TuningRecord, folder: Path) -> None:
-    """Write ``index.html`` and ``report.md`` into a folder; the same record gives the same bytes.
-
-    Parameters
-    ----------
-    record : TuningRecord
-        The only source of both files.
-    folder : Path
-        Made if it does not exist; where ``tuning.json`` lies.
-
-    Raises
-    ------
-    OutputError
-        The folder is not writable, the disk is full, or a file is in the way.
-    """
-    page = tuning_page(record)
-    write_text(folder / "index.html", page_html(page))
-    write_text(folder / "report.md", page_markdown(page))
+    """Write ``index.html`` and ``report.md`` into the folder where ``tuning.json`` lies."""
+    write_page(tuning_page(record), folder)
 
 
 def tuning_page(record: TuningRecord) -> Page:
@@ -100,14 +82,7 @@ def headlines(record: TuningRecord) -> Iterator[str]:
 
 
 def tuning_lines(record: TuningRecord, folder: Path) -> Iterator[str]:
-    """Yield what a terminal says of the searches, and what to do with what they found.
-
-    Parameters
-    ----------
-    record : TuningRecord
-    folder : Path
-        Where it lies.
-    """
+    """Yield what a terminal says of the searches in a folder, and what to do with them."""
     for search, found in zip(record.searches, headlines(record), strict=True):
         yield found
         yield f"  {ended(search)}, after {search.seconds:.0f} s"
@@ -208,7 +183,8 @@ def _parameters(record: TuningRecord) -> Iterator[Piece]:
 
 def parameter_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
     """Return the best values, beside those of the pipeline as it is and what was searched."""
-    best = trial(search, search.best)
+    best, shares = trial(search, search.best), search.importances
+    params, n = best.params if best else {}, len(complete(search))
     ways: dict[str, list[ParameterRecord]] = {}
     for each in record.spaces.get(search.pipeline, []):
         ways.setdefault(each.name, []).append(each)
@@ -216,13 +192,23 @@ def parameter_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
         row(
             name,
             _written(every[0].default),
-            _written(best.params[name]) if best and name in best.params else "not used",
+            _written(params[name]) if name in params else "not used",
             " or ".join(dict.fromkeys(map(_searched, every))),
+            share(shares[name]) if name in shares else MISSING,
         )
         for name, every in ways.items()
     )
-    caption = f"Best parameters of {search.pipeline}, {search.variant}"
-    return ReportTable(caption, ("Parameter", "As it is", "Best", "Searched"), "lrrl", tuple(rows))
+    note = (
+        "Importance: the share of a parameter in what sets the better trials apart, by Optuna, of "
+        f"{count(n, 'complete trial')}." + (" So few are a hint at most." if n < ENOUGH else "")
+    )
+    return ReportTable(
+        f"Best parameters of {search.pipeline}, {search.variant}",
+        ("Parameter", "As it is", "Best", "Searched", "Importance"),
+        "lrrlr",
+        tuple(rows),
+        note if shares else f"Importance: not known, {search.importances_why}.",
+    )
 
 
 def _searched(parameter: ParameterRecord) -> str:
@@ -270,26 +256,6 @@ def complete(search: SearchRecord) -> list[tuple[int, float]]:
     return [(each.number, each.score) for each in ended if each.score is not None]
 
 
-def _importance(record: TuningRecord) -> Iterator[Piece]:
-    for number, each in enumerate(record.searches, 1):
-        name, n = f"{each.pipeline}, {each.variant}", len(complete(each))
-        if not each.importances:
-            yield Piece("text", f"{name}: none, {each.importances_why}.")
-            continue
-        scale = Scale(0, max(each.importances.values()))
-        bars = (
-            Bar(parameter, share(value), (scale.span("s-importance", 0, value),))
-            for parameter, value in each.importances.items()
-        )
-        sure = "" if n >= ENOUGH else f" Fewer than {ENOUGH} are complete: a hint at most."
-        about = (
-            "Share of each parameter in what sets the better trials apart, by Optuna, of "
-            f"{count(n, 'complete trial')}.{sure}"
-        )
-        figure = Bars(name, tuple(bars), scale.ticks(share))
-        yield Piece("bars", figure, f"importance-{number}", about)
-
-
 def _how(record: TuningRecord) -> Iterator[Piece]:
     yield Piece("code", record.source.command)
     yield Piece("card", protocol_card(record))
@@ -306,20 +272,13 @@ def protocol_card(record: TuningRecord) -> Card:
     return [
         ("Task", f"{task.title} ({task.name}); target {task.target}"),
         ("Metric", f"{plan.metric}, {less} is better"),
-        ("Searched on", f"{integer(task.rows_train)} training rows, by folds of {_kind_of(plan)}"),
+        ("Searched on", f"{integer(task.rows_train)} training rows"),
         ("Folds", plan.splitter),
         ("Tested on", f"{integer(task.rows_test)} test rows, split {task.split}"),
         ("Each search", f"at most {plan.trials} trials{bound}"),
         ("Seed", str(plan.seed)),
         ("Variants left out", "; ".join(skipped) or "none"),
     ]
-
-
-def _kind_of(plan: TuningProtocol) -> str:
-    """Return in words which rows a fold is tested on."""
-    if plan.time:
-        return f"later rows (by {', '.join(plan.time)})"
-    return f"other groups (of {plan.groups})" if plan.groups else "random rows"
 
 
 def _code(record: TuningRecord) -> Iterator[Piece]:
@@ -347,7 +306,6 @@ PANELS = {
     "summary": Panel("What was found", _found),
     "parameters": Panel("The best parameters", _parameters, "beside the pipeline as it is"),
     "history": Panel("History", _history, "every trial; their parameters are in tuning.json"),
-    "importance": Panel("Importance of the parameters", _importance, "to the score"),
     "how": Panel("How it was searched", _how, "protocol, machine"),
     "code": Panel("The tuned pipelines' code", _code, "and how to run them"),
 }
