@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 from pipeline.benchmark.compare import record_of
 from pipeline.benchmark.judge import doubts
 from pipeline.benchmark.record import provenance
-from pipeline.benchmark.record.results import FilePart as FilePart
-from pipeline.benchmark.record.results import Protocol, Results, Variant, dumps
+from pipeline.benchmark.record.results import FilePart, Protocol, Results, Variant, dumps
 from pipeline.benchmark.run import measure
 from pipeline.benchmark.run.beforehand import before_runs
 from pipeline.benchmark.run.measure import Outcome
@@ -38,9 +37,7 @@ from pipeline.task.task import CLOCK, Job, Task
 
 def cautions_of(record: Results) -> list[str]:
     """Return what is to be known before a score is believed: of the table, and of the scores."""
-    rows = record.task.rows_test
-    runs = [(cell.pipeline, cell.metrics, record.baseline, rows) for cell in record.cells]
-    return doubts.with_doubts(record.cautions, runs, record.scoring)
+    return doubts.with_doubts(record, [(cell.pipeline, cell.metrics) for cell in record.cells])
 
 
 @dataclass(frozen=True)

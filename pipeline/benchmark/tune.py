@@ -54,8 +54,8 @@ from pipeline.system.atomic import publishing
 from pipeline.system.progress import Say
 from pipeline.task import metrics
 from pipeline.task.faults import explained
-from pipeline.task.folds import FoldPlan, plan_folds
-from pipeline.task.learnt_rows import first_metric_of, read_learnt_rows
+from pipeline.task.folds import FoldPlan, plan_folds, read_learnt_rows
+from pipeline.task.metrics import first_metric_of
 from pipeline.task.task import Job, Task
 from pipeline.tuning import early_stopping
 from pipeline.tuning.search import Search
@@ -250,10 +250,7 @@ class TunedBatch:
         say(f"{name}  {variant}: {self.trials} trials of {self.folds} folds{time}")
         model = self._accelerated(name, variant)
         plan = self._plan()
-        rows = read_learnt_rows(self.task, self.job, model.estimator, variant, plan.columns)
-        with explained(f"{self.task.name}: the {self.folds} folds"):
-            rows, groups = plan.arrange(rows)
-        params = rows.params if groups is None else {**rows.params, "groups": groups}
+        rows = read_learnt_rows(self.task, self.job, model.estimator, variant, plan)
         journal = studies / f"study-{name}-{variant}.journal"
         goes_on, before, start = journal.exists(), seconds_in(journal), perf_counter()
         left = None if self.timeout is None else max(self.timeout - before, 0.001)
@@ -265,7 +262,7 @@ class TunedBatch:
         why = ""
         try:
             with explained(f"{self.task.name}: the search over {name!r}"):
-                search.fit(rows.X, rows.y, **params)
+                search.fit(rows.X, rows.y, **rows.params)
         except ConfigError as error:
             way = "; --no-resume begins anew" if goes_on else ""
             raise ConfigError(f"{error}{way}") from error

@@ -229,10 +229,7 @@ def new_task_(file: Path, target: str, home: Path, dates: str, **options: Any) -
 
 
 @commands.command("list")
-@click.option(
-    "--data-home", "home", type=click.Path(path_type=Path), default=Path("data"), show_default=True
-)
-def list_(home: Path) -> None:
+def list_() -> None:
     """List the tasks."""
     from pipeline.task import task
 
@@ -242,8 +239,7 @@ def list_(home: Path) -> None:
         except ConfigError as error:
             echo(f"{name:18} not listed: {error}")
             continue
-        rows = facts.rows or task.rows_of_own(name, home)
-        size = f"{rows:,}" if rows else "?"
+        size = f"{facts.rows:,}" if facts.rows else "?"
         about = f"{facts.kind:10} {size:>10} rows  {facts.needs:29} {summary}"
         echo(f"{name:18} {about}")
 

@@ -22,11 +22,6 @@ def blamed_on(what: str) -> Iterator[None]:
     Traceback (most recent call last):
         ...
     pipeline.errors.ConfigError: pipeline 'linear': KeyError: 'size'
-
-    Raises
-    ------
-    ConfigError
-        The code failed; the message has the last line of a task's file that ran.
     """
     try:
         yield
@@ -43,48 +38,37 @@ def explained(what: str) -> Iterator[None]:
     Raises
     ------
     ConfigError
-        The task's own code failed, as `blamed_on` says it.
+        The task's own code failed.
     DataError
         scikit-learn or XGBoost objects to the rows or to a parameter.
     """
     try:
         yield
     except Exception as error:
-        if hasattr(error, "exit_code"):
+        frames = traceback.extract_tb(error.__traceback__)
+        library = _LIBRARIES.intersection(Path(frames[-1].filename).parts)
+        own = any(map(_is_own, frames))
+        objects = library and isinstance(error, ValueError | TypeError)
+        if hasattr(error, "exit_code") or not (own or objects):
             raise
-        if _own_frames(error):
-            raise ConfigError(f"{what}: {describe_fault(error)}") from error
-        if not _is_objection(error):
-            raise
-        raise DataError(f"{what}: {describe_fault(error)}") from error
+        kind = ConfigError if own else DataError
+        raise kind(f"{what}: {describe_fault(error)}") from error
 
 
 def describe_fault(error: BaseException) -> str:
     """Return an error in words, after the line of a task's file that it comes from."""
-    if isinstance(error, SyntaxError):
-        where = _place(error.filename or "", error.lineno, error.text)
-        return f"{where}{type(error).__name__}: {error.msg}"
-    own = _own_frames(error)
-    where = _place(own[-1].filename, own[-1].lineno, own[-1].line) if own else ""
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if _is_own(each)]
+    places = [(each.filename, each.lineno, each.line) for each in frames]
     said = str(error).partition("Stack trace:")[0].rstrip()  # of XGBoost's library
-    return f"{where}{type(error).__name__}: {said}"
+    if isinstance(error, SyntaxError) and error.lineno:
+        places, said = [(error.filename or "", error.lineno, error.text)], error.msg
+    if not places:
+        return f"{type(error).__name__}: {said}"
+    file, line, text = places[-1]
+    where = f"{FOLDER / Path(file).name}, line {line}: `{(text or '').strip()}`"
+    return f"{where}: {type(error).__name__}: {said}"
 
 
-def _own_frames(error: BaseException) -> list[traceback.FrameSummary]:
-    """Return the lines of tasks' files that led to an error."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return [frame for frame in frames if Path(frame.filename).parent == FOLDER.resolve()]
-
-
-def _is_objection(error: Exception) -> bool:
-    """Return whether a library refuses what it was given."""
-    file = traceback.extract_tb(error.__traceback__)[-1].filename
-    return isinstance(error, ValueError | TypeError) and bool(_LIBRARIES & {*Path(file).parts})
-
-
-def _place(file: str, line: int | None, text: str | None) -> str:
-    return (
-        ""
-        if line is None
-        else f"{FOLDER / Path(file).name}, line {line}: `{(text or '').strip()}`: "
-    )
+def _is_own(frame: traceback.FrameSummary) -> bool:
+    """Return whether a line is one of a task's file."""
+    return Path(frame.filename).parent == FOLDER.resolve()

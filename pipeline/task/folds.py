@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,107 +16,31 @@ from sklearn.model_selection import (
     StratifiedKFold,
     TimeSeriesSplit,
 )
+from sklearn.preprocessing import LabelEncoder
 
-from pipeline.data import frames
+from pipeline.data import frames, parquet
 from pipeline.errors import DataError
-from pipeline.task.learnt_rows import LearntRows
+from pipeline.system.devices import prepare_memory
+from pipeline.task import truth
+from pipeline.task.metrics import TaskScorer, first_metric_of, judges
 from pipeline.task.task import Job, Split, Task
-from pipeline.task.truth import typed_split
+from pipeline.typing import Estimator, Table
 
 _ORDERED = ("<", "<=", ">", ">=")
 _WHEN = ("date", "datetime", "datetime64", "decimal", "floating", "integer", "mixed-integer-float")
 """Values that are in the order of time, as :func:`pandas.api.types.infer_dtype` calls them."""
 
 
-@dataclass(frozen=True)
-class FoldPlan:
-    """What the training rows of a task are cut by.
+class FoldPlan(NamedTuple):
+    """What the training rows of a task are cut by."""
 
-    Parameters
-    ----------
-    name : str
-        Of the task, for messages.
-    splitter : splitter
-    time : tuple of str
-        Columns of the time, the first one first: folds are judged by later rows than they learn
-        from. Rows of one time stay in the order of the file.
-    groups : str
-        The column whose groups are not parted.
-    classes : bool
-        Whether classes are learnt, which no fold may lack.
-    cautions : tuple of str
-        How the folds may be easier than the test rows.
-    """
-
-    name: str
     splitter: Any
     time: tuple[str, ...] = ()
+    """Columns of the time, the first one first: the test rows of a fold are later."""
     groups: str = ""
-    classes: bool = True
+    """The column whose groups are not parted."""
     cautions: tuple[str, ...] = ()
-
-    @property
-    def columns(self) -> list[str]:
-        """Columns that the folds go by."""
-        return [*self.time, *filter(None, [self.groups])]
-
-    def arrange(self, rows: LearntRows) -> tuple[LearntRows, np.ndarray | None]:
-        """Return rows in the order that the splitter takes them in, and the group of each.
-
-        Raises
-        ------
-        DataError
-            The rows cannot be cut so.
-        """
-        if not self.columns:
-            return rows, None
-        codes = {name: self._codes(name, rows.by[name]) for name in self.columns}
-        if self.time:
-            if all(np.ptp(each) == 0 for each in codes.values()):
-                raise DataError(
-                    f"{self._where(*self.time)} is the same in all training rows; name columns "
-                    "with more values as Split(..., time=[...])"
-                )
-            rows = _in_order(rows, np.lexsort([codes[name] for name in reversed(self.time)]))
-        groups = codes.get(self.groups)
-        self._check_folds(rows.y, groups)
-        return rows, groups
-
-    def _codes(self, name: str, values: np.ndarray) -> np.ndarray:
-        """Return the place of each value among the sorted ones."""
-        if missing := int(pd.isna(values).sum()):
-            raise DataError(
-                f"{self._where(name)} is missing in {missing:,} of the {len(values):,} training "
-                "rows; fill it, or leave these rows out of the split"
-            )
-        kind = infer_dtype(values, skipna=False)
-        if name in self.time and kind not in _WHEN:
-            raise DataError(f"{self._where(name)} holds {kind}; store dates or numbers")
-        return np.asarray(pd.factorize(values, sort=True)[0])
-
-    def _where(self, *names: str) -> str:
-        what = "time" if self.time else "group"
-        return f"{self.name}: the {what} of the split, {', '.join(map(repr, names))}"
-
-    def _check_folds(self, y: np.ndarray, groups: np.ndarray | None) -> None:
-        """Refuse folds that scikit-learn does not make, or that lack a class."""
-        folds, every = self.splitter.get_n_splits(), np.unique(y)
-        try:
-            parts = [*self.splitter.split(y, y, groups)]
-        except ValueError as error:
-            raise DataError(f"{self.name}: {folds} folds by {self.columns}: {error}") from error
-        for number, (train, test) in enumerate(parts if self.classes else (), start=1):
-            lacking = np.setdiff1d(every, y[train])
-            if len(lacking) or len(np.unique(y[test])) < 2:
-                why = (
-                    f"no row to learn from is of the class {lacking[0]}"
-                    if len(lacking)
-                    else ("all rows to judge by are of one class")
-                )
-                raise DataError(
-                    f"{self.name}: fold {number} of {folds} by {self.columns}: {why}; ask for "
-                    "fewer folds (--cv), or choose another --split"
-                )
+    """How the folds may be easier than the test rows."""
 
 
 def plan_folds(task: Task, job: Job, folds: int) -> FoldPlan:
@@ -134,21 +57,19 @@ def plan_folds(task: Task, job: Job, folds: int) -> FoldPlan:
     folds : int
     """
     name, split = task.split(job.split)
-    split = typed_split(split, job.path)
-    numbers, time = task.kind == "regression", times_of(name, split)
-    if time:
-        return FoldPlan(task.name, TimeSeriesSplit(folds), time, classes=not numbers)
-    kind: Any = KFold if numbers else StratifiedKFold
-    if split.groups:
-        kind = GroupKFold if numbers else StratifiedGroupKFold
-    splitter = kind(folds, shuffle=True, random_state=job.seed)
+    split = truth.typed_split(split, job.path)
+    if time := times_of(name, split):
+        return FoldPlan(TimeSeriesSplit(folds), time)
+    kinds: Any = (StratifiedKFold, StratifiedGroupKFold)
+    kinds = (KFold, GroupKFold) if task.kind == "regression" else kinds
+    splitter = kinds[bool(split.groups)](folds, shuffle=True, random_state=job.seed)
     noted: tuple[str, ...] = ()
     if name in ("time", "groups") and not split.groups:
         noted = (
             f"The split {name!r} names no column of the {name}, so that searches are by folds of "
             f"random rows, whose scores may be too good; write Split(..., {name}=COLUMN).",
         )
-    return FoldPlan(task.name, splitter, (), split.groups, not numbers, noted)
+    return FoldPlan(splitter, (), split.groups, noted)
 
 
 def times_of(name: str, split: Split) -> tuple[str, ...]:
@@ -164,20 +85,102 @@ def times_of(name: str, split: Split) -> tuple[str, ...]:
     """
     if split.time or split.groups:
         return (split.time,) if isinstance(split.time, str) and split.time else (*split.time,)
-    cut = _cut_at(name, split.train) & _cut_at(name, split.test)
-    return (*cut,) if len(cut) == 1 else ()
+    first, second = (
+        {
+            column
+            for column, test, value in rows
+            if test in _ORDERED and (name == "time" or isinstance(value, date | np.datetime64))
+        }
+        for rows in (split.train, split.test)
+    )
+    return (*(first & second),) if len(first & second) == 1 else ()
 
 
-def _cut_at(name: str, rows: Sequence[tuple[str, str, Any]]) -> set[str]:
-    return {
-        column
-        for column, test, value in rows
-        if test in _ORDERED and (name == "time" or isinstance(value, date | np.datetime64))
-    }
+class LearntRows(NamedTuple):
+    """What a search over a pipeline is given, in the order that the splitter takes it in."""
+
+    X: Table
+    y: np.ndarray
+    """As the pipeline learns it: one that knows no names of classes learns their places."""
+    params: Mapping[str, Any]
+    """What else `fit` is told, and the group of each row, if there are any."""
+    scorer: TaskScorer
 
 
-def _in_order(rows: LearntRows, order: np.ndarray) -> LearntRows:
-    if (np.diff(order) > 0).all():
-        return rows
-    params = {name: each[order] for name, each in rows.params.items()}
-    return rows._replace(X=frames.at(rows.X, order), y=rows.y[order], params=params)
+def read_learnt_rows(
+    task: Task, job: Job, pipeline: Estimator, device: str, plan: FoldPlan
+) -> LearntRows:
+    """Read the training rows of a task onto a device, in the order of a plan of folds.
+
+    Parameters
+    ----------
+    task : Task
+        Of classes or of numbers.
+    job : Job
+        The data and the split.
+    pipeline : estimator
+        What will learn from them.
+    device : {"cpu", "cuda"}
+    plan : FoldPlan
+
+    Raises
+    ------
+    DataError
+        The rows cannot be cut so.
+    """
+    prepare_memory(device)
+    split = truth.typed_split(task.split(job.split)[1], job.path)
+    by = [*plan.time, *filter(None, [plan.groups])]
+    others = [*dict.fromkeys([task.target, *filter(None, [task.weight]), *by])]
+    X, known = parquet.read_parquet(job.path, task.features, others, split.train, device)
+    truth.require_weights(task, pipeline)
+    y, params = truth.learnt(task, known, "training")
+    classes, plain, place = None, None, 1
+    if task.kind != "regression":
+        classes = truth.classes_of(task, y)
+        place = truth.place_of_positive(task, classes)
+        plain, _ = truth.encode_truth(task, classes, y)
+        if truth.knows_places_alone(pipeline, classes):
+            y, classes = LabelEncoder().fit_transform(y), np.arange(len(classes))
+    codes = {name: _codes(task.name, name, known[name], when=bool(plan.time)) for name in by}
+    if plan.time:
+        order = np.lexsort([codes[name] for name in reversed(plan.time)])
+        X, y = frames.at(X, order), y[order]
+        params = {name: each[order] for name, each in params.items()}
+    params |= {"groups": codes[plan.groups]} if plan.groups else {}
+    if by:
+        _check_folds(task, plan, ", ".join(by), y, params.get("groups"))
+    metric = judges(task, plain)[first_metric_of(task)[0]]
+    return LearntRows(X, y, params, TaskScorer(metric, classes, place))
+
+
+def _codes(task: str, name: str, values: np.ndarray, *, when: bool) -> np.ndarray:
+    """Return the place of each time or group among the sorted ones."""
+    where = f"{task}: the {'time' if when else 'group'} of the split, {name!r},"
+    if missing := int(pd.isna(values).sum()):
+        raise DataError(
+            f"{where} is missing in {missing:,} of the {len(values):,} training rows; fill it, or "
+            "leave these rows out of the split"
+        )
+    if when and (kind := infer_dtype(values, skipna=False)) not in _WHEN:
+        raise DataError(f"{where} holds {kind}; store dates or numbers")
+    return np.asarray(pd.factorize(values, sort=True)[0])
+
+
+def _check_folds(
+    task: Task, plan: FoldPlan, by: str, y: np.ndarray, groups: np.ndarray | None
+) -> None:
+    """Refuse folds that scikit-learn does not make, or that lack a class."""
+    what = f"{task.name}: {plan.splitter.get_n_splits()} folds by {by}"
+    try:
+        parts = [*plan.splitter.split(y, y, groups)]
+    except ValueError as error:
+        raise DataError(f"{what}: {error}") from error
+    if task.kind == "regression":
+        return
+    for number, (train, test) in enumerate(parts, start=1):
+        if len(np.unique(y[train])) < len(np.unique(y)) or len(np.unique(y[test])) < 2:
+            raise DataError(
+                f"{what}: fold {number} lacks rows of a class; ask for fewer folds (--cv), or "
+                "choose another --split"
+            )

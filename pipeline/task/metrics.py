@@ -24,13 +24,12 @@ from pipeline.task.scoring import (
     StoredPredictions,
     changed,
     methods_of,
-    of_scikit_learn,
     sign_of,
     takes,
 )
 from pipeline.task.task import Kind, Task
 from pipeline.task.truth import decides_otherwise, places_of
-from pipeline.typing import Estimator, Table
+from pipeline.typing import Estimator, Table, Target
 
 PLAIN = ("target", "prediction")
 """What an array without fields holds."""
@@ -45,17 +44,16 @@ def fields(**columns: Any) -> np.ndarray:
     >>> both["probability"][both["prediction"] == 0].tolist()
     [[0.9, 0.1]]
     """
-    arrays = {name: _plain(np.asarray(column)) for name, column in columns.items()}
+    arrays = {name: np.asarray(column) for name, column in columns.items()}
+    # Only a pickle could keep an array of objects in a file.
+    arrays = {
+        n: array.astype(str) if array.dtype == object else array for n, array in arrays.items()
+    }
     kinds = [(name, array.dtype, array.shape[1:]) for name, array in arrays.items()]
     table = np.empty(len(next(iter(arrays.values()))), kinds)
     for name, array in arrays.items():
         table[name] = array
     return table
-
-
-def _plain(array: np.ndarray) -> np.ndarray:
-    # An array of objects can be kept in a file by a pickle alone.
-    return array.astype(str) if array.dtype == object else array
 
 
 def part(values: np.ndarray, name: str) -> np.ndarray | None:
@@ -71,17 +69,7 @@ def part(values: np.ndarray, name: str) -> np.ndarray | None:
 
 @dataclass(frozen=True)
 class Metric:
-    """A scorer of a task, asked about stored predictions.
-
-    Parameters
-    ----------
-    scorer : scorer
-        See `pipeline.task.scoring`.
-    kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
-    classes : numpy.ndarray, optional
-        The names of the classes. A function that is not scikit-learn's, or that is given
-        ``labels``, gets names instead of places.
-    """
+    """A scorer of a task, asked about stored predictions; classes are by name."""
 
     scorer: Any
     kind: Kind
@@ -95,32 +83,21 @@ class Metric:
         if self.kind == "ranking":
             return self._of_queries(y_true, answer)
         target: Any = part(y_true, "target")
-        stored = _stored(answer, self.kind)
-        classes, scorer = None, self.scorer
-        if self.kind == "binary":
-            classes = np.array([0, 1])
-        elif self.kind == "multiclass":
-            classes = self._places(target, stored)
-            if "labels" in scorer._kwargs or not of_scikit_learn(scorer):
-                classes = self.classes
-                target, stored["predict"] = classes[target], classes[stored["predict"]]
-            elif "predict" not in methods_of(scorer) and takes(scorer, "labels"):
-                scorer = changed(scorer, labels=classes[: stored["predict_proba"].shape[1]])
+        stored, scorer = _stored(answer, self.kind), self.scorer
+        classes = np.array([0, 1]) if self.kind == "binary" else self.classes
+        if self.kind == "multiclass":
+            if "predict" not in methods_of(scorer):
+                classes = classes[: stored["predict_proba"].shape[1]]
+                if target.max() >= len(classes):
+                    name = self.classes[target.max()].item()
+                    raise ValueError(f"no training row is of the class {name!r}")
+                scorer = changed(scorer, labels=classes) if takes(scorer, "labels") else scorer
+            target, stored["predict"] = self.classes[target], self.classes[stored["predict"]]
         weights = part(y_true, "weight")
-        more = {}
-        if weights is not None and takes(scorer, "sample_weight"):
-            more["sample_weight"] = weights
+        weighted = weights is not None and takes(scorer, "sample_weight")
+        more = {"sample_weight": weights} if weighted else {}
         model = StoredPredictions(stored, classes)
         return sign_of(scorer) * float(scorer(model, part(y_true, "row"), target, **more))
-
-    def _places(self, target: np.ndarray, stored: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the places of all classes; ValueError where one of them has no probability."""
-        if "predict" not in methods_of(self.scorer):
-            width = stored["predict_proba"].shape[1]
-            if target.max() >= width:
-                name = self.classes[target.max()].item()
-                raise ValueError(f"no training row is of the class {name!r}")
-        return np.arange(len(self.classes))
 
     def _of_queries(self, y_true: np.ndarray, answer: np.ndarray) -> float:
         """Return the mean over queries of two rows or more; one row has no order.
@@ -141,10 +118,6 @@ class Metric:
         if not count:
             raise ValueError("no query has two rows to order")
         return sign_of(self.scorer) * total / count
-
-    def applies(self, answer: np.ndarray) -> bool:
-        """Return whether the predictions have what the scorer reads."""
-        return not set(methods_of(self.scorer)).isdisjoint(_stored(answer, self.kind))
 
 
 def _stored(answer: np.ndarray, kind: Kind) -> dict[str, np.ndarray]:
@@ -180,19 +153,14 @@ def scoring_of(task: Task, y_true: np.ndarray | None = None, classes: Any = None
     signs = {name: sign_of(scorer) for name, scorer in task.metrics.items()}
     if y_true is None:
         return ScoringInfo(signs=signs, mute=[*task.mute])
-    rows = np.unique(np.linspace(0, len(y_true) - 1, MOST_PERFECT).astype(int))
-    target: Any = part(y_true[rows], "target")
+    some = y_true[np.unique(np.linspace(0, len(y_true) - 1, MOST_PERFECT).astype(int))]
+    target: Any = part(some, "target")
     perfect = target
     if task.kind == "binary":
         perfect = fields(prediction=target.astype("float64"), decision=target)
     elif task.kind == "multiclass":
         perfect = fields(prediction=target, probability=np.eye(len(classes))[target])
-    best = {}
-    for name, metric in judges(task, classes).items():
-        try:
-            best[name] = _score(name, metric, y_true[rows], perfect)
-        except DataError:
-            continue  # of a metric that has no value for these rows
+    best = judge(task, some, perfect, classes, all_of_them=False)
     return ScoringInfo(signs=signs, best=best, mute=[*task.mute])
 
 
@@ -200,7 +168,7 @@ def answer(
     model: Estimator, X: Table, kind: Kind, classes: Any = None, positive: int = 1, *,
     decide: bool = False,
 ) -> np.ndarray:  # fmt: skip
-    """Return what is judged of a fitted model.
+    """Return the predictions of a fitted model, one entry a row.
 
     Parameters
     ----------
@@ -208,26 +176,19 @@ def answer(
     X : frame or array
     kind : {"binary", "multiclass", "regression", "ranking"}
         The probability of the positive class, or how anomalous a row is; the places of classes
-        with the probabilities of all of them, where there are any; a number, or a score to rank
-        by.
+        with the probabilities of all, where there are any; a number, or a score to rank by.
     classes : numpy.ndarray, optional
         That the model has learnt.
     positive : int, default=1
         Which of them is positive, by place.
     decide : bool, default=False
         Whether the classes of a binary task are wanted too.
-
-    Returns
-    -------
-    numpy.ndarray, shape (n_rows,)
     """
     if kind == "binary":
         chance = _of_positive(model, X, positive)
         decided = _decided(model, X, chance, classes, positive) if decide else None
         return chance if decided is None else fields(prediction=chance, decision=decided)
-    if kind == "multiclass":
-        return _of_classes(model, X, classes)
-    return np.asarray(model.predict(X))
+    return _of_classes(model, X, classes) if kind == "multiclass" else np.asarray(model.predict(X))
 
 
 def _of_classes(model: Estimator, X: Table, classes: Any) -> np.ndarray:
@@ -285,18 +246,30 @@ def fit_answer(model: Estimator, X: Table) -> np.ndarray:
 
 
 def judge(
-    task: Task, y_true: np.ndarray, answer: np.ndarray, classes: Any = None
-) -> dict[str, float]:
-    """Return those of the task's metrics that the answer can be judged by.
+    task: Task, y_true: np.ndarray, answer: np.ndarray, classes: Any = None, *,
+    all_of_them: bool = True,
+) -> dict[str, float]:  # fmt: skip
+    """Return those of the task's metrics that the predictions can be scored by.
 
-    Raises
-    ------
-    DataError
-        A metric has no finite value, which a record could hold, or none can be taken.
+    A metric without a finite value, which a record could hold, is an error, or is left out.
+
+    Parameters
+    ----------
+    task : Task
+    y_true, answer : numpy.ndarray, one entry a row
+    classes : numpy.ndarray, optional
+    all_of_them : bool, default=True
+        Whether such a metric is an error.
     """
-    every = judges(task, classes).items()
-    values = {n: _score(n, each, y_true, answer) for n, each in every if each.applies(answer)}
-    if not values:
+    values = {}
+    for name, metric in judges(task, classes).items():
+        if not set(methods_of(metric.scorer)).isdisjoint(_stored(answer, task.kind)):
+            try:
+                values[name] = _score(name, metric, y_true, answer)
+            except DataError:
+                if all_of_them:
+                    raise
+    if not values and all_of_them:
         kept = " or ".join(_stored(answer, task.kind))
         raise DataError(f"{task.name}: no metric reads {kept}; declare one that does")
     return values
@@ -317,26 +290,56 @@ def _score(name: str, each: Metric, y_true: np.ndarray, answer: np.ndarray) -> f
 
 
 def columns(values: np.ndarray, names: Mapping[str, str]) -> dict[str, np.ndarray]:
-    """Return flat columns of a truth or an answer, for a file; a matrix gives numbered ones.
+    """Return fields under their names in a file; a matrix gives numbered columns.
 
-    Parameters
-    ----------
-    values : numpy.ndarray
-    names : mapping of str to str
-        Field -> name in the file; others are left out.
-
-    Examples
-    --------
     >>> both = fields(prediction=[1], probability=[[0.25, 0.75]])
-    >>> list(columns(both, {"prediction": "class", "probability": "p"}))
+    >>> list(columns(both, {"prediction": "class", "probability": "p", "embedding": "at"}))
     ['class', 'p_0', 'p_1']
     """
     result: dict[str, np.ndarray] = {}
     for name, called in names.items():
         field = part(values, name)
-        if field is None:
-            continue
-        flat = field if field.ndim == 2 else field[:, None]
-        several = {f"{called}_{i}": column for i, column in enumerate(flat.T)}
-        result |= several if field.ndim == 2 else {called: field}
+        if field is not None and field.ndim == 2:
+            result |= {f"{called}_{i}": column for i, column in enumerate(field.T)}
+        elif field is not None:
+            result[called] = field
     return result
+
+
+@dataclass(frozen=True)
+class TaskScorer:
+    """The first metric of a task as a scorer: higher is better, and it reads predictions alone."""
+
+    metric: Metric
+    classes: Any
+    """That the pipeline learns, sorted; None of numbers."""
+    positive: int
+    """The place of the class that a binary task is about."""
+    encoded: bool = False
+    """Whether the target comes as the metric has it, not as it is learnt."""
+    reads_answers_only = True
+
+    @property
+    def sign(self) -> int:
+        """1, or -1 of a loss."""
+        return sign_of(self.metric.scorer)
+
+    def __call__(
+        self, model: Estimator, X: Table, y: Target, sample_weight: np.ndarray | None = None
+    ) -> float:
+        """Return the score of a fitted model."""
+        kind, known = self.metric.kind, y
+        decide = "predict" in methods_of(self.metric.scorer)
+        said = answer(model, X, kind, self.classes, self.positive, decide=decide)
+        if not self.encoded and self.classes is not None:
+            known = places_of(y, self.classes)
+            known = (known == self.positive).astype("int64") if kind == "binary" else known
+        if sample_weight is not None:
+            known = fields(target=known, weight=sample_weight)
+        return self.sign * self.metric(known, said)
+
+
+def first_metric_of(task: Task) -> tuple[str, int]:
+    """Return the metric that searches are about, and 1, or -1 where less is better."""
+    name, scorer = next(iter(task.metrics.items()))
+    return name, sign_of(scorer)

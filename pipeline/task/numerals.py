@@ -16,8 +16,6 @@ NAMED = 5
 def ignore(names: Sequence[str]) -> str:
     """Write the option that leaves columns out, the first of many, as a shell takes it.
 
-    Examples
-    --------
     >>> print(ignore(["x"]), ignore(["Unnamed: 0", "price, EUR"]))
     --ignore x --ignore 'Unnamed: 0,"price, EUR"'
     """
@@ -29,8 +27,6 @@ def ignore(names: Sequence[str]) -> str:
 def seconds(value: float) -> str:
     """Write a time in seconds, to the millisecond, or finer where that says nothing.
 
-    Examples
-    --------
     >>> seconds(1.23456), seconds(0.00123)
     ('1.235', '0.00123')
     """
@@ -40,8 +36,6 @@ def seconds(value: float) -> str:
 def metric(value: float | None) -> str:
     """Write a metric: five decimals below a thousand, one above.
 
-    Examples
-    --------
     >>> metric(0.8123456), metric(2345.67), metric(None)
     ('0.81235', '2345.7', '–')
     """
@@ -53,8 +47,6 @@ def metric(value: float | None) -> str:
 def score(value: float) -> str:
     """Write a metric where it is told in a sentence, never rounding it up to 1.
 
-    Examples
-    --------
     >>> score(0.91234), score(0.99996), score(24.3511), score(0.0004567), score(-1.5)
     ('0.912', '0.99996', '24.4', '0.000457', '-1.500')
     """
@@ -69,8 +61,6 @@ def score(value: float) -> str:
 def beside_dummy(name: str, value: float, baseline: Mapping[str, float]) -> str:
     """Write a metric beside the dummy's.
 
-    Examples
-    --------
     >>> beside_dummy("roc_auc", 0.912, {"roc_auc": 0.5}), beside_dummy("ndcg", 0.7, {})
     ('roc_auc 0.912, dummy 0.500', 'ndcg 0.700')
     """
@@ -81,8 +71,6 @@ def beside_dummy(name: str, value: float, baseline: Mapping[str, float]) -> str:
 def difference(value: float | None) -> str:
     """Write a signed difference; tiny ones keep their order of magnitude.
 
-    Examples
-    --------
     >>> difference(-0.00123), difference(1.2e-9), difference(0.0)
     ('-0.00123', '+1.2e-09', '0')
     """
@@ -94,8 +82,6 @@ def difference(value: float | None) -> str:
 def size(count: float) -> str:
     """Write a number of bytes in binary units.
 
-    Examples
-    --------
     >>> size(512), size(1536), size(3 * 2**30)
     ('512 B', '1.50 KiB', '3.00 GiB')
     """
@@ -111,8 +97,6 @@ def size(count: float) -> str:
 def integer(value: int) -> str:
     """Write a count with its thousands apart.
 
-    Examples
-    --------
     >>> integer(336776)
     '336,776'
     """
@@ -122,8 +106,6 @@ def integer(value: int) -> str:
 def count(number: int, what: str) -> str:
     """Write a number of things.
 
-    Examples
-    --------
     >>> count(1, "table"), count(3, "table")
     ('1 table', '3 tables')
     """
@@ -133,8 +115,6 @@ def count(number: int, what: str) -> str:
 def minute(created: str) -> str:
     """Write when something was made, to the minute.
 
-    Examples
-    --------
     >>> minute("2026-01-31T12:30:59+00:00")
     '2026-01-31 12:30'
     """
@@ -144,8 +124,6 @@ def minute(created: str) -> str:
 def short(value: float) -> str:
     """Write a round number with k, M or G for thousands, millions and billions.
 
-    Examples
-    --------
     >>> short(0.5), short(20_000), short(3e6)
     ('0.5', '20k', '3M')
     """
@@ -155,20 +133,9 @@ def short(value: float) -> str:
     return f"{value:g}"
 
 
-def three_digits(value: float) -> str:
-    """Write a count to three significant digits, with its thousands apart.
-
-    >>> three_digits(81234.0)
-    '81,200'
-    """
-    return integer(int(float(f"{value:.3g}")))
-
-
 def share(value: float) -> str:
     """Write a share of 0 to 1 in per cent, never rounding up to all or down to none.
 
-    Examples
-    --------
     >>> share(1.0), share(0.99999), share(0.2)
     ('100 %', '99.999 %', '20.0 %')
     """
@@ -181,8 +148,6 @@ def share(value: float) -> str:
 def named(names: Sequence[str]) -> str:
     """Write the first names, and how many there are beside them.
 
-    Examples
-    --------
     >>> named(["a", "b"]), named("abcdefg")
     ("'a', 'b'", "'a', 'b', 'c', 'd', 'e' and 2 more")
     """
@@ -197,8 +162,6 @@ def rest(count: int) -> str:
 def on_gpu(device: str) -> bool:
     """Tell whether a device's name is that of a GPU.
 
-    Examples
-    --------
     >>> on_gpu("cuda:0"), on_gpu("cpu")
     (True, False)
     """
@@ -208,8 +171,6 @@ def on_gpu(device: str) -> bool:
 def times(factor: float) -> str:
     """Write a factor with three significant digits.
 
-    Examples
-    --------
     >>> times(2.314), times(0.4307), times(123.4)
     ('2.31×', '0.431×', '123×')
     """

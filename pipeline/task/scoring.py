@@ -49,17 +49,20 @@ class ScoringInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     mute: list[str] = []
     """Ids of the cautions that the task does not want to read."""
 
+    def sign(self, metric: str) -> int | None:
+        """Return 1 where more of a metric is better, -1 of a loss, None if that is not known.
+
+        A record without signs has those of scikit-learn's scorers of these names.
+
+        >>> [ScoringInfo().sign(name) for name in ("log_loss", "roc_auc", "own")]
+        [-1, 1, None]
+        """
+        loss, names = f"neg_{metric}" in get_scorer_names(), get_scorer_names()
+        return self.signs.get(metric, -1 if loss else 1 if metric in names else None)
+
 
 class RowScorer:
-    """A scorer of rows and what became of them, without a target; higher is better.
-
-    Parameters
-    ----------
-    score_func : callable
-        ``score_func(X, result)``.
-    response_method : {"predict", "transform"}
-        What gives the result.
-    """
+    """A scorer of rows and what became of them, without a target; higher is better."""
 
     _sign = 1
     _kwargs: Mapping[str, Any] = {}
@@ -70,10 +73,8 @@ class RowScorer:
     def __call__(self, estimator: Any, X: Any, y_true: Any = None) -> float:
         """Return the score of at most `SAMPLE` rows, evenly spaced."""
         result = getattr(estimator, self._response_method)(X)
-        if len(X) > SAMPLE:
-            rows = np.linspace(0, len(X) - 1, SAMPLE).astype(int)
-            X, result = X[rows], result[rows]
-        return float(self._score_func(X, result))
+        rows = np.unique(np.linspace(0, len(X) - 1, min(SAMPLE, len(X))).astype(int))
+        return float(self._score_func(X[rows], result[rows]))
 
 
 def of_rows(metric: Any) -> RowScorer:
@@ -87,17 +88,8 @@ def of_embedding(metric: Any) -> RowScorer:
 
 
 class StoredPredictions(BaseEstimator):
-    """An estimator that gives back stored predictions, for whatever rows.
+    """An estimator that gives back stored predictions, by method, for whatever rows.
 
-    Parameters
-    ----------
-    stored : mapping of str to numpy.ndarray
-        Method -> what it gives.
-    classes : numpy.ndarray, optional
-        Of a classifier.
-
-    Examples
-    --------
     >>> model = StoredPredictions({"predict": np.array([1, 0, 0])}, np.array([0, 1]))
     >>> get_scorer("accuracy")(model, None, [1, 0, 1])
     0.6666666666666666
@@ -135,13 +127,7 @@ def scorers_of(task: str, kind: str, metrics: Any) -> dict[str, Any]:
     ----------
     task, kind : str
     metrics : sequence of str, or mapping of str to str or scorer
-        Names of scikit-learn's scorers, which are shown without ``neg_``; or the name to be shown
-        -> a scorer, its name, or a function of `sklearn.metrics` that has one.
-
-    Raises
-    ------
-    ConfigError
-        One is no scorer, or cannot score tasks of this kind.
+        See `Task`.
 
     Examples
     --------
@@ -162,17 +148,6 @@ def scorers_of(task: str, kind: str, metrics: Any) -> dict[str, Any]:
 def sign_of(scorer: Any) -> int:
     """Return 1 where more of a metric is better, -1 of a loss."""
     return int(scorer._sign)
-
-
-def known_sign(name: str) -> int | None:
-    """Return the sign of a metric that has the name of a scorer of scikit-learn, without ``neg_``.
-
-    >>> known_sign("log_loss"), known_sign("roc_auc"), known_sign("own")
-    (-1, 1, None)
-    """
-    if f"neg_{name}" in get_scorer_names():
-        return -1
-    return 1 if name in get_scorer_names() else None
 
 
 def methods_of(scorer: Any) -> Sequence[str]:
@@ -200,11 +175,6 @@ def takes(scorer: Any, parameter: str) -> bool:
     return parameter in known and parameter not in scorer._kwargs
 
 
-def of_scikit_learn(scorer: Any) -> bool:
-    """Tell whether a scorer's function is scikit-learn's."""
-    return str(scorer._score_func.__module__).startswith("sklearn.metrics")
-
-
 def _scorer_of(what: str, given: Any) -> Any:
     if hasattr(given, "_score_func"):
         return given
@@ -214,29 +184,21 @@ def _scorer_of(what: str, given: Any) -> Any:
         close = get_close_matches(given, get_scorer_names(), n=1)
         guess = f"; did you mean {close[0]!r}?" if close else ""
         raise ConfigError(f"{what} is {given!r}, which is no scorer of scikit-learn{guess}")
-    if not callable(given):
-        raise ConfigError(f"{what} is {given!r}, which is no scorer; give one, or its name")
-    function = getattr(given, "func", given)
     for known in map(get_scorer, get_scorer_names()):
-        if known._score_func is function:
-            plain = make_scorer(
-                function,
-                response_method=known._response_method,
-                greater_is_better=known._sign > 0,
-            )
-            return changed(plain, **getattr(given, "keywords", {}))
-    name = getattr(function, "__name__", "metric")
+        if known._score_func is given:  # whatever average it is known with
+            response, sign = known._response_method, known._sign
+            return make_scorer(given, response_method=response, greater_is_better=sign > 0)
+    name = getattr(given, "__name__", repr(given))
     raise ConfigError(
-        f"{what} is {name}, a function that does not say whether more is better, nor what it reads "
-        f"of a model; write make_scorer({name}, greater_is_better=..., response_method=...)"
+        f"{what} is {name}, which is no scorer; give the name of one of scikit-learn's, or "
+        f"make_scorer({name}, greater_is_better=..., response_method=...)"
     )
 
 
 def _check(what: str, kind: str, scorer: Any) -> None:
     """Refuse a scorer that cannot score a kind of task."""
-    function = scorer._score_func
+    function, methods = scorer._score_func, methods_of(scorer)
     name = getattr(function, "__name__", repr(function))
-    methods = methods_of(scorer)
     package, _, module = (getattr(function, "__module__", "") or "").rpartition(".")
     other = _OTHERS.get(kind, {}).get(module) if package == "sklearn.metrics" else None
     if other:
@@ -246,9 +208,6 @@ def _check(what: str, kind: str, scorer: Any) -> None:
     if not _READ[kind] & {*methods}:
         kept = " or ".join(sorted(_READ[kind]))
         raise ConfigError(f"{what} is {name}, which reads {methods[0]}; a run keeps {kept}")
-    if kind == "binary" and scorer._kwargs.get("pos_label") not in (None, 1):
-        told = f"pos_label={scorer._kwargs['pos_label']!r}"
-        raise ConfigError(f"{what} has {told}; leave it out, and set positive= of the task")
     average = signature(function).parameters["average"].default if takes(scorer, "average") else ""
     if kind == "multiclass" and scorer._kwargs.get("average", average) == "binary":
         raise ConfigError(f"{what} is {name} of two classes; set average= of it, as 'macro'")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-import importlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from difflib import get_close_matches
+from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -16,9 +16,9 @@ from pipeline.errors import ConfigError
 from pipeline.task.cautions.caution import RANKS
 from pipeline.task.faults import FOLDER as FOLDER
 from pipeline.task.faults import blamed_on
+from pipeline.task.scoring import scorers_of
 
 if TYPE_CHECKING:
-    # It imports PyArrow, which the list of the tasks does without.
     from pipeline.data.files import Filter
     from pipeline.data.table_format import TableFormat
 
@@ -27,10 +27,6 @@ Kind = Literal["binary", "multiclass", "regression", "ranking", "clusters"]
 CLOCK = "from opening the Parquet file to predictions of the test rows on the host"
 ON_GPU = ("cuda", "accel")
 TESTS = ("=", "==", "!=", "<", "<=", ">", ">=", "in", "not in")
-_UNWEIGHTED = {
-    "ranking": "the rows of a ranking are weighted by query, not one by one",
-    "clusters": "not every clustering takes weights",
-}
 
 
 @dataclass(frozen=True)
@@ -79,13 +75,11 @@ class Task:
     ----------
     name, title : str
     dataset : str, optional
-        Module of `datasets` whose data it is. Commands read it, and `kind`, without importing the
-        task, so both are written as literals.
+        Module of `datasets` whose data it is.
     prepare : callable
-        ``prepare(home)`` makes the data below a folder if need be, verifies it
-        and returns the path of the Parquet file, or of a folder of them; ``prepare(home,
-        given=path)`` makes it of what was downloaded by hand, and where the data are generated
-        ``prepare(home, rows=n)`` makes as many; it may have other choices by name.
+        ``prepare(home)`` makes the data below a folder if need be, verifies it and returns the
+        path of the Parquet file, or of a folder of them. It may have choices by name: ``given=``
+        a path that was downloaded by hand, ``rows=`` of generated data, and others.
     features : sequence of str or str
         Columns to learn from; a name by itself gives the program the column, as text wants it.
     target : str
@@ -104,9 +98,7 @@ class Task:
     licence, source : str
         Of the data.
     kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
-        What is predicted, and judged: the probability of class 1, the class, the number, the
-        order within a query, the clusters of the rows or where they are put. For the last the
-        target is known and not learnt from.
+        What is predicted. Of clusters the target is known and not learnt from.
     query : str
         Column with the query of each row, of a ranking.
     positive : object, optional
@@ -120,8 +112,7 @@ class Task:
         Column with the number of each row in the file that the data were made of.
     spaces : mapping of str to mapping, list of mapping, or str
         Pipeline -> what `make tune` draws its parameters from: each parameter with a list of values
-        or a distribution, as ``randint(1, 9)``; several of these mappings, of which each trial is
-        drawn from one; or ``"default"``, as for those that are not named.
+        or a distribution, as ``randint(1, 9)``; several of these mappings; or ``"default"``.
     mute : sequence of str
         Ids of cautions that are not to be shown, as ``"groups"``.
     """
@@ -156,14 +147,11 @@ class Task:
             raise ConfigError(f"{self.name}: a task of kind 'ranking', and no other, names a query")
         if self.positive is not None and self.kind != "binary":
             raise ConfigError(f"{self.name}: positive={self.positive!r} is for kind 'binary'")
-        if self.weight and (why := _UNWEIGHTED.get(self.kind)):
-            raise ConfigError(f"{self.name}: weight={self.weight!r}: {why}; leave it out")
+        if self.weight and self.kind in ("ranking", "clusters"):
+            raise ConfigError(f"{self.name}: weight={self.weight!r}: kind {self.kind!r} takes none")
         for name in filter(None, (self.target, self.weight, self.row_id)):
             if name in self.columns:
                 raise ConfigError(f"{self.name}: {name!r} is no feature; leave it out")
-        # Scorers import scikit-learn, which the list of the tasks does without.
-        from pipeline.task.scoring import scorers_of
-
         object.__setattr__(self, "metrics", scorers_of(self.name, self.kind, self.metrics))
 
     def _check_parts(self) -> None:
@@ -197,27 +185,18 @@ class Task:
             What was downloaded by hand.
         **asked
             ``rows`` of a generated table, ``years`` of the flights; None is the task's own.
-
-        Raises
-        ------
-        ConfigError
-            The data have no such choice, or not this one.
         """
-        asked = {name: value for name, value in asked.items() if value is not None}
+        asked = {n: value for n, value in {"given": given, **asked}.items() if value is not None}
         for name in set(asked) - set(signature(self.prepare).parameters):
-            raise ConfigError(f"{self.name} has the {name} that it has; leave out --{name}")
-        if given and "given" not in signature(self.prepare).parameters:
-            raise ConfigError(
-                f"{self.name} is made of no file that is downloaded; leave out --from"
-            )
+            option = "from" if name == "given" else name
+            raise ConfigError(f"{self.name}: its data leave no such choice; leave out --{option}")
         with blamed_on(f"{self.name}: its data cannot be made"):
             try:
-                path = self.prepare(home, **asked, **({"given": given} if given else {}))
+                return Path(self.prepare(home, **asked))
             except ValueError as error:
-                if hasattr(error, "exit_code") or not asked:
+                if hasattr(error, "exit_code") or {*asked} <= {"given"}:
                     raise
                 raise ConfigError(f"--{error}") from error
-            return Path(path)
 
     @property
     def generated(self) -> bool:
@@ -240,11 +219,6 @@ class Task:
             For everything random in it.
         changes : mapping, optional
             Nested parameter name -> value, as for scikit-learn's `set_params`.
-
-        Raises
-        ------
-        ConfigError
-            No such pipeline or parameter.
         """
         make = self.pipelines[pick(name, self.pipelines, "pipeline")]
         with blamed_on(f"{self.name}: the pipeline {name!r} cannot be made"):
@@ -262,41 +236,28 @@ def in_words(rows: Filter) -> str:
     >>> in_words([("sold", "<", date(2024, 1, 31)), ("kind", "in", ["a", "b"])])
     "sold < 2024-01-31 and kind in ['a', 'b']"
     """
-    said = (f"{name} {test} {_shown(value)}" for name, test, value in rows)
+    shown = (v if isinstance(v, date) else repr(v) for *_, v in rows)
+    said = (f"{name} {test} {value}" for (name, test, _), value in zip(rows, shown, strict=True))
     return " and ".join(said) or "all rows"
-
-
-def _shown(value: Any) -> str:
-    return str(value) if isinstance(value, date) else repr(value)
 
 
 @dataclass(frozen=True)
 class Job:
-    """What to run; plain data, so that another process can be sent it.
-
-    Parameters
-    ----------
-    task, pipeline, variant : str
-        Names; the variant is a device of `Accelerated`, or one of `PLAIN`.
-    path : Path
-        The prepared Parquet file.
-    seed : int
-    split : str or None
-        None is the task's default.
-    changes : mapping
-        Nested parameter name -> value, laid over the pipeline.
-    checkpoint : Path or None
-        Folder for the trees of a training that may be broken off.
-    """
+    """What to run; plain data, so that another process can be sent it."""
 
     task: str
     pipeline: str
     variant: str
+    """A device of `Accelerated`, or one of `PLAIN`."""
     path: Path
+    """The prepared Parquet file."""
     seed: int = 0
     split: str | None = None
+    """None is the task's default."""
     changes: Mapping[str, Any] = field(default_factory=dict)
+    """Nested parameter name -> value, laid over the pipeline."""
     checkpoint: Path | None = None
+    """Folder for the trees of a training that may be broken off."""
 
 
 def pick(name: str, known: Any, what: str) -> str:
@@ -323,55 +284,31 @@ def task_names() -> list[str]:
 
 def published() -> list[str]:
     """Return the names of the project's tasks: those of a dataset, and no one's own."""
-    return [name for name in task_names() if _states_dataset(name)]
-
-
-def _states_dataset(name: str) -> bool:
-    try:
-        return bool(facts(name).folder)
-    except ConfigError:  # The file cannot be read, so it is someone's work.
-        return False
+    found = []
+    for name in task_names():
+        with suppress(ConfigError):  # A file that cannot be loaded is someone's work.
+            found += [name] if facts(name).folder else []
+    return found
 
 
 def summary(name: str) -> str:
-    """Return the first line of a task's docstring, without importing it.
-
-    Raises
-    ------
-    ConfigError
-        The file cannot be read.
-    """
-    return (ast.get_docstring(_parse(name)) or "").partition("\n")[0]
-
-
-def _parse(name: str) -> ast.Module:
-    path = FOLDER / f"{name}.py"
-    with blamed_on(f"the task {name!r} cannot be read"):
-        return ast.parse(path.read_bytes(), str(path))
+    """Return the first line of a task's docstring."""
+    load(name)
+    return (import_module(f"tasks.{name}").__doc__ or "").strip().partition("\n")[0]
 
 
 class Facts(NamedTuple):
-    """What is known of a task without its libraries.
-
-    Parameters
-    ----------
-    kind : str
-        What it predicts.
-    rows : int
-        Of its dataset, about; 0 if not known. Of generated data, those of the default.
-    download : str
-        How much is to be downloaded; empty if nothing is.
-    folder : str
-        Of the dataset below the folder of the data; empty if not known.
-    generated : bool
-        Whether the data are generated, in any number of rows.
-    """
+    """What is to be known of a task before its data are there."""
 
     kind: str
     rows: int
+    """Of its dataset, about; 0 if not known. Of generated data, those of the default."""
     download: str
+    """How much is to be downloaded; empty if nothing is."""
     folder: str
+    """Of the dataset below the folder of the data; empty if not known."""
     generated: bool
+    """Whether the data are generated, in any number of rows."""
 
     @property
     def needs(self) -> str:
@@ -382,48 +319,20 @@ class Facts(NamedTuple):
 
 
 def facts(name: str) -> Facts:
-    """Read the literals that a task's file gives to `Task`, and import its dataset alone.
+    """Return what a task and its dataset say of the data.
 
     Raises
     ------
     ConfigError
-        The file cannot be read, or names a dataset that there is not.
+        The file cannot be loaded, or names a dataset that there is not.
     """
-    calls = [n for n in ast.walk(_parse(name)) if isinstance(n, ast.Call)]
-    given = [k for call in calls if getattr(call.func, "id", "") == "Task" for k in call.keywords]
-    stated: dict[Any, Any] = {
-        k.arg: k.value.value for k in given if isinstance(k.value, ast.Constant)
-    }
-    kind, dataset = stated.get("kind", "binary"), stated.get("dataset")
+    task = load(name)
     with blamed_on(f"the task {name!r} has no such dataset"):
-        data = importlib.import_module(f"datasets.{dataset}") if dataset else None
+        data = import_module(f"datasets.{task.dataset}") if task.dataset else None
     rows: Any = getattr(data, "ROWS", 0)
-    generated = isinstance(rows, dict)
+    rows = rows[task.kind] if isinstance(rows, dict) else rows
     download, folder = getattr(data, "DOWNLOAD", ""), getattr(data, "NAME", "")
-    return Facts(kind, rows[kind] if generated else rows, download, folder, generated)
-
-
-def rows_of_own(name: str, home: Path) -> int:
-    """Return the rows of the data of a task of one's own; 0 if there are none."""
-    path = home / name / f"{name}.parquet"
-    if not path.is_file():
-        return 0
-    from pyarrow import ArrowException, parquet  # The list of the others does without.
-
-    try:
-        return int(parquet.read_metadata(path).num_rows)
-    except (OSError, ArrowException):
-        return 0
-
-
-def _check_package() -> None:
-    """Refuse another package `tasks`, which would be imported in the place of the folder."""
-    paths = [Path(path).resolve() for path in importlib.import_module("tasks").__path__]
-    if FOLDER.resolve() not in paths:
-        raise ConfigError(
-            f"Python finds the package `tasks` in {paths[0]}, not here; make an empty "
-            f"{FOLDER}/__init__.py, or run from there"
-        )
+    return Facts(task.kind, rows, download, folder, task.generated)
 
 
 def load(name: str) -> Task:
@@ -437,13 +346,17 @@ def load(name: str) -> Task:
     if not FOLDER.is_dir():
         raise ConfigError("no folder `tasks` here; run from the root of the repository")
     pick(name, task_names(), "task")
+    where = f"{FOLDER / name}.py"
     with blamed_on(f"the task {name!r} cannot be loaded"):
-        _check_package()
-        found = getattr(importlib.import_module(f"tasks.{name}"), "TASK", None)
+        paths = [Path(path).resolve() for path in import_module("tasks").__path__]
+        if FOLDER.resolve() not in paths:
+            way = f"make an empty {FOLDER}/__init__.py, or run from there"
+            raise ConfigError(f"Python finds the package `tasks` in {paths[0]}, not here; {way}")
+        found = getattr(import_module(f"tasks.{name}"), "TASK", None)
     if not isinstance(found, Task):
-        raise ConfigError(f"{FOLDER / name}.py: it has no `TASK = Task(...)`; see docs/tasks.md")
+        raise ConfigError(f"{where}: it has no `TASK = Task(...)`; see docs/tasks.md")
     if found.name != name:
-        raise ConfigError(f"{FOLDER / name}.py: its task is named {found.name!r}; name it {name!r}")
+        raise ConfigError(f"{where}: its task is named {found.name!r}; name it {name!r}")
     for metric in found.margins:
         pick(metric, found.metrics, f"metric among the margins of {name}")
     return found

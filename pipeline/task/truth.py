@@ -44,62 +44,60 @@ def learnt(task: Task, columns: dict[str, Any], part: str) -> tuple[np.ndarray, 
     DataError
         There are no rows, or the first that cannot be used is named.
     """
-    y = columns[task.target]
+    y, where = columns[task.target], f"{task.name}: the target {task.target!r}"
     if not len(y):
         raise DataError(f"{task.name}: there are no {part} rows; choose another --split")
-    y = _checked(task, y, part)
+    missing = np.asarray(pd.isna(y))
+    told = f"is missing in {missing.sum():,} of the {len(y):,} {part} rows, first in"
+    _refuse(where, told, missing, part, "leave these rows out")
+    if task.kind in ("binary", "multiclass"):
+        y = _classes(where, y, part)
+    else:
+        y = _numbers(where, y, f"kind {task.kind!r} takes numbers")
+        bad = ~np.isfinite(y)
+        _refuse(where, f"is {y[bad.argmax()]} in", bad, part, "replace it, or leave the row out")
     if task.query:
         # scikit-learn's target encoder takes no int8 but of two classes.
         return y.astype(np.int64), {"qid": columns[task.query]}
     if not task.weight:
         return y, {}
-    return y, {"sample_weight": _weights(task, columns[task.weight], part)}
+    where = f"{task.name}: the weight {task.weight!r}"
+    weights = _numbers(where, np.asarray(columns[task.weight]), "give numbers")
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    way = "give it a finite number from 0"
+    _refuse(where, f"is {weights[bad.argmax()]} in", bad, part, way)
+    if not weights.any():
+        raise DataError(f"{where} is 0 in all {part} rows; give some of them more")
+    return y, {"sample_weight": weights}
 
 
-def _checked(task: Task, y: np.ndarray, part: str) -> np.ndarray:
-    """Return a target of numbers or of classes of one type, none missing."""
-    where, missing = _of(task), np.asarray(pd.isna(y))
-    told = f"is missing in {missing.sum():,} of the {len(y):,} {part} rows, first in"
-    _refuse(where, told, missing, part, "leave these rows out")
-    if task.kind in ("binary", "multiclass"):
-        return _checked_classes(where, y, part)
-    numbers = _numbers(y)
-    if numbers is None:
-        told = f"holds {_kind(y)}, as {_shown(y[0])}"
-        raise DataError(f"{where} {told}; kind {task.kind!r} takes numbers")
-    bad = ~np.isfinite(numbers)
-    _refuse(where, f"is {numbers[bad.argmax()]} in", bad, part, "replace it, or leave the row out")
-    return numbers
+def _numbers(where: str, values: np.ndarray, way: str) -> np.ndarray:
+    """Return numbers, decimals among them, as they are learnt."""
+    kind = infer_dtype(values, skipna=False)
+    if values.dtype.kind not in "biuf" and kind != "decimal":
+        raise DataError(f"{where} holds {kind}, as {_shown(values[0])}; {way}")
+    return (
+        values.astype("float64") if values.dtype == object or values.dtype == np.uint64 else values
+    )
 
 
-def _numbers(y: np.ndarray) -> np.ndarray | None:
-    """Return numbers, decimals among them, as they are learnt; None where they are none."""
-    if y.dtype.kind in "biuf":
-        return y.astype("float64") if y.dtype == np.uint64 else y
-    return y.astype("float64") if _kind(y) == "decimal" else None
-
-
-def _checked_classes(where: str, y: np.ndarray, part: str) -> np.ndarray:
-    if y.dtype.kind in "biuU" or (y.dtype == object and _kind(y) in ("string", "boolean")):
-        return y.astype(bool) if y.dtype == object and _kind(y) == "boolean" else y
+def _classes(where: str, y: np.ndarray, part: str) -> np.ndarray:
+    """Return classes of one type."""
+    kind = infer_dtype(y, skipna=False)
+    if y.dtype == object and kind == "boolean":
+        return y.astype(bool)
+    if y.dtype.kind in "biuU" or (y.dtype == object and kind == "string"):
+        return y
     if y.dtype.kind != "f":
-        raise DataError(f"{where} holds {_kind(y)}, as {_shown(y[0])}; {_CLASSES}")
+        raise DataError(f"{where} holds {kind}, as {_shown(y[0])}; {_CLASSES}")
     bad = ~np.isfinite(y) | (y != np.round(y))
     way = f"{_CLASSES}; numbers are predicted by kind='regression'"
     _refuse(where, f"is {y[bad.argmax()]} in", bad, part, way)
     return y
 
 
-def _kind(y: np.ndarray) -> str:
-    return str(infer_dtype(y, skipna=False))
-
-
 def _shown(value: Any) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
-
-
-def _of(task: Task) -> str:
-    return f"{task.name}: the target {task.target!r}"
 
 
 def _refuse(where: str, told: str, bad: np.ndarray, part: str, way: str) -> None:
@@ -109,28 +107,8 @@ def _refuse(where: str, told: str, bad: np.ndarray, part: str, way: str) -> None
         raise DataError(f"{where} {told} row {row:,} of the {part} rows; {way}")
 
 
-def _weights(task: Task, values: np.ndarray, part: str) -> np.ndarray:
-    """Return the weights of rows as numbers."""
-    where = f"{task.name}: the weight {task.weight!r}"
-    numbers = _numbers(np.asarray(values))
-    if numbers is None:
-        raise DataError(f"{where} holds {_kind(values)}, as {_shown(values[0])}; give numbers")
-    bad = ~(np.isfinite(numbers) & (numbers >= 0))
-    told = f"is {numbers[bad.argmax()]} in"
-    _refuse(where, told, bad, part, "give it a finite number from 0")
-    if not numbers.any():
-        raise DataError(f"{where} is 0 in all {part} rows; give some of them more")
-    return numbers
-
-
 def classes_of(task: Task, y: np.ndarray) -> np.ndarray:
-    """Return the classes of the training rows, sorted.
-
-    Raises
-    ------
-    DataError
-        All are of one class.
-    """
+    """Return the classes of the training rows, sorted; DataError if all are of one class."""
     found: np.ndarray = target.classes(y)
     if len(found) > 1:
         return found
@@ -141,47 +119,35 @@ def classes_of(task: Task, y: np.ndarray) -> np.ndarray:
 
 
 def place_of_positive(task: Task, classes: np.ndarray) -> int:
-    """Return which of the classes a binary task is about, by place.
-
-    Raises
-    ------
-    ConfigError
-        It is none of them, it has to be said, or they are not two.
-    """
+    """Return which of the classes a binary task is about, by place; ConfigError if none is."""
     if task.kind != "binary":
         return 1
-    names = classes.tolist()
+    names, where = classes.tolist(), f"{task.name}: the target {task.target!r} holds"
     if len(names) > 2:
         shown = ", ".join(map(repr, names[:_SHOWN])) + ", …" * (len(names) > _SHOWN)
-        told = f"holds {len(names)} classes: {shown}; use kind='multiclass'"
-        raise ConfigError(f"{_of(task)} {told}")
-    if task.positive is None and names != [0, 1]:
-        told = f"holds {names[0]!r} and {names[1]!r}; say which the task is about, as positive="
-        raise ConfigError(f"{_of(task)} {told}{names[1]!r}")
-    positive = 1 if task.positive is None else task.positive
+        raise ConfigError(f"{where} {len(names)} classes: {shown}; use kind='multiclass'")
+    where, positive = f"{where} {names[0]!r} and {names[1]!r}", task.positive
+    if positive is None and names != [0, 1]:
+        way = f"say which the task is about, as positive={names[1]!r}"
+        raise ConfigError(f"{where}; {way}")
+    positive = 1 if positive is None else positive
     if positive not in names:
-        told = f"holds {names[0]!r} and {names[1]!r}, and positive={positive!r} is neither"
-        raise ConfigError(f"{_of(task)} {told}")
+        raise ConfigError(f"{where}, and positive={positive!r} is neither")
     return names.index(positive)
 
 
 def positive_of(task: Task, classes: Any) -> Any:
     """Return the class that a binary task is about; None of another task."""
-    if task.kind != "binary":
-        return None
-    return classes.tolist()[place_of_positive(task, classes)]
+    if task.kind == "binary":
+        return classes.tolist()[place_of_positive(task, classes)]
+    return None
 
 
 def encode_truth(task: Task, classes: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes as an array without objects, and of each row what is judged.
 
     Of a binary task that is 1 for the positive class and 0 for the other, else the place among
-    the classes, of which those that no training row has come last.
-
-    Raises
-    ------
-    ConfigError
-        A third class is among the rows of a binary task.
+    the classes, of which those that no training row has come last. A binary task has no third one.
     """
     places = places_of(y, classes)
     if (places < 0).any():
@@ -226,19 +192,10 @@ def _last_names(program: Estimator) -> list[str]:
 
 
 def require_weights(task: Task, program: Estimator) -> None:
-    """Refuse weights where the last step of a program takes none.
-
-    Raises
-    ------
-    ConfigError
-        It takes none.
-    """
+    """Refuse weights where the last step of a program takes none."""
     last = program[-1] if isinstance(program, Pipeline) else program
-    if (
-        task.weight
-        and not hasattr(last, "estimator")
-        and not has_fit_parameter(last, "sample_weight")
-    ):
+    takes = hasattr(last, "estimator") or has_fit_parameter(last, "sample_weight")
+    if task.weight and not takes:
         raise ConfigError(
             f"{task.name}: {type(last).__name__} takes no weights, and the task has "
             f"weight={task.weight!r}; leave it out, or this pipeline"

@@ -2,74 +2,11 @@
 
 from __future__ import annotations
 
-from html import unescape
-
 import numpy as np
 import pytest
-from msgspec.structs import replace
 
 from pipeline.benchmark.judge import agreement as answers
-from pipeline.benchmark.record.results import Results, dumps
-from pipeline.task.metrics import fields, part
-from tests.benchmark import fixtures
-
-WORDS = {
-    "multiclass": ("predicted classes", "Same class", "7 classes in the test rows"),
-    "regression": ("predicted numbers", "Largest difference", "mean 1.5, standard deviation"),
-    "ranking": ("scores", "Largest difference", "in 2 queries of 3 to 4 rows"),
-    "clusters": ("clusters", "Adjusted Rand index", "not learnt from; 7 known clusters"),
-}
-TRUTHS = {
-    "multiclass": np.arange(7),
-    "regression": np.array([1.0, 2.0]),
-    "ranking": fields(target=np.arange(7) % 5, query=[1, 1, 1, 2, 2, 2, 2]),
-    "clusters": np.arange(7),
-}
-
-
-def of_kind(kind: str) -> Results:
-    """Return a comparison of a task of another kind; its answers differ a little."""
-    made = fixtures.with_gpu()
-    y_true = TRUTHS[kind]
-    said = part(y_true, "target")
-    agreement = answers.agreement(said, np.append(said[:-1], 9), kind)
-    cells = [replace(c, agreement=c.agreement and agreement) for c in made.cells]
-    about = answers.about(y_true, kind)
-    task = replace(made.task, kind=kind, about_target=about, positive_rate=None)
-    return replace(made, task=task, cells=cells)
-
-
-@pytest.mark.parametrize("page", [fixtures.html_of, fixtures.markdown_of])
-def test_the_report_tells_the_weights_and_the_rows_of_each_part(page) -> None:
-    made = of_kind("multiclass")
-    told = {"train": "sold < 2024-01-31", "test": "sold >= 2024-01-31", "weight": "area"}
-    text = unescape(page(replace(made, task=replace(made.task, **told)))).replace("\\", "")
-    assert "Weights of the rows" in text
-    assert "to train (sold < 2024-01-31), 67,346 to test (sold >= 2024-01-31)" in text
-
-
-@pytest.mark.quick(2)
-@pytest.mark.parametrize("kind", WORDS)
-@pytest.mark.parametrize("page", [fixtures.html_of, fixtures.markdown_of])
-def test_the_report_says_what_was_compared(kind, page) -> None:
-    text = page(of_kind(kind))
-    for words in WORDS[kind]:
-        assert words in text
-    assert "predicted probabilities" not in text.partition("Agreement of")[2].partition("Memory")[0]
-    assert "Same decision at 0.5" not in text
-
-
-@pytest.mark.parametrize("kind", WORDS)
-def test_what_has_no_meaning_for_a_kind_is_null_and_can_be_read(kind, tmp_path) -> None:
-    from pipeline.benchmark.record import results
-
-    (tmp_path / "results.json").write_bytes(dumps(of_kind(kind)))
-    read = results.load(tmp_path / "results.json")
-    found = next(cell.agreement for cell in read.cells if cell.agreement)
-    assert (found.same_decision is None) == (kind != "multiclass")
-    assert (found.max_difference is None) == (kind in ("multiclass", "clusters"))
-    assert (found.adjusted_rand is None) == (kind != "clusters")
-    assert read.task.positive_rate is None
+from pipeline.task.metrics import fields
 
 
 def test_numbers_are_compared_in_their_unit() -> None:

@@ -14,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 from datasets import breast_cancer
 from pipeline.benchmark.judge import column_importance as module
 from pipeline.benchmark.judge.column_importance import MOST_COLUMNS, column_importance
-from pipeline.benchmark.run import measure, worker
+from pipeline.benchmark.run import measure
 from pipeline.task import task
 from pipeline.task.task import Job, Task
 
@@ -53,14 +53,6 @@ def test_a_loss_counts_as_worse_where_it_grows(path: Path) -> None:
     assert found.score is not None
     assert found.score > 0
     assert max(np.mean(found.losses, axis=1)) > 0.01
-
-
-def test_a_run_is_explained_when_it_is_asked_to_be(path: Path) -> None:
-    asked = job(path, "logistic", "cpu")
-    assert worker.once(asked).importance is None
-    explained = worker.once(asked, explain=True).importance
-    assert explained is not None
-    assert len(explained.losses) == len(TASK.columns)
 
 
 def test_what_cannot_be_asked_says_why(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,11 +129,11 @@ def test_the_list_and_the_gallery_go_on_after_a_file_that_cannot_be_read(
     code, out, _ = call("list", root=workspace)
     bad, mine = out.splitlines()
     assert code == 0
-    assert bad.startswith("bad                not listed: the task 'bad' cannot be read: ")
+    assert bad.startswith("bad                not listed: the task 'bad' cannot be loaded: ")
     assert mine.endswith("Mine: a toy.")
     monkeypatch.chdir(workspace)
     index = build_gallery(workspace / "reports", workspace / "data", [], from_results=True)
-    assert "the task &#39;bad&#39; cannot be read" in index.read_text("utf-8")
+    assert "the task &#39;bad&#39; cannot be loaded" in index.read_text("utf-8")
 
 
 @pytest.mark.slow

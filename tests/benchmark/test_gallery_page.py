@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 from scipy.stats import gmean
 
+import tasks
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.judge.aggregate import over_tasks
 from pipeline.benchmark.publish import PublishOptions, publish, render
@@ -37,6 +38,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("__init__", "breast_cancer", "higgs"):
         shutil.copy(ROOT / "tasks" / f"{name}.py", tmp_path / "tasks")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tasks, "__path__", [str(tmp_path / "tasks")])
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{ROOT}")
     return tmp_path
 

@@ -6,7 +6,6 @@ import statistics as standard
 
 import numpy as np
 import pytest
-from msgspec.structs import replace
 
 from pipeline.benchmark.judge.statistics import OTHER, cell_parity, parity, ratio, speed, stages
 from pipeline.benchmark.record.results import Interval, Results
@@ -45,34 +44,6 @@ def test_ratio_is_variant_over_reference_and_lies_in_its_interval() -> None:
     assert found.ratio.outcome == "slower"
 
 
-def test_the_reference_is_not_compared_with_itself() -> None:
-    found = speed(fixtures.normal(), "forest", "reference")
-    assert found is not None
-    assert found.ratio is None
-
-
-def test_a_failed_or_absent_cell_has_no_speed_stages_or_parity() -> None:
-    results = fixtures.failed()
-    for variant in ("cpu", "cuda"):
-        assert speed(results, "forest", variant) is None
-        assert stages(results, "forest", variant) == {}
-        assert parity(results, "forest", variant) == []
-        assert cell_parity(results, "forest", variant) == "not judged"
-
-
-def test_runs_made_before_a_failure_do_not_count() -> None:
-    results = fixtures.with_cell(fixtures.normal(), "forest", "cpu", status="failed")
-    assert speed(results, "forest", "cpu") is None
-    assert cell_parity(results, "forest", "cpu") == "not judged"
-
-
-def test_without_a_reference_there_are_times_but_no_ratio() -> None:
-    found = speed(fixtures.failed("reference"), "forest", "cpu")
-    assert found is not None
-    assert found.n == 7
-    assert found.ratio is None
-
-
 @pytest.mark.parametrize(
     ("n", "note", "outcome"),
     [
@@ -88,10 +59,6 @@ def test_few_runs_are_named(n: int, note: str, outcome: str) -> None:
     assert (found.interval is None) == (n < 3)
 
 
-def test_a_time_of_zero_gives_no_ratio() -> None:
-    assert ratio(np.array([0.0, 1.0, 1.0]), np.array([1.0, 1.0, 1.0])) is None
-
-
 @pytest.mark.quick(2)
 @pytest.mark.parametrize(("n", "spikes"), [(5, 0.5), (7, 0.0), (10, 0.5)])
 def test_at_equal_speed_a_duel_is_rarely_called_faster(n: int, spikes: float) -> None:
@@ -105,15 +72,6 @@ def test_at_equal_speed_a_duel_is_rarely_called_faster(n: int, spikes: float) ->
     assert len(outcomes) == 300
     assert outcomes.count("faster") <= 0.05 * 300
     assert outcomes.count("slower") <= 0.05 * 300
-
-
-def test_a_true_difference_is_found() -> None:
-    random = np.random.default_rng(1)
-    duels = [
-        ratio(0.8 * np.exp(random.normal(0, 0.03, 7)), np.exp(random.normal(0, 0.03, 7)))
-        for _ in range(100)
-    ]
-    assert sum(found is not None and found.outcome == "faster" for found in duels) >= 95
 
 
 def test_stages_and_other_add_up_to_the_median_total() -> None:
@@ -145,6 +103,7 @@ def test_parity_lists_every_metric_and_judges_the_declared_ones() -> None:
         (-0.001, 0.0015, 0.0, "PASS"),
         (-0.002, 0.002, 0.0, "PASS"),
         (-0.001, 0.003, 0.0, "INCONCLUSIVE"),
+        (-0.003, 0.001, 0.0, "INCONCLUSIVE"),
         (0.0015, 0.01, 0.0, "INCONCLUSIVE"),
         (0.003, 0.01, 0.0, "FAIL"),
         (-0.01, -0.003, 0.0, "FAIL"),
@@ -186,18 +145,3 @@ def test_without_an_interval_the_difference_is_judged(
     changes = {"metrics": metrics, "differences": {}}
     results = fixtures.with_cell(fixtures.normal(), "forest", "cpu", **changes)
     assert cell_parity(results, "forest", "cpu") == judged
-
-
-def test_a_declared_metric_that_neither_answer_allows_is_not_judged() -> None:
-    results = fixtures.normal()
-    for variant in ("reference", "cpu"):
-        results = fixtures.with_cell(results, "forest", variant, metrics={"roc_auc": 0.8123})
-    rows = {row.metric: row.judged for row in parity(results, "forest", "cpu")}
-    assert rows == {"roc_auc": "PASS", "log_loss": "not judged"}
-    assert cell_parity(results, "forest", "cpu") == "PASS"
-
-
-def test_without_margins_nothing_is_judged() -> None:
-    results = fixtures.normal()
-    results = replace(results, task=replace(results.task, margins={}))
-    assert cell_parity(results, "forest", "cpu") == "not judged"

@@ -8,13 +8,12 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from pipeline.benchmark.record.results import Interval, dumps
+from pipeline.benchmark.record.results import FilePart, Interval, dumps
 from pipeline.benchmark.record.tuning_record import load_tuning
 from pipeline.benchmark.report import tuning_page as page
 from pipeline.benchmark.report.html import page_html
 from pipeline.benchmark.report.table import ReportTable
 from pipeline.benchmark.report.tuning_page import trial
-from pipeline.benchmark.single import FilePart
 from pipeline.errors import DataError
 from pipeline.task.scoring import ScoringInfo
 from tests.benchmark import fixtures, tunings

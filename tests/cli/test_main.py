@@ -75,7 +75,7 @@ def test_every_option_says_what_it_is_for(command: str) -> None:
     assert [p.name for p in options if not p.help and p.name != "repeats"] == []
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["list"], ["--version"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"]])
 def test_what_needs_no_library_loads_none(arguments: list[str]) -> None:
     code, _, loaded = python("-c", LOADED, *arguments)
     assert code == 0, loaded

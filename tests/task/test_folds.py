@@ -23,10 +23,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from pipeline.benchmark.record.tuning_record import TuningRecord, load_tuning
 from pipeline.benchmark.tune import publish_tuning
 from pipeline.errors import ConfigError, DataError
-from pipeline.task.folds import plan_folds, times_of
-from pipeline.task.learnt_rows import read_learnt_rows
-from pipeline.task.own.own_table import OwnTable
-from pipeline.task.task import Job, Split, Task, load
+from pipeline.task.folds import plan_folds, read_learnt_rows, times_of
+from pipeline.task.task import Job, Split, Task
 from tests.benchmark.tuned import batch_of, task_of
 
 ROWS, UNITS = 1200, 400
@@ -91,42 +89,12 @@ def searched(folder: Path, what: Task) -> TuningRecord:
     return load_tuning(folder / "out" / "tuning.json")
 
 
-def leaves(record: TuningRecord) -> Any:
-    (search,) = record.searches
-    (value,) = next(each.params for each in search.trials if each.number == search.best).values()
-    return value
-
-
-def apart_on_test_rows(record: TuningRecord) -> float:
-    """Return how far the best score of the folds is from that of the test rows."""
-    (search,) = record.searches
-    assert search.tuned is not None
-    score = next(each.score for each in search.trials if each.number == search.best)
-    return abs(score - search.tuned.metrics[record.protocol.metric])
-
-
 def job_of(what: Task, folder: Path) -> Job:
     return Job(what.name, "tree", "cpu", what.data(folder))
 
 
 def training(path: Path, split: Split) -> pd.DataFrame:
     return pd.read_parquet(path, filters=[*split.train])
-
-
-@pytest.mark.quick(1)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("split", [GROUPS, replace(LATER, time="day")], ids=["groups", "time"])
-def test_what_is_known_by_heart_wins_by_random_folds_alone(
-    tmp_path: Path, split: Split, kind: str
-) -> None:
-    """A tree of any size knows the days or patients by their numbers, which helps on no others."""
-    path = tmp_path / "small.parquet"
-    random = searched(tmp_path / "a", task_by(path, replace(split, time=(), groups=""),
-                                              **KINDS[kind]))  # fmt: skip
-    mirrored = searched(tmp_path / "b", task_by(path, split, **KINDS[kind]))
-    assert leaves(random) is None
-    assert leaves(mirrored) in (2, 4)
-    assert apart_on_test_rows(random) > 0.2 > 0.1 > apart_on_test_rows(mirrored)
 
 
 @pytest.mark.quick(1)
@@ -174,8 +142,7 @@ def test_folds_hold_the_rows_that_scikit_learn_puts_there(
     job = replace(job_of(what, tmp_path), seed=7)
     plan = plan_folds(what, job, 4)
     assert repr(plan.splitter) == repr(splitter)
-    read = read_learnt_rows(what, job, what.pipeline("tree", 7), "cpu", plan.columns)
-    rows, groups = plan.arrange(read)
+    rows = read_learnt_rows(what, job, what.pipeline("tree", 7), "cpu", plan)
     frame = training(path, split)
     if split.time:
         by = [split.time] if isinstance(split.time, str) else [*split.time]
@@ -183,7 +150,7 @@ def test_folds_hold_the_rows_that_scikit_learn_puts_there(
     np.testing.assert_array_equal(rows.X["number"], frame["number"])
     np.testing.assert_array_equal(rows.y, frame[what.target])
     np.testing.assert_array_equal(rows.params["sample_weight"], frame["weight"])
-    ours = plan.splitter.split(rows.X, rows.y, groups)
+    ours = plan.splitter.split(rows.X, rows.y, rows.params.get("groups"))
     theirs = splitter.split(frame, frame[what.target], frame["patient"] if split.groups else None)
     for one, other in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(one[0], other[0])
@@ -210,52 +177,6 @@ def test_the_time_is_what_a_split_names_or_is_cut_at(
     assert times_of(name, split) == expected
 
 
-def test_a_date_that_is_a_text_is_a_date_where_its_column_holds_dates(tmp_path: Path) -> None:
-    split = Split([("when", "<", "2024-02-10")], [("when", ">=", "2024-02-10")], "")
-    what = task_by(tmp_path / "small.parquet", split)
-    assert plan_folds(what, job_of(what, tmp_path), 3).time == ("when",)
-
-
-@pytest.mark.parametrize("split", ["time", "groups", "random"])
-def test_tables_of_ones_own_say_what_they_are_split_by(split: str) -> None:
-    table = OwnTable(name="own", file="own.csv", target="y", kind="binary", split=split, by="b")
-    made = table.splits()[split]
-    assert times_of(split, made) == (("b",) if split == "time" else ())
-    assert made.groups == ("b" if split == "groups" else "")
-
-
-@pytest.mark.parametrize("split", ["time", "groups"])
-def test_tables_of_ones_own_are_cut_as_scikit_learn_cuts_them(tmp_path: Path, split: str) -> None:
-    """Texts are stored as codes, and moments keep their zone."""
-    frame = pd.read_parquet(prepared(tmp_path / "small.parquet")).drop(columns="fold")
-    frame["when"] = frame["when"].dt.tz_localize("Europe/Berlin")
-    frame.to_parquet(tmp_path / "own.parquet")
-    column = {"time": "when", "groups": "patient"}[split]
-    file = str(tmp_path / "own.parquet")
-    table = OwnTable(name="small", file=file, target="ill", kind="binary", split=split, by=column)
-    what = task_by(tmp_path, RANDOM, prepare=table.prepare, splits=table.splits())
-    job = job_of(what, tmp_path)
-    plan = plan_folds(what, job, 3)
-    rows, groups = plan.arrange(read_learnt_rows(what, job, classes(0), "cpu", plan.columns))
-    kept = pd.read_parquet(job.path)
-    kept = kept[kept["fold"] < 3]
-    if split == "time":
-        assert rows.X["x"].tolist() == kept.sort_values("when", kind="stable")["x"].tolist()
-    else:
-        expected = plan.splitter.split(kept, kept["ill"], kept["patient"].astype(str))
-        for one, other in zip(plan.splitter.split(rows.X, rows.y, groups), expected, strict=True):
-            np.testing.assert_array_equal(one[1], other[1])
-
-
-def test_the_tasks_here_that_split_by_time_have_folds_by_time() -> None:
-    expected = {
-        "airline": ("year", "month", "day"), "flights": ("month",), "flights_delay": ("month",),
-        "taxi": ("month",),
-    }  # fmt: skip
-    for name, columns in expected.items():
-        assert times_of(*load(name).split("time")) == columns
-
-
 def test_a_split_that_names_no_column_is_cautioned(tmp_path: Path) -> None:
     what = task_by(tmp_path / "small.parquet", RANDOM, "groups")
     plan = plan_folds(what, job_of(what, tmp_path), 3)
@@ -273,7 +194,7 @@ def refused(tmp_path: Path, split: Split, folds: int, change: Any = None, **more
         frame.to_parquet(job.path)
     plan = plan_folds(what, job, folds)
     with pytest.raises(DataError) as caught:
-        plan.arrange(read_learnt_rows(what, job, classes(0), "cpu", plan.columns))
+        read_learnt_rows(what, job, classes(0), "cpu", plan)
     return str(caught.value)
 
 
@@ -282,16 +203,11 @@ def test_folds_that_cannot_be_made_are_refused(tmp_path: Path) -> None:
         frame.loc[frame["fold"] == 0, "patient"] = None
 
     said = refused(tmp_path, replace(RANDOM, groups="fold"), 5)
-    assert "5 folds by ['fold']: Cannot have number of splits n_splits=5 greater than" in said
+    assert "5 folds by fold: Cannot have number of splits n_splits=5 greater than" in said
     missing = refused(tmp_path, GROUPS, 3, gaps)
-    assert "group of the split, 'patient' is missing in 300 of the 900 training rows" in missing
+    assert "group of the split, 'patient', is missing in 300 of the 900 training rows" in missing
     text = refused(tmp_path, replace(RANDOM, time="patient"), 3)
-    assert "time of the split, 'patient' holds string; store dates or numbers" in text
-    one_day = Split([("day", "==", 3)], [("day", "==", 4)], "", time=["day", "fold"])
-    same = refused(tmp_path, one_day, 3, **NUMBERS)
-    assert "'day', 'fold' is the same in all training rows" in same
-    few = refused(tmp_path, replace(one_day, time=["day", "weight"]), 3, **NUMBERS)
-    assert "Cannot have number of folds=4 greater than the number of samples=3" in few
+    assert "time of the split, 'patient', holds string; store dates or numbers" in text
 
 
 def test_a_fold_without_a_class_is_refused(tmp_path: Path) -> None:
@@ -299,25 +215,8 @@ def test_a_fold_without_a_class_is_refused(tmp_path: Path) -> None:
         frame["ill"] = frame["day"] >= 299
 
     said = refused(tmp_path, replace(LATER, time="day"), 3, ill_at_last)
-    assert "fold 1 of 3 by ['day']: no row to learn from is of the class True" in said
+    assert "3 folds by day: fold 1 lacks rows of a class" in said
     assert "ask for fewer folds (--cv), or choose another --split" in said
-
-
-@pytest.mark.quick(1)
-@pytest.mark.parametrize("split", [GROUPS, replace(RANDOM, time="day")], ids=["groups", "time"])
-def test_a_study_does_not_go_on_by_other_folds(tmp_path: Path, split: Split) -> None:
-    path = tmp_path / "small.parquet"
-    searched(tmp_path, task_by(path, RANDOM))
-    batch = batch_of(tmp_path / "out", task_by(path, split), trials=8, prune=False)
-    with pytest.raises(ConfigError, match=r"holds a search with other .*folds.*--no-resume"):
-        publish_tuning(batch, tmp_path / "out", lambda line: None)
-
-
-def test_classes_too_rare_for_the_folds_are_refused(tmp_path: Path) -> None:
-    split = Split([("day", "<", 3)], [("day", ">=", 3)], "", groups="weight")
-    what = task_by(tmp_path / "small.parquet", split)
-    with pytest.raises(DataError, match=r"small: 9 folds by .*n_splits=9 cannot be greater"):
-        publish_tuning(batch_of(tmp_path / "out", what, folds=9), tmp_path / "out", print)
 
 
 def test_a_split_goes_by_one_thing() -> None:

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pipeline.errors import ConfigError, DataError
+from pipeline.errors import ConfigError
 from pipeline.task import task
 from pipeline.task.task import Split, Task
 
@@ -48,11 +48,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "tasks"
 
 
-def test_the_first_split_is_the_default(toy: Task) -> None:
-    assert toy.split(None) == ("time", EARLY)
-    assert toy.split("random") == ("random", ANY)
-
-
 def test_a_spec_takes_the_seed_and_the_changes(toy: Task) -> None:
     changes = {"logisticregression__C": 0.5, "standardscaler__with_mean": False}
     pipeline = toy.pipeline("linear", 7, changes)
@@ -61,31 +56,11 @@ def test_a_spec_takes_the_seed_and_the_changes(toy: Task) -> None:
     assert pipeline[0].with_mean is False
 
 
-def test_changes_do_not_stick_to_the_next_spec(toy: Task) -> None:
-    toy.pipeline("linear", 0, {"logisticregression__C": 0.5})
-    assert toy.pipeline("linear", 0)[-1].C == LogisticRegression().C
-
-
-def test_a_guess_is_made_only_where_a_name_is_close() -> None:
-    with pytest.raises(ConfigError) as caught:
-        task.pick("zebra", ["flights", "taxi"], "task")
-    assert str(caught.value) == "unknown task 'zebra'; There are: flights, taxi"
-
-
-def test_long_lists_are_not_recited() -> None:
-    known = [f"name_{number}" for number in range(99)]
-    with pytest.raises(ConfigError) as caught:
-        task.pick("zebra", known, "thing")
-    assert "There are" not in str(caught.value)
-
-
 def test_names_are_the_files_without_underscore_and_none_is_imported(folder: Path) -> None:
-    (folder / "b.py").write_text('"""Second.\n\nMore."""\nraise RuntimeError("imported")\n')
+    (folder / "b.py").touch()
     (folder / "a.py").write_text('raise RuntimeError("imported")\n')
     (folder / "_c.py").touch()
     assert task.task_names() == ["a", "b"]
-    assert task.summary("b") == "Second."
-    assert task.summary("a") == ""
 
 
 @pytest.mark.parametrize("name", ["../secret", "__init__", "flights.py", ""])
@@ -94,14 +69,6 @@ def test_a_name_is_not_a_path(folder: Path, name: str) -> None:
     (folder.parent / "secret.py").touch()
     with pytest.raises(ConfigError, match="unknown task"):
         task.load(name)
-
-
-def test_without_a_folder_of_tasks_the_way_out_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match="run from the root of the repository"):
-        task.load("flights")
 
 
 def test_a_ranking_names_its_query_and_nothing_else_does(toy: Task) -> None:
@@ -115,8 +82,8 @@ def test_a_ranking_names_its_query_and_nothing_else_does(toy: Task) -> None:
     ("changes", "said"),
     [
         ({"kind": "multiclass", "positive": "bad"}, "positive='bad' is for kind 'binary'"),
-        ({"kind": "clusters", "weight": "w"}, "weight='w': not every clustering takes weights"),
-        ({"kind": "ranking", "query": "q", "weight": "w"}, "weighted by query, not one by one"),
+        ({"kind": "clusters", "weight": "w"}, "weight='w': kind 'clusters' takes none"),
+        ({"kind": "ranking", "query": "q", "weight": "w"}, "weight='w': kind 'ranking' takes none"),
         ({"weight": "a"}, "'a' is no feature"),
         ({"row_id": "a"}, "'a' is no feature"),
         ({"target": "a"}, "'a' is no feature"),
@@ -142,25 +109,12 @@ def test_choices_of_the_data_reach_the_dataset_and_none_is_its_own(toy: Task) ->
     assert made == [(None, 100), (Path("file"), 100), (None, 7)]
 
 
-def test_a_choice_that_the_data_do_not_have_is_named(toy: Task) -> None:
-    with pytest.raises(ConfigError, match="toy has the years that it has; leave out --years"):
-        toy.data(Path("data"), years="2019", rows=None)
-
-
 def test_a_choice_that_cannot_be_is_the_datasets_own_words(toy: Task) -> None:
     def prepare(home: Path, *, rows: int = 100) -> Path:
         raise ValueError("rows: 7 is too few")
 
     with pytest.raises(ConfigError, match="^--rows: 7 is too few$"):
         replace(toy, prepare=prepare).data(Path("data"), rows=7)
-
-
-def test_faults_of_the_data_keep_their_exit_code(toy: Task) -> None:
-    def prepare(home: Path) -> Path:
-        raise DataError("torn")
-
-    with pytest.raises(DataError, match="torn"):
-        replace(toy, prepare=prepare).data(Path("data"))
 
 
 @pytest.mark.parametrize(
@@ -171,7 +125,7 @@ def test_faults_of_the_data_keep_their_exit_code(toy: Task) -> None:
         ("covertype", False, "11 MB to download"),
     ],
 )
-def test_a_task_says_what_its_data_need_before_it_is_imported(
+def test_a_task_says_what_its_data_need(
     name: str, generated: bool, needs: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)

@@ -3,20 +3,20 @@ from __future__ import annotations
 import importlib
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from sklearn.base import BaseEstimator, clone, is_classifier, is_outlier_detector, is_regressor
+from sklearn.base import BaseEstimator, is_classifier, is_outlier_detector, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
+import tasks
 from pipeline import CalendarFeatures
 from pipeline.benchmark.run import measure
 from pipeline.data.files import parquet_files
-from pipeline.planning import classify, explain
+from pipeline.planning import explain
 from pipeline.task import metrics, task
 from pipeline.task.task import Job
 from tests.names import one_in
@@ -70,6 +70,7 @@ def test_all_tasks_of_the_project_are_tested_and_no_one_elses(
     for name, text in own.items():
         (tmp_path / "tasks" / f"{name}.py").write_text(text)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tasks, "__path__", [str(tmp_path / "tasks")])
     assert task.published() == NAMES
 
 
@@ -113,13 +114,6 @@ def test_no_split_of_a_ranking_goes_through_a_query(data: dict[str, Path]) -> No
         assert not sides[0] & sides[1]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_dataset_that_a_task_states_is_the_one_that_makes_its_data(name: str) -> None:
-    what = TASKS[name]
-    assert f"{what.prepare.__module__}.".startswith(f"datasets.{what.dataset}.")
-    assert task.facts(name).kind == what.kind
-
-
 @pytest.mark.parametrize(("name", "pipeline"), SPECS)
 def test_a_spec_is_plain_scikit_learn_and_says_what_it_is(name: str, pipeline: str) -> None:
     made = TASKS[name].pipeline(pipeline, 0)
@@ -133,15 +127,6 @@ def test_a_spec_is_plain_scikit_learn_and_says_what_it_is(name: str, pipeline: s
     assert TASKS[name].pipelines[pipeline].__doc__
     with pytest.raises(Exception, match="not fitted"):
         check_is_fitted(made)
-
-
-@pytest.mark.quick(35)
-@pytest.mark.parametrize(("name", "pipeline"), SPECS)
-def test_a_pipeline_can_be_cloned_and_is_made_anew_each_time(name: str, pipeline: str) -> None:
-    made = TASKS[name].pipeline(pipeline, 3)
-    assert repr(clone(made)) == repr(made)
-    assert TASKS[name].pipeline(pipeline, 3) is not made
-    classify.validate(made)
 
 
 @pytest.mark.parametrize(("name", "pipeline"), SPECS)
@@ -183,13 +168,3 @@ def test_a_spec_learns_the_same_each_time_and_as_well_as_the_plain_program(
 def test_a_spec_runs_whole_on_a_gpu_as_far_as_the_rules_know(name: str, pipeline: str) -> None:
     explained = explain.explain(TASKS[name].pipeline(pipeline, 0), device="cuda")
     assert [p.step for p in explained.placements if p.device != "cuda"] == []
-
-
-def test_another_seed_is_another_forest(small_flights: Path) -> None:
-    what = TASKS["flights"]
-    job = Job("flights", "forest", "cpu", small_flights)
-    one, other = (
-        measure.measure_once(what, what.pipeline("forest", seed), replace(job, seed=seed))
-        for seed in (0, 1)
-    )
-    assert np.abs(one.predicted - other.predicted).max() > 1e-3

@@ -8,7 +8,6 @@ from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,6 @@ from sklearn.metrics import (
     f1_score,
     log_loss,
     make_scorer,
-    mean_squared_error,
 )
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.neighbors import KNeighborsClassifier
@@ -38,13 +36,11 @@ from sklearn.preprocessing import LabelEncoder, StandardScaler
 from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline.benchmark.compare import Comparison
-from pipeline.benchmark.judge.integrity import objection
 from pipeline.benchmark.run import measure, rounds
 from pipeline.benchmark.run.live import Watch
 from pipeline.benchmark.single import PredictedBatch
 from pipeline.data import partitioned
 from pipeline.errors import ConfigError, DataError
-from pipeline.serving.load import load
 from pipeline.task.task import Job, Split, Task
 
 ROWS = 240
@@ -195,38 +191,6 @@ def test_metrics_and_predictions_are_those_of_a_program_by_hand(
         assert table["prediction"].tolist() == classes[chances.argmax(axis=1)].tolist()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [0, 1, 5, 15, 17])
-def test_rows_that_memory_does_not_hold_are_judged_alike(
-    number: int, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (task, y), path = CASES[number], write(CASES[number][1])
-    monkeypatch.setattr(partitioned, "room", lambda device: 0)
-    job = Job("own", "boosting", "cpu", path)
-    found = measure.measure_once(task, task.pipeline("boosting", 0), job)
-    assert found.reading is not None
-    assert found.reading.how == "streaming"
-    wanted, *_ = by_hand(task, "boosting", y)
-    assert measure.judge_outcome(task, found) == pytest.approx(wanted, abs=0.05)
-
-
-@pytest.mark.quick(3)
-@pytest.mark.parametrize("number", [0, 4, 8, 14, 16])
-@pytest.mark.parametrize("pipeline", ["linear", "boosting", "nested"])
-def test_the_saved_model_knows_the_names_of_its_classes(
-    number: int, pipeline: str, write: Callable[..., Path], tmp_path: Path
-) -> None:
-    (task, y), path = CASES[number], write(CASES[number][1])
-    (tmp_path / "run").mkdir()
-    PredictedBatch(task, Job("own", "", "cpu", path), [pipeline]).run(tmp_path / "run", print)
-    model, X = load(tmp_path / "run" / f"{pipeline}.model", "cpu"), pd.DataFrame({"a": A, "b": B})
-    assert model.classes_.tolist() == np.unique(np.asarray(y)).tolist()
-    chances = model.predict_proba(X)
-    assert model.predict(X).tolist() == model.classes_[chances.argmax(axis=1)].tolist()
-    assert model.score(X, np.asarray(y)) > 0.7
-    model.certify(X).require()
-
-
 WRONG: list[tuple[str, Task, Any, str]] = [
     ("positive unsaid", TASK, BINARY[0][0], "holds 'bad' and 'good'; say which .* positive='good'"),
     ("positive of 1 and 2 unsaid", TASK, TWO + 1, "holds 1 and 2; say which"),
@@ -332,16 +296,6 @@ def test_numbers_of_any_type_are_learnt(y: Any, variant: str, write: Callable[..
     np.testing.assert_allclose(found.predicted, plain.predict(X[FOLD >= 3]), rtol=1e-5)
 
 
-@pytest.mark.parametrize("variant", ["reference", "cpu"])
-def test_numbers_are_weighted_too(variant: str, write: Callable[..., Path]) -> None:
-    task, job = replace(REGRESSION, weight="w"), Job("own", "linear", variant, write(A + B**2))
-    found = measure.measure_once(task, task.pipeline("linear", 0), job)
-    X, test = np.column_stack([A, B]), FOLD >= 3
-    plain = LinearRegression().fit(X[~test], (A + B**2)[~test], sample_weight=WEIGHT[~test])
-    said = mean_squared_error((A + B**2)[test], plain.predict(X[test]), sample_weight=WEIGHT[test])
-    assert measure.judge_outcome(task, found) == pytest.approx({"mse": said})
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("room", [0, 2**40], ids=["streaming", "in memory"])
 def test_weights_stay_with_their_rows_whatever_the_order_of_files(
@@ -441,15 +395,6 @@ def test_a_program_that_takes_no_weights_is_named(variant: str, write) -> None:
         )
 
 
-def test_runs_of_other_classes_are_not_compared(write: Callable[..., Path]) -> None:
-    made = [
-        SimpleNamespace(rows_train=1, y_true=np.zeros(2), stages={"fit": 1.0}, work={}, classes=c)
-        for c in (np.array(["a", "b"]), np.array(["a", "c"]))
-    ]
-    assert objection(made[0], made[1]).startswith("it read other data: the classes")
-    assert objection(made[0], made[0]) == ""
-
-
 DATES = pd.date_range("2020-01-01", periods=ROWS, freq="6h")
 COLUMNS = {
     "naive": DATES,
@@ -478,35 +423,3 @@ def test_rows_are_split_by_dates(column: str, cut: Any, tmp_path: Path) -> None:
     early = (clock < datetime(2020, 2, 1)).to_numpy()
     assert found.rows_train == early.sum()
     np.testing.assert_array_equal(found.y_true, TWO[~early])
-
-
-@pytest.mark.parametrize(
-    ("column", "cut", "said"),
-    [
-        ("naive", pd.Timestamp("2020-02-01", tz="UTC"), "the column has no time zone"),
-        ("day", datetime(2020, 2, 1, 12), "the column has no times of day"),
-        ("naive", 5, "5 is no date"),
-        ("UTC", "soon", "Unknown datetime"),
-    ],
-)
-@pytest.mark.parametrize("variant", ["reference", "cpu"])
-def test_a_cut_that_is_no_date_is_refused(column, cut, said, variant, tmp_path: Path) -> None:
-    table = pa.table({"a": A, "b": B, "y": TWO, "sold": COLUMNS[column]})
-    pq.write_table(table, tmp_path / "own.parquet")
-    split = Split([("sold", "<", cut)], [("sold", ">=", cut)], "")
-    task = replace(TASK, splits={"time": split})
-    job = Job("own", "linear", variant, tmp_path / "own.parquet")
-    with pytest.raises(DataError, match=rf"the condition \('sold', '<', .*{said}"):
-        measure.measure_once(task, task.pipeline("linear", 0), job)
-
-
-def test_another_cut_positive_class_or_weight_is_another_comparison(write) -> None:
-    job, split = Job("own", "", "", write(TWO)), TASK.splits["random"]
-    other = replace(split, train=[("fold", "<", 2)])
-    changed = [
-        replace(TASK, splits={"random": other}),
-        replace(TASK, positive=0),
-        replace(TASK, weight="w"),
-    ]
-    prints = [Comparison(task, job, ["linear"]).fingerprint() for task in (TASK, *changed)]
-    assert len({tuple(each.items()) for each in prints}) == 4

@@ -12,9 +12,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import bootstrap
 
-from pipeline.benchmark.judge.statistics import LEVEL, RESAMPLES, Ratio, cell_parity, speed
+from pipeline.benchmark.judge.statistics import Ratio, cell_parity, interval_of, speed
 from pipeline.benchmark.record.results import Results
 
 FEWEST = 5
@@ -25,12 +24,6 @@ def over_tasks(records: Sequence[Results], variant: str) -> Ratio | None:
     """Return the geometric mean of a variant's time ratios; None of fewer than `FEWEST` tasks.
 
     What was not timed is left out, and so is what fails on quality.
-
-    Parameters
-    ----------
-    records : sequence of Results
-        One a task.
-    variant : str
     """
     means = [np.mean(logs) for each in records if (logs := _logs(each, variant))]
     return geometric_mean([float(mean) for mean in means])
@@ -58,13 +51,5 @@ def geometric_mean(logs: Sequence[float]) -> Ratio | None:
     """
     if len(logs) < FEWEST:
         return None
-    found = bootstrap(
-        (np.asarray(logs),),
-        np.mean,
-        confidence_level=LEVEL,
-        n_resamples=RESAMPLES,
-        method="percentile",
-        rng=np.random.default_rng(0),
-    ).confidence_interval
-    ends = float(np.exp(found.low)), float(np.exp(found.high))
-    return Ratio(float(np.exp(np.mean(logs))), ends, len(logs))
+    low, high = np.exp(interval_of((np.asarray(logs),), np.mean))
+    return Ratio(float(np.exp(np.mean(logs))), (float(low), float(high)), len(logs))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import NearestNeighbors
 
 from pipeline.benchmark.record.results import Agreement
 from pipeline.task.metrics import part
@@ -18,17 +20,6 @@ NEIGHBOURS = 15
 def about(y_true: np.ndarray, kind: Kind, classes: Any = None, positive: Any = 1) -> str:
     """Describe the target of the test rows, so that a metric can be set beside chance.
 
-    Parameters
-    ----------
-    y_true : numpy.ndarray, shape (n_test,)
-    kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
-    classes : numpy.ndarray, optional
-        For whose places the target stands.
-    positive : object
-        The class that a binary task is about.
-
-    Examples
-    --------
     >>> about(np.array([0, 0, 1, 0]), "binary", positive="bad")
     "positive class 'bad' is 25.0 % of the test rows"
     >>> about(np.array([1, 0, 1, 2]), "multiclass", np.array(["a", "b", "c"]))
@@ -60,13 +51,6 @@ def _queries(y_true: np.ndarray) -> str:
 def agreement(ours: np.ndarray, reference: np.ndarray, kind: Kind) -> Agreement:
     """Compare the answers of two variants for the same rows.
 
-    Parameters
-    ----------
-    ours, reference : numpy.ndarray, shape (n_test,)
-    kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
-
-    Examples
-    --------
     >>> agreement(np.array([1, 2, 2]), np.array([1, 2, 0]), "multiclass").same_decision
     0.6666666666666666
     >>> agreement(np.array([1, 1, 0]), np.array([5, 5, 7]), "clusters").adjusted_rand
@@ -92,19 +76,10 @@ def agreement(ours: np.ndarray, reference: np.ndarray, kind: Kind) -> Agreement:
 
 def _of_clusters(ours: np.ndarray, reference: np.ndarray) -> Agreement:
     """Compare what neither the numbers of clusters nor a turn of an embedding changes."""
-    from sklearn.metrics import adjusted_rand_score
-
-    alike: Any = None
+    nothing: dict[str, Any] = dict.fromkeys(("max_difference", "mean_difference", "same_decision"))
     if ours.dtype.names is None:
-        alike = float(adjusted_rand_score(reference, ours))
-    shared = None if ours.dtype.names is None else _shared(ours, reference)
-    return Agreement(
-        max_difference=None,
-        mean_difference=None,
-        same_decision=None,
-        adjusted_rand=alike,
-        shared_neighbours=shared,
-    )
+        return Agreement(**nothing, adjusted_rand=float(adjusted_rand_score(reference, ours)))
+    return Agreement(**nothing, shared_neighbours=_shared(ours, reference))
 
 
 def _shared(ours: np.ndarray, reference: np.ndarray) -> float:
@@ -116,8 +91,6 @@ def _shared(ours: np.ndarray, reference: np.ndarray) -> float:
 
 
 def _nearest(points: np.ndarray) -> np.ndarray:
-    from sklearn.neighbors import NearestNeighbors
-
     count = min(NEIGHBOURS, len(points) - 1)
     neighbours = NearestNeighbors(n_neighbors=count).fit(points)
     return np.asarray(neighbours.kneighbors(return_distance=False))

@@ -13,7 +13,7 @@ from pipeline.benchmark.run.measure import Outcome, read_test_rows
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.task import metrics, truth
 from pipeline.task.faults import describe_fault
-from pipeline.task.learnt_rows import TaskScorer, first_metric_of
+from pipeline.task.metrics import first_metric_of
 from pipeline.task.task import Job, Task
 
 REPEATS = 5
@@ -28,19 +28,8 @@ def column_importance(task: Task, outcome: Outcome, job: Job) -> Importance:
     """Return how much worse the first metric is with the cells of one column permuted.
 
     Plain scikit-learn is asked by `sklearn.inspection.permutation_importance`, `Accelerated` by its
-    own method, which gives the same numbers; both about the same rows, in the same orders.
-
-    Parameters
-    ----------
-    task : Task
-    outcome : Outcome
-        Of a run, with the fitted model.
-    job : Job
-
-    Returns
-    -------
-    Importance
-        With the reason where there is none: it never fails.
+    own method, which gives the same numbers; both about the same rows, in the same orders. It
+    never fails: where there is no importance, the reason is returned.
     """
     if why := _why_none(task):
         return Importance(why=why)
@@ -62,9 +51,13 @@ def _why_none(task: Task) -> str:
 
 def _ask(task: Task, outcome: Outcome, job: Job) -> Importance:
     name, _ = first_metric_of(task)
-    rows = sample(outcome.y_true, job.seed)
+    rows, place = sample(outcome.y_true, job.seed), 1
     X, y = read_test_rows(task, job).iloc[rows], outcome.y_true[rows]
-    scorer, start = _scorer(task, outcome), time.perf_counter()
+    if task.kind in ("binary", "multiclass"):
+        place = truth.place_of_positive(task, outcome.classes)
+    metric = metrics.judges(task, outcome.classes)[name]
+    scorer = metrics.TaskScorer(metric, outcome.classes, place, encoded=True)
+    start = time.perf_counter()
     score = scorer(outcome.model, X, y)
     needed = (time.perf_counter() - start) * len(task.columns) * REPEATS
     if needed > LONGEST:
@@ -98,12 +91,3 @@ def sample(y_true: np.ndarray, seed: int, most: int = MOST_ROWS) -> np.ndarray:
     places = np.arange(len(y_true)) if query is None else np.unique(query, return_inverse=True)[1]
     turns = np.random.default_rng(seed).permutation(int(places.max()) + 1)
     return np.sort(np.argsort(turns[places], kind="stable")[:most])
-
-
-def _scorer(task: Task, outcome: Outcome) -> TaskScorer:
-    name, _ = first_metric_of(task)
-    place = 1
-    if task.kind in ("binary", "multiclass"):
-        place = truth.place_of_positive(task, outcome.classes)
-    metric, decide = metrics.judges(task, outcome.classes)[name], metrics.wants_decisions(task)
-    return TaskScorer(metric, outcome.classes, place, decide, encoded=True)

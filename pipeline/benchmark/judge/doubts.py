@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pipeline.benchmark.judge.statistics import REFERENCE, measured
 from pipeline.benchmark.record.results import Results
-from pipeline.task.cautions.caution import in_rank
-from pipeline.task.cautions.scores import of_scores, sign_of
+from pipeline.benchmark.record.tuning_record import TuningRecord
+from pipeline.task.cautions.caution import RANKS, in_rank
+from pipeline.task.cautions.scores import of_scores
 from pipeline.task.numerals import beside_dummy
-from pipeline.task.scoring import ScoringInfo
 
 SHOWN = 8
 """Cautions that a terminal shows."""
@@ -22,17 +22,6 @@ def first_metric(results: Results, pipeline: str) -> tuple[str, float] | None:
         if cell is not None and cell.metrics:
             return next(iter(cell.metrics.items()))
     return None
-
-
-def best_pipeline(results: Results) -> str | None:
-    """Return the pipeline that is best by the metric that the first one has; None if none ran."""
-    found = {p.name: m for p in results.pipelines if (m := first_metric(results, p.name))}
-    if not found:
-        return None
-    metric = next(iter(found.values()))[0]
-    same = {name: value for name, (other, value) in found.items() if other == metric}
-    sign = sign_of(metric, results.scoring) or 1
-    return max(same, key=lambda name: sign * same[name])
 
 
 def lines(results: Results) -> Iterator[str]:
@@ -52,33 +41,28 @@ def why_no_dummy(results: Results) -> str:
 
 def every_caution(results: Results) -> list[str]:
     """Return what is to be known before the scores of a comparison are believed."""
-    cells = {p.name: measured(results, p.name, REFERENCE) for p in results.pipelines}
-    found = [(name, cell.metrics) for name, cell in cells.items() if cell is not None]
-    rows = results.task.rows_test
-    runs = [(*each, results.baseline, rows) for each in found]
-    return with_doubts(results.cautions, runs, results.scoring)
+    cells = ((p.name, measured(results, p.name, REFERENCE)) for p in results.pipelines)
+    return with_doubts(results, [(name, cell.metrics) for name, cell in cells if cell])
 
 
 def with_doubts(
-    cautions: Sequence[str],
-    runs: Sequence[tuple[str, Mapping[str, float], Mapping[str, float], int]],
-    scoring: ScoringInfo,
+    record: Results | TuningRecord, models: Sequence[tuple[str, Mapping[str, float]]]
 ) -> list[str]:
     """Return the cautions of a table between what the scores tell, the worst first.
 
     Parameters
     ----------
-    cautions : sequence of str
-    runs : sequence of tuple
-        Of each pipeline, the first parameters of `of_scores`.
-    scoring : ScoringInfo
+    record : Results or TuningRecord
+    models : sequence of tuple
+        The name of each, and its metrics.
     """
-    found = [caution for run in runs for caution in of_scores(*run, scoring)]
+    scoring = record.scoring
+    found = [c for model in models for c in of_scores(*model, record.baseline, scoring)]
     first, last = (
-        in_rank([each for each in found if (each.rank == 1) == worthless], scoring.mute)
+        in_rank([c for c in found if (RANKS[c.id] == 1) == worthless], scoring.mute)
         for worthless in (True, False)
     )
-    return [*first, *cautions, *last]
+    return [*first, *record.cautions, *last]
 
 
 def in_terminal(cautions: Sequence[str], where: object) -> Iterator[str]:

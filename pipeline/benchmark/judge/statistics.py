@@ -1,8 +1,8 @@
 """Numbers derived from the record of a comparison: pure functions, no input, no output.
 
-Times are compared by the ratio of medians, variant over reference, with a
-percentile bootstrap interval; metrics by the margins declared in the task's file
-before any run. What was not measured is None or empty, never estimated.
+Times are compared by the ratio of medians, variant over reference, with a percentile bootstrap
+interval; metrics by the margins declared in the task's file before any run. What was not measured
+is None or empty, never estimated.
 
 Both models are judged on the same rows, so the interval of a difference of metrics is paired. It
 comes from the delete-a-group jackknife (Kott, "The delete-a-group jackknife", Journal of Official
@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +23,7 @@ from scipy.stats import bootstrap
 from scipy.stats import t as student
 
 from pipeline.benchmark.record.results import STAGES, Cell, Interval, Results
-from pipeline.typing import Estimator, Target
+from pipeline.task.metrics import part
 
 REFERENCE = "reference"
 OTHER = "other"
@@ -40,25 +39,19 @@ ROUNDING = 1e-12
 Outcome = Literal["faster", "slower", "no difference shown"]
 Parity = Literal["PASS", "FAIL", "INCONCLUSIVE", "not judged"]
 _Times = npt.NDArray[np.float64]
+Score = Callable[[Any, Any], float]
+GROUPS = 20
+"""Of test rows, that the jackknife leaves out."""
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """Median time of a variant over the reference's: below 1 the variant is faster.
-
-    Parameters
-    ----------
-    value : float
-        The ratio of medians.
-    interval : tuple of float or None
-        Lower and upper end of the 95 % interval; None where the runs are too few.
-    n : int
-        Runs on the side that has fewer.
-    """
+class Ratio(NamedTuple):
+    """Median time of a variant over the reference's: below 1 the variant is faster."""
 
     value: float
     interval: tuple[float, float] | None
+    """The 95 % interval; None where the runs are too few."""
     n: int
+    """Runs on the side that has fewer."""
 
     @property
     def outcome(self) -> Outcome:
@@ -80,47 +73,26 @@ class Ratio:
         return f"interval indicative, n={self.n}" if self.n < FEW else "95 % interval"
 
 
-@dataclass(frozen=True)
-class Speed:
-    """The timed runs of one cell, in seconds of wall time.
-
-    Parameters
-    ----------
-    n : int
-        Number of timed runs; the warm-up is not one of them.
-    median, minimum, maximum, iqr : float
-        Order statistics of the totals; `iqr` is the third quartile less the first.
-    ratio : Ratio or None
-        Against the reference; None for the reference itself, or where it has no times.
-    """
+class Speed(NamedTuple):
+    """The timed runs of one cell, in seconds of wall time, without the warm-up."""
 
     n: int
     median: float
     minimum: float
     maximum: float
     iqr: float
+    """The third quartile less the first."""
     ratio: Ratio | None
+    """Against the reference; None for the reference itself, or where it has no times."""
 
 
-@dataclass(frozen=True)
-class MetricParity:
+class MetricParity(NamedTuple):
     """One metric of a variant beside the reference's.
 
     It passes if the whole interval of the difference is within the margin, and fails if the
     whole of it is beyond the margin and beyond the noise; else the rows are too few to tell. A
-    metric without a margin is not judged, nor one that neither side's answers
-    allow; a declared one that a single side lacks has failed.
-
-    Parameters
-    ----------
-    metric : str
-    reference, value, difference : float or None
-    interval : tuple of float
-        Of the difference; empty where the record has none, and then the difference is judged.
-    noise : float
-        How far the reference itself moves from seed to seed; 0 where it was not tried.
-    margin : float or None
-        Declared in the task's file, before any run.
+    metric without a margin is not judged, nor one that neither side has; a declared one that a
+    single side lacks has failed.
     """
 
     metric: str
@@ -128,8 +100,11 @@ class MetricParity:
     value: float | None
     difference: float | None
     interval: tuple[float, ...]
+    """Of the difference; empty where the record has none, and then the difference is judged."""
     noise: float
+    """How far the reference itself moves from seed to seed; 0 where it was not tried."""
     margin: float | None
+    """Declared in the task's file, before any run."""
 
     @property
     def judged(self) -> Parity:
@@ -171,18 +146,13 @@ def time_ratio(results: Results, pipeline: str, variant: str, other: str) -> Rat
 def ratio(times: _Times, reference: _Times) -> Ratio | None:
     """Compare two samples of times by the ratio of their medians.
 
-    Both samples are resampled with replacement, independently and with a fixed
-    seed; the interval is the central 95 % of the resampled ratios.
+    Both samples are resampled with replacement, independently and with a fixed seed; the interval
+    is the central 95 % of the resampled ratios. None where a time is not above 0.
 
     Parameters
     ----------
     times, reference : ndarray of shape (n_runs,)
         Seconds.
-
-    Returns
-    -------
-    Ratio or None
-        None where a time is not greater than 0, which no clock should say.
     """
     if min(times.min(), reference.min()) <= 0:
         return None
@@ -190,20 +160,24 @@ def ratio(times: _Times, reference: _Times) -> Ratio | None:
     value = float(np.median(times) / np.median(reference))
     if n < TOO_FEW:
         return Ratio(value, None, n)
-    interval = bootstrap(
-        (times, reference),
-        _ratio_of_medians,
+    return Ratio(value, interval_of((times, reference), _ratio_of_medians), n)
+
+
+def interval_of(samples: tuple[_Times, ...], statistic: Callable[..., Any]) -> tuple[float, float]:
+    """Return the percentile bootstrap interval of a statistic, with a fixed seed."""
+    low, high = bootstrap(
+        samples,
+        statistic,
         n_resamples=RESAMPLES,
-        vectorized=True,
         confidence_level=LEVEL,
         method="percentile",
         rng=np.random.default_rng(0),
     ).confidence_interval
-    return Ratio(value, (float(interval.low), float(interval.high)), n)
+    return float(low), float(high)
 
 
-def _ratio_of_medians(times: _Times, reference: _Times, axis: int) -> _Times:
-    return np.asarray(np.median(times, axis=axis) / np.median(reference, axis=axis))
+def _ratio_of_medians(times: _Times, reference: _Times, axis: int) -> Any:
+    return np.median(times, axis=axis) / np.median(reference, axis=axis)
 
 
 def _totals(cell: Cell) -> _Times:
@@ -211,19 +185,14 @@ def _totals(cell: Cell) -> _Times:
 
 
 def stages(results: Results, pipeline: str, variant: str) -> dict[str, float]:
-    """Return the median seconds of each stage, and of the rest.
+    """Return the median seconds of each stage, and of the rest; empty where nothing was timed.
 
-    ``"other"`` is the median total less the medians of the stages, so that all add
-    up to the median total. Medians do not add exactly, so it can fall a little
-    below 0. Empty where nothing was timed.
+    ``"other"`` is the median total less the medians of the stages. Medians do not add exactly, so
+    it can fall a little below 0.
     """
-    cell = measured(results, pipeline, variant)
-    if cell is None:
+    if (cell := measured(results, pipeline, variant)) is None:
         return {}
-    parts = {
-        stage: float(np.median([run.stages.get(stage, 0.0) for run in cell.runs]))
-        for stage in STAGES
-    }
+    parts = {s: float(np.median([run.stages.get(s, 0.0) for run in cell.runs])) for s in STAGES}
     return parts | {OTHER: float(np.median(_totals(cell))) - sum(parts.values())}
 
 
@@ -254,14 +223,12 @@ def cell_parity(results: Results, pipeline: str, variant: str) -> Parity:
     return next((word for word in order if word in judged), "not judged")
 
 
-GROUPS = 20
-Score = Callable[[Any, Any], float]
-
-
 def differences(
     metrics: Mapping[str, Score], y_true: np.ndarray, ours: np.ndarray, reference: np.ndarray
 ) -> dict[str, Interval]:
     """Return the interval of each metric's difference, ours less the reference's.
+
+    A metric is left out that has no value without a group, as where it held all rows of a class.
 
     Parameters
     ----------
@@ -269,12 +236,6 @@ def differences(
         ``metric(y_true, prediction)``.
     y_true, ours, reference : numpy.ndarray, one entry a row
         Of the same test rows in the same order.
-
-    Returns
-    -------
-    dict of str to Interval
-        Without the metrics that have no value where a group is left out, as where it held
-        all rows of a class.
 
     Examples
     --------
@@ -284,7 +245,9 @@ def differences(
     >>> differences({"accuracy": accuracy}, y_true, guess, guess)
     {'accuracy': Interval(low=0.0, high=0.0)}
     """
-    group = _groups(y_true)
+    query = part(y_true, "query")  # The rows of a query stay together.
+    unit = np.arange(len(y_true)) if query is None else np.unique(query, return_inverse=True)[1]
+    group = np.random.default_rng(0).permutation(int(unit.max()) + 1)[unit] % GROUPS
     kept = [group != number for number in range(GROUPS)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a metric that has no value; it has no interval then
@@ -292,27 +255,18 @@ def differences(
     return {name: interval for name, interval in found.items() if interval is not None}
 
 
-def _groups(y_true: np.ndarray) -> np.ndarray:
-    """Return the group of each row, at random; the rows of a query stay together."""
-    random = np.random.default_rng(0)
-    if "query" not in (y_true.dtype.names or ()):
-        return random.permutation(len(y_true)) % GROUPS
-    known, number = np.unique(y_true["query"], return_inverse=True)
-    return np.asarray(random.permutation(len(known))[number] % GROUPS)
-
-
 def _interval(
-    metric: Score, y_true: Target, ours: Any, reference: Estimator, kept: list[np.ndarray]
+    metric: Score, y_true: Any, ours: Any, reference: Any, kept: list[np.ndarray]
 ) -> Interval | None:
     try:
-        whole = metric(y_true, ours) - metric(y_true, reference)
-        without = np.array(
-            [metric(y_true[k], ours[k]) - metric(y_true[k], reference[k]) for k in kept]
+        whole, *without = (
+            metric(y_true[k], ours[k]) - metric(y_true[k], reference[k])
+            for k in [np.ones(len(y_true), dtype=bool), *kept]
         )
     except ValueError:
         return None
     n = len(without)
-    error = float(np.sqrt((n - 1) / n * np.sum((without - without.mean()) ** 2)))
+    error = float(np.sqrt((n - 1) / n * np.sum((np.array(without) - np.mean(without)) ** 2)))
     reach = float(student.ppf((1 + LEVEL) / 2, n - 1)) * error
     if not np.isfinite(whole + reach):
         return None

@@ -1,23 +1,20 @@
 """What a comparison allows to say, in sentences: pure functions over its record.
 
-The numbers come from :mod:`pipeline.benchmark.judge.statistics`. What is missing is said,
-never guessed: a cell that failed, a variant that was skipped, a GPU that was absent. What
-weakens the conclusions is said too.
+What is missing is said, never guessed: a run that failed, a variant that was skipped, a GPU that
+was absent. What weakens the conclusions is said too.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from statistics import median
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pipeline.benchmark.judge import doubts
 from pipeline.benchmark.judge.statistics import (
     FEW,
     REFERENCE,
-    Outcome,
     Parity,
     Ratio,
     Speed,
@@ -27,14 +24,17 @@ from pipeline.benchmark.judge.statistics import (
     speed,
 )
 from pipeline.benchmark.record.results import Cell, Results, Variant
-from pipeline.task.numerals import MISSING, on_gpu, times
+from pipeline.task.numerals import on_gpu, times
 
 NO_REASON = "no reason recorded"
+IDLE = 1.5
+"""Factor of busy processors beyond which a variant had more of the machine than the reference."""
+BUSY = 0.5
+"""Load average per processor above which the machine was not quiet."""
 Kind = Literal["comparable", "CPU only", "not comparable"]
 
 
-@dataclass(frozen=True)
-class Headline:
+class Headline(NamedTuple):
     """What is said of one variant on one pipeline."""
 
     pipeline: str
@@ -45,97 +45,59 @@ class Headline:
     """The parity, and the metrics that speak against it."""
     text: str
 
-    @property
-    def outcome(self) -> Outcome | None:
-        """Faster, slower or neither; None where there is no ratio."""
-        return self.speed.ratio.outcome if self.speed and self.speed.ratio else None
 
-    @property
-    def figure(self) -> str:
-        """The number of the text where a difference is shown: a speed-up, or a ratio of times."""
-        if self.speed is None or self.speed.ratio is None or self.parity == "FAIL":
-            return MISSING
-        ratio = self.speed.ratio
-        said = {
-            "faster": f"{times(ratio.speed_up)} faster",
-            "slower": f"{times(ratio.value)} slower",
-        }
-        return said.get(ratio.outcome, ratio.outcome)
+class Verdict(NamedTuple):
+    """The conclusions of a comparison, in sentences."""
 
-    @property
-    def interval(self) -> str:
-        """The interval of the figure, of the speed-up where the variant is faster."""
-        ratio = self.speed.ratio if self.speed else None
-        if ratio is None or ratio.interval is None:
-            return MISSING
-        few = f" (n={ratio.n})" if ratio.n < FEW else ""
-        return _span(ratio.interval, inverse=self.outcome == "faster") + few
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The conclusions of a comparison, in sentences.
-
-    Attributes
-    ----------
-    scores : tuple of str
-        The first metric of each pipeline, beside the dummy's.
-    cautions : tuple of str
-        What is to be known before a score is believed, of the scores and of the table, the worst
-        first.
-    kind : {"comparable", "CPU only", "not comparable"}
-        What may be concluded at all.
-    badge : str
-        The same in words, with the reason.
-    headlines : tuple of Headline
-        One per pipeline and variant.
-    skipped : str
-        Which variants did not run, and why; empty if all did.
-    parity : str
-        Quality parity of all cells in one sentence.
-    places : tuple of str
-        Where the steps of each variant ran.
-    gpu : str
-        Which GPU was used, or why none was.
-    caveats : tuple of str
-        What weakens the conclusions.
-    """
-
-    scores: tuple[str, ...]
-    cautions: tuple[str, ...]
+    scores: Sequence[str]
+    """The first metric of each pipeline, beside the dummy's."""
+    cautions: Sequence[str]
+    """What is to be known before a score is believed, the worst first."""
     kind: Kind
+    """What may be concluded at all."""
     badge: str
-    headlines: tuple[Headline, ...]
+    """The same in words, with the reason."""
+    headlines: Sequence[Headline]
+    """One per pipeline and variant."""
     skipped: str
+    """Which variants did not run, and why; empty if all did."""
     parity: str
-    places: tuple[str, ...]
+    """Quality parity of all runs in one sentence."""
+    places: Sequence[str]
+    """Where the steps of each variant ran."""
     gpu: str
-    caveats: tuple[str, ...]
+    """Which GPU was used, or why none was."""
+    caveats: Sequence[str]
+    """What weakens the conclusions."""
 
 
 def verdict(results: Results) -> Verdict:
     """Return everything that the comparison allows to say."""
     kind, badge = _badge(results)
-    headlines = tuple(_headlines(results))
+    headlines = [
+        _headline(results, pipeline.name, variant.name)
+        for pipeline in results.pipelines
+        for variant in _rivals(results)
+        if variant.status == "ok"
+    ]
     return Verdict(
-        scores=tuple(doubts.lines(results)),
-        cautions=tuple(doubts.every_caution(results)),
+        scores=[*doubts.lines(results)],
+        cautions=doubts.every_caution(results),
         kind=kind,
         badge=badge,
         headlines=headlines,
         skipped=_skipped(results),
         parity=_parity(headlines),
-        places=tuple(_places(results)),
+        places=[*_places(results)],
         gpu=_gpu(results),
-        caveats=tuple(caveats(results)),
+        caveats=[*_caveats(results)],
     )
 
 
 def _badge(results: Results) -> tuple[Kind, str]:
     """Return what may be concluded, and why no more."""
-    names = [pipeline.name for pipeline in results.pipelines]
-    lost = [name for name in names if not measured(results, name, REFERENCE)]
-    ran = [v for v in rivals(results) if any(measured(results, name, v.name) for name in names)]
+    lost = [p.name for p in results.pipelines if not measured(results, p.name, REFERENCE)]
+    ran = [variant for variant in _rivals(results) if _ran(results, variant)]
     reasons = {
         f"the reference has no times on {', '.join(lost)}": bool(lost),
         "the task declares no margin of quality": not results.task.margins,
@@ -148,22 +110,18 @@ def _badge(results: Results) -> tuple[Kind, str]:
     return "CPU only", "CPU only: no GPU claim is made"
 
 
-def rivals(results: Results) -> list[Variant]:
-    """Return the variants that are compared with the reference."""
+def _rivals(results: Results) -> list[Variant]:
     return [variant for variant in results.variants if variant.name != REFERENCE]
 
 
-def _headlines(results: Results) -> Iterator[Headline]:
-    running = [variant for variant in rivals(results) if variant.status == "ok"]
-    for pipeline in results.pipelines:
-        for variant in running:
-            yield _headline(results, pipeline.name, variant.name)
+def _ran(results: Results, variant: Variant) -> bool:
+    return any(measured(results, each.name, variant.name) for each in results.pipelines)
 
 
 def _skipped(results: Results) -> str:
     """Name the variants that did not run, by reason."""
     reasons: dict[str, list[str]] = {}
-    for variant in rivals(results):
+    for variant in _rivals(results):
         if variant.status != "ok":
             reasons.setdefault(variant.why or NO_REASON, []).append(variant.name)
     said = (f"{', '.join(names)} ({why})" for why, names in reasons.items())
@@ -194,81 +152,55 @@ def _not_timed(results: Results, pipeline: str, variant: str) -> str:
 
 
 def _timed(results: Results, timed: Speed, pipeline: str) -> str:
-    if timed.ratio is None:
+    ratio = timed.ratio
+    if ratio is None:
         return f"median {timed.median:.3f} s on {pipeline}, with no reference to compare"
     title = next((v.title for v in results.variants if v.name == REFERENCE), REFERENCE)
-    return _comparison(timed.ratio, title, pipeline)
-
-
-def _comparison(ratio: Ratio, title: str, pipeline: str) -> str:
-    where = f"end to end on {pipeline}"
+    where = f"{title} end to end on {pipeline} ({_interval(ratio)})"
     if ratio.outcome == "faster":
-        low_high = _interval(ratio, inverse=True)
-        return f"{times(ratio.speed_up)} faster than {title} {where} ({low_high})"
+        return f"{times(ratio.speed_up)} faster than {where}"
     if ratio.outcome == "slower":
-        return f"{times(ratio.value)} slower than {title} {where} ({_interval(ratio)})"
-    took = f"takes {times(ratio.value)} as long ({_interval(ratio)})"
-    return f"no difference from {title} shown {where}: {took}"
+        return f"{times(ratio.value)} slower than {where}"
+    return f"no difference shown; takes {times(ratio.value)} as long as {where}"
 
 
-def _interval(ratio: Ratio, *, inverse: bool = False) -> str:
+def _interval(ratio: Ratio) -> str:
     if ratio.interval is None:
         return ratio.note
-    span = _span(ratio.interval, inverse=inverse)
+    low, high = sorted(1 / end if ratio.outcome == "faster" else end for end in ratio.interval)
+    span = f"{times(low)[:-1]}–{times(high)[:-1]}"
     return f"95 % interval {span}" if ratio.n >= FEW else f"{span}, {ratio.note}"
 
 
-def _span(interval: tuple[float, float], *, inverse: bool) -> str:
-    low, high = interval
-    if inverse:
-        low, high = 1 / high, 1 / low
-    return f"{times(low)[:-1]}–{times(high)[:-1]}"
-
-
-def _parity(headlines: tuple[Headline, ...]) -> str:
+def _parity(headlines: Sequence[Headline]) -> str:
     counts = Counter(line.parity for line in headlines if line.speed is not None)
-    judged = counts["PASS"] + counts["FAIL"] + counts["INCONCLUSIVE"]
-    lost = sum(1 for line in headlines if line.speed is None)
-    unsure = counts["INCONCLUSIVE"]
+    lost, unsure = sum(line.speed is None for line in headlines), counts["INCONCLUSIVE"]
+    judged = counts["PASS"] + counts["FAIL"] + unsure
     rest = f"; {unsure} inconclusive: more test rows would tell" if unsure else ""
     rest += f"; {lost} did not run" if lost else ""
-    if not judged:
-        return f"Quality parity: not judged{rest}."
-    return f"Quality parity: {counts['PASS']} of {judged} within the declared margins{rest}."
+    found = f"{counts['PASS']} of {judged} within the declared margins" if judged else "not judged"
+    return f"Quality parity: {found}{rest}."
 
 
 def _places(results: Results) -> Iterator[str]:
     for variant in results.variants:
         cells = [c for c in results.cells if c.variant == variant.name and c.status == "ok"]
         devices = Counter(step.device for cell in cells for step in cell.placement)
-        total = sum(devices.values())
-        if total:
+        if devices:
             shares = ", ".join(f"{n} on {device}" for device, n in devices.items())
-            yield f"{variant.name}: {total} steps over all pipelines: {shares}."
+            yield f"{variant.name}: {devices.total()} steps over all pipelines: {shares}."
 
 
 def _gpu(results: Results) -> str:
-    ran = [
-        variant.name
-        for variant in rivals(results)
-        if on_gpu(variant.device)
-        and any(measured(results, pipeline.name, variant.name) for pipeline in results.pipelines)
-    ]
-    if ran:
+    gpus = [variant for variant in _rivals(results) if on_gpu(variant.device)]
+    if ran := [variant.name for variant in gpus if _ran(results, variant)]:
         names = ", ".join(gpu.name for gpu in results.machine.gpus) or "a GPU that is not named"
         return f"{', '.join(ran)} ran on {names}."
-    skipped = [v.why for v in rivals(results) if on_gpu(v.device) and v.why]
-    why = results.machine.no_gpu_why or next(iter(skipped), "no variant for a GPU ran")
-    return f"No GPU was used: {why.rstrip('.')}."
+    whys = [results.machine.no_gpu_why, *(v.why for v in gpus), "no variant for a GPU ran"]
+    return f"No GPU was used: {next(filter(None, whys)).rstrip('.')}."
 
 
-IDLE = 1.5
-"""Factor of busy processors beyond which a variant had more of the machine than the reference."""
-BUSY = 0.5
-"""Load average per processor above which the machine was not quiet."""
-
-
-def caveats(results: Results) -> Iterator[str]:
+def _caveats(results: Results) -> Iterator[str]:
     """Yield what weakens the conclusions, a sentence each."""
     machine = results.machine
     if machine.load_before > BUSY * machine.cores:
@@ -277,31 +209,28 @@ def caveats(results: Results) -> Iterator[str]:
             "processors before the first run."
         )
     if resumed := results.protocol.resumed:
-        yield (
-            f"The comparison was interrupted and resumed: {resumed} runs are of the processes "
-            "before, and those after them are of new ones."
-        )
+        yield f"The comparison was interrupted and resumed: {resumed} runs are from before."
     if results.source.dirty:
         yield "The code had changes that no commit holds."
     least = min((len(cell.runs) for cell in results.cells if cell.runs), default=FEW)
     if least < FEW:
         yield f"Cells with fewer than {FEW} timed runs (the least: {least}): intervals indicative."
     for pipeline in results.pipelines:
+        theirs = _processors(measured(results, pipeline.name, REFERENCE))
         for variant in results.variants:
-            if measured(results, pipeline.name, variant.name):
-                yield from _cell_caveats(results, pipeline.name, variant)
+            if cell := measured(results, pipeline.name, variant.name):
+                where = f"{variant.name} on {pipeline.name}"
+                yield from _cell_caveats(results, cell, variant, where, theirs)
 
 
-def _cell_caveats(results: Results, pipeline: str, variant: Variant) -> Iterator[str]:
-    where, cell = f"{variant.name} on {pipeline}", measured(results, pipeline, variant.name)
-    if cell is None:
-        return
+def _cell_caveats(
+    results: Results, cell: Cell, variant: Variant, where: str, theirs: float
+) -> Iterator[str]:
     if len(cell.runs) < results.protocol.repeats:
         yield f"{where}: {len(cell.runs)} timed runs of {results.protocol.repeats} planned."
     if on_gpu(variant.device) and not any(on_gpu(step.device) for step in cell.placement):
         yield f"{where}: no step is recorded as having run on the GPU."
-    theirs, ours = (_processors(measured(results, pipeline, n)) for n in (REFERENCE, variant.name))
-    if variant.name != REFERENCE and theirs and ours > IDLE * theirs:
+    if theirs and (ours := _processors(cell)) > IDLE * theirs:
         yield (
             f"{where}: {ours:.1f} of {results.machine.cores} processors were busy, the reference's "
             f"{theirs:.1f}: part of the speed is that of more processors (set n_jobs, see the "

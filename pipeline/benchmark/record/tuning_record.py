@@ -12,8 +12,14 @@ from typing import Any, Final, Literal
 import msgspec
 
 from pipeline import records
-from pipeline.benchmark.record.results import Interval, PipelineInfo, Status, TaskInfo, Variant
-from pipeline.benchmark.single import FilePart
+from pipeline.benchmark.record.results import (
+    FilePart,
+    Interval,
+    PipelineInfo,
+    Status,
+    TaskInfo,
+    Variant,
+)
 from pipeline.records import DataInfo, Machine, Source
 from pipeline.task.scoring import ScoringInfo
 

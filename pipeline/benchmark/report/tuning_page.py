@@ -25,7 +25,6 @@ from pipeline.benchmark.report.html import write_page
 from pipeline.benchmark.report.panels import Page, Panel, Piece, numbered, pointed, shown
 from pipeline.benchmark.report.table import ReportTable, Row, TableCell, row
 from pipeline.optional import PYTHON
-from pipeline.task.cautions.scores import sign_of
 from pipeline.task.numerals import (
     MISSING,
     count,
@@ -96,12 +95,8 @@ def tuning_lines(record: TuningRecord, folder: Path) -> Iterator[str]:
 
 def cautions(record: TuningRecord) -> list[str]:
     """Return what is to be known before the scores of the tuned pipelines are believed."""
-    tested = [
-        (f"{s.pipeline}, {s.variant}", s.tuned.metrics, record.baseline, record.task.rows_test)
-        for s in record.searches
-        if s.tuned
-    ]
-    return with_doubts(record.cautions, tested, record.scoring)
+    tested = [(f"{s.pipeline}, {s.variant}", s.tuned.metrics) for s in record.searches if s.tuned]
+    return with_doubts(record, tested)
 
 
 def trial(search: SearchRecord, number: int | None) -> TrialRecord | None:
@@ -115,7 +110,7 @@ def improved(name: str, interval: Interval | None, scoring: ScoringInfo) -> Tabl
         return TableCell("no interval", "quiet")
     if interval.low <= 0 <= interval.high:
         return TableCell("no difference shown")
-    sign = sign_of(name, scoring)
+    sign = scoring.sign(name)
     if sign is None:
         return TableCell("differs")
     worse = (interval.low > 0) == (sign < 0)

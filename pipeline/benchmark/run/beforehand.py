@@ -17,7 +17,6 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import UndefinedMetricWarning
 
 from pipeline.benchmark.run import measure
-from pipeline.errors import DataError
 from pipeline.task import metrics
 from pipeline.task.cautions.examine import of_task
 from pipeline.task.scoring import ScoringInfo
@@ -72,12 +71,8 @@ def _score(task: Task, job: Job) -> tuple[dict[str, float], ScoringInfo]:
     narrow = replace(task, features=task.columns[:1])
     job = replace(job, pipeline="dummy", variant="reference", changes={}, checkpoint=None)
     outcome = measure.measure_once(narrow, dummy, job)
-    found: dict[str, float] = {}
-    for name, metric in task.metrics.items():
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UndefinedMetricWarning)
-                found |= measure.judge_outcome(replace(narrow, metrics={name: metric}), outcome)
-        except DataError:
-            continue  # A metric that has no value for it.
+    scored = outcome.y_true, outcome.predicted, outcome.classes
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        found = metrics.judge(task, *scored, all_of_them=False)
     return found, metrics.scoring_of(task, outcome.y_true, outcome.classes)

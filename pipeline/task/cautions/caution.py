@@ -1,13 +1,11 @@
-"""Cautions: what to know before a score is believed.
-
-Each names columns and numbers and a way out. The first rank makes a score worthless, the second
-costs quality, the third is a remark.
-"""
+"""Cautions: what to know before a score is believed, and a way out."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from pipeline.task.numerals import NAMED, rest
 
 RANKS = {
     "leak": 1,
@@ -25,28 +23,16 @@ RANKS = {
     "row-id": 2,
     "constant-in-training": 2,
     "drift": 2,
-    "unseen-values": 2,
     "constant": 3,
     "mostly-missing": 3,
     "duplicate-column": 3,
-    "few-test-rows": 3,
 }
-"""Id of each caution -> its rank."""
+"""Id -> 1 where it makes a score worthless, 2 where it costs quality, 3 for a remark."""
 
 
-@dataclass(frozen=True)
-class Caution:
-    """What is wrong, and what to do about it.
+class Caution(NamedTuple):
+    """What is wrong, and what to do about it; ``Task(mute=[id])`` silences it.
 
-    Parameters
-    ----------
-    id : str
-        One of `RANKS`; ``Task(mute=[id])`` silences it.
-    text : str
-        A sentence.
-
-    Examples
-    --------
     >>> print(Caution("constant", "'x' has one value: leave it out."))
     'x' has one value: leave it out. [constant]
     """
@@ -54,13 +40,19 @@ class Caution:
     id: str
     text: str
 
-    @property
-    def rank(self) -> int:
-        """1 where it makes a score worthless, 2 where it costs quality, 3 for a remark."""
-        return RANKS[self.id]
-
     def __str__(self) -> str:
         return f"{self.text} [{self.id}]"
+
+
+def of_names(id: str, what: str, found: Mapping[str, str], way: str) -> Iterator[Caution]:
+    """Yield a caution of columns or classes, each with a remark, if there are any.
+
+    >>> print(*of_names("constant", "One value", {"x": "", "y": " (none)"}, "leave it out"))
+    One value: 'x', 'y' (none): leave it out. [constant]
+    """
+    if found:
+        said = ", ".join(f"{name!r}{remark}" for name, remark in [*found.items()][:NAMED])
+        yield Caution(id, f"{what}: {said}{rest(len(found))}: {way}.")
 
 
 def in_rank(found: Iterable[Caution], mute: Collection[str] = ()) -> list[str]:
@@ -70,4 +62,4 @@ def in_rank(found: Iterable[Caution], mute: Collection[str] = ()) -> list[str]:
     ["'y'. [leak]"]
     """
     kept = (caution for caution in found if caution.id not in mute)
-    return [str(caution) for caution in sorted(kept, key=lambda caution: caution.rank)]
+    return [str(caution) for caution in sorted(kept, key=lambda caution: RANKS[caution.id])]

@@ -27,41 +27,31 @@ _ROW = "\0row"
 
 
 def of_task(task: Task, job: Job) -> list[str]:
-    """Return the cautions of a task's data and of its split.
-
-    Parameters
-    ----------
-    task : Task
-    job : Job
-        The data and the split.
-    """
-    table, split = _read(job.path), typed_split(task.split(job.split)[1], job.path)
+    """Return the cautions of a task's data and of its split, as a job has them."""
+    name, split = task.split(job.split)
+    table, split = _read(job.path), typed_split(split, job.path)
     train, test = (_chosen(table, rows) for rows in (split.train, split.test))
     sample = TableSample(table, task.target, task.kind, task.columns, test & ~train)
     found = of_sample(sample, task.metrics)
     if not split.folds:
-        times = times_of(task.split(job.split)[0], split)
-        found += of_split(sample, train, split.groups, times)
+        found += of_split(sample, train, split.groups, times_of(name, split))
     return in_rank(found, task.mute)
 
 
 def of_table(
-    table: pa.Table, target: str, kind: str, features: Sequence[str],
-    test: np.ndarray | None = None,
-) -> list[str]:  # fmt: skip
+    table: pa.Table, target: str, kind: str, features: Sequence[str], test: Any = None
+) -> list[str]:
     """Return what to know of a table before a model learns from it, the worst first.
 
     Parameters
     ----------
     table : pyarrow.Table
         Columns of their own types, classes as their names.
-    target : str
-    kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
-        Of the last two only the columns are looked at.
+    target, kind : str
     features : sequence of str
         Columns to learn from.
     test : numpy.ndarray of bool, optional
-        The rows to be judged on, where they are chosen.
+        The test rows, where they are chosen.
 
     Examples
     --------
@@ -80,13 +70,11 @@ def of_sample(sample: TableSample, scorers: Mapping[str, Any] = {}) -> list[Caut
 
 
 def _read(path: Path) -> pa.Table:
-    whole = dataset.dataset(parquet_files(path))
-    share, draw = MOST_READ / max(whole.count_rows(), 1), np.random.default_rng(0)
-    if share >= 1:
-        return whole.to_table()
-    batches = whole.to_batches()
-    kept = (batch.filter(pa.array(draw.random(len(batch)) < share)) for batch in batches)
-    return pa.Table.from_batches(kept, whole.schema)
+    """Return a table, of a long one a share of the rows at random."""
+    whole, draw = dataset.dataset(parquet_files(path)), np.random.default_rng(0)
+    share = MOST_READ / max(whole.count_rows(), 1)
+    kept = (b.filter(pa.array(draw.random(len(b)) < share)) for b in whole.to_batches())
+    return whole.to_table() if share >= 1 else pa.Table.from_batches(kept, whole.schema)
 
 
 def _chosen(table: pa.Table, rows: Filter) -> np.ndarray:

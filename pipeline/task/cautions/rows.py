@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from math import prod
 from shlex import quote
 from typing import Any
 
@@ -11,7 +12,7 @@ import pandas as pd
 import pyarrow.compute as pc
 from sklearn.metrics import accuracy_score
 
-from pipeline.task.cautions.caution import Caution
+from pipeline.task.cautions.caution import Caution, of_names
 from pipeline.task.cautions.columns import (
     FEWEST,
     CodedColumn,
@@ -20,35 +21,23 @@ from pipeline.task.cautions.columns import (
     is_row_id,
     plain_frame,
 )
-from pipeline.task.numerals import NAMED, rest, share
+from pipeline.task.numerals import share
 
-MOST_HASHED = 1_000_000
-"""Rows among which copies are looked for, the first of a table."""
 REPEATED = 0.01
 """Share of copies that deserves a word."""
-LEAST_DIFFERENT = 0.05
-"""Share of the rows that differ, below which all are of a few kinds."""
 RARE = 0.05
 """Share of a class that accuracy says little of."""
-GROUP_ID = {"id", "ids", "uuid", "guid"}
 GROUPS = {
-    "account", "animal", "athlete", "batch", "client", "cluster", "customer", "device", "donor",
-    "driver", "employee", "family", "group", "hospital", "household", "individual", "machine",
-    "member", "participant", "patient", "person", "plant", "player", "plot", "respondent",
-    "school", "sensor", "session", "site", "speaker", "store", "student", "subject", "user",
-    "vehicle", "visitor", "well", "writer",
+    "account", "batch", "client", "customer", "device", "donor", "employee", "family", "group",
+    "guid", "household", "id", "ids", "machine", "member", "participant", "patient", "person",
+    "player", "school", "sensor", "session", "speaker", "student", "subject", "user", "uuid",
 }  # fmt: skip
-MANY_GROUPS, MOST_ROWS_OF_ONE = 10, 200
-"""Of groups that their name alone makes known: how many, and rows of one at most."""
-TIMES = {
-    "created", "date", "datetime", "day", "epoch", "hour", "minute", "month", "period", "quarter",
-    "season", "t", "time", "timestamp", "ts", "week", "year",
-}  # fmt: skip
+FEWEST_GROUPS, MOST_ROWS_OF_ONE = 10, 200
 CALENDAR = {"date", "datetime", "epoch", "period", "timestamp", "ts", "year"}
-"""Names of numbers that are times, in whatever order the rows are."""
+"""Names of numbers that are times."""
 BORN = {"birth", "birthday", "born", "dob"}
 LEAST_TIMES = 8
-CHANGES = {"AUC": 0.6, "accuracy beyond guessing": 0.05, "R²": 0.05}
+CHANGES = {"binary": 0.6, "multiclass": 0.05, "continuous": 0.05}
 """Held-out score of the time alone, above which the target changes with it."""
 
 
@@ -65,21 +54,18 @@ def of_rows(table: TableSample, metrics: Mapping[str, Any]) -> Iterator[Caution]
 
 def _copies(table: TableSample) -> Iterator[Caution]:
     """Yield how many rows are there again, aside from row numbers."""
-    columns = [column for column in table.columns if not is_row_id(column)]
-    names = [column.name for column in columns]
-    if not columns:
+    names = [column.name for column in table.columns if not is_row_id(column)]
+    if not names:
         return
-    frame = plain_frame(table.whole.select([*names, table.target_name])[:MOST_HASHED])
-    keys = pd.util.hash_pandas_object(frame, index=False).to_numpy()
-    test = table.in_test[: len(keys)]
-    again, where = pd.Series(keys).duplicated().to_numpy(), "rows repeat an earlier one"
-    copied = again
+    frame = plain_frame(table.whole.select([*names, table.target_name]))
+    keys = pd.util.hash_pandas_object(frame, index=False)
+    again, test = keys.duplicated(), table.in_test
+    copied, where = again.to_numpy(), "rows repeat an earlier one"
     if test.any() and not test.all():
         copied = np.isin(keys[test], keys[~test])
         where = "test rows are among the training rows"
-    if copied.mean() < REPEATED or copied.sum() < 3:
-        return
-    if not _by_chance([*columns, table.target], again[table.rows[table.rows < len(again)]]):
+    enough = copied.mean() >= REPEATED and copied.sum() >= 3
+    if enough and not _by_chance(frame[~again], len(frame)):
         yield Caution(
             "copies",
             f"{share(copied.mean())} of the {where}: scores are too good; remove the copies, "
@@ -87,31 +73,21 @@ def _copies(table: TableSample) -> Iterator[Caution]:
         )
 
 
-def _by_chance(columns: Sequence[Any], again: np.ndarray) -> bool:
-    """Tell whether rows would repeat if the columns were independent of each other.
-
-    Rows that do not repeat an earlier one tell how often two rows share a value.
-    """
-    n, m = len(again), int((~again).sum())
-    if len(columns) < 2 or m < LEAST_DIFFERENT * n:
-        return True
-    pairs = n * (n - 1) / 2
-    for column in columns:
-        counts = np.bincount(column.codes[:n][~again] + 1).astype(float)
-        pairs *= (counts * (counts - 1)).sum() / (m * (m - 1))
-    return bool(pairs > 0.01 * n)
+def _by_chance(different: pd.DataFrame, n: int) -> bool:
+    """Tell whether 1 % of n rows would repeat if the columns were independent of each other."""
+    counts = [different[name].value_counts(dropna=False) for name in different]
+    pairs = len(different) * (len(different) - 1) or 1
+    return bool(n / 2 * prod((c * (c - 1)).sum() / pairs for c in counts) > REPEATED)
 
 
 def _groups(table: TableSample) -> Iterator[Caution]:
-    for column in (*table.columns, *table.others):
-        if not (column.kind == "text" or column.whole) or not column.words & (GROUP_ID | GROUPS):
+    for column in table.every:
+        if not (column.kind == "text" or column.whole) or not column.words & GROUPS:
             continue
         values = table.whole[column.name]
         rows, count = len(values) - values.null_count, len(pc.unique(values.drop_null()))
-        named = column.words & GROUP_ID or (
-            count >= MANY_GROUPS and rows <= MOST_ROWS_OF_ONE * count
-        )
-        if named and count >= 5 and rows >= 1.2 * count and not _apart(table, column):
+        several = count >= FEWEST_GROUPS and 1.2 * count <= rows <= MOST_ROWS_OF_ONE * count
+        if several and not _apart(table, column):
             yield Caution(
                 "groups",
                 f"{column.name!r} has {count:,} values in {rows:,} rows: those of the same one "
@@ -129,16 +105,14 @@ def _apart(table: TableSample, column: CodedColumn) -> bool:
 
 def _times(table: TableSample) -> Iterator[Caution]:
     """Yield whether the target changes with a time that the split does not go by."""
-    times = [column for column in (*table.columns, *table.others) if says_when(column)]
-    if len(table.frame) < 100 or any(_later(table, column.numbers) for column in times):
+    times = [column for column in table.every if says_when(column)]
+    if len(table.frame) < 100 or any(starts_after(c, ~table.test, table.test) for c in times):
         return
     for column in times:
-        if held_out_score(column, *table.answer) > CHANGES[table.measure]:
-            sure = column.kind == "date" or column.name.lower() in CALENDAR
-            unsure = "" if sure else f"if {column.name!r} says when a row was made, "
+        if held_out_score(column, *table.labels) > CHANGES[table.labels[1]]:
             yield Caution(
                 "time",
-                f"{table.target_name!r} changes with {column.name!r}: {unsure}training has rows "
+                f"{table.target_name!r} changes with {column.name!r}: training has rows "
                 "that are later than those of the test, and scores are too good for what is to "
                 f"come; to judge that: --split time --by {quote(column.name)}.",
             )
@@ -146,41 +120,30 @@ def _times(table: TableSample) -> Iterator[Caution]:
 
 
 def says_when(column: CodedColumn) -> bool:
-    """Tell whether a column says when: a date, or a number of such a name that rises."""
-    mostly_missing = column.gaps > 0.1 * len(column.codes)
-    if column.distinct < LEAST_TIMES or mostly_missing or column.words & BORN:
+    """Tell whether a column says when: a date, or a number of such a name."""
+    if column.distinct < LEAST_TIMES or column.missing > 0.1 or column.words & BORN:
         return False
-    if column.kind == "date":
-        return bool(np.nanmax(column.numbers) - np.nanmin(column.numbers) > 86_400)
-    rises = bool((np.diff(column.numbers) >= 0).all())
-    named = column.name.lower() in CALENDAR or bool(column.words & TIMES and rises)
-    return column.kind == "number" and named
+    return column.kind == "date" or (column.kind == "number" and column.name.lower() in CALENDAR)
 
 
-def _later(table: TableSample, when: np.ndarray) -> bool:
-    """Tell whether all rows to be judged on come after the others."""
-    known = np.isfinite(when)
-    here, there = when[known & ~table.test], when[known & table.test]
-    return len(here) > 0 and len(there) > 0 and bool(there.min() >= here.max())
+def starts_after(column: CodedColumn, first: np.ndarray, second: np.ndarray) -> bool:
+    """Tell whether no known value of the second rows is below one of the first."""
+    low, high = (column.codes[rows & (column.codes >= 0)] for rows in (first, second))
+    return bool(len(low) and len(high) and low.max() <= high.min())
 
 
 def _classes(table: TableSample, metrics: Mapping[str, Any]) -> Iterator[Caution]:
+    if len(table.rows) < len(table.whole):
+        return
     counts = table.frame[table.target_name].value_counts().sort_index()
-    counts = counts[counts > 0] if len(table.rows) == len(table.whole) else counts[:0]
-    rare = counts[counts < FEWEST]
-    if len(rare):
-        said = ", ".join(f"{name!s} ({count} rows)" for name, count in rare.iloc[:NAMED].items())
-        yield Caution(
-            "rare-class",
-            f"{len(rare)} class{'' if len(rare) == 1 else 'es'} of {table.target_name!r} with "
-            f"fewer than {FEWEST} rows: {said}{rest(len(rare))}: too few to learn and to judge; "
-            "put them together with others.",
-        )
-    least, all_rows = counts.min() if len(counts) else 0, counts.sum()
+    rare = {str(name): f" ({n} rows)" for name, n in counts.items() if n < FEWEST}
+    what = f"Classes of {table.target_name!r} with fewer than {FEWEST} rows"
+    way = "too few to learn and to judge; put them together with others"
+    yield from of_names("rare-class", what, rare, way)
     blind = all(scorer._score_func is accuracy_score for scorer in metrics.values())
-    if metrics and blind and FEWEST <= least < RARE * all_rows:
+    if metrics and blind and FEWEST <= counts.min() < RARE * counts.sum():
         yield Caution(
             "imbalance",
-            f"{table.target_name!r} is {counts.idxmin()!s} in {share(least / all_rows)} of the "
-            "rows: accuracy says little; judge by average precision or balanced accuracy.",
+            f"{table.target_name!r} is {counts.idxmin()!s} in {share(counts.min() / counts.sum())} "
+            "of the rows: accuracy says little; judge by average precision or balanced accuracy.",
         )
