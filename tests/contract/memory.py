@@ -1,7 +1,6 @@
-"""Count what a transformer takes on a GPU: ``python -m tests.contract.memory`` renews the table.
+"""What a transformer takes on a GPU, counted on the stand-ins: the bytes of our own arrays.
 
-Counted on the stand-ins, so only our own arrays are: what a kernel of CuPy or CUB needs for
-itself, to sort or to find distinct values, comes on top.
+What a kernel of CuPy or CUB needs for itself, to sort or to find distinct values, comes on top.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,9 +45,6 @@ from pipeline.preprocessing.transformers.calendar import CalendarFeatures
 from pipeline.system.threads import halved
 from tests.contract import standins
 from tests.contract.recorder import LIVE, RECORDER
-
-DOCUMENT = Path(__file__).parents[2] / "docs" / "gpu.md"
-START, END = "<!-- taken -->", "<!-- /taken -->"
 
 ROWS = 100_000
 COLUMNS = 8
@@ -120,22 +115,16 @@ MOST = 2.5
 
 
 class Taken(NamedTuple):
-    """What it takes to fit a transformer and to transform the rows.
-
-    Parameters
-    ----------
-    peak, made : float
-        The most bytes on the device at once, and those of the matrix that is made; × the input.
-    waits : int
-        Copies to the host, each of which waits for the GPU.
-    passes : float
-        How often each row is read.
-    """
+    """What it takes to fit a transformer and to transform the rows; bytes are × the input."""
 
     peak: float
+    """The most on the device at once."""
     made: float
+    """Of the matrix."""
     waits: int
+    """Copies to the host, each of which waits for the GPU."""
     passes: float
+    """How often each row is read."""
 
 
 @cache
@@ -177,25 +166,3 @@ def _rows_read(patch: pytest.MonkeyPatch) -> list[int]:
 def a_block(name: str) -> float:
     """Return how many more times it waits for each further block of rows."""
     return (taken(name).waits - taken(name, 1).waits) / (BLOCKS - 1)
-
-
-def figures(name: str) -> str:
-    """Return a transformer's cells of the table in the documentation."""
-    one, many = taken(name, 1), taken(name)
-    return f"{many.peak:.1f} | {one.waits} | {a_block(name):.0f}"
-
-
-def document() -> str:
-    """Return the documentation with the table made anew; those that take the same share a row."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    before, start, rest = text.partition(f"{START}\n")
-    head = "| transformer | peak | waits | per block |\n| --- | ---: | ---: | ---: |"
-    alike: dict[str, list[str]] = {}
-    for name in CASES:
-        alike.setdefault(figures(name), []).append(f"`{name}`")
-    rows = (f"| {', '.join(names)} | {cells} |" for cells, names in alike.items())
-    return "\n".join([before + start + head, *rows, END + rest.partition(END)[2]])
-
-
-if __name__ == "__main__":
-    DOCUMENT.write_text(document(), encoding="utf-8")

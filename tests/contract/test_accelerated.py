@@ -16,12 +16,11 @@ from sklearn.preprocessing import (
     MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
-    PolynomialFeatures,
     StandardScaler,
 )
 from sklearn.utils.discovery import all_estimators
 
-from pipeline import Accelerated, DataError, Unsupported
+from pipeline import Accelerated, Unsupported
 from pipeline.backends.cuml.estimator import Cuml
 from pipeline.backends.cuml.tables import CUML
 from pipeline.preprocessing.engine import table as tables
@@ -158,32 +157,6 @@ def test_frames_are_those_of_the_cpu(name: str) -> None:
         made.append(model.fit_transform(table()))
         pd.testing.assert_frame_equal(model.transform(table()), made[-1])
     pd.testing.assert_frame_equal(*made, check_categorical=False)
-
-
-def test_a_frame_of_a_gpu_names_each_column_otherwise() -> None:
-    squared = make_pipeline(PolynomialFeatures(), PolynomialFeatures()).set_output(
-        transform="pandas"
-    )
-    with pytest.raises(DataError, match=r"several columns are named '1'"):
-        Accelerated(squared, device="cuda").fit_transform(table()[["amount", "count"]].fillna(0))
-
-
-def test_a_frame_between_programs_has_the_types_that_the_cpu_gives_it(device: Recorder) -> None:
-    X = pd.DataFrame({"a": np.arange(40) + 2**60, "b": np.arange(40.0) % 7})
-    first = make_column_transformer(
-        (SimpleImputer(strategy="most_frequent"), ["a"]),
-        (StandardScaler(), ["b"]),
-        verbose_feature_names_out=False,
-    ).set_output(transform="pandas")
-    second = make_column_transformer((OrdinalEncoder(), ["a"]), (MinMaxScaler(), ["b"]))
-    estimator = make_pipeline(first, second)
-    found, wanted = (
-        Accelerated(estimator, device=where, dtype="float64").fit_transform(X)
-        for where in ("cuda", "cpu")
-    )
-    np.testing.assert_allclose(found, wanted, rtol=1e-12)
-    np.testing.assert_allclose(wanted, estimator.fit_transform(X), rtol=1e-12)
-    assert "concat" in {call.name for call in device.calls}
 
 
 DENSE = {

@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA, IncrementalPCA
-from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
-from sklearn.naive_bayes import CategoricalNB, GaussianNB, MultinomialNB
-from sklearn.neighbors import NearestNeighbors
+from sklearn.linear_model import ElasticNet, Lasso, LinearRegression
+from sklearn.naive_bayes import CategoricalNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC
@@ -26,7 +23,7 @@ from pipeline.backends.cuml.tables import rule
 from pipeline.optional import load as load_package
 from tests.contract.cases import EVERYWHERE
 from tests.contract.recorder import OnDevice, Recorder
-from tests.estimators import CASES, Case, blobs, classes, counts, named, numbers
+from tests.estimators import CASES, Case, classes, counts, named, numbers
 from tests.names import one_in
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -196,36 +193,11 @@ def test_rows_of_the_caller_stay_as_they_are(estimator: Any, dtype: str) -> None
     np.testing.assert_array_equal(given.get(), X)
 
 
-@EVERYWHERE
-def test_rows_within_a_radius_are_those_of_scikit_learn() -> None:
-    X, _ = blobs()
-    model = fitted(NearestNeighbors(radius=2.0), X)
-    reference = NearestNeighbors(radius=2.0).fit(X)
-    for radius in (None, 0.5):
-        found = model.radius_neighbors_graph(X[:50], radius=radius)
-        wanted = reference.radius_neighbors_graph(X[:50], radius=radius)
-        assert sparse.issparse(found)
-        assert found.shape == (50, len(X))
-        assert (found != wanted).nnz <= 2  # at the very radius
-
-    with pytest.raises(Unsupported, match=r"use to_sklearn\(\).radius_neighbors_graph"):
-        model.radius_neighbors_graph(X, radius="far")
-
-
 def test_forests_do_not_take_missing_values(device: Recorder) -> None:
     X, y = classes()
     X[3, 2] = np.nan
     assert refused(FOREST, X, y) == "cuML does not take missing values (NaN)"
     assert device.copies[0].to == "device"
-
-
-def test_missing_values_that_scikit_learn_refuses_too_are_bad_data() -> None:
-    X, y = classes()
-    model = Accelerated(LogisticRegression(), device="cuda", fallback=True).fit(X, y)
-    X[3, 2] = np.nan
-    for ask in (model.predict, lambda X: model.fit(X, y)):
-        with pytest.raises(DataError, match="logisticregression: cuML does not take missing"):
-            ask(X)
 
 
 @pytest.mark.parametrize("labels", [[0, 1, 2], ["a", "b", "c"]], ids=["numbers", "text"])
@@ -246,36 +218,6 @@ def test_support_vectors_of_three_classes_learn_and_stay_where_they_are(
         ours.to_sklearn()
     told = refused(SVC(decision_function_shape="ovo"), X, y)
     assert told == "cuML's SVC has no decisions of each pair of classes"
-
-
-def test_several_targets() -> None:
-    X, y = numbers()
-    Y = np.column_stack([y, -y])
-    assert refused(Lasso(), X, Y) == "cuML's Lasso learns one target and y has 2"
-    X = learnt(Ridge(), X)
-    ours = fitted(Ridge(), X, Y)
-    np.testing.assert_allclose(ours.predict(X), Ridge().fit(X, Y).predict(X), rtol=1e-6)
-
-
-def test_weights_go_to_those_who_take_them() -> None:
-    X, y = classes()
-    weights = np.linspace(0.1, 1.0, len(y))
-    ours = fitted(GaussianNB(), X, y, sample_weight=weights)
-    reference = GaussianNB().fit(X, y, sample_weight=weights)
-    np.testing.assert_allclose(ours.predict_proba(X), reference.predict_proba(X), rtol=1e-6)
-    assert ours.execution_log_.entries[1].to_device_bytes == y.nbytes + weights.nbytes
-    told = refused(MultinomialNB(), *counts(), sample_weight=weights)
-    assert told == "the fit of cuML's MultinomialNB takes no sample_weight"
-
-
-def test_a_method_that_cuml_lacks_is_on_the_lifted_model() -> None:
-    X = learnt(PCA(), blobs()[0])
-    model = fitted(PCA(3), X)
-    with pytest.raises(Unsupported, match=r"no score_samples; use to_sklearn\(\).score_samples"):
-        model.score_samples(X)
-    np.testing.assert_allclose(
-        model.to_sklearn().score_samples(X), PCA(3).fit(X).score_samples(X), rtol=1e-6
-    )
 
 
 ANSWERS = ("predict_proba", "decision_function", "predict", "transform", "score_samples")
@@ -346,24 +288,3 @@ def test_a_tree_is_grown_by_a_forest_of_one_and_lifted_whole(case: Case, tmp_pat
     loaded: Any = load(save(model, tmp_path / "model"), "cuda")
     for made in (lifted, loaded, loaded.to_sklearn()):
         assert made.predict(X).tolist() == model.predict(X).tolist()
-
-
-@EVERYWHERE
-@pytest.mark.parametrize(
-    ("estimator", "data"),
-    [
-        (DummyClassifier(strategy="stratified", random_state=0), classes),
-        (DummyRegressor(strategy="median"), numbers),
-    ],
-)
-def test_no_row_comes_to_the_host_for_a_dummy(estimator: Any, data: Any, tmp_path: Path) -> None:
-    X, y = data()
-    whole = make_pipeline(StandardScaler(), estimator)
-    reference = clone(whole).fit(X, y)
-    model = Accelerated(whole, device="cuda").fit(X, y)
-    assert [place.device for place in model.plan_.placements] == ["cuda", "cuda"]
-    loaded = load(save(model, tmp_path / "model"), "cuda")
-    for made in (model, model.to_sklearn(), loaded):
-        np.testing.assert_array_equal(made.predict(X), reference.predict(X))
-    assert model.execution_log_.rows_bytes == 0
-    assert model.to_sklearn()[-1].n_features_in_ == X.shape[1]

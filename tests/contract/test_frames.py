@@ -99,14 +99,6 @@ def test_the_policy_holds_for_frames_of_the_device() -> None:
         schema.take(wrong)
 
 
-@EVERYWHERE
-def test_missing_text_becomes_missing_numbers() -> None:
-    schema, _ = Schema.fit(pd.DataFrame({"n": [1.0]}))
-    _, X = upload(n=pd.Series([None, None], dtype="str"))
-    found = frames.to_host(frames.numbers(schema.take(X), "n"))
-    assert np.isnan(found).all()
-
-
 SIDES = pytest.mark.parametrize("sides", [("cudf", "pandas"), ("pandas", "cudf"), ("cudf", "cudf")])
 
 
@@ -130,13 +122,6 @@ def test_rows_match_by_their_labels_whichever_library_holds_them(
         check_target(labelled(sides, labels, list(labels)[::-1])[1], X)
 
 
-@SIDES
-def test_only_the_target_comes_to_the_host(sides: tuple[str, str], device: Recorder) -> None:
-    X, y = labelled(sides, [4, 2, 9], [4, 2, 9])
-    check_target(y, X)
-    assert device.nbytes("host", "explicit") == (24 if sides[1] == "cudf" else 0)
-
-
 @EVERYWHERE
 def test_a_csv_file_has_the_values_of_the_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -155,14 +140,6 @@ def test_a_csv_file_has_the_values_of_the_host(
         codes = frames.to_host(ours.codes)
         np.testing.assert_array_equal(codes < 0, theirs.codes < 0)
         np.testing.assert_array_equal(ours.values[codes], theirs.values[theirs.codes])
-
-
-def test_the_first_row_costs_the_bytes_of_a_row(device: Recorder) -> None:
-    X = to_cudf(table(5000))
-    device.clear()
-    with trace.execution_log(host_bytes=0, n_rows=5000) as book, trace.record("x", "fit", "cuda"):
-        frames.head(X)
-    assert book.to_host_bytes == device.nbytes("host", "explicit") < 4000
 
 
 @pytest.mark.parametrize("name", [None, "town"])

@@ -90,16 +90,6 @@ def test_a_fit_that_does_not_fit_is_done_again_in_halves_and_says_so(
     np.testing.assert_allclose(model.predict_proba(programs.TABLE), expected, rtol=1e-5)
 
 
-def test_one_that_does_not_fit_in_halves_either_goes_to_the_host_where_it_may(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    failing(monkeypatch, Model, "fit", times=2)
-    model = fitted(fallback=True)
-    (place,) = model.plan_.steps[-1].placements
-    assert place.device == "cpu"
-    assert "the memory of the GPU ran out in fit" in place.remarks
-
-
 def small(monkeypatch: pytest.MonkeyPatch, most: int) -> list[int]:
     """Make a GPU that has room for some rows; return the list of those that were asked for."""
     asked: list[int] = []

@@ -13,7 +13,6 @@ from pipeline.data import encode, frames
 from pipeline.data.datetimes import MISSING
 from pipeline.data.output import categorize
 from pipeline.optional import load
-from pipeline.preprocessing.engine.blocks import Indicators
 from pipeline.preprocessing.statistics.categories import SPREAD, count_codes, tally
 from pipeline.preprocessing.statistics.moments import moments
 from pipeline.preprocessing.statistics.quantiles import RowBlocks, quantile
@@ -86,21 +85,6 @@ def test_rows_of_text_take_the_memory_of_the_whole_column_and_a_copy_does_not() 
     assert frames.nbytes(X[:1].copy()) < 1_000
 
 
-def test_categories_keep_their_own_order_and_unused_values() -> None:
-    column = pd.Series(["S", "M", None], dtype=pd.CategoricalDtype(["S", "M", "L"]))
-    codes, values = encode.categories(frame(x=column), "x")
-    assert values.tolist() == ["S", "M", "L"]
-    assert codes.get().tolist() == [0, 1, -1]
-
-
-@pytest.mark.parametrize(("n_categories", "dtype"), [(3, "int8"), (200, "int16")])
-def test_codes_are_signed(n_categories: int, dtype: str) -> None:
-    column = pd.Series([f"{number:03}" for number in range(n_categories)], dtype="category")
-    codes = encode.categories(frame(x=column), "x").codes
-    assert codes.dtype == dtype
-    assert codes.get().tolist() == list(range(n_categories))
-
-
 ARRAYS = {
     "a NaN with its sign set is sorted before all numbers": (
         lambda xp: xp.sort(array(1.0, -np.nan, -2.0, np.nan)),
@@ -146,12 +130,6 @@ def test_a_nan_with_its_sign_set_is_missing(dtype: str) -> None:
     ]
 
 
-def test_unique_takes_bools() -> None:
-    codes, values = encode.coded(array(True, False, True))
-    assert values.tolist() == [False, True]
-    assert codes.get().tolist() == [1, 0, 1]
-
-
 @pytest.mark.parametrize("size", [1, SPREAD, SPREAD + 1])
 def test_tallies_are_those_of_the_host(size: int) -> None:
     rng = np.random.default_rng(0)
@@ -161,14 +139,6 @@ def test_tallies_are_those_of_the_host(size: int) -> None:
     assert tally(there, size, cupy).get().tolist() == tally(places, size, np).tolist()
     found = tally(there, size, cupy, cupy.asarray(weights))
     np.testing.assert_allclose(found.get(), tally(places, size, np, weights), rtol=1e-9, atol=1e-9)
-
-
-def test_ones_are_written_into_a_slice() -> None:
-    cupy = load("cupy")
-    out = cupy.zeros((4, 4), dtype="float32")
-    rows = out[1:]
-    Indicators([array(0, 1, -1)], [2]).write(rows, 1)
-    assert out.get().tolist() == [[0.0] * 4, [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0] * 4]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -7,7 +7,6 @@ from threading import Barrier
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from optuna.distributions import CategoricalDistribution
 from scipy import sparse
@@ -15,23 +14,18 @@ from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler, TargetEncoder
-from xgboost import XGBClassifier
+from sklearn.preprocessing import MinMaxScaler, StandardScaler, TargetEncoder
 
 from pipeline import Accelerated, Search, shared
-from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames
 from pipeline.estimator.sharing import REUSED
-from pipeline.system.devices import obstacle
-from pipeline.tuning.early_stopping import hold_out
-from tests.contract.cases import NUMBERS, folds, preprocessing, table, target, to_cudf
+from tests.contract.cases import NUMBERS, folds, preprocessing, table, target
 from tests.contract.recorder import Recorder
 
 pytestmark = pytest.mark.usefixtures("device")
 
-SPACE = {"estimator__logisticregression__C": [0.5, 1.0]}
 NAMES = ["colour", "size", "town"]
 ENCODED = make_column_transformer(
     (make_pipeline(SimpleImputer(), StandardScaler()), NUMBERS), (TargetEncoder(cv=folds()), NAMES)
@@ -40,31 +34,6 @@ PROGRAMS = {
     "sparse": make_pipeline(preprocessing(), LogisticRegression()),
     "two steps before": make_pipeline(ENCODED, MinMaxScaler(), LogisticRegression()),
 }
-
-
-def search(name: str, X: Any, y: np.ndarray) -> GridSearchCV:
-    model = Accelerated(PROGRAMS[name], device="cuda")
-    return GridSearchCV(model, SPACE, cv=folds(), error_score="raise", refit=False).fit(X, y)
-
-
-@pytest.mark.quick(1)
-@pytest.mark.parametrize("there", [False, True], ids=["host", "device"])
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_a_search_uploads_the_rows_of_a_fold_once(name: str, there: bool, device: Recorder) -> None:
-    host = table()
-    X, y = to_cudf(host) if there else host, target(host)
-    device.clear()
-    plain = search(name, host, y)
-    uploads = device.nbytes("device")
-    device.clear()
-    found = search(name, shared(X), y)
-    scores = [each.cv_results_["mean_test_score"] for each in (found, plain)]
-    np.testing.assert_array_equal(*scores)
-    if not there:
-        rows = host.memory_usage(index=False).sum()
-        # Two candidates, of five folds to learn from and five to predict.
-        assert uploads > 2 * 5 * rows
-        assert device.nbytes("device") < 0.6 * uploads
 
 
 def test_the_log_says_what_stayed_on_the_device() -> None:
@@ -136,19 +105,6 @@ def test_a_table_that_does_not_fit_is_uploaded_fold_by_fold() -> None:
     np.testing.assert_array_equal(found.cv_results_["mean_test_score"], expected)
 
 
-def test_rows_whose_types_are_not_those_of_the_table_are_uploaded_by_themselves() -> None:
-    X = pd.DataFrame({"n": np.arange(20, dtype=object), "m": np.arange(20.0)})
-    X.loc[0, "n"] = "zero"
-    y = np.arange(20) % 2
-    model = Accelerated(make_pipeline(SimpleImputer(), LogisticRegression()), device="cuda")
-    rows = shared(X)[np.arange(1, 20)]
-    fitted = clone(model).fit(rows, y[1:])
-    (copied,) = [e for e in fitted.execution_log_.events if e.call == "copy"]
-    assert copied.why == "the table"
-    expected = model.fit(X[1:], y[1:]).predict_proba(X[1:])
-    np.testing.assert_array_equal(fitted.predict_proba(X[1:]), expected)
-
-
 def test_threads_upload_a_table_once(device: Recorder) -> None:
     rows, both = shared(MATRIX), Barrier(2)
 
@@ -160,33 +116,3 @@ def test_threads_upload_a_table_once(device: Recorder) -> None:
         first, second = pool.map(upload, range(2))
     assert first is second
     assert device.nbytes("device") == MATRIX.nbytes
-
-
-@pytest.mark.skipif(not obstacle(), reason="XGBoost would train on the GPU of this machine")
-@pytest.mark.filterwarnings("ignore:.*(No visible GPU|not compiled with CUDA|Device is).*")
-def test_rows_that_judge_when_to_stop_are_taken_of_the_table_that_is_there(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(XGBoostModel, "_check_device", lambda self, booster: None)
-    X = table()
-    y = target(X)
-    last = XGBClassifier(n_estimators=30, early_stopping_rounds=2, n_jobs=1)
-    # XGBoost takes sparse rows on the host, and none of the stand-ins.
-    first = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), NAMES))
-    model = Accelerated(make_pipeline(first, last), device="cuda")
-    space = {"estimator__xgbclassifier__max_depth": CategoricalDistribution([2, 3])}
-    given = {"trials": 3, "cv": folds(), "prune": False, "refit": False, "random_state": 0}
-    found = Search(model, space, error_score="raise", **given).fit(X, y)
-    (uploaded,) = copies(found)
-    assert uploaded <= frames.nbytes(X)
-    seed = found.study_.user_attrs["search"]["seed"]
-    params, scores = (found.cv_results_[name] for name in ("params", "split0_test_score"))
-    train, test = next(folds().split(X, y))
-    taught, judging = hold_out(
-        model, train, y, fraction=0.1, groups=None, in_order=False, seed=seed
-    )
-    for candidate, score in zip(params, scores, strict=True):
-        judged = [(X.iloc[judging], y[judging])]
-        alone = clone(model).set_params(**candidate)
-        alone.fit(X.iloc[taught], y[taught], eval_set=judged, verbose=False)
-        assert score == alone.score(X.iloc[test], y[test])

@@ -17,15 +17,13 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import Lasso, LogisticRegression, RidgeCV
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.naive_bayes import BernoulliNB, GaussianNB, MultinomialNB
+from sklearn.naive_bayes import BernoulliNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     KBinsDiscretizer,
     MaxAbsScaler,
-    MinMaxScaler,
     OneHotEncoder,
-    QuantileTransformer,
     StandardScaler,
 )
 from sklearn.svm import SVC, LinearSVC
@@ -95,14 +93,6 @@ def test_rows_go_to_the_gpu_and_back_and_are_booked(device: Recorder) -> None:
     assert entry.to_host_bytes == device.nbytes("host", "explicit")
 
 
-@pytest.mark.parametrize(
-    ("dtype", "made"), [("bool", "float64"), ("int64", "float64"), ("float32", "float32")]
-)
-def test_what_is_no_float_becomes_one(dtype: str, made: str) -> None:
-    there = frames.csr_to_gpu(X.astype(dtype))
-    assert (there.dtype, there.indices.dtype) == (made, "int32")
-
-
 MODELS: dict[str, Any] = {
     "bayes": MultinomialNB(),
     "bits": BernoulliNB(),
@@ -126,25 +116,6 @@ def test_models_learn_from_rows_as_they_are(name: str, device: Recorder) -> None
     expected = clone(estimator).fit(X, Y).predict(X)
     for made in (model, model.to_sklearn()):
         np.testing.assert_allclose(made.predict(X), expected, atol=1e-3)
-
-
-def test_what_is_there_is_taken_as_it_is() -> None:
-    there = frames.to_device(X, "cuda")
-    model = Accelerated(LogisticRegression(), device="cuda", dtype="float64").fit(there, Y)
-    assert "copy" not in [event.call for event in model.execution_log_.events]
-    np.testing.assert_array_equal(model.predict(there), LogisticRegression().fit(X, Y).predict(X))
-
-
-@pytest.mark.parametrize("estimator", [KNeighborsClassifier(), NearestNeighbors()], ids=str)
-def test_neighbors_among_sparse_rows_are_found_of_dense_ones(
-    estimator: Any, tmp_path: Path
-) -> None:
-    asked = "predict" if hasattr(estimator, "predict") else "kneighbors"
-    model = Accelerated(clone(estimator), device="cuda").fit(X, Y)
-    save(model, tmp_path / "m.model")
-    wanted = getattr(model, asked)(X)
-    for each in (model, load(tmp_path / "m.model", device="cuda")):
-        np.testing.assert_array_equal(getattr(each, asked)(DENSE), wanted)
 
 
 TAKES_NONE = [
@@ -194,30 +165,6 @@ def test_without_room_for_a_matrix_it_is_refused_with_sizes_or_learnt_on_the_hos
         loaded = load(save(model, tmp_path / name), device="cpu")
         expected = getattr(clone(estimator).fit(X, Y), name)(X)
         np.testing.assert_allclose(getattr(loaded, name)(X), expected)
-
-
-@pytest.mark.parametrize("form", ["rows", "sparse columns"])
-def test_sparse_rows_of_a_model_of_dense_ones(form: str) -> None:
-    new = FORMS[form]
-    dense = pd.DataFrame(DENSE, columns=list("abcde")) if form == "sparse columns" else DENSE
-    estimator = make_pipeline(StandardScaler(with_mean=False), LogisticRegression())
-    model = Accelerated(estimator, device="cuda", dtype="float64").fit(dense, Y)
-    with pytest.raises(DataError, match=r"X is sparse.*pass X\.toarray\(\)"):
-        model.predict(new)
-    model = Accelerated(estimator, device="cuda", fallback=True, dtype="float64").fit(dense, Y)
-    expected = clone(estimator).fit(dense, Y).predict(new)
-    np.testing.assert_array_equal(model.predict(new), expected)
-
-
-def test_sparse_columns_that_no_step_of_the_gpu_reads() -> None:
-    rows = FORMS["sparse columns"].assign(n=DENSE[:, 0])
-    scaled = make_pipeline(make_column_transformer((StandardScaler(), ["n"])), LogisticRegression())
-    model = Accelerated(scaled, device="cuda", dtype="float64").fit(rows, Y)
-    (made,) = (event for event in model.execution_log_.events if event.call == DENSIFY)
-    assert (made.step, made.device) == ("input", "cpu")
-    assert "cuDF has no sparse columns: ['a', 'b'" in made.why
-    expected = clone(scaled).fit(rows, Y).predict(rows)
-    np.testing.assert_array_equal(model.predict(rows), expected)
 
 
 def test_cells_that_cuml_does_not_take_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -353,12 +300,6 @@ def test_a_forest_is_given_a_matrix_and_the_log_tells_it() -> None:
     assert told[0].why == f"RandomForestClassifier takes no sparse rows on the GPU: {NEED:,} bytes"
 
 
-def test_cells_that_int32_does_not_reach_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csr, "MOST", 999)
-    with pytest.raises(Unsupported, match="1,600 cells are not zero.* reach 999; use fewer rows"):
-        Accelerated(clone(WIDE), device="cuda").fit_transform(TABLE)
-
-
 def test_it_is_not_waited_for_each_block(device: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
     waits = []
     known = make_column_transformer((OneHotEncoder(), ["t", "u"]), ("passthrough", ["a"]))
@@ -407,42 +348,6 @@ def test_bytes_are_those_of_the_rows_that_are_made(
     assert made.shape[1] == N_COLUMNS * N_VALUES
 
 
-def test_what_is_sparse_of_its_own_is_stacked() -> None:
-    there = frames.to_device(sparse.csr_matrix([[0.0, 2.0], [1.0, 0.0]]), "cuda")
-    rows = table.Table(frames.to_device(MATRIX[:2], "cuda"))
-    hot = csr.Indicators([frames.to_device(np.array([1, -1]), "cuda")], [3])
-    made = csr.write_on_gpu(rows, lambda part: [hot, csr.Sparse(there[part.rows])], "float64")
-    assert made.get().toarray().tolist() == [[0, 1, 0, 0, 2], [0, 0, 0, 1, 0]]
-
-
-NORMAL = QuantileTransformer(n_quantiles=9, output_distribution="normal")
-
-
-@pytest.mark.parametrize(
-    ("step", "kind", "why"),
-    [
-        (StandardScaler(), ValueError, "Cannot center sparse matrices"),
-        (MinMaxScaler(), TypeError, "MinMaxScaler does not support sparse input"),
-        (GaussianNB(), TypeError, "dense data is required"),
-        (NORMAL, Unsupported, "other numbers than of dense ones"),
-    ],
-    ids=["centred", "dense only", "a model", "other numbers"],
-)
-def test_what_sklearn_refuses_behind_them_is_refused(step: Any, kind: type, why: str) -> None:
-    steps = [make_column_transformer((HOT, ["t"])), step]
-    program = make_pipeline(*steps, *([] if why.startswith("dense") else [LogisticRegression()]))
-    with pytest.raises(kind, match=why):
-        learnt(program)
-    if kind is Unsupported:
-        model = learnt(program, fallback=True, dtype="float64")
-        assert "other numbers" in model.plan_.placements[0].remarks
-        expected = clone(program).fit(TABLE, TARGET).predict_proba(NEW)
-        np.testing.assert_allclose(model.predict_proba(NEW), expected, atol=1e-4)
-    else:
-        with pytest.raises(kind, match=why):
-            clone(program).fit(TABLE, TARGET)
-
-
 @boosted
 @quiet
 def test_behind_preprocessing_xgboost_makes_the_model_of_scikit_learns_rows(
@@ -459,3 +364,32 @@ def test_behind_preprocessing_xgboost_makes_the_model_of_scikit_learns_rows(
         np.testing.assert_array_equal(made.predict_proba(TABLE), expected)
     zeros = XGBClassifier(n_estimators=5).fit(rows.toarray(), TARGET).predict_proba(rows.toarray())
     assert not np.array_equal(zeros, expected)
+
+
+@pytest.mark.parametrize("estimator", [KNeighborsClassifier(), NearestNeighbors()], ids=str)
+def test_neighbors_among_sparse_rows_are_found_of_dense_ones(
+    estimator: Any, tmp_path: Path
+) -> None:
+    asked = "predict" if hasattr(estimator, "predict") else "kneighbors"
+    model = Accelerated(clone(estimator), device="cuda").fit(X, Y)
+    save(model, tmp_path / "m.model")
+    wanted = getattr(model, asked)(X)
+    for each in (model, load(tmp_path / "m.model", device="cuda")):
+        np.testing.assert_array_equal(getattr(each, asked)(DENSE), wanted)
+
+
+def test_sparse_columns_that_no_step_of_the_gpu_reads() -> None:
+    rows = FORMS["sparse columns"].assign(n=DENSE[:, 0])
+    scaled = make_pipeline(make_column_transformer((StandardScaler(), ["n"])), LogisticRegression())
+    model = Accelerated(scaled, device="cuda", dtype="float64").fit(rows, Y)
+    (made,) = (event for event in model.execution_log_.events if event.call == DENSIFY)
+    assert (made.step, made.device) == ("input", "cpu")
+    assert "cuDF has no sparse columns: ['a', 'b'" in made.why
+    expected = clone(scaled).fit(rows, Y).predict(rows)
+    np.testing.assert_array_equal(model.predict(rows), expected)
+
+
+def test_cells_that_int32_does_not_reach_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csr, "MOST", 999)
+    with pytest.raises(Unsupported, match="1,600 cells are not zero.* reach 999; use fewer rows"):
+        Accelerated(clone(WIDE), device="cuda").fit_transform(TABLE)

@@ -30,11 +30,6 @@ def array(*values: Any, dtype: Any = None) -> Any:
     return sys.modules["cupy"].asarray(np.array(values, dtype))
 
 
-def codes() -> Any:
-    """Return codes of which one is null, where pandas has -1."""
-    return to_cudf(pd.Series(["b", None, "a"], dtype="category")).cat.codes
-
-
 def test_our_code_takes_them_for_the_real_libraries_and_they_are_gone_afterwards() -> None:
     frame = to_cudf(pd.DataFrame({"x": [1]}))
     for made in (frame, frame["x"], frame.index):
@@ -92,26 +87,6 @@ def test_what_is_alive_is_counted_and_views_take_nothing() -> None:
         assert (live.nbytes, live.peak) == (1600, 3208)
         del X, half
         assert live.nbytes == 0
-
-
-def test_only_some_types_are_added_to_at_once() -> None:
-    sums = array(0.0, 0.0, 0.0)
-    sums.scatter_add(array(1, 1, -1), 1.0)
-    assert sums.get().tolist() == [0.0, 2.0, 1.0]
-    with pytest.raises(TypeError, match="only supports int32"):
-        array(0, 0).scatter_add(array(1), 1)
-
-
-def test_a_nan_with_its_sign_set_loses_the_number_before_it() -> None:
-    found = sys.modules["cupy"].unique(array(1.0, -np.nan, 0.0, np.nan, -2.0))
-    np.testing.assert_array_equal(found.get(), [np.nan, 0.0, 1.0, np.nan])
-
-
-def test_nulls_become_what_they_are_told_and_codes_keep_their_type() -> None:
-    assert to_cudf(FLOATS).to_cupy(na_value=-1.0).get().tolist() == [1.5, -1.0, 2.5]
-    assert (codes().dtype, codes().hasnans) == ("int8", True)
-    assert codes().fillna(-1).to_cupy().get().tolist() == [1, -1, 0]
-    assert codes().values.astype("int64").get().tolist() == [1, -(2**63), 0]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from pipeline import Accelerated, DataError, Unsupported, explain, load, save
+from pipeline import Accelerated, DataError, explain, load, save
 from pipeline.optional import load as load_package
 from tests.contract.cases import EVERYWHERE, dense
 from tests.contract.recorder import Recorder
@@ -124,36 +124,6 @@ def test_texts_go_up_once_and_rows_stay(device: Recorder) -> None:
     assert device.nbytes("host", "explicit") == 0
 
 
-@EVERYWHERE
-def test_texts_on_the_device_are_not_copied() -> None:
-    there = load_package("cudf").from_pandas(pd.Series(TEXTS))
-    model = Accelerated(CountVectorizer(), device="cuda").fit(there)
-    assert all(entry.call != "copy" for entry in model.execution_log_.entries)
-    expected = CountVectorizer().fit_transform(TEXTS)
-    np.testing.assert_array_equal(dense(model.transform(there)), dense(expected))
-
-
-@EVERYWHERE
-def test_weights_of_a_table_of_counts() -> None:
-    counts = pd.DataFrame({"cat": [1, 0, 2], "dog": [0, 3, 1]})
-    model = Accelerated(TfidfTransformer(), device="cuda").fit(counts)
-    expected = dense(TfidfTransformer().fit_transform(counts))
-    for found in (model.transform(counts), model.to_sklearn().transform(counts.to_numpy())):
-        np.testing.assert_allclose(dense(found), expected)
-
-
-def test_spaces_are_one_before_characters_are_cut(device: Recorder) -> None:
-    Accelerated(SPECS["characters"], device="cuda").fit(TEXTS)
-    (replaced,) = [call for call in device.calls if call.name == "replace"]
-    assert (replaced.args, replaced.kwargs) == ((r"\s\s+", " "), {"regex": True})
-
-
-@pytest.mark.parametrize("estimator", [CountVectorizer(), TfidfVectorizer()], ids=repr)
-def test_counts_take_the_type_of_the_program(estimator: Any) -> None:
-    made = Accelerated(estimator, device="cuda").fit(TEXTS).transform(TEXTS)
-    assert made.dtype == ("float32" if type(estimator) is CountVectorizer else "float64")
-
-
 def test_texts_too_short_for_cuml_are_an_error_that_names_the_step() -> None:
     last = LogisticRegression()
     estimator = make_pipeline(CountVectorizer(analyzer="char", ngram_range=(2, 3)), last)
@@ -209,48 +179,6 @@ def test_text_columns_are_read_beside_numbers(name: str, tmp_path: Path) -> None
 
 
 @EVERYWHERE
-@pytest.mark.parametrize("name", BESIDE)
-def test_rows_beside_numbers_are_those_of_sklearn(name: str) -> None:
-    how = beside(BESIDE[name])
-    made = Accelerated(how, device="cuda", dtype="float64").fit(TABLE).transform(TABLE)
-    expected = clone(how).fit_transform(TABLE)
-    assert issparse(made) is issparse(expected)
-    if issparse(made):
-        assert made.has_sorted_indices
-        np.testing.assert_array_equal(made.indptr, expected.indptr)
-    np.testing.assert_allclose(dense(made), dense(expected), rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("how", "parameter"),
-    [
-        (TfidfVectorizer(token_pattern=r"\w+"), "token_pattern"),
-        (
-            make_pipeline(CountVectorizer(strip_accents="ascii"), TfidfTransformer()),
-            "strip_accents",
-        ),
-        (make_union(TfidfVectorizer(), CountVectorizer(preprocessor=str.lower)), "preprocessor"),
-    ],
-    ids=["vectorizer", "pipeline", "union"],
-)
-def test_a_branch_that_cuml_does_not_honour_runs_alone_on_the_host(
-    how: Any, parameter: str
-) -> None:
-    program = make_pipeline(beside(how), LogisticRegression())
-    with pytest.raises(Unsupported) as caught:
-        Accelerated(program, device="cuda").fit(TABLE, y)
-    (reason,) = caught.value.reasons
-    assert reason.step.startswith("columntransformer.text")
-    assert reason.parameter == parameter
-    model = Accelerated(program, device="cuda", fallback=True).fit(TABLE, y)
-    assert [p.step for p in model.plan_.placements if p.device == "cpu"] == [
-        "columntransformer.text"
-    ]
-    expected = clone(program).fit(TABLE, y).predict_proba(TABLE)
-    np.testing.assert_allclose(model.predict_proba(TABLE), expected, atol=1e-4)
-
-
-@EVERYWHERE
 @pytest.mark.parametrize(
     ("cells", "why"), [([1] * N, "int64 values"), ([None, *TEXTS[1:]], "1 missing")]
 )
@@ -261,3 +189,9 @@ def test_what_is_no_text_is_one_clear_error(cells: list[Any], why: str) -> None:
     program = beside(TfidfVectorizer())
     with pytest.raises(DataError, match=why):
         Accelerated(program, device="cuda").fit(upload(TABLE.assign(body=cells)))
+
+
+def test_spaces_are_one_before_characters_are_cut(device: Recorder) -> None:
+    Accelerated(SPECS["characters"], device="cuda").fit(TEXTS)
+    (replaced,) = [call for call in device.calls if call.name == "replace"]
+    assert (replaced.args, replaced.kwargs) == ((r"\s\s+", " "), {"regex": True})
