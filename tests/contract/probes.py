@@ -1,20 +1,15 @@
 """Values to ask cuML's translation about, and its answers.
 
-A parameter is given all that scikit-learn lets it be, and every constant that the source of cuML's
-translation speaks of, with its neighbours: where a branch may change.
+A parameter is given all that scikit-learn lets it be, numbers of every size, and each value that
+the frozen translation compares with, with its neighbours: where a branch may change.
 """
 
 from __future__ import annotations
 
-import ast
-import re
-import sys
-import textwrap
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from itertools import combinations, product
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, Options, _InstancesOf, make_constraint
 
 from pipeline.backends.cuml.tables import CUML
-from pipeline.backends.cuml.translations import same
+from pipeline.backends.cuml.translations import load_frozen, same
 from pipeline.optional import load
 from tests.contract.signatures import parse
 
@@ -120,7 +115,7 @@ def singles(name: str) -> Iterator[Answer]:
 def pairs(name: str) -> Iterator[Answer]:
     """Return what cuML makes of few values of each parameter, and of each two together.
 
-    They are the numbers that the source speaks of, some more, and all that is no number.
+    They are the numbers that the translation speaks of, some more, and all that is no number.
     """
     tried, start = _tried(name)
     few = {param: _few(name, found) for param, found in tried.items()}
@@ -160,40 +155,15 @@ def number(value: Any) -> bool:
 
 @cache
 def constants(name: str) -> list[Any]:
-    """Return what the source of cuML's translation compares with, and all its numbers."""
-    found: list[Any] = []
-    for module, source in _sources(load(CUML[name].twin)):
-        for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.Compare):
-                compared = [each for side in node.comparators for each in ast.walk(side)]
-                found += [each.value for each in compared if isinstance(each, ast.Constant)]
-            elif isinstance(node, ast.Constant) and number(node.value):
-                found.append(node.value)
-            elif isinstance(node, ast.Name):
-                found += _texts(getattr(sys.modules[module], node.id, None))
-    return found
+    """Return the values that the frozen translation compares with."""
+    found = load_frozen().estimators[name]
+    cases = [*found.refused, *(case for of in found.takes.values() for case in of)]
+    return [value for case in cases for value in case.against if not isinstance(value, list)]
 
 
 def _around(found: list[Any]) -> list[Any]:
     """Return values, and the whole numbers beside them."""
     return [*found, *(value + step for value in found if type(value) is int for step in (-1, 1))]
-
-
-def _texts(table: Any) -> list[str]:
-    known = isinstance(table, dict | list | tuple | set | frozenset)
-    return sorted(each for each in table if isinstance(each, str)) if known else []
-
-
-def _sources(twin: type) -> Iterator[tuple[str, str]]:
-    """Return the text of the translation, of each class that has a part in it; Cython's as well."""
-    for kind in twin.__mro__:
-        if "_params_from_cpu" in vars(kind) and kind.__name__ != "InteropMixin":
-            compiled = Path(str(sys.modules[kind.__module__].__file__))
-            (file,) = compiled.parent.glob(f"{compiled.name.partition('.')[0]}.py*")
-            text = file.read_text("utf-8").partition(f"\nclass {kind.__name__}")[2]
-            body = re.search(r" {4}def _params_from_cpu.*?(?=\n {4}\S|\n\S|\Z)", text, re.DOTALL)
-            assert body, f"{kind.__name__}: the source of the translation was not found"
-            yield kind.__module__, textwrap.dedent(body[0])
 
 
 @cache

@@ -85,11 +85,8 @@ def refused(estimator: Any, X: Any, y: Any, **params: Any) -> str:
     ours = Accelerated(clone(estimator), device="cuda", fallback=True).fit(X, y, **params)
     reference = clone(estimator).fit(X, y, **params)
     (placed,) = ours.plan_.placements
-    assert placed.device == "cpu"
-    assert placed.note == f"on the host: {reason.why}"
-    assert "device='auto'" in reason.instead
+    assert (placed.device, placed.note) == ("cpu", f"on the host: {reason.why}")
     np.testing.assert_array_equal(ours.predict(X), reference.predict(X))
-    assert type(ours.to_sklearn()) is type(estimator)
     return reason.why
 
 
@@ -135,7 +132,7 @@ def test_forests_that_draw_rows_by_their_weights_have_their_importances(name: st
     np.testing.assert_allclose(lifted.feature_importances_, wanted, rtol=1e-6)
 
 
-def test_importances_that_cannot_be_had_are_missing_and_told(tmp_path: Path) -> None:
+def test_importances_that_cannot_be_had_are_missing_and_told() -> None:
     X, y = classes()
     model = Accelerated(RandomForestClassifier(bootstrap=False, random_state=0), device="cuda")
     model.fit(X, y, sample_weight=WEIGHTS)
@@ -144,11 +141,6 @@ def test_importances_that_cannot_be_had_are_missing_and_told(tmp_path: Path) -> 
         lifted = model.to_sklearn()
     assert np.isnan(lifted.feature_importances_).all()
     np.testing.assert_allclose(lifted.predict(X), model.predict(X))
-    with pytest.warns(UserWarning, match=told):
-        save(model, tmp_path / "model")
-    with pytest.warns(UserWarning, match=told):
-        again: Any = load(tmp_path / "model", "cuda").to_sklearn()
-    assert np.isnan(again.feature_importances_).all()
 
 
 @EVERYWHERE
@@ -162,22 +154,16 @@ def test_a_category_that_is_new_has_no_probability(column: int, category: int) -
     X[7, column] = category
     with pytest.raises(DataError, match=f"column {column} holds the category {category} in row 7"):
         model.predict_proba(X)
-    with pytest.raises((IndexError, ValueError)):
-        CategoricalNB().fit(*counts()).predict_proba(np.where(X == 6, 60, X))
 
 
 def test_forests_without_a_seed_differ_and_follow_the_seed_of_numpy() -> None:
     X, y = classes()
-    estimator = RandomForestClassifier()
-
-    def trained() -> Any:
-        return fitted(estimator, X, y).predict_proba(X)
-
-    assert np.abs(trained() - trained()).max() > 0
-    np.random.seed(7)
-    first = trained()
-    np.random.seed(7)
-    np.testing.assert_array_equal(trained(), first)
+    found = []
+    for seed in (None, 7, 7):
+        np.random.seed(seed)
+        found.append(fitted(RandomForestClassifier(), X, y).predict_proba(X))
+    assert np.abs(found[0] - found[1]).max() > 0
+    np.testing.assert_array_equal(*found[1:])
 
 
 @EVERYWHERE
@@ -221,8 +207,6 @@ def test_support_vectors_of_three_classes_learn_and_stay_where_they_are(
 
 
 ANSWERS = ("predict_proba", "decision_function", "predict", "transform", "score_samples")
-TAKEN_OVER = [case for case in ON_CUML if rule(case.estimator).translation is None]
-OWN = [case for case in ON_CUML if rule(case.estimator).translation]
 
 
 def answer(model: Accelerated, X: np.ndarray) -> np.ndarray | None:
@@ -236,34 +220,26 @@ def assert_same(a: Accelerated, b: Accelerated, X: np.ndarray) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("case", one_in(5, TAKEN_OVER), ids=named)
-def test_a_model_of_the_cpu_answers_on_the_gpu(
+@pytest.mark.parametrize("case", one_in(5, ON_CUML), ids=named)
+def test_a_model_of_the_cpu_answers_on_the_gpu_or_says_why_it_runs_on_the_host(
     case: Case, tmp_path: Path, device: Recorder
 ) -> None:
     X, y = case.data()
     model = Accelerated(clone(case.estimator), device="cpu").fit(X, y)
-    loaded = load(save(model, tmp_path / "model"), "cuda")
-    assert {step.device for step in loaded.plan_.placements} == {"cuda"}
-    twin = rule(case.estimator).twin
-    assert [c.name for c in device.calls if c.owner == twin][-1:] == ["_sync_attrs_from_cpu"]
-    if case.estimator.__class__.__name__ not in ("TSNE", "SpectralEmbedding", "PCA"):
+    folder, row = save(model, tmp_path / "model"), rule(case.estimator)
+    if row.translation:
+        with pytest.raises(Unsupported, match="cuML takes no fitted .* over from scikit-learn"):
+            load(folder, "cuda")
+        loaded = load(folder, "auto")
+        (placed,) = loaded.plan_.placements
+        assert (placed.device, "cuML takes no fitted" in placed.note) == ("cpu", True)
+    else:
+        loaded = load(folder, "cuda")
+        assert {step.device for step in loaded.plan_.placements} == {"cuda"}
+        asked = [call.name for call in device.calls if call.owner == row.twin]
+        assert asked[-1:] == ["_sync_attrs_from_cpu"]
+    if named(case) not in ("TSNE", "SpectralEmbedding", "PCA"):
         assert_same(loaded, model, X)
-
-
-@pytest.mark.parametrize("case", one_in(3, OWN), ids=named)
-def test_what_cuml_cannot_take_over_runs_on_the_host_and_says_so(
-    case: Case, tmp_path: Path
-) -> None:
-    X, y = case.data()
-    model = Accelerated(clone(case.estimator), device="cpu").fit(X, y)
-    folder = save(model, tmp_path / "model")
-    with pytest.raises(Unsupported, match="cuML takes no fitted .* over from scikit-learn"):
-        load(folder, "cuda")
-    loaded = load(folder, "auto")
-    (placed,) = loaded.plan_.placements
-    assert placed.device == "cpu"
-    assert "cuML takes no fitted" in placed.note
-    assert_same(loaded, model, X)
 
 
 TREES = [case for case in CASES if "DecisionTree" in named(case)]
@@ -277,13 +253,10 @@ def test_a_tree_is_grown_by_a_forest_of_one_and_lifted_whole(case: Case, tmp_pat
     reference = clone(case.estimator).fit(X, y)
     model = Accelerated(clone(case.estimator), device="cuda").fit(X, y)
     assert model.execution_log_.to_host_bytes == 0
-    assert not model.plan_.steps[-1].worker.trains_distributed("fit", X, y, {})
     assert case.compare(model, reference, X, y) == 0
     lifted: Any = model.to_sklearn()
-    assert type(lifted) is type(case.estimator)
-    assert lifted.get_params() == case.estimator.get_params()
+    assert (type(lifted), lifted.get_params()) == (type(reference), reference.get_params())
     assert vars(lifted).keys() == vars(reference).keys()
-    assert lifted.get_depth() <= 8
     np.testing.assert_allclose(lifted.feature_importances_.sum(), 1)
     loaded: Any = load(save(model, tmp_path / "model"), "cuda")
     for made in (lifted, loaded, loaded.to_sklearn()):

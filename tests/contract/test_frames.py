@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,14 @@ import pytest
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 
-from pipeline import Accelerated, trace
-from pipeline.data import encode, frames, partitioned
-from pipeline.data import read as reading
+from pipeline import Accelerated
+from pipeline.data import encode, frames
 from pipeline.data.convert import convert
 from pipeline.data.schema import Schema
 from pipeline.data.target import check_target
 from pipeline.errors import DataError
 from tests.contract import tables
-from tests.contract.cases import EVERYWHERE, table, to_cudf
-from tests.contract.recorder import Recorder
+from tests.contract.cases import EVERYWHERE, to_cudf
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -120,38 +117,6 @@ def test_rows_match_by_their_labels_whichever_library_holds_them(
     assert check_target(y, X).tolist() == [0, 1, 1]
     with pytest.warns(UserWarning, match="index of y differs"):
         check_target(labelled(sides, labels, list(labels)[::-1])[1], X)
-
-
-@EVERYWHERE
-def test_a_csv_file_has_the_values_of_the_host(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The device has no reader of its own: what it takes for missing is not what pandas does."""
-    path = tmp_path / "rows.csv"
-    path.write_text('t,n,b,id,y\nNA,1,True,007,1\n"",,NA,A1,0\nx, 2.5,false,01,1\n')
-    monkeypatch.setattr(partitioned, "room", lambda device: 10**9)
-    columns = ["t", "n", "b", "id"]
-    wanted, y = reading.read(path, columns, "y")
-    found, same = reading.read(path, columns, "y", device="cuda")
-    assert frames.library(found) == "cudf"
-    np.testing.assert_array_equal(same, y)
-    for name in columns:
-        theirs, ours = (encode.categories(each, name) for each in (wanted, found))
-        codes = frames.to_host(ours.codes)
-        np.testing.assert_array_equal(codes < 0, theirs.codes < 0)
-        np.testing.assert_array_equal(ours.values[codes], theirs.values[theirs.codes])
-
-
-@pytest.mark.parametrize("name", [None, "town"])
-def test_rows_that_come_to_the_host_are_booked_as_what_they_are(
-    name: str | None, device: Recorder
-) -> None:
-    X = to_cudf(table(5000)) if name is None else to_cudf(table(5000))[name]
-    device.clear()
-    with trace.execution_log() as book, trace.record("x", "copy", "cpu"):
-        found = frames.to_device(X[40:60], "cpu")
-    assert len(found) == 20
-    assert book.to_host_bytes == device.nbytes("host", "explicit") < 4000
 
 
 def nullable(first: int) -> Any:

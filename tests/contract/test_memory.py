@@ -148,19 +148,6 @@ def test_memory_is_pooled_before_the_first_array_for_cupy_and_xgboost_as_well(
     assert cuda.get_allocator() is standins.rmm_cupy_allocator
 
 
-def test_the_pool_is_set_once_and_what_the_user_has_chosen_stays() -> None:
-    Accelerated(StandardScaler(), device="cuda").fit(X)
-    first = current()
-    Accelerated(StandardScaler(), device="cuda").fit(X)
-    assert current() is first
-    own = type("PoolMemoryResource", (standins.CudaMemoryResource,), {})()
-    load("rmm.mr").set_current_device_resource(own)
-    load("cupy").cuda.set_allocator(abs)
-    Accelerated(StandardScaler(), device="cuda").fit(X)
-    assert current() is own
-    assert load("cupy").cuda.get_allocator() is abs
-
-
 def test_what_the_pool_keeps_is_room_for_the_next_table_and_is_given_back_on_request() -> None:
     devices.prepare_memory("cuda")
     cupy = load("cupy")

@@ -13,20 +13,17 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.ensemble import BaggingRegressor, VotingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
 from pipeline import Accelerated, Unsupported, explain, load, save
-from pipeline.planning.lower import LoweringOptions, lower
 from tests.contract import cases
 from tests.contract.cases import EVERYWHERE
 from tests.contract.recorder import Recorder
-from tests.estimators import blobs, classes
+from tests.estimators import blobs
 from tests.meta_estimators import META, answers, named
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -72,18 +69,6 @@ def test_more_rows_are_waited_for_no_more_often_and_each_is_booked(
         trips.append((device.syncs(), unbooked))
     assert trips[1][0] <= trips[0][0]
     assert trips[1][1] <= trips[0][1]
-
-
-def test_what_only_the_data_show_sends_all_of_it_to_the_host_where_that_is_allowed() -> None:
-    X, y = classes()
-    estimator = BaggingRegressor(LogisticRegression(), 2)
-    voting = VotingClassifier([("a", LogisticRegression()), ("b", GaussianNB())])
-    plan = lower(voting, "cuda", LoweringOptions(fallback=True))
-    assert plan.steps[0].on_host is not None
-    model = Accelerated(estimator, device="cuda", fallback=True).fit(X, y)
-    (place,) = model.plan_.placements
-    assert place.device == "cpu"
-    assert "sample_weight" in place.note, "bags are weights, which three classes have none of"
 
 
 ROWS, _ = blobs(3.0)

@@ -14,9 +14,8 @@ from pipeline.data.datetimes import MISSING
 from pipeline.data.output import categorize
 from pipeline.optional import load
 from pipeline.preprocessing.statistics.categories import SPREAD, count_codes, tally
-from pipeline.preprocessing.statistics.moments import moments
 from pipeline.preprocessing.statistics.quantiles import RowBlocks, quantile
-from pipeline.preprocessing.transformers.gregorian import DAY, FEATURES, Fields, encode_fields
+from pipeline.preprocessing.transformers.gregorian import DAY, FEATURES, Fields
 from tests.contract.cases import EVERYWHERE
 
 pytestmark = [EVERYWHERE, pytest.mark.usefixtures("device")]
@@ -141,18 +140,6 @@ def test_tallies_are_those_of_the_host(size: int) -> None:
     np.testing.assert_allclose(found.get(), tally(places, size, np, weights), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_moments_do_not_lose_a_small_variance_beside_a_large_mean(dtype: str) -> None:
-    rng = np.random.default_rng(0)
-    host = rng.normal(1e4, 1.0, (100_000, 2)).astype(dtype)
-    host[::7, 1] = np.nan
-    cupy = load("cupy")
-    found, expected = moments(cupy.asarray(host), cupy), moments(host.astype("float64"), np)
-    np.testing.assert_array_equal(found.rows, expected.rows)
-    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-6)
-    np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-2)
-
-
 EVERY_DAY = np.arange(-106_751, 106_752) * DAY
 
 
@@ -163,12 +150,6 @@ def test_every_day_has_the_features_it_has_on_the_cpu(feature: str) -> None:
     found = there[feature]
     assert found.dtype == here[feature].dtype
     np.testing.assert_array_equal(found.get(), here[feature])
-
-
-def test_missing_time_is_nan() -> None:
-    times = load("cupy").asarray(np.array([[MISSING, 0]]))
-    found = encode_fields(times, [("year", ""), ("hour", "cos")]).get()
-    np.testing.assert_array_equal(found, [[np.nan, np.nan, 1970, 1]])
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])

@@ -24,10 +24,11 @@ from sklearn.preprocessing import (
     KBinsDiscretizer,
     MaxAbsScaler,
     OneHotEncoder,
+    QuantileTransformer,
     StandardScaler,
 )
 from sklearn.svm import SVC, LinearSVC
-from xgboost import XGBClassifier, XGBRanker, XGBRegressor
+from xgboost import XGBClassifier
 
 from pipeline import Accelerated, DataError, Unsupported, explain, load, save
 from pipeline.backends.xgboost.estimator import XGBoostModel
@@ -35,7 +36,7 @@ from pipeline.data import frames, partitioned
 from pipeline.preprocessing.engine import csr, table
 from pipeline.preprocessing.engine.program import Program
 from pipeline.system.devices import obstacle
-from pipeline.trace import DENSIFY, execution_log, record
+from pipeline.trace import DENSIFY
 from tests.contract.cases import EVERYWHERE
 from tests.contract.recorder import LIVE, RECORDER, Recorder
 
@@ -81,18 +82,6 @@ def test_every_form_is_copied_once_as_rows(form: str) -> None:
     assert moved.to_device_bytes == BYTES
 
 
-def test_rows_go_to_the_gpu_and_back_and_are_booked(device: Recorder) -> None:
-    with execution_log() as book, record("step", "copy", "cuda"):
-        there = frames.to_device(X, "cuda")
-        back = frames.to_device(there, "cpu")
-    assert (frames.device_of(there), frames.device_of(back)) == ("cuda", "cpu")
-    assert frames.to_device(there, "cuda") is there
-    np.testing.assert_array_equal(back.toarray(), DENSE)
-    (entry,) = book.entries
-    assert entry.to_device_bytes == entry.to_host_bytes == BYTES
-    assert entry.to_host_bytes == device.nbytes("host", "explicit")
-
-
 MODELS: dict[str, Any] = {
     "bayes": MultinomialNB(),
     "bits": BernoulliNB(),
@@ -122,49 +111,35 @@ TAKES_NONE = [
     DBSCAN(),
     LinearSVC(random_state=0),
     RandomForestClassifier(random_state=0),
-    Nystroem(),
+    Nystroem(random_state=0),
     RidgeCV(),
 ]
 ASKED = ("predict", "predict_proba", "transform")
 
 
-@pytest.mark.parametrize("estimator", TAKES_NONE[:3], ids=str)
-def test_what_takes_none_is_given_a_matrix_that_the_log_tells_of(estimator: Any) -> None:
-    model, plain = (
-        Accelerated(clone(estimator), device="cuda", dtype="float64").fit(each, Y)
-        for each in (X, DENSE)
-    )
-    methods = [name for name in ASKED if hasattr(model, name)]
-    for name in methods:
-        np.testing.assert_allclose(getattr(model, name)(X), getattr(plain, name)(DENSE))
-    told = [entry.why for entry in model.execution_log_.entries if entry.call == DENSIFY]
-    assert len(told) == 1 + bool(methods), "those of `fit` and of the last call"
-    size = DENSE.astype(model.plan_.steps[-1].worker.dtype).nbytes
-    why = f"{type(estimator).__name__} takes no sparse rows on the GPU: {size:,} bytes"
-    assert set(told) == {why}
-
-
 @pytest.mark.parametrize("estimator", TAKES_NONE, ids=str)
-def test_without_room_for_a_matrix_it_is_refused_with_sizes_or_learnt_on_the_host(
-    estimator: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_takes_none_is_given_a_matrix_that_the_log_tells_of_where_there_is_room(
+    estimator: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    estimator = clone(estimator)
-    if "random_state" in estimator.get_params():
-        estimator.set_params(random_state=0)
-    size = DENSE.nbytes // 2
-    monkeypatch.setattr(partitioned, "room", lambda device: 2 * size - 1)
-    sizes = f"120 rows of 5 columns are {size:,} bytes, .* {2 * size - 1:,} are free"
+    why = f"{type(estimator).__name__} takes no sparse rows on the GPU"
+    learning = Accelerated(clone(estimator), device="cuda", dtype="float32")
+    if estimator in TAKES_NONE[:3]:  # the others are array-API code, which no stand-in runs
+        model, plain = clone(learning).fit(X, Y), clone(learning).fit(DENSE, Y)
+        for name in [name for name in ASKED if hasattr(model, name)]:
+            np.testing.assert_allclose(getattr(model, name)(X), getattr(plain, name)(DENSE))
+        told = {entry.why for entry in model.execution_log_.entries if entry.call == DENSIFY}
+        assert told == {f"{why}: {DENSE.nbytes // 2:,} bytes"}
+    monkeypatch.setattr(partitioned, "room", lambda device: DENSE.nbytes - 1)
+    sizes = f"120 rows of 5 columns are {DENSE.nbytes // 2:,} bytes, .* {DENSE.nbytes - 1:,} are"
     with pytest.raises(Unsupported, match=sizes):
-        Accelerated(clone(estimator), device="cuda", dtype="float32").fit(X, Y)
-    model = Accelerated(clone(estimator), device="cuda", fallback=True, dtype="float64").fit(X, Y)
+        clone(learning).fit(X, Y)
+    model = clone(learning).set_params(fallback=True, dtype="float64").fit(X, Y)
     (place,) = model.plan_.placements
-    assert place.device == "cpu"
-    assert "takes no sparse rows on the GPU" in place.note
+    assert (place.device, why in place.note) == ("cpu", True)
     assert DENSIFY not in {entry.call for entry in model.execution_log_.entries}
     for name in (name for name in ASKED if hasattr(model, name)):
-        loaded = load(save(model, tmp_path / name), device="cpu")
         expected = getattr(clone(estimator).fit(X, Y), name)(X)
-        np.testing.assert_allclose(getattr(loaded, name)(X), expected)
+        np.testing.assert_allclose(getattr(model, name)(X), expected)
 
 
 def test_cells_that_cuml_does_not_take_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,35 +151,8 @@ def test_cells_that_cuml_does_not_take_are_refused(monkeypatch: pytest.MonkeyPat
         Accelerated(LogisticRegression(), device="cuda").fit(X, Y)
 
 
-BOOSTED: dict[str, tuple[Any, dict[str, Any]]] = {
-    "weights": (XGBRegressor(n_estimators=4), {"sample_weight": np.linspace(1, 2, 120)}),
-    "queries": (XGBRanker(n_estimators=4), {"qid": np.repeat(np.arange(12), 10)}),
-    "stopped early": (
-        XGBClassifier(n_estimators=30, early_stopping_rounds=2),
-        {"eval_set": [(X[:40], Y[:40])], "verbose": False},
-    ),
-}
 boosted = pytest.mark.skipif(not obstacle(), reason="XGBoost would train on the GPU here")
 quiet = pytest.mark.filterwarnings("ignore:.*(No visible GPU|not compiled with CUDA|Device is).*")
-
-
-@boosted
-@quiet
-@pytest.mark.parametrize("name", BOOSTED)
-def test_xgboost_takes_them_on_the_host_where_absent_cells_are_missing(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    estimator, params = BOOSTED[name]
-    model, sets = XGBoostModel(estimator, "cuda"), params.get("eval_set", [])
-    monkeypatch.setattr(model, "_check_device", lambda booster: None)
-    rows = frames.to_device(X, "cuda")
-    there = {"eval_set": [(frames.to_device(Z, "cuda"), z) for Z, z in sets]} if sets else {}
-    with execution_log() as log, record("model", "fit", "cuda"):
-        model.fit(rows, Y, **{**params, **there})
-    copied = sum(frames.csr_nbytes(each) for each in (rows, *(Z for Z, _ in sets)))
-    assert abs(log.to_host_bytes - copied) <= 4 * X.nnz  # of one that counts in int64
-    plain = clone(estimator).fit(X, Y, **params)
-    np.testing.assert_array_equal(model.call("predict", rows), plain.predict(X))
 
 
 # Rows that a program makes.
@@ -279,9 +227,6 @@ def learnt(estimator: Any, **params: Any) -> Accelerated:
     return Accelerated(clone(estimator), device="cuda", **params).fit(TABLE, TARGET)
 
 
-FOREST = make_pipeline(WIDE, RandomForestClassifier(20, max_leaf_nodes=15, random_state=0))
-
-
 @EVERYWHERE
 def test_a_model_learns_from_them_and_none_come_to_the_host() -> None:
     program = make_pipeline(WIDE, LogisticRegression(tol=1e-6, max_iter=1000))
@@ -293,7 +238,7 @@ def test_a_model_learns_from_them_and_none_come_to_the_host() -> None:
 
 @EVERYWHERE
 def test_a_forest_is_given_a_matrix_and_the_log_tells_it() -> None:
-    model = learnt(FOREST)
+    model = learnt(make_pipeline(WIDE, RandomForestClassifier(20, random_state=0)))
     model.predict(NEW)
     told = [e for e in model.execution_log_.entries if e.call == DENSIFY]
     assert [(e.step, e.device) for e in told] == [("columntransformer", "cuda")] * 2
@@ -362,8 +307,6 @@ def test_behind_preprocessing_xgboost_makes_the_model_of_scikit_learns_rows(
     expected = XGBClassifier(n_estimators=5).fit(rows, TARGET).predict_proba(rows)
     for made in (model, model.to_sklearn()):
         np.testing.assert_array_equal(made.predict_proba(TABLE), expected)
-    zeros = XGBClassifier(n_estimators=5).fit(rows.toarray(), TARGET).predict_proba(rows.toarray())
-    assert not np.array_equal(zeros, expected)
 
 
 @pytest.mark.parametrize("estimator", [KNeighborsClassifier(), NearestNeighbors()], ids=str)
@@ -393,3 +336,10 @@ def test_cells_that_int32_does_not_reach_are_refused(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(csr, "MOST", 999)
     with pytest.raises(Unsupported, match="1,600 cells are not zero.* reach 999; use fewer rows"):
         Accelerated(clone(WIDE), device="cuda").fit_transform(TABLE)
+
+
+def test_numbers_that_sklearn_would_make_others_of_are_refused() -> None:
+    normal = QuantileTransformer(n_quantiles=9, output_distribution="normal")
+    program = make_pipeline(make_column_transformer((HOT, ["t"])), normal, LogisticRegression())
+    with pytest.raises(Unsupported, match="other numbers than of dense ones"):
+        learnt(program)

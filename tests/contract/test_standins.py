@@ -65,17 +65,6 @@ def test_the_host_waits_for_what_only_the_device_knows(
     assert recorder.syncs() == waits
 
 
-def test_copies_are_noted_with_their_direction_and_bytes(recorder: Recorder) -> None:
-    there = array(0.0, 0.0, 0.0, 0.0)
-    there.get()
-    float(there[0])
-    assert [tuple(copy) for copy in recorder.copies] == [
-        ("device", "explicit", 32),
-        ("host", "explicit", 32),
-        ("host", "scalar", 8),
-    ]
-
-
 def test_what_is_alive_is_counted_and_views_take_nothing() -> None:
     with RECORDER.paused(), LIVE.counted() as live:
         X = frames.to_device(np.zeros((100, 2)), "cuda")
@@ -105,14 +94,6 @@ def test_what_rapids_cannot_hold_is_refused(refused: Any, why: str) -> None:
         refused()
 
 
-def test_rows_of_text_take_what_the_whole_column_takes_and_nulls_change_their_type() -> None:
-    X = to_cudf(pd.DataFrame({"n": np.zeros(1000), "t": "text", "b": BOOLS.repeat(334)[:1000]}))
-    whole, row = X.memory_usage(index=False)._host, X[:1].memory_usage(index=False)._host
-    assert (row["n"], row["t"]) == (8, whole["t"])
-    assert int(X[:1].copy().memory_usage(index=False).sum()) < 100
-    assert [str(X[i : i + 1]["b"].to_pandas().dtype) for i in (0, 334)] == ["bool", "object"]
-
-
 def test_cuml_takes_no_matrix_from_the_host() -> None:
     twin = sys.modules["cuml.linear_model"].LogisticRegression
     model = twin(**twin._params_from_cpu(LogisticRegression()))
@@ -124,36 +105,6 @@ def sparse_rows(cells: Any, indices: Any, indptr: Any, kinds: Any = ("float64", 
     parts = array(*cells, dtype=kinds[0]), array(*indices, dtype=kinds[1])
     make = sys.modules["cupyx.scipy.sparse"].csr_matrix
     return make((*parts, array(*indptr, dtype=kinds[1])), shape=(len(indptr) - 1, 3))
-
-
-def test_sparse_rows_read_how_many_cells_there_are_and_are_counted(
-    monkeypatch: pytest.MonkeyPatch, recorder: Recorder
-) -> None:
-    made = sparse_rows([2, 1, 3, 9], [1, 0, 2, 0], [0, 1, 3])
-    assert (recorder.scalars(), made.nnz, frames.library(made)) == (1, 3, "cupyx")
-    np.testing.assert_array_equal((made * 2)[1:].get().toarray(), [[2, 0, 6]])
-    # The arguments of a call that is recorded stay alive.
-    monkeypatch.setattr(RECORDER, "call", lambda *_: None)
-    with LIVE.counted() as live:
-        made = sparse_rows([2, 1, 3], [1, 0, 2], [0, 1, 3])
-        assert live.nbytes == frames.csr_nbytes(made)
-
-
-@pytest.mark.parametrize(
-    ("kinds", "indices", "indptr", "why"),
-    [
-        (("int64", "int32"), [1], [0, 1], "Only bool, float32, float64"),
-        (("float32", "int64"), [1], [0, 1], "look through indices of int64"),
-        (("float32", "int32"), [1], [0, 2], "exceeds the size"),
-        (("float32", "int32"), [3], [0, 1], "indices must be < 3"),
-    ],
-    ids=["counts", "long indices", "too few", "outside"],
-)
-def test_sparse_rows_that_cupy_has_not_are_refused(
-    kinds: tuple[str, str], indices: list[int], indptr: list[int], why: str
-) -> None:
-    with pytest.raises((ValueError, Refused), match=why):
-        sparse_rows([1], indices, indptr, kinds)
 
 
 @pytest.mark.parametrize("how", ["toarray", "todense"])

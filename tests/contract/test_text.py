@@ -97,23 +97,6 @@ def _steps(estimator: Any) -> list[Any]:
     return list(getattr(estimator, "named_steps", {"": estimator}).values())
 
 
-@EVERYWHERE
-@pytest.mark.parametrize("name", ["binary", "hashes", "counts, then weights", "side by side"])
-def test_a_classifier_takes_the_sparse_rows_and_a_saved_model_goes_on(
-    name: str, tmp_path: Path
-) -> None:
-    program = make_pipeline(*map(clone, _steps(SPECS[name])), clone(EXACT))
-    reference = clone(program).fit(TEXTS, y).predict_proba(NEW)
-    for where in ("cuda", "cpu"):
-        model = Accelerated(program, device=where, dtype="float64").fit(TEXTS, y)
-        loaded: Any = load(save(model, tmp_path / where), "cuda")
-        assert {place.device for place in loaded.plan_.placements} == {"cuda"}
-        expected = model.predict_proba(NEW)
-        np.testing.assert_allclose(expected, reference, atol=1e-2)
-        for each in (loaded, model.to_sklearn(), loaded.to_sklearn()):
-            np.testing.assert_allclose(each.predict_proba(NEW), expected, atol=1e-5)
-
-
 def test_texts_go_up_once_and_rows_stay(device: Recorder) -> None:
     program = make_pipeline(CountVectorizer(), TfidfTransformer(), LogisticRegression())
     model = Accelerated(program, device="cuda").fit(TEXTS, y)

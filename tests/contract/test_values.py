@@ -28,7 +28,7 @@ from sklearn.preprocessing import (
 from pipeline import Accelerated, trace
 from pipeline.data import frames
 from pipeline.optional import load
-from pipeline.preprocessing.statistics.categories import SPREAD, tally
+from pipeline.preprocessing.statistics.categories import SPREAD
 from pipeline.preprocessing.statistics.quantiles import RowBlocks, quantile
 from tests.contract.cases import EVERYWHERE, dense, folds
 from tests.contract.recorder import Recorder
@@ -88,16 +88,6 @@ COUNTING = [
     TargetEncoder(cv=KFold(3)),
     SelectKBest(f_classif, k=1),
 ]
-
-
-@pytest.mark.parametrize("size", [3, SPREAD + 1])
-def test_tallies_are_not_waited_for(size: int, device: Recorder) -> None:
-    cupy = load("cupy")
-    places, weights = cupy.asarray(np.arange(1000) % size), cupy.asarray(np.ones(1000))
-    device.clear()
-    for each in (None, weights):
-        tally(places, size, cupy, each)
-    assert device.syncs() == 0
 
 
 @pytest.mark.parametrize("estimator", COUNTING, ids=str)
