@@ -61,17 +61,9 @@ for (const each of result.violations) {
 
 
 def findings(page: Path, width: int, *, dark: bool = False, axe: Path | None = None) -> list[str]:
-    """Return what is wrong with a page in a window, a sentence each.
+    """Return what is wrong with a page in a window of so many pixels, a sentence each.
 
-    Parameters
-    ----------
-    page : Path
-        An HTML file of ours.
-    width : int
-        Of the window, in pixels.
-    dark : bool, default=False
-    axe : Path, optional
-        ``axe.min.js`` of the package axe-core; without it its rules are not asked.
+    `axe` is ``axe.min.js`` of the package axe-core; without it its rules are not asked.
     """
     source = page.read_text(encoding="utf-8")
     if _POLICY not in source:

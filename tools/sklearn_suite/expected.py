@@ -13,19 +13,13 @@ import yaml
 
 @dataclass(frozen=True)
 class Expected:
-    """What `expected_failures.yaml` holds.
-
-    Attributes
-    ----------
-    share : float
-        Smallest share of the tests that must pass.
-    reasons : dict of str to str
-        Reason by pattern: the id of a test, in which ``*`` stands for any text. It is empty where
-        a test passes that another pattern fits, which is listed under `but`.
-    """
+    """What `expected_failures.yaml` holds."""
 
     share: float
+    """Smallest share of the tests that must pass."""
     reasons: dict[str, str]
+    """Reason by pattern: the id of a test, in which ``*`` stands for any text. It is empty where a
+    test passes that another pattern fits, which is listed under `but`."""
 
     @classmethod
     def read(cls, path: Path) -> Expected:
