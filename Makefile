@@ -143,5 +143,7 @@ clean: ## Remove environments and caches; data, runs and reports stay
 	find pipeline datasets tasks tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 clean-venv: ## Remove the environment .venv
 	rm -rf .venv
-clean-data: setup ## Remove the datasets, which `make data` makes again; all else in data/ stays
-	@$(python) -m datasets clean
+clean-data: ## Remove the datasets, which `make data` makes again; all else in data/ stays
+	@for file in data/*/manifest.json data/synthetic/*/manifest.json; do folder=$${file%/*}; \
+		rm -rf -- "$$folder/.sizes" "$$folder/$${folder##*/}.parquet" "$$file"; \
+		rmdir "$$folder" 2>/dev/null || true; done; rm -rf data/raw

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from pipeline import Accelerated, save
 from pipeline.errors import OutputLocked
 from tests import programs
-from tests.commands import OLD, ROOT, assert_one_message, call, intact, old_results
+from tests.commands import OLD, assert_one_message, call, intact, old_results
 
 
 @pytest.mark.parametrize("command", ["run", "compare", "report", "predict", "save"])
@@ -43,13 +42,6 @@ def test_a_second_writer_ends_with_75(command: str, small_home: Path, tmp_path: 
             )
             assert_one_message(done, 75, str(out), "another run is writing here")
     assert intact(out)
-
-
-def test_no_time_is_measured_by_the_clock_on_the_wall() -> None:
-    files = [f for folder in ("pipeline", "datasets") for f in (ROOT / folder).rglob("*.py")]
-    assert len(files) > 100
-    wall = re.compile(r"\btime\.time(_ns)?\(|from time import .*\btime\b")
-    assert [file.name for file in files if wall.search(file.read_text("utf-8"))] == []
 
 
 def test_a_record_holds_nothing_of_the_environment(
