@@ -85,7 +85,7 @@ bench: data bench-preprocessing bench-programs bench-searches bench-prediction b
 	$(RUN) report '$(TASK)' --device cpu --repeats '$(or $(REPEATS),7)' --out 'docs/results/$(TASK)-cpu'
 	$(python) -m tools.docs
 
-bench-preprocessing: setup-bench ## Measure the preprocessing beside scikit-learn, skrub and Polars
+bench-preprocessing: setup-bench ## Measure the preprocessing beside scikit-learn and skrub
 bench-programs: setup ## Measure programs of everyday use beside plain scikit-learn
 bench-searches: setup ## Measure searches beside scikit-learn's
 bench-prediction: setup ## Measure predictions of saved models

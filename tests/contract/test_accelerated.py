@@ -20,7 +20,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.discovery import all_estimators
 
-from pipeline import Accelerated, Unsupported
+from pipeline import Accelerated
 from pipeline.backends.cuml.estimator import Cuml
 from pipeline.backends.cuml.tables import CUML
 from pipeline.preprocessing.engine import table as tables
@@ -102,20 +102,6 @@ def test_a_form_of_the_input_makes_no_difference(
     assert ("input" in copied) == (where == "pandas")
     expected = asked(on_cpu.fit(X.iloc[first:], y.iloc[first:]), X.iloc[first:])
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
-
-
-def test_strict_mode_tells_every_reason_before_anything_is_moved(device: Recorder) -> None:
-    X = table()
-    columns = (KNNImputer(), ["amount"]), (SimpleImputer(missing_values=-1), ["count"])
-    half = make_pipeline(make_column_transformer(*columns), LogisticRegression(warm_start=True))
-    with pytest.raises(Unsupported, match="warm_start=True(?s:.*)device='auto'") as caught:
-        Accelerated(half, device="cuda").fit(X, target(X))
-    assert [(reason.step, reason.parameter) for reason in caught.value.reasons] == [
-        ("columntransformer.knnimputer", None),
-        ("columntransformer.simpleimputer", "missing_values"),
-        ("logisticregression", None),
-    ]
-    assert device.copies == []
 
 
 def test_fallback_of_a_branch_brings_its_columns_alone(device: Recorder) -> None:

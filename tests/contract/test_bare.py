@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -57,8 +55,6 @@ FORMS: dict[str, Callable[[np.ndarray], Any]] = {
     "CuPy": lambda X: frames.to_device(X, "cuda"),
     "pandas": named,
     "cuDF": lambda X: frames.to_device(named(X), "cuda"),
-    "Polars": lambda X: pl.DataFrame({name: X[:, j] for j, name in enumerate("abcd")}),
-    "Arrow": lambda X: pa.table({name: X[:, j] for j, name in enumerate("abcd")}),
     "lists": lambda X: X.tolist(),
 }
 

@@ -15,11 +15,9 @@ import pandas as pd
 import pytest
 
 from tests.contract.cases import to_cudf
-from tests.contract.guards import guards, holds
-from tests.contract.recorder import Call, Recorder
-from tests.contract.signatures import UNKNOWN, describe, parse
+from tests.contract.recorder import Recorder
 from tests.contract.snapshot import FILE, render
-from tests.contract.verify import Contract, faults, frozen
+from tests.contract.verify import faults, frozen
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "gpu.md"
 Snippet = Callable[[Any], Any]
@@ -88,103 +86,6 @@ def test_a_fault_is_caught_and_good_code_passes(name: str, recorder: Recorder) -
 def test_versions_in_the_documentation_are_those_of_the_snapshot() -> None:
     text = " ".join(DOCUMENT.read_text(encoding="utf-8").split())
     assert "cuDF {cudf}, cuML {cuml}, CuPy {cupy}".format(**frozen().versions) in text
-
-
-def plain(x: Any, how: str = "left", inplace: bool = False) -> Any:
-    if inplace:
-        raise NotImplementedError("inplace")
-    if how not in {"left", "right"}:
-        raise ValueError(f"how={how}")
-    return x
-
-
-def chained(x: Any, axis: int = 0) -> Any:
-    if axis == 0:
-        return x
-    if axis < 0:
-        x = -x
-    elif axis == 1:
-        raise NotImplementedError("rows only")
-    return x
-
-
-@pytest.mark.parametrize(
-    ("function", "given", "raised"),
-    [
-        (plain, {"how": "left", "inplace": False}, []),
-        (plain, {"how": "left", "inplace": True}, ["NotImplementedError"]),
-        (plain, {"how": "outer", "inplace": False}, ["ValueError"]),
-        (chained, {"axis": 0}, []),
-        (chained, {"axis": 1}, ["NotImplementedError"]),
-        (chained, {"axis": 2}, []),
-        (len, {}, []),
-    ],
-)
-def test_what_a_function_refuses_is_read_from_its_source(
-    function: Any, given: dict[str, Any], raised: list[str]
-) -> None:
-    found = [guard.raises for guard in guards(function) if holds(guard, {"x": 1, **given})]
-    assert found == raised
-
-
-class Compiled:
-    """Callable without a signature, as compiled methods are."""
-
-    def __init__(self, docstring: str) -> None:
-        self.__doc__ = docstring
-        self.__signature__ = ...
-
-    def __call__(self) -> None:
-        """Do nothing."""
-
-
-@pytest.mark.parametrize(
-    ("docstring", "text"),
-    [
-        ("isnan(x, /, out=None, \\*, dtype=None)\n\nMore.", "(x, /, out=None, *, dtype=None)"),
-        ("_base.astype(self, dtype, order='K') -> _base", "(self, dtype, order='K')"),
-        ("f(self, /, a, *args, c=1, **kwargs)", "(self, /, a, *args, c=1, **kwargs)"),
-        ("Says nothing.", UNKNOWN),
-        ("broken(a, =1)", UNKNOWN),
-    ],
-)
-def test_a_compiled_function_is_read_from_its_docstring(docstring: str, text: str) -> None:
-    assert describe(Compiled(docstring)) == text
-    assert text == UNKNOWN or str(parse(text)) == text
-
-
-SORT = {
-    "signature": "(self, by, axis=0, key=None)",
-    "guards": [["(key is not None)", "NotImplementedError", "no key"]],
-}
-METHODS = {"columns": {}, "sort_values": SORT, "apply": {"signature": "(self, func, axis=1)"}}
-CONTRACT = Contract(
-    {"versions": {}, "owners": {"cudf.DataFrame": {**METHODS, "mystery": {"signature": "?"}}}}
-)
-
-
-def call(name: str, *args: object, **kwargs: object) -> Call:
-    return Call("cudf.DataFrame", name, args, kwargs)
-
-
-@pytest.mark.parametrize(
-    ("made", "said"),
-    [
-        (call("sort_values", "a"), []),
-        (call("sort_values"), ["missing a required argument: 'by'"]),
-        (call("sort_values", "a", how=1), ["unexpected keyword argument 'how'"]),
-        (call("sort_values", "a", key=len), ["would raise NotImplementedError: no key"]),
-        (call("apply", len), ["axis=1 is the default, 0 on the CPU"]),
-        (call("apply", len, axis=1), []),
-        (call("pop", "a"), ["cudf.DataFrame has no pop"]),
-        (call("mystery", 1, 2, 3), []),
-        (Call("cudf.DataFrame", "columns"), []),
-    ],
-)
-def test_a_call_is_judged_once(made: Call, said: list[str]) -> None:
-    found = faults([made, made], CONTRACT)
-    assert len(found) == len(said)
-    assert all(part in fault for part, fault in zip(said, found, strict=True))
 
 
 def test_the_frozen_contract_is_rendered_as_kept() -> None:

@@ -27,12 +27,12 @@ from sklearn.preprocessing import (
 
 from pipeline import Accelerated
 from pipeline.backends.cuml.multi_gpu import has_missing
-from pipeline.data import encode, frames
+from pipeline.data import frames
 from pipeline.errors import BudgetExceeded
 from pipeline.preprocessing.engine.program import Program
 from tests.contract import memory
 from tests.contract.cases import CLASSIFIERS, EVERYWHERE, ROWS, folds, table, target
-from tests.contract.recorder import LIVE, RECORDER, Recorder
+from tests.contract.recorder import RECORDER, Recorder
 from tests.names import one_in
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -166,20 +166,6 @@ def test_columns_of_categories_are_waited_for_when_their_values_come(
 ) -> None:
     assert a_column(estimator, text=text) <= 1
     assert waits(estimator, FEW, text=text) <= FEW + (8 if text else 6)
-
-
-def test_many_distinct_numbers_do_not_stay_on_the_device(
-    device: Recorder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    X = frames.to_device(np.random.default_rng(0).normal(size=(10_000, MORE)), "cuda")
-    peaks = []
-    for large in (2**10, 2**30):
-        monkeypatch.setattr(encode, "LARGE", large)
-        with device.paused(), LIVE.counted() as live:
-            encode.all_categories(X, range(MORE))
-        peaks.append(live.peak / X.nbytes)
-    # The table, its codes and what one column takes; or all values twice, to come together.
-    assert peaks[0] < 2 < 3 < peaks[1]
 
 
 KEPT = ("RobustScaler", "SimpleImputer, median", "SimpleImputer, median of a frame")

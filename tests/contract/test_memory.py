@@ -161,14 +161,3 @@ def test_what_the_pool_keeps_is_room_for_the_next_table_and_is_given_back_on_req
         assert partitioned.room("cuda") == free
         devices.release_memory("cuda")
         assert cupy.cuda.runtime.memGetInfo()[0] == free
-
-
-def test_a_gpu_without_pools_goes_on_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: int) -> None:
-        raise RuntimeError("cudaErrorNotSupported: operation not supported")
-
-    monkeypatch.setattr(load("cupy").cuda.runtime, "deviceGetDefaultMemPool", refuse)
-    devices.prepare_memory("cuda")
-    assert type(current()) is standins.CudaMemoryResource
-    assert partitioned.room("cuda") == arrays.Runtime.total
-    devices.release_memory("cuda")

@@ -17,7 +17,6 @@ from pipeline.data.parquet import Reader
 from pipeline.data.read import split_row_groups
 from pipeline.errors import DataError
 from tests.contract.cases import EVERYWHERE
-from tests.contract.recorder import Recorder
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -120,14 +119,6 @@ def test_partitions_are_parts_of_the_same_frame(size: int, count: int, path: Pat
     pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), wanted)
     assert reader.read({}).to_pandas().dtypes.tolist() == parts[0].dtypes.tolist()
     assert list(reader.read({path: [5]}, columns=["n"]).columns) == ["n"]
-
-
-def test_row_groups_without_such_rows_are_not_read(tmp_path: Path, device: Recorder) -> None:
-    table = pa.table({"n": np.arange(60), "late": np.arange(60) % 2})
-    pq.write_table(table, tmp_path / "t.parquet", row_group_size=10)
-    held_to_the_host(tmp_path / "t.parquet", [("n", ">=", 38)], ["n"])
-    (read,) = [call for call in device.calls if call.name == "read_parquet"]
-    assert read.kwargs["row_groups"] == [[3, 4, 5]]
 
 
 @EVERYWHERE

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from pipeline.data import encode, frames
-from pipeline.data.datetimes import MISSING
 from pipeline.data.output import categorize
 from pipeline.optional import load
 from pipeline.preprocessing.statistics.categories import SPREAD, count_codes, tally
@@ -150,13 +149,6 @@ def test_every_day_has_the_features_it_has_on_the_cpu(feature: str) -> None:
     found = there[feature]
     assert found.dtype == here[feature].dtype
     np.testing.assert_array_equal(found.get(), here[feature])
-
-
-@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-def test_null_becomes_the_least_integer_in_every_unit(unit: str) -> None:
-    times = pd.Series(np.array(["1969-12-31T23:59:59", "NaT"], dtype=f"datetime64[{unit}]"))
-    X = load("cudf").from_pandas(times.to_frame("t"))
-    assert frames.datetimes(X, "t").get().tolist() == [-1_000_000_000, MISSING]
 
 
 @pytest.mark.parametrize(

@@ -245,21 +245,6 @@ def test_a_forest_is_given_a_matrix_and_the_log_tells_it() -> None:
     assert told[0].why == f"RandomForestClassifier takes no sparse rows on the GPU: {NEED:,} bytes"
 
 
-def test_it_is_not_waited_for_each_block(device: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
-    waits = []
-    known = make_column_transformer((OneHotEncoder(), ["t", "u"]), ("passthrough", ["a"]))
-    for cells in (2**24, 500):
-        monkeypatch.setattr(table, "GPU_CELLS", cells)
-        there = frames.to_device(TABLE, "cuda")
-        device.clear()
-        made = Program(known, "float32", sparse=True).fit_transform(there)
-        waits.append(device.syncs())
-        blocks = -(-N * csr.SPREAD * 4 // cells)
-    assert (made.dtype, made.indices.dtype, made.indptr.dtype) == ("float32", "int32", "int32")
-    # The encoder asks of each block, once for each of the passes, whether all of it is known.
-    assert waits[1] - waits[0] <= 5 * blocks
-
-
 N_VALUES, N_COLUMNS, N_ROWS = 500, 10, 100_000
 CODES = np.random.default_rng(0).integers(0, N_VALUES, (N_ROWS, N_COLUMNS))
 
@@ -319,17 +304,6 @@ def test_neighbors_among_sparse_rows_are_found_of_dense_ones(
     wanted = getattr(model, asked)(X)
     for each in (model, load(tmp_path / "m.model", device="cuda")):
         np.testing.assert_array_equal(getattr(each, asked)(DENSE), wanted)
-
-
-def test_sparse_columns_that_no_step_of_the_gpu_reads() -> None:
-    rows = FORMS["sparse columns"].assign(n=DENSE[:, 0])
-    scaled = make_pipeline(make_column_transformer((StandardScaler(), ["n"])), LogisticRegression())
-    model = Accelerated(scaled, device="cuda", dtype="float64").fit(rows, Y)
-    (made,) = (event for event in model.execution_log_.events if event.call == DENSIFY)
-    assert (made.step, made.device) == ("input", "cpu")
-    assert "cuDF has no sparse columns: ['a', 'b'" in made.why
-    expected = clone(scaled).fit(rows, Y).predict(rows)
-    np.testing.assert_array_equal(model.predict(rows), expected)
 
 
 def test_cells_that_int32_does_not_reach_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

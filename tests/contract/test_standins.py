@@ -12,38 +12,14 @@ from sklearn.linear_model import LogisticRegression
 
 from pipeline.data import frames
 from pipeline.data.dense import densify
-from pipeline.optional import available
-from pipeline.system import devices
 from pipeline.trace import execution_log, record
-from tests.contract import standins
-from tests.contract.cases import to_cudf
 from tests.contract.recorder import LIVE, RECORDER, Recorder, Refused
 
 pytestmark = pytest.mark.usefixtures("recorder")
 
-FLOATS = pd.Series([1.5, None, 2.5])
-INTEGERS = pd.Series([1, None, 2], dtype="Int64")
-BOOLS = pd.Series([True, None, False], dtype=object)
-
 
 def array(*values: Any, dtype: Any = None) -> Any:
     return sys.modules["cupy"].asarray(np.array(values, dtype))
-
-
-def test_our_code_takes_them_for_the_real_libraries_and_they_are_gone_afterwards() -> None:
-    frame = to_cudf(pd.DataFrame({"x": [1]}))
-    for made in (frame, frame["x"], frame.index):
-        assert (frames.library(made), frames.device_of(made)) == ("cudf", "cuda")
-    assert (frames.library(array(1)), frames.device_of(array(1))) == ("cupy", "cuda")
-    assert available("cuml")
-    assert hasattr(FLOATS, "nbytes")
-    assert not hasattr(frame["x"], "nbytes"), "which cuDF's series have not"
-    names = ("cudf", "cupy", "cuml", "rmm.mr")
-    before = [sys.modules[name] for name in names], devices.gpu.probe
-    with pytest.MonkeyPatch.context() as patch:
-        standins.install(patch)
-        assert sys.modules["cudf"] is not before[0][0]
-    assert ([sys.modules[name] for name in names], devices.gpu.probe) == before
 
 
 @pytest.mark.parametrize(
@@ -76,22 +52,6 @@ def test_what_is_alive_is_counted_and_views_take_nothing() -> None:
         assert (live.nbytes, live.peak) == (1600, 3208)
         del X, half
         assert live.nbytes == 0
-
-
-@pytest.mark.parametrize(
-    ("refused", "why"),
-    [
-        (lambda: to_cudf(BOOLS).to_cupy(), "no nulls"),
-        (lambda: to_cudf(INTEGERS).to_cupy(na_value=np.nan), "Cannot interpret"),
-        (lambda: to_cudf(INTEGERS).values, "with missing values"),
-        (lambda: to_cudf(pd.Series([1.0], dtype="float16")), "float16"),
-        (lambda: to_cudf(pd.Series(["a", 1], dtype=object)), "mixed-integer"),
-        (lambda: sys.modules["cupy"].bincount(array(-1)), "non-negative"),
-    ],
-)
-def test_what_rapids_cannot_hold_is_refused(refused: Any, why: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=why):
-        refused()
 
 
 def test_cuml_takes_no_matrix_from_the_host() -> None:

@@ -23,7 +23,6 @@ from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pipeline import Accelerated, DataError, explain, load, save
-from pipeline.optional import load as load_package
 from tests.contract.cases import EVERYWHERE, dense
 from tests.contract.recorder import Recorder
 
@@ -50,20 +49,16 @@ SPECS = {
     "words": CountVectorizer(),
     "counts": CountVectorizer(ngram_range=(1, 2), stop_words="english", min_df=2, max_df=0.4),
     "binary": CountVectorizer(binary=True, vocabulary={"mat": 0, "cat": 1}, dtype=np.float32),
-    "own stop words": CountVectorizer(stop_words=["the", "no"], lowercase=False),
     "characters": CountVectorizer(analyzer="char", ngram_range=(1, 3)),
     "inside words": TfidfVectorizer(analyzer="char_wb", lowercase=False, ngram_range=(2, 4)),
     "hashes": HashingVectorizer(n_features=32),
-    "hashes of every length": HashingVectorizer(n_features=2**20, norm=None),
     "hashed characters": HashingVectorizer(analyzer="char_wb", ngram_range=(3, 4), binary=True),
     "weights": TfidfVectorizer(max_features=2, sublinear_tf=True, norm="l1"),
-    "no weights": TfidfVectorizer(use_idf=False, smooth_idf=False),
     "counts, then weights": make_pipeline(CountVectorizer(), TfidfTransformer(smooth_idf=False)),
     "side by side": make_union(
         TfidfVectorizer(),
         make_pipeline(CountVectorizer(analyzer="char"), "passthrough", TfidfTransformer()),
     ).set_params(transformer_weights={"pipeline": 0.5}),
-    "a pipeline in a pipeline": make_pipeline(make_pipeline(CountVectorizer(), TfidfTransformer())),
     "counts, then no weights": make_pipeline(CountVectorizer(), TfidfTransformer(use_idf=False)),
 }
 each_spec = pytest.mark.parametrize("estimator", SPECS.values(), ids=list(SPECS))
@@ -159,19 +154,6 @@ def test_text_columns_are_read_beside_numbers(name: str, tmp_path: Path) -> None
     loaded: list[Any] = [load(saved[0], "cuda"), load(saved[0], "cpu"), load(saved[1], "cuda")]
     for made in (model, model.to_sklearn(), *loaded):
         np.testing.assert_allclose(made.predict_proba(new), expected, atol=1e-2)
-
-
-@EVERYWHERE
-@pytest.mark.parametrize(
-    ("cells", "why"), [([1] * N, "int64 values"), ([None, *TEXTS[1:]], "1 missing")]
-)
-def test_what_is_no_text_is_one_clear_error(cells: list[Any], why: str) -> None:
-    upload = load_package("cudf").from_pandas
-    with pytest.raises(DataError, match=why):
-        Accelerated(CountVectorizer(), device="cuda").fit(upload(pd.Series(cells)))
-    program = beside(TfidfVectorizer())
-    with pytest.raises(DataError, match=why):
-        Accelerated(program, device="cuda").fit(upload(TABLE.assign(body=cells)))
 
 
 def test_spaces_are_one_before_characters_are_cut(device: Recorder) -> None:

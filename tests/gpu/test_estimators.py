@@ -11,7 +11,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
-from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC, LinearSVC, LinearSVR
 
 from pipeline import Accelerated, Unsupported
@@ -160,21 +159,3 @@ def test_estimators_of_packages_apart_find_the_same_groups(
     ours = Accelerated(clone(estimator), device="cuda")
     assert compare(ours, estimator, X, None) <= 0.02
     assert type(ours.to_sklearn()) is type(estimator)
-
-
-@pytest.mark.parametrize("labels", [["a", "b", "c"], [3, 5, 7]], ids=["text", "numbers"])
-@pytest.mark.parametrize(
-    "case",
-    [c for c in CASES if hasattr(c.estimator, "predict_proba") and "XGB" not in named(c)],
-    ids=named,
-)
-def test_labels_of_any_kind_come_back(case: Case, labels: list[Any]) -> None:
-    X, y = case.data()
-    if y is None or case.data.__name__ == "binary":
-        pytest.skip("no three classes")
-    y = np.array(labels, dtype=object if isinstance(labels[0], str) else "int64")[y]
-    X, X_test, y, y_test = train_test_split(X, y, random_state=0)
-    ours = fitted(case.estimator, X, y)
-    assert set(ours.predict(X_test)) <= set(labels)
-    assert ours.score(X_test, y_test) > 0.5
-    assert list(ours.to_sklearn().classes_) == labels
