@@ -150,7 +150,6 @@ TRANSFORMERS = {
     "imputed text with indicators": Case(
         imputed_text(strategy="most_frequent", add_indicator=True, keep_empty_features=True)
     ),
-    "constant text": Case(imputed_text(strategy="constant", fill_value="none")),
     "scaled": Case(make_column_transformer((StandardScaler(), [*NUMBERS, "member"]))),
     "rows": Case(after_imputing(Normalizer("l1"), Binarizer(threshold=0.01))),
     "products": Case(after_imputing(StandardScaler(), PolynomialFeatures(3))),
@@ -176,13 +175,6 @@ TRANSFORMERS = {
                 [("s", StandardScaler()), ("p", "passthrough"), ("b", KBinsDiscretizer(3))],
                 transformer_weights={"s": 3.0, "b": 0.5},
             )
-        )
-    ),
-    "functions": Case(
-        after_imputing(
-            FunctionTransformer(np.abs),
-            FunctionTransformer(np.log1p, np.expm1, feature_names_out="one-to-one"),
-            FunctionTransformer(validate=True),
         )
     ),
     "function of a table": Case(

@@ -11,11 +11,11 @@ from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.linear_model import ElasticNet, Lasso, LinearRegression
+from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
 from sklearn.naive_bayes import CategoricalNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC, LinearSVR
 
 from pipeline import Accelerated, DataError, Unsupported, explain, load, save
 from pipeline.backends.base import METHODS
@@ -23,7 +23,7 @@ from pipeline.backends.cuml.tables import rule
 from pipeline.optional import load as load_package
 from tests.contract.cases import EVERYWHERE
 from tests.contract.recorder import OnDevice, Recorder
-from tests.estimators import CASES, Case, classes, counts, named, numbers
+from tests.estimators import CASES, Case, binary, classes, counts, named, numbers
 from tests.names import one_in
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -130,17 +130,6 @@ def test_forests_that_draw_rows_by_their_weights_have_their_importances(name: st
     wanted = clone(estimator).fit(X, y, sample_weight=weights).feature_importances_
     lifted = model.to_sklearn()
     np.testing.assert_allclose(lifted.feature_importances_, wanted, rtol=1e-6)
-
-
-def test_importances_that_cannot_be_had_are_missing_and_told() -> None:
-    X, y = classes()
-    model = Accelerated(RandomForestClassifier(bootstrap=False, random_state=0), device="cuda")
-    model.fit(X, y, sample_weight=WEIGHTS)
-    told = r"the trees of cuML do not hold .*; bootstrap=True draws rows by their weights"
-    with pytest.warns(UserWarning, match=told):
-        lifted = model.to_sklearn()
-    assert np.isnan(lifted.feature_importances_).all()
-    np.testing.assert_allclose(lifted.predict(X), model.predict(X))
 
 
 @EVERYWHERE
@@ -261,3 +250,41 @@ def test_a_tree_is_grown_by_a_forest_of_one_and_lifted_whole(case: Case, tmp_pat
     loaded: Any = load(save(model, tmp_path / "model"), "cuda")
     for made in (lifted, loaded, loaded.to_sklearn()):
         assert made.predict(X).tolist() == model.predict(X).tolist()
+
+
+def test_importances_that_cannot_be_had_are_missing_and_told() -> None:
+    X, y = classes()
+    model = Accelerated(RandomForestClassifier(bootstrap=False, random_state=0), device="cuda")
+    model.fit(X, y, sample_weight=WEIGHTS)
+    told = r"the trees of cuML do not hold .*; bootstrap=True draws rows by their weights"
+    with pytest.warns(UserWarning, match=told):
+        lifted = model.to_sklearn()
+    assert np.isnan(lifted.feature_importances_).all()
+    np.testing.assert_allclose(lifted.predict(X), model.predict(X))
+
+
+WEIGHED = [
+    (LogisticRegression(C=0.05), binary),
+    (LogisticRegression(C=0.05, class_weight={0: 0.1, 1: 3.0}), binary),
+    (LinearSVC(C=0.005, dual=False), binary),
+    (LinearSVR(C=0.005, loss="squared_epsilon_insensitive", dual=False), numbers),
+    (Lasso(0.05), numbers),
+    (ElasticNet(0.05), numbers),
+    (LinearRegression(), numbers),
+    (Ridge(), numbers),
+]
+
+
+@EVERYWHERE
+@pytest.mark.parametrize("total", [0, 1, 40, 40_000], ids=lambda total: f"sum {total}")
+@pytest.mark.parametrize(
+    ("estimator", "data"), WEIGHED, ids=lambda value: getattr(value, "__name__", str(value)[:25])
+)
+def test_weights_have_the_optimum_of_scikit_learn(estimator: Any, data: Any, total: float) -> None:
+    X, y = data()
+    weights = np.random.default_rng(0).uniform(0.1, 3.0, len(X))
+    given = {"sample_weight": weights * total / weights.sum()} if total else {}
+    reference = clone(estimator).fit(X.astype("float64"), y, **given)
+    lifted: Any = fitted(estimator, X, y, **given).to_sklearn()
+    far = np.abs(lifted.coef_ - reference.coef_).max()
+    assert far <= 0.02 * np.abs(reference.coef_).max()

@@ -10,14 +10,15 @@ import pytest
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 
-from pipeline import Accelerated
+from pipeline import Accelerated, trace
 from pipeline.data import encode, frames
 from pipeline.data.convert import convert
 from pipeline.data.schema import Schema
 from pipeline.data.target import check_target
 from pipeline.errors import DataError
 from tests.contract import tables
-from tests.contract.cases import EVERYWHERE, to_cudf
+from tests.contract.cases import EVERYWHERE, table, to_cudf
+from tests.contract.recorder import Recorder
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -141,3 +142,11 @@ def test_what_a_program_reads_does_not_depend_on_the_first_row(first: int) -> No
     assert model.transform(X).shape == (6, 2)
     assert model.to_sklearn().transform(head).shape == (1, 2)
     assert list(Schema.fit(X)[0].columns or ()) == ["i", "b", "t"]
+
+
+def test_the_first_row_costs_the_bytes_of_a_row(device: Recorder) -> None:
+    X = to_cudf(table(5000))
+    device.clear()
+    with trace.execution_log(host_bytes=0, n_rows=5000) as book, trace.record("x", "fit", "cuda"):
+        frames.head(X)
+    assert book.to_host_bytes == device.nbytes("host", "explicit") < 4000

@@ -109,16 +109,6 @@ def test_transformers_of_cuml_run_inside_preprocessing_and_are_lifted(
         np.testing.assert_allclose(made.predict_proba(X), reference.predict_proba(X), atol=1e-3)
 
 
-def test_a_parameter_that_cuml_refuses_is_told_with_its_path() -> None:
-    whole = make_pipeline(make_union(PCA(0.5), StandardScaler()), LogisticRegression())
-    with pytest.raises(Unsupported, match=r"featureunion\.pca\(n_components\): cuML has no equiv"):
-        Accelerated(whole, device="cuda").fit(ROWS, TARGET)
-    model = Accelerated(whole, device="cuda", fallback=True).fit(ROWS, TARGET)
-    placed = {place.step: place for place in model.plan_.placements}["featureunion.pca"]
-    assert placed.device == "cpu"
-    assert "cuML has no equivalent" in placed.note
-
-
 @pytest.mark.parametrize(
     ("products", "there", "max_samples"), [(True, False, 1.0), (False, True, 0.5)]
 )
@@ -141,3 +131,13 @@ def test_importance_is_that_of_sklearn(products: bool, there: bool, max_samples:
     idle = ~np.isin(found.feature_names.astype(str), ["amount", "count", "colour"])
     assert np.ptp(found.importances[idle]) == 0
     assert np.ptp(found.importances[~idle], axis=1).min() > 0
+
+
+def test_a_parameter_that_cuml_refuses_is_told_with_its_path() -> None:
+    whole = make_pipeline(make_union(PCA(0.5), StandardScaler()), LogisticRegression())
+    with pytest.raises(Unsupported, match=r"featureunion\.pca\(n_components\): cuML has no equiv"):
+        Accelerated(whole, device="cuda").fit(ROWS, TARGET)
+    model = Accelerated(whole, device="cuda", fallback=True).fit(ROWS, TARGET)
+    placed = {place.step: place for place in model.plan_.placements}["featureunion.pca"]
+    assert placed.device == "cpu"
+    assert "cuML has no equivalent" in placed.note

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -18,11 +16,10 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler, TargetEncoder
 
-from pipeline import Accelerated, Search, shared
+from pipeline import Accelerated, Search
 from pipeline.data import frames
 from pipeline.estimator.sharing import REUSED
 from tests.contract.cases import NUMBERS, folds, table, target
-from tests.contract.recorder import Recorder
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -57,9 +54,6 @@ MATRIX = table()[["amount", "count"]].fillna(0.0).to_numpy()
 TABLES = {
     "frame": (PROGRAM, table()),
     "matrix": (make_pipeline(StandardScaler(), LogisticRegression()), MATRIX),
-    "columns in order": (
-        make_pipeline(StandardScaler(), LogisticRegression()), np.asfortranarray(MATRIX),
-    ),
     "sparse": (make_pipeline(LogisticRegression()), sparse.csr_matrix(MATRIX)),
 }  # fmt: skip
 
@@ -77,16 +71,3 @@ def test_a_search_uploads_its_table_once(name: str) -> None:
     np.testing.assert_array_equal(
         found.cv_results_["mean_test_score"], expected_of(program, X, y, found)
     )
-
-
-def test_threads_upload_a_table_once(device: Recorder) -> None:
-    rows, both = shared(MATRIX), Barrier(2)
-
-    def upload(_: int) -> Any:
-        both.wait(60)
-        return rows.table.on("cuda", MATRIX[:3], lambda X: X)
-
-    with ThreadPoolExecutor(2) as pool:
-        first, second = pool.map(upload, range(2))
-    assert first is second
-    assert device.nbytes("device") == MATRIX.nbytes

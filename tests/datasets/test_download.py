@@ -97,15 +97,6 @@ def test_what_breaks_off_is_tried_again_and_never_taken_for_whole(server, tmp_pa
     assert left(tmp_path) == []
 
 
-def test_a_wrong_checksum_is_told_with_both_and_the_way_by_hand(server, tmp_path) -> None:
-    with pytest.raises(DataError) as caught:
-        fetch(server, tmp_path, "0" * 64)
-    path = str(tmp_path / "raw" / "tiny" / "file.gz")
-    for told in (SHA256, "0" * 64, server.url, path, "make data TASK=tiny ARGS='--from "):
-        assert told in str(caught.value)
-    assert left(tmp_path) == []
-
-
 def test_files_fetched_by_hand_are_used_where_they_lie(tmp_path) -> None:
     (tmp_path / "mine.gz").write_bytes(CONTENT)
     remotes = [Remote("file.gz", "http://nowhere.invalid/file.gz", SHA256)]
@@ -120,3 +111,12 @@ def test_files_fetched_by_hand_are_used_where_they_lie(tmp_path) -> None:
         _download.collect(tmp_path / "home", "tiny", remotes, tmp_path)
     with pytest.raises(DataError, match=r"does not hold b\.gz"):
         _download.collect(tmp_path, "tiny", [*remotes, replace(remotes[0], file="b.gz")], tmp_path)
+
+
+def test_a_wrong_checksum_is_told_with_both_and_the_way_by_hand(server, tmp_path) -> None:
+    with pytest.raises(DataError) as caught:
+        fetch(server, tmp_path, "0" * 64)
+    path = str(tmp_path / "raw" / "tiny" / "file.gz")
+    for told in (SHA256, "0" * 64, server.url, path, "make data TASK=tiny ARGS='--from "):
+        assert told in str(caught.value)
+    assert left(tmp_path) == []

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -39,18 +37,6 @@ def test_damage_ends_with_65(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     (tmp_path / "flights").mkdir()
     assert main(["flights", "--data-home", str(tmp_path)]) == 65
     assert "make clean-data" in capsys.readouterr().err
-
-
-def test_an_interrupt_ends_with_130_and_leaves_nothing(tmp_path: Path, raw_folder: Path) -> None:
-    process = start(tmp_path, "flights")
-    while not any(tmp_path.glob(".flights.tmp")):
-        assert process.poll() is None, "ended before the moment came"
-        time.sleep(0.002)
-    process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=300)
-    assert process.returncode == 130
-    assert "Traceback" not in told
-    assert [path.name for path in tmp_path.iterdir()] == [".flights.lock"]
 
 
 def test_of_many_at_once_one_builds_and_all_get_it(tmp_path: Path) -> None:

@@ -16,8 +16,6 @@ from pipeline.data.convert import convert
 from pipeline.data.read import scan
 from pipeline.data.schema import kind_of
 from pipeline.optional import load
-from pipeline.preprocessing.transformers.calendar import CalendarFeatures
-from pipeline.preprocessing.transformers.gregorian import FEATURES
 from tests.contract.test_parquet import parquet_file  # noqa: F401
 from tests.contract.test_semantics import array, frame
 
@@ -43,16 +41,6 @@ def test_a_nan_that_the_device_makes_is_missing() -> None:
     cupy = load("cupy")
     made = cupy.log(array(-1.0, 1.0)) + array(0.0, 0.0) / array(0.0, 1.0)
     assert encode.coded(made).codes.get().tolist() == [-1, 0]
-
-
-def test_calendars_are_those_of_the_cpu() -> None:
-    hours = pd.date_range("1960-01-01", periods=5_000, freq="59h", tz="Europe/Berlin", unit="us")
-    X = pd.DataFrame({"plain": hours.tz_localize(None), "zone": hours}).mask(hours.hour == 7)
-    estimator = CalendarFeatures(FEATURES, cyclical=("hour", "weekofyear"))
-    expected = estimator.fit_transform(X)
-    for table in (X, load("cudf").from_pandas(X)):
-        model = Accelerated(estimator, device="cuda", dtype="float64").fit(table)
-        np.testing.assert_array_equal(model.transform(table), expected)
 
 
 def test_kinds_are_those_of_the_host() -> None:

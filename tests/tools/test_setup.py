@@ -109,13 +109,6 @@ def test_an_interrupted_step_never_counts(checkout, step, before) -> None:
     assert checkout.setup() == ALL
 
 
-def test_auto_looks_for_a_gpu_once_and_keeps_what_is_there(checkout) -> None:
-    assert checkout.setup("auto") == ALL
-    assert checkout.setup("cu13")[3] == "cu13.txt"
-    assert checkout.setup("auto") == []
-    assert checkout.state["extra"] == "cu13"
-
-
 def test_packages_for_a_gpu_are_installed_by_a_python_that_has_them(
     checkout, monkeypatch, capsys
 ) -> None:

@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pipeline import Accelerated
 from tools.sklearn_suite import stand_ins
-from tools.sklearn_suite.__main__ import Result, candidates
+from tools.sklearn_suite.__main__ import Result
 from tools.sklearn_suite.expected import Expected
 from tools.sklearn_suite.plugin import swapped
 
@@ -91,20 +91,6 @@ def test_what_is_wrong_is_said(ours, complaint) -> None:
     found = Result(ours, dict.fromkeys(ours, outcome()), Expected(0.5, {"b": "why"}))
     complaints = found.complaints(whole=True)
     assert complaints == [] if complaint is None else complaints[0].startswith(complaint)
-
-
-def test_what_counts_calls_ours_or_fails_and_passes_in_plain_scikit_learn() -> None:
-    ours = {
-        "passes": outcome(),
-        "not ours": outcome(ours=False),
-        "fails before it calls ours": outcome("failed", ours=False),
-        "skipped": outcome("skipped"),
-        "fails in both": outcome("failed"),
-    }
-    plain = dict.fromkeys(candidates(ours), outcome()) | {"fails in both": outcome("failed")}
-    found = Result(ours, plain, Expected(0.5, {}))
-    assert found.counted == ["passes", "fails before it calls ours"]
-    assert (found.passed, found.share) == (["passes"], 0.5)
 
 
 def test_a_test_is_listed_once(tmp_path: Path) -> None:

@@ -111,7 +111,9 @@ def test_no_class_is_left_out() -> None:
 def test_cuml_hands_trees_over_without_impurities(name: str) -> None:
     case = NAMED[name]
     reference = clone(case.estimator).set_params(bootstrap=False).fit(*case.data())
-    lifted = cuml_on_numpy.lifted(load(rule(case.estimator).twin), reference, reference)
+    model = load(rule(case.estimator).twin).from_sklearn(reference)
+    model.output_type = None
+    lifted = model.as_sklearn()
     assert np.isnan(lifted.feature_importances_).all()
     trees.complete(lifted)
     wanted = reference.feature_importances_

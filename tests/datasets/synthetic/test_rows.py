@@ -63,12 +63,6 @@ def test_values_are_missing_as_often_as_told() -> None:
         assert (share == 0) == (feature.missing == 0)
 
 
-def test_queries_are_not_cut_and_stand_together() -> None:
-    query = table(Recipe("ranking", rows=1_000, columns=3), 0, 1_000)["query"].to_numpy()
-    assert (np.diff(query) >= 0).all()
-    assert np.bincount(query).tolist() == [8, 12, 20, 25, 35] * 10
-
-
 def test_a_fold_is_asked_for_and_changes_no_other_column() -> None:
     plain, folded = (table(Recipe(columns=5, fold=fold), 0, 2_000) for fold in (False, True))
     assert folded.drop_columns(["fold"]).equals(plain)
