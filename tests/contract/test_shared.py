@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from optuna.distributions import CategoricalDistribution
@@ -30,44 +28,29 @@ ENCODED = make_column_transformer(
 PROGRAM = make_pipeline(ENCODED, MinMaxScaler(), LogisticRegression())
 
 
-def found_by_ours(program: Any, X: Any, y: np.ndarray) -> Search:
-    model = Accelerated(program, device="cuda")
-    given = {"trials": 4, "cv": folds(), "prune": False, "refit": False, "random_state": 0}
-    parameter = {"estimator__logisticregression__C": CategoricalDistribution([0.5, 1.0])}
-    return Search(model, parameter, error_score="raise", **given).fit(X, y)
-
-
-def expected_of(program: Any, X: Any, y: np.ndarray, found: Search) -> list[float]:
-    model = Accelerated(program, device="cuda")
-    return [
-        cross_val_score(clone(model).set_params(**params), X, y, cv=folds()).mean()
-        for params in found.cv_results_["params"]
-    ]
-
-
-def copies(found: Search) -> list[int]:
-    events = found.execution_log_.entries
-    return [e.to_device_bytes for e in events if e.call == "copy" and e.to_device_bytes]
-
-
 MATRIX = table()[["amount", "count"]].fillna(0.0).to_numpy()
 TABLES = {
     "frame": (PROGRAM, table()),
     "matrix": (make_pipeline(StandardScaler(), LogisticRegression()), MATRIX),
     "sparse": (make_pipeline(LogisticRegression()), sparse.csr_matrix(MATRIX)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("name", TABLES)
 def test_a_search_uploads_its_table_once(name: str) -> None:
     program, X = TABLES[name]
-    y = target(table())
-    found = found_by_ours(program, X, y)
-    host = frames.nbytes(X)
-    (uploaded,) = copies(found)
-    assert host * 0.7 <= uploaded <= host  # Of sparse rows, indices are narrowed.
-    assert found.execution_log_.entries[1].call == REUSED
-    np.testing.assert_array_equal(
-        found.cv_results_["mean_test_score"], expected_of(program, X, y, found)
-    )
+    y, model = target(table()), Accelerated(program, device="cuda")
+    given = {"trials": 4, "cv": folds(), "prune": False, "refit": False, "random_state": 0}
+    space = {"estimator__logisticregression__C": CategoricalDistribution([0.5, 1.0])}
+    found = Search(model, space, error_score="raise", **given).fit(X, y)
+    events = found.execution_log_.entries
+    (uploaded,) = [e.to_device_bytes for e in events if e.call == "copy" and e.to_device_bytes]
+    # Of sparse rows, indices are narrowed.
+    assert 0.7 * frames.nbytes(X) <= uploaded <= frames.nbytes(X)
+    assert events[1].call == REUSED
+    expected = [
+        cross_val_score(clone(model).set_params(**params), X, y, cv=folds()).mean()
+        for params in found.cv_results_["params"]
+    ]
+    np.testing.assert_array_equal(found.cv_results_["mean_test_score"], expected)

@@ -9,16 +9,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.feature_selection import SelectKBest, f_classif
-from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     KBinsDiscretizer,
-    MinMaxScaler,
     OneHotEncoder,
-    OrdinalEncoder,
-    PowerTransformer,
     QuantileTransformer,
     RobustScaler,
     StandardScaler,
@@ -37,24 +34,20 @@ pytestmark = pytest.mark.usefixtures("device")
 
 ROWS = 600
 SPECS = [
-    MinMaxScaler(),
-    MissingIndicator(),
     OneHotEncoder(),
-    PowerTransformer(),
     QuantileTransformer(n_quantiles=50),
     RobustScaler(),
     SimpleImputer(strategy="most_frequent"),
     TargetEncoder(cv=folds()),
-    make_pipeline(FunctionTransformer(np.negative), OrdinalEncoder()),
     make_pipeline(FunctionTransformer(np.sqrt), StandardScaler()),
     make_pipeline(SimpleImputer(strategy="median"), KBinsDiscretizer(3)),
 ]
 
 
-def ratios(dtype: str = "float64") -> np.ndarray:
+def ratios() -> np.ndarray:
     """Return ratios of small numbers: NaN from 0/0, of either sign whatever the processor makes."""
     rng = np.random.default_rng(0)
-    above, below = rng.integers(-3, 6, (2, ROWS, 3)).astype(dtype)
+    above, below = rng.integers(-3, 6, (2, ROWS, 3)).astype("float64")
     with np.errstate(invalid="ignore", divide="ignore"):
         values = above / below
     values[np.isinf(values)] = 7.0
@@ -100,15 +93,8 @@ def test_no_histogram_is_asked_of_cub(estimator: Any, device: Recorder) -> None:
     np.testing.assert_allclose(dense(model.transform(X[:50])), expected, rtol=1e-9)
 
 
-def matrix(n_rows: int = 3000) -> np.ndarray:
-    rng = np.random.default_rng(0)
-    X = np.stack([rng.normal(size=n_rows), rng.integers(0, 40, n_rows)], axis=1)
-    X[::3, 0] = np.nan
-    return X
-
-
 def test_rows_that_came_from_another_process_are_booked_once(device: Recorder) -> None:
-    there = frames.to_device(matrix(), "cuda")
+    there = frames.to_device(ratios(), "cuda")
     with trace.execution_log() as book, trace.record("scaler", "fit", "cuda"):
         came = pickle.loads(pickle.dumps(RowBlocks([there])))
         once, again = quantile(came, [0.5]), quantile(came, [0.5])
