@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,38 +25,6 @@ from tools.sklearn_suite.expected import Expected
 
 EXPECTED = Path(__file__).with_name("expected_failures.yaml")
 PACKAGE = Path(sklearn.__file__).resolve().parent
-ROUTING = "tests/test_metaestimators_metadata_routing.py"
-SUITES = [
-    "preprocessing/tests",
-    "impute/tests",
-    "compose/tests",
-    "feature_selection/tests",
-    "feature_extraction/tests",
-    "tests/test_pipeline.py",
-    "tests/test_metaestimators.py",
-    # The rest of it takes minutes and calls none of our classes.
-    f"{ROUTING}::test_metadata_routed_to_sub_estimator_in_pipeline",
-    f"{ROUTING}::test_metadata_is_routed_correctly_to_splitter[TargetEncoder]",
-    f"{ROUTING}::test_metadata_routed_to_group_splitter[TargetEncoder]",
-    "model_selection/tests/test_search.py",
-    "model_selection/tests/test_successive_halving.py",
-    # Of final estimators the modules that take seconds; `ARGS=linear_model/tests` runs a whole.
-    "linear_model/tests/test_base.py",
-    "linear_model/tests/test_logistic.py",
-    "ensemble/tests/test_bagging.py",
-    "ensemble/tests/test_stacking.py",
-    "ensemble/tests/test_voting.py",
-    "svm/tests",
-    "decomposition/tests/test_pca.py",
-    "decomposition/tests/test_truncated_svd.py",
-    "neighbors/tests/test_kde.py",
-    "neighbors/tests/test_lof.py",
-    "neighbors/tests/test_nearest_centroid.py",
-    "cluster/tests/test_dbscan.py",
-    "cluster/tests/test_mean_shift.py",
-    "tests/test_naive_bayes.py",
-    "tests/test_common.py",
-]
 OUTCOMES = dict[str, dict[str, Any]]
 
 
@@ -147,7 +116,7 @@ def candidates(ours: OUTCOMES) -> list[str]:
     ]
 
 
-def run(tests: list[str], results: Path, *options: object) -> OUTCOMES:
+def run(tests: Sequence[str], results: Path, *options: object) -> OUTCOMES:
     """Run tests of scikit-learn's in processes of their own, and return what became of them."""
     command = [
         sys.executable, "-m", "pytest", "-p", "tools.sklearn_suite.plugin",
@@ -176,12 +145,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as made:
         folder = asked.out or Path(made)
         folder.mkdir(parents=True, exist_ok=True)
-        tests, options = asked.tests or SUITES, ["--numprocesses", asked.processes]
+        expected = Expected.read(EXPECTED)
+        tests, options = asked.tests or expected.suites, ["--numprocesses", asked.processes]
         ours = run(tests, folder / "ours.json", "--expected", EXPECTED, *options)
         (folder / "only.txt").write_text("\n".join(candidates(ours)), "utf-8")
         only = ["--plain", "--only", folder / "only.txt"]
         plain = run(tests, folder / "plain.json", *only, *options)
-        found = Result(ours, plain, Expected.read(EXPECTED))
+        found = Result(ours, plain, expected)
     complaints = found.complaints(whole=not asked.tests)
     print(*complaints, found.summary(), sep="\n")
     return bool(complaints)
