@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from pipeline import Accelerated, DeviceUnavailable
 from pipeline.backends import pool
-from pipeline.backends.xgboost import contributions
+from pipeline.backends.xgboost import contributions, distributed
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames
 from pipeline.optional import load
@@ -144,6 +144,12 @@ def test_contributions_of_blocks_of_rows_have_their_own_nulls(
         for device, put in {"cuda": to_cudf, "cpu": lambda X: X}.items()
     )
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_text_of_partitions_has_its_own_nulls(device: Recorder) -> None:
+    kinds = {"a": pd.CategoricalDtype([*"vwxyz"])}
+    found = distributed._as(to_cudf(TEXT[["a"]]).iloc[CUT:], kinds).to_pandas()
+    pd.testing.assert_frame_equal(found, TEXT[["a"]].iloc[CUT:].astype(kinds))
 
 
 def test_training_goes_on_from_trees_of_text(reads: None) -> None:
