@@ -144,6 +144,7 @@ clean: ## Remove environments and caches; data, runs and reports stay
 clean-venv: ## Remove the environment .venv
 	rm -rf .venv
 clean-data: ## Remove the datasets, which `make data` makes again; all else in data/ stays
-	@for file in data/*/manifest.json data/synthetic/*/manifest.json; do folder=$${file%/*}; \
-		rm -rf -- "$$folder/.sizes" "$$folder/$${folder##*/}.parquet" "$$file"; \
+	@for file in data/*/manifest.json data/synthetic/*/manifest.json; do \
+		folder=$${file%/*}; name=$${folder##*/}; \
+		rm -rf -- "$$folder/.sizes" "$$folder/$$name.parquet" "$$file" "$${folder%/*}/.$$name.lock"; \
 		rmdir "$$folder" 2>/dev/null || true; done; rm -rf data/raw
