@@ -85,7 +85,7 @@ bench: data bench-preprocessing bench-programs bench-searches bench-prediction b
 	$(RUN) report '$(TASK)' --device cpu --repeats '$(or $(REPEATS),7)' --out 'docs/results/$(TASK)-cpu'
 	$(python) -m tools.docs
 
-bench-preprocessing: setup-bench ## Measure the preprocessing beside scikit-learn, skrub and Polars
+bench-preprocessing: setup-bench ## Measure the preprocessing beside scikit-learn and skrub
 bench-programs: setup ## Measure programs of everyday use beside plain scikit-learn
 bench-searches: setup ## Measure searches beside scikit-learn's
 bench-prediction: setup ## Measure predictions of saved models
@@ -143,5 +143,8 @@ clean: ## Remove environments and caches; data, runs and reports stay
 	find pipeline datasets tasks tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 clean-venv: ## Remove the environment .venv
 	rm -rf .venv
-clean-data: setup ## Remove the datasets, which `make data` makes again; all else in data/ stays
-	@$(python) -m datasets clean
+clean-data: ## Remove the datasets, which `make data` makes again; all else in data/ stays
+	@for file in data/*/manifest.json data/synthetic/*/manifest.json; do \
+		folder=$${file%/*}; name=$${folder##*/}; \
+		rm -rf -- "$$folder/.sizes" "$$folder/$$name.parquet" "$$file" "$${folder%/*}/.$$name.lock"; \
+		rmdir "$$folder" 2>/dev/null || true; done; rm -rf data/raw

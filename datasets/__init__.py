@@ -21,8 +21,6 @@ _NOT_A_DATASET = {"errors"}
 def names() -> list[str]:
     """Return the names of all datasets, sorted, without importing any.
 
-    Examples
-    --------
     >>> "flights" in names()
     True
     """
@@ -33,25 +31,11 @@ def names() -> list[str]:
 
 
 def module(name: str) -> ModuleType:
-    """Return the module that describes and prepares a dataset.
+    """Return the module that describes and prepares a dataset, one of `names`.
 
-    Parameters
-    ----------
-    name : str
-        One of `names`.
+    It has ``prepare(home)`` and the constants described in ``docs/datasets.md``. If there is no
+    such dataset, the message of `UnknownDataset` lists those there are.
 
-    Returns
-    -------
-    module
-        With ``prepare(home)`` and the constants described in ``docs/datasets.md``.
-
-    Raises
-    ------
-    UnknownDataset
-        If there is no such dataset; the message lists those there are.
-
-    Examples
-    --------
     >>> module("flights").TARGET
     'late'
     """

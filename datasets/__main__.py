@@ -2,15 +2,13 @@
 
 ``.venv/bin/python -m datasets synthetic --rows 1e7 --kind regression`` generates one. What is
 done goes to standard error, one line per action; the path of the Parquet file goes to
-standard output. ``.venv/bin/python -m datasets clean`` removes them.
+standard output.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import logging
-import shutil
 import sys
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
@@ -32,24 +30,13 @@ _NUMBERS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prepare the named datasets and return the exit code.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        In place of ``sys.argv[1:]``.
-
-    Returns
-    -------
-    int
-        0, 2 (unknown dataset), 65 (data), 73 (cannot write) or 130 (interrupted).
+    It is 0, 2 (unknown dataset), 65 (data), 73 (cannot write) or 130 (interrupted).
     """
     parser = _parser()
     options = vars(parser.parse_args(arguments))
     names, home = options.pop("names"), options.pop("data_home")
     recipe = _recipe(parser, names, options)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    if names == ["clean"]:
-        clean(home)
-        return 0
     try:
         for module in [datasets.module(name) for name in names]:
             print(module.prepare(home, *([recipe] if module is synthetic else ())))
@@ -59,31 +46,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     return 0
-
-
-def clean(home: Path) -> None:
-    """Remove all datasets and downloads below a folder.
-
-    Of a dataset go its manifest and the files that this describes. What else lies there stays,
-    and links are not followed.
-    """
-    if home.is_symlink():
-        return
-    shutil.rmtree(home / "raw", ignore_errors=True)
-    homes = [each for each in (home, home / "synthetic") if not each.is_symlink()]
-    folders = [each for above in homes for each in above.glob("*/") if not each.is_symlink()]
-    for folder in folders:
-        patterns = []
-        if (folder / "manifest.json").is_file():
-            patterns += ["manifest.json", f"{folder.name}.parquet"]
-            folder.with_name(f".{folder.name}.lock").unlink(missing_ok=True)
-        if not (folder / ".sizes").is_symlink():
-            patterns += [".sizes/*-seed*.parquet", ".sizes/*-seed*.part"]
-        for file in [file for pattern in patterns for file in folder.glob(pattern)]:
-            file.unlink()
-    for folder in [*(each / ".sizes" for each in folders), *folders, *reversed(homes)]:
-        with contextlib.suppress(OSError):  # what holds something else stays
-            folder.rmdir()
 
 
 def _recipe(
@@ -113,9 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=".venv/bin/python -m datasets", description="Make a dataset if it is not there yet."
     )
-    parser.add_argument(
-        "names", nargs="+", metavar="name", help=f"clean, {', '.join(datasets.names())}"
-    )
+    parser.add_argument("names", nargs="+", metavar="name", help=", ".join(datasets.names()))
     parser.add_argument(
         "--data-home",
         type=Path,

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from datasets.errors import DataError
 
-LARGEST = 4 << 30
-"""Bytes of a file beyond which it is not the one that was meant."""
-RETRIES = 2
-_TIMEOUT, _REPORT_EVERY = 60, 5
+RETRIES, TIMEOUT = 2, 60
 # As it lies on the server: what is unpacked on the way has another checksum.
 _HEADERS = {"Accept-Encoding": "identity", "User-Agent": "gpu-tabular-pipeline (datasets)"}
 
@@ -24,17 +19,7 @@ log = logging.getLogger("datasets")
 
 @dataclass(frozen=True)
 class Remote:
-    """A file to download.
-
-    Parameters
-    ----------
-    file : str
-        Its name on disk.
-    url : str
-        Where it comes from.
-    sha256 : str
-        In hexadecimal; empty if the publisher gives none.
-    """
+    """A file to download: its name on disk, and the SHA-256, empty if the publisher gives none."""
 
     file: str
     url: str
@@ -53,29 +38,11 @@ def sha256(path: Path) -> str:
 def collect(
     home: Path, dataset: str, remotes: Sequence[Remote], given: Path | None = None
 ) -> dict[str, Path]:
-    """Return the raw files of a dataset: those given, else fetched to ``home/raw/<dataset>``.
+    """Return the raw files of a dataset by name: fetched to ``home/raw/<dataset>``, or those given.
 
-    Parameters
-    ----------
-    home : Path
-        Folder of all datasets.
-    dataset : str
-    remotes : sequence of Remote
-    given : Path, optional
-        The file, or a folder that holds all of them by name; read where it lies.
-
-    Returns
-    -------
-    dict of str to Path
-        By the name of the `Remote`; those with a published checksum have it.
-
-    Raises
-    ------
-    DataError
-        If a file cannot be had, or is not the one it should be; the message says which
-        file to fetch by hand and where to put it.
-    OSError
-        If the disk is full.
+    `given` is the file, or a folder that holds all of them; it is read where it lies. A file that
+    cannot be had, or is not the one it should be, is a `DataError` that says which file to fetch
+    by hand and where to put it.
     """
     if given is not None:
         return _take(given, remotes)
@@ -120,22 +87,15 @@ def _fetch(folder: Path, dataset: str, remote: Remote) -> Path:
     return path
 
 
-def _receive(url: str, output_file: str, _: Any) -> None:
-    """Write a file as it comes, as pooch's own `HTTPDownloader` does, but not without end."""
+def _receive(url: str, output_file: str, _: object) -> None:
+    """Write a file as it comes; pooch's own downloader leaves the connection open."""
     import requests
 
+    log.info("fetching %s", url)
     with (
-        requests.get(url, stream=True, timeout=_TIMEOUT, headers=_HEADERS) as answer,
+        requests.get(url, stream=True, timeout=TIMEOUT, headers=_HEADERS) as answer,
         Path(output_file).open("wb") as sink,
     ):
         answer.raise_for_status()
-        total = int(answer.headers.get("Content-Length", 0))
-        log.info("fetching %s, %s", url, f"{total / 1e6:,.1f} MB" if total else "of unknown size")
-        reported = time.monotonic()
         for chunk in answer.iter_content(1 << 20):
             sink.write(chunk)
-            if sink.tell() > LARGEST:
-                raise DataError(f"{url}: more than {LARGEST:,} bytes, which no dataset has")
-            if time.monotonic() - reported > _REPORT_EVERY:
-                reported = time.monotonic()
-                log.info("received %.1f MB", sink.tell() / 1e6)

@@ -31,49 +31,30 @@ Build = Callable[..., Iterable[Any]]
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a prepared table.
-
-    Parameters
-    ----------
-    kind : {"number", "category", "date", "text", "target", "split"}
-        What the column is for.
-    type : str
-        Arrow's name of a type (``"float32"``), or ``"category"``.
-    about : str
-        One line, with the unit where there is one.
-    """
+    """One column of a prepared table: what it is for, its type, and a line about it."""
 
     kind: Literal["number", "category", "date", "text", "target", "split"]
     type: str
+    """Arrow's name of a type (``"float32"``), or ``"category"``."""
     about: str
 
 
 @dataclass(frozen=True)
 class Card:
-    """What is known of a dataset before it is made; all of it goes into the manifest.
-
-    Parameters
-    ----------
-    dataset, licence, source, target : str
-        The module's ``NAME``, ``LICENCE``, ``SOURCE`` and ``TARGET``.
-    columns : mapping of str to Column
-        In the order of the Parquet file.
-    sources : mapping of str to str
-        Raw file -> SHA-256, of those that are there already.
-    remotes : sequence of Remote
-        Raw files to download.
-    raw : str
-        Of which dataset they are, where several are made of the same files.
-    """
+    """What is known of a dataset before it is made; all of it goes into the manifest."""
 
     dataset: str
     licence: str
     source: str
     target: str
     columns: Mapping[str, Column]
+    """In the order of the Parquet file."""
     sources: Mapping[str, str] = field(default_factory=dict)
+    """Raw file -> SHA-256, of those that are there already."""
     remotes: Sequence[Remote] = ()
+    """Raw files to download."""
     raw: str = ""
+    """Of which dataset they are, where several are made of the same files."""
 
     def manifest(self) -> dict[str, Any]:
         """Return the part of ``manifest.json`` that does not depend on the files."""
@@ -92,28 +73,9 @@ class Card:
 def prepare(home: Path, card: Card, build: Build, given: Path | None = None) -> Path:
     """Publish a dataset under `home` unless it is there; verify it; return its Parquet file.
 
-    Parameters
-    ----------
-    home : Path
-        Folder that holds one folder per dataset; made if absent.
-    card : Card
-        Describes the dataset.
-    build : callable
-        Makes the table. Called only if the dataset is not there, by one process at a time.
-    given : Path, optional
-        The files to download, or the folder that holds them, fetched by hand.
-
-    Returns
-    -------
-    Path
-        ``home/<dataset>/<dataset>.parquet``, whose SHA-256 is the manifest's.
-
-    Raises
-    ------
-    DataError
-        If what is there is damaged or of another version, or a source is at fault.
-    OutputError
-        If the folder cannot be written.
+    One process at a time calls `build`. `given` are the files to download, fetched by hand, or
+    their folder. What is there and damaged or of another version is a `DataError`, as is a fault
+    of a source; a folder that cannot be written is an `OutputError`.
     """
     folder = home / card.dataset
     parquet = folder / f"{card.dataset}.parquet"

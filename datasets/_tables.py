@@ -33,25 +33,15 @@ log = logging.getLogger("datasets")
 
 @dataclass(frozen=True)
 class Source:
-    """A raw CSV file, possibly alone in a zip: its SHA-256 and what its columns hold.
-
-    Parameters
-    ----------
-    sha256 : str
-        In hexadecimal.
-    columns : mapping of str to str
-        Arrow's name of a type -> the columns of that type, separated by spaces.
-        Together they are all columns of the file.
-    """
+    """A raw CSV file, possibly alone in a zip: its SHA-256 and what its columns hold."""
 
     sha256: str
     columns: Mapping[str, str]
+    """Arrow's name of a type -> all columns of that type, separated by spaces."""
 
     def types(self) -> dict[str, str]:
         """Return column -> type.
 
-        Examples
-        --------
         >>> Source("", {"int8": "day hour", "string": "dest"}).types()
         {'day': 'int8', 'hour': 'int8', 'dest': 'string'}
         """
@@ -59,26 +49,9 @@ class Source:
 
 
 def read_package(package: str, sources: Mapping[str, Source]) -> dict[str, pa.Table]:
-    """Read files of an installed data package, without running any code of it.
+    """Return files of an installed data package by name, without running any code of it.
 
-    Only the text ``NA`` is a missing value.
-
-    Parameters
-    ----------
-    package : str
-        Import name; the files lie in its folder ``data``.
-    sources : mapping of str to Source
-        By file name.
-
-    Returns
-    -------
-    dict of str to pyarrow.Table
-        By file name.
-
-    Raises
-    ------
-    DataError
-        If the package is not installed, or a file is absent or not the pinned one.
+    They lie in its folder ``data``. Only the text ``NA`` is a missing value.
     """
     import pyarrow as pa
 
@@ -100,26 +73,9 @@ def read_package(package: str, sources: Mapping[str, Source]) -> dict[str, pa.Ta
 
 
 def read_bundled(loader: str, sha256: str, names: Iterable[str]) -> dict[str, Any]:
-    """Return what a loader of :mod:`sklearn.datasets` gives, if it is the pinned data.
+    """Return the columns that a loader of :mod:`sklearn.datasets` gives, and the ``"target"``.
 
-    Parameters
-    ----------
-    loader : str
-        Name of the function, ``"load_digits"``.
-    sha256 : str
-        Of the features as float64, row by row, followed by the target as int64.
-    names : iterable of str
-        Of the columns.
-
-    Returns
-    -------
-    dict of str to ndarray
-        The columns, and the target as ``"target"``.
-
-    Raises
-    ------
-    DataError
-        If the installed scikit-learn brings other numbers.
+    The checksum is of the features as float64, row by row, followed by the target as int64.
     """
     import numpy as np
     import sklearn.datasets
@@ -144,24 +100,9 @@ def read_csv(
 ) -> Iterator[pa.Table]:
     """Yield the declared columns of a CSV file, a block of it at a time.
 
-    Parameters
-    ----------
-    path : Path
-        The file, compressed if its name says so, or a zip archive with one CSV file; named
-        in errors.
-    types : mapping of str to str
-        Column -> Arrow's name of its type; without a header, all columns in order.
-    header : bool
-        Whether the first line names the columns; more may be there than declared.
-    null : sequence of str, optional
-        Texts that are missing values; the usual ones if not given.
-    stream : file, optional
-        What to read in place of `path`.
-
-    Raises
-    ------
-    DataError
-        If the file is cut off, a column is missing or a value is not of its type.
+    The file may be compressed, or alone in a zip archive; `stream` is read in its place. Without a
+    header, `types` has all columns in order. `null` are the texts that are missing values; the
+    usual ones if not given.
     """
     import pyarrow as pa
     from pyarrow import csv
@@ -231,21 +172,8 @@ def folded(tables: Iterable[pa.Table], columns: Mapping[str, Column]) -> Iterato
 def lookup(table: pa.Table, on: Sequence[Any], keys: Sequence[Any]) -> pa.Table:
     """Return the row of `table` for each key, all null where there is none.
 
-    The right side of a left join that can neither lose nor repeat a row.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Where to look.
-    on : sequence of pyarrow arrays
-        The parts of the key of each row of `table`.
-    keys : sequence of pyarrow arrays
-        The parts of the wanted keys, in the same order.
-
-    Raises
-    ------
-    DataError
-        If two rows of `table` have the same key.
+    `on` are the parts of the key of each of its rows, `keys` those of the wanted ones: the right
+    side of a left join that can neither lose nor repeat a row.
     """
     import pyarrow.compute as pc
 
@@ -275,18 +203,6 @@ def fold(rows: np.ndarray) -> np.ndarray:
     The output of SplitMix64 (Steele, Lea and Flood, 2014) for the state `rows`, modulo
     100: integers only, so it depends on no library, no order and no other row.
 
-    Parameters
-    ----------
-    rows : ndarray of integers
-        Row numbers in the raw file, from 0.
-
-    Returns
-    -------
-    ndarray of uint8
-        Same shape.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> fold(np.arange(5)).tolist()
     [35, 0, 79, 44, 47]
@@ -308,17 +224,7 @@ def minutes(clock: pa.ChunkedArray) -> np.ndarray:
 def conform(values: Mapping[str, Any], columns: Mapping[str, Column]) -> pa.Table:
     """Return a table of exactly the declared columns, in that order and of those types.
 
-    Parameters
-    ----------
-    values : mapping of str to array
-        Arrow or NumPy arrays of one length, one per declared column.
-    columns : mapping of str to Column
-        As declared by the dataset; a category is encoded with its levels sorted.
-
-    Raises
-    ------
-    DataError
-        If a column is missing or undeclared, or a value does not fit its type.
+    The levels of a category are sorted.
     """
     import pyarrow as pa
 

@@ -2,8 +2,8 @@
 
 A case is the text of a small program, made from its number alone. It runs twice: `wrap` returns
 the estimator itself, then an `Accelerated`. After each statement the two results or errors are
-compared. What differs is made smaller and printed as a program that shows it, unless `fuzz.toml`
-lists the difference with its reason.
+compared. What differs is printed as a program that shows it, unless `fuzz.toml` lists the
+difference with its reason.
 """
 
 from __future__ import annotations
@@ -402,52 +402,6 @@ def _compare_arrays(ours: Any, theirs: Any, bound: float) -> tuple[str, str] | N
     return None if same else ("values", how)
 
 
-def smaller(source: str, kind: str, until: float) -> str:
-    """Return the smallest program that differs in this way, of those that are tried."""
-    for text in edits(source):
-        if time.monotonic() > until:
-            break
-        found = difference(text)
-        if found and found[1] == kind and not known(text, found):
-            return smaller(text, kind, until)
-    return source
-
-
-def edits(source: str) -> Iterator[str]:
-    """Yield programs with one thing less, or with a part in the place of the whole."""
-    for i, node in enumerate(ast.walk(ast.parse(source))):
-        if isinstance(node, ast.Constant) and type(node.value) is int and node.value > 3:
-            yield _edited(source, i, lambda node: setattr(node, "value", node.value // 2))
-        function = ast.unparse(getattr(node, "func", node))
-        if function.endswith("set_output"):  # which takes None for a container, inside
-            continue
-        maker = function.startswith(("make_", "RandomState"))
-        for name in ("body", "keywords", "args", "elts", "keys"):
-            parts = getattr(node, name, [])
-            for k in range(len(parts) if isinstance(parts, list) else 0):
-                if not maker or name != "args" or len(parts) > 1:
-                    yield _edited(source, i, partial(_drop, name=name, k=k))
-                if (maker and name == "args") or isinstance(node, ast.Tuple):
-                    yield _edited(source, i, partial(_become, name=name, k=k))
-
-
-def _edited(source: str, place: int, change: Any) -> str:
-    tree = ast.parse(source)
-    change([*ast.walk(tree)][place])
-    return ast.unparse(tree)
-
-
-def _drop(node: Any, name: str, k: int) -> None:
-    del getattr(node, name)[k]
-    if isinstance(node, ast.Dict):
-        del node.values[k]
-
-
-def _become(node: Any, name: str, k: int) -> None:
-    part = getattr(node, name)[k]
-    node.__class__, node.__dict__ = part.__class__, part.__dict__
-
-
 def known(source: str, found: tuple[str, str, str]) -> str:
     """Return why a difference is known; empty where it is not."""
     texts = dict(zip(("program", "statement", "kind", "how"), (source, *found), strict=True))
@@ -483,12 +437,8 @@ def examine(seed: int) -> tuple[str, str]:
     signal.alarm(LIMIT)
     try:
         found = difference(source)
-        if not found or known(source, found):
-            return (known(source, found) if found else ""), ""
-        source = smaller(source, found[1], time.monotonic() + LIMIT / 10)
-        found = difference(source) or found
-        reason = known(source, found)
-        return reason, "" if reason else script(source, seed, found)
+        reason = known(source, found) if found else ""
+        return reason, script(source, seed, found) if found and not reason else ""
     except TimeoutError as error:
         return "", f"# {error}\n{source}"
     finally:

@@ -143,10 +143,8 @@ def prove(given: argparse.Namespace) -> int:
 
 
 def due(given: argparse.Namespace, asked: list[Command], now: str) -> list[Command]:
-    """Return the commands that have not ended on this code, or those that failed."""
+    """Return the commands that have not ended on this code; what ran out of time comes last."""
     before = {each.name: read(given.out, each.name) for each in asked}
-    if given.failed:
-        return [each for each in asked if before[each.name].get("code")]
     codes = {name: each["code"] for name, each in before.items() if each.get("of") == now}
     over = [each for each in asked if codes.get(each.name) == OVER]
     return [*(each for each in asked if each.name not in codes), *over]
@@ -308,7 +306,6 @@ def main() -> int:
     parser.add_argument("--stages", default="import,tests,copies,hand,report", help="with commas")
     parser.add_argument("--rows", type=int, default=10_000_000, help="of the task synthetic")
     parser.add_argument("--minutes", type=float, default=9.0, help="for this call")
-    parser.add_argument("--failed", action="store_true", help="run what has failed, nothing else")
     parser.add_argument("--device", default="cuda", help="cpu is a rehearsal and proves nothing")
     parser.add_argument("--work", choices=WORK, help=argparse.SUPPRESS)
     given = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What a browser makes of the pages: labels that collide, what leaves the window, axe-core's rules.
+"""What a browser makes of the pages: labels that collide, and what leaves the window.
 
 Chromium opens a copy of each page, light and dark, wide and narrow, with everything unfolded and a
 policy that lets the checks run.
@@ -51,41 +51,22 @@ for (const svg of document.querySelectorAll('svg[role=img]')) {
 const wide = document.body.scrollWidth - limit;
 if (wide > 0) found.push(`the page is ${wide} pixels wider than the window`);
 """
-_RULES = """
-const result = await axe.run(document, {resultTypes: ['violations']});
-for (const each of result.violations) {
-  const where = each.nodes.slice(0, 3).map(node => node.target.join(' ')).join('; ');
-  found.push(`axe ${each.id}: ${each.help} (${each.nodes.length}: ${where})`);
-}
-"""
 
 
-def findings(page: Path, width: int, *, dark: bool = False, axe: Path | None = None) -> list[str]:
-    """Return what is wrong with a page in a window, a sentence each.
-
-    Parameters
-    ----------
-    page : Path
-        An HTML file of ours.
-    width : int
-        Of the window, in pixels.
-    dark : bool, default=False
-    axe : Path, optional
-        ``axe.min.js`` of the package axe-core; without it its rules are not asked.
-    """
+def findings(page: Path, width: int, *, dark: bool = False) -> list[str]:
+    """Return what is wrong with a page in a window of so many pixels, a sentence each."""
     source = page.read_text(encoding="utf-8")
     if _POLICY not in source:
         raise SystemExit(f"{page}: not a page with the policy {_POLICY!r}")
-    rules = axe.read_text(encoding="utf-8") if axe else ""
     script = (
-        f"<script>{rules}</script><script>const limit = {width};"
-        "window.addEventListener('load', async () => {"
-        f"{_MEASURE}{_RULES if axe else ''}"
+        f"<script>const limit = {width};"
+        "window.addEventListener('load', () => {"
+        f"{_MEASURE}"
         "document.body.dataset.findings = JSON.stringify(found);});</script></body>"
     )
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "page.html"
-        open_to_all = source.replace(_POLICY, "script-src 'unsafe-inline' 'unsafe-eval'")
+        open_to_all = source.replace(_POLICY, "script-src 'unsafe-inline'")
         copy.write_text(open_to_all.replace("</body>", script), encoding="utf-8")
         said = _browse(copy, Path(folder) / "profile", width, dark=dark)
     found = re.search(r'data-findings="([^"]*)"', said)
@@ -111,19 +92,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Check pages; return 1 if anything was found."""
     parser = argparse.ArgumentParser(prog=".venv/bin/python -m tools.pages", description=__doc__)
     parser.add_argument("pages", nargs="+", type=Path, metavar="PAGE.html")
-    parser.add_argument("--axe", type=Path, metavar="axe.min.js", help="of the package axe-core")
     asked = parser.parse_args(arguments)
     if CHROMIUM is None:
         raise SystemExit("chromium is not installed")
-    lines = [line for page in asked.pages for line in _lines(page, asked.axe)]
+    lines = [line for page in asked.pages for line in _lines(page)]
     print("\n".join(lines) or f"{len(asked.pages)} pages: nothing found")
     return int(bool(lines))
 
 
-def _lines(page: Path, axe: Path | None) -> Iterator[str]:
+def _lines(page: Path) -> Iterator[str]:
     for width in WIDTHS:
         for dark in (False, True):
-            for said in findings(page, width, dark=dark, axe=axe):
+            for said in findings(page, width, dark=dark):
                 yield f"{page}, {width} pixels, {'dark' if dark else 'light'}: {said}"
 
 

@@ -43,26 +43,8 @@ DATES = [name for name, column in COLUMNS.items() if column.kind == "date"]
 def prepare(home: Path, recipe: Recipe = DEFAULT, given: Path | None = None) -> Path:
     """Write a generated table as Parquet unless it is there; verify it; return its file.
 
-    Parameters
-    ----------
-    home : Path
-        Folder that holds one folder per dataset; made if absent.
-    recipe : Recipe, optional
-        Of the table: 100,000 rows of 30 columns and a binary target if not given.
-    given : Path, optional
-        Refused: there is nothing to download.
-
-    Returns
-    -------
-    Path
-        In a folder of ``home/synthetic`` that is named after the recipe.
-
-    Raises
-    ------
-    DataError
-        If what is there is damaged or of another version.
-    OutputError
-        If the folder cannot be written.
+    It lies in a folder of ``home/synthetic`` that is named after the recipe. There is nothing to
+    download, so `given` is refused.
     """
 
     def build() -> Iterator[Any]:

@@ -24,8 +24,6 @@ _WORDS = 4
 def bits(seed: int, stream: int, start: int, stop: int) -> NDArray[np.uint64]:
     """Return 64 random bits for each row from `start` to before `stop`.
 
-    Examples
-    --------
     >>> bool((bits(0, 1, 5, 9) == bits(0, 1, 0, 9)[5:]).all())
     True
     """
@@ -46,8 +44,6 @@ def quantile(ranks: Floats, shape: str) -> Floats:
 
     The shapes are "normal", "skewed" (exponential) and "heavy" (a signed square of the logistic).
 
-    Examples
-    --------
     >>> quantile(np.array([0.5]), "normal").tolist()
     [0.0]
     """
@@ -83,8 +79,6 @@ def zipf_edges(levels: int) -> Floats:
 def zipf(ranks: Floats, levels: int) -> NDArray[np.int32]:
     """Return a level, from 0, the most frequent, for each rank in [0, 1).
 
-    Examples
-    --------
     >>> zipf(np.array([0.6, 0.7]), 2).tolist()
     [0, 1]
     """

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from datasets._store import Column
 
-Kind = Literal["binary", "multiclass", "regression", "ranking", "clusters"]
+Kind = Literal["binary", "regression", "ranking", "clusters"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 VERSION = 1
@@ -41,7 +41,6 @@ LEAST_ROWS = 100
 
 _TARGETS = {
     "binary": ("int8", "1 with a known probability, else 0"),
-    "multiclass": ("int8", "one of 4 classes, 0 to 3, with known probabilities"),
     "regression": ("float32", "a known function of the row plus normal noise"),
     "ranking": ("int8", "relevance to the query, 0 to 4"),
     "clusters": ("int8", "the cluster the row was drawn from, 0 to 7"),
@@ -52,8 +51,6 @@ _TARGETS = {
 class Feature:
     """One generated column: its place, its shape, its share of missing values and its levels.
 
-    Examples
-    --------
     >>> Feature(1, "category", 0.0, 4).name
     'category_1'
     """
@@ -82,7 +79,7 @@ class Recipe:
 
     Parameters
     ----------
-    kind : {"binary", "multiclass", "regression", "ranking", "clusters"}, default="binary"
+    kind : {"binary", "regression", "ranking", "clusters"}, default="binary"
         What the target is.
     rows : int, default=100_000
         From 100. The first rows of a longer table are those of a shorter one.

@@ -27,7 +27,6 @@ Ints = NDArray[np.int64]
 CLUSTERS = 8
 SPREAD = 1.2
 """Standard deviation of the centres of clusters, in that of the rows about them."""
-CLASSES = 4
 LOGIT_SCALE, INTERCEPT = 2.0, -1.0
 NOISE = 0.5
 LEVEL, SCALE = 10.0, 3.0
@@ -63,8 +62,6 @@ def groups(recipe: Recipe) -> Iterator[pa.Table]:
 def table(recipe: Recipe, start: int, stop: int) -> pa.Table:
     """Return the rows of a generated table from `start` to before `stop`.
 
-    Examples
-    --------
     >>> table(Recipe(columns=2), 10, 15).column_names
     ['number_0', 'category_1', 'target']
     """
@@ -88,8 +85,6 @@ def effects(recipe: Recipe, start: int, stop: int) -> list[Floats]:
 def queries(start: int, stop: int) -> Ints:
     """Return the number of the query of each row of a range.
 
-    Examples
-    --------
     >>> queries(6, 10).tolist()
     [0, 0, 1, 1]
     """
@@ -111,14 +106,10 @@ def centres(recipe: Recipe, feature: Feature) -> Floats | None:
     return SPREAD * _normals(recipe.seed, feature.index, CLUSTERS)
 
 
-def signal(effects: Sequence[Floats], turn: int = 0) -> Floats:
-    """Return the weighted sum of effects, of variance about 1, and a product of two.
-
-    Another turn gives other weights: each class has its own.
-    """
-    count = len(effects)
-    weights = [1 / (1 + ((place + 3 * turn) % count) / 2) for place in range(count)]
-    if count > 1:
+def signal(effects: Sequence[Floats]) -> Floats:
+    """Return the weighted sum of effects, of variance about 1, and a product of two."""
+    weights = [1 / (1 + place / 2) for place in range(len(effects))]
+    if len(effects) > 1:
         weights.append(0.7)
         effects = [*effects, effects[0] * effects[-1]]
     total = np.zeros_like(effects[0])
@@ -127,13 +118,9 @@ def signal(effects: Sequence[Floats], turn: int = 0) -> Floats:
     return np.asarray(total / np.sqrt(sum(weight * weight for weight in weights)))
 
 
-def probabilities(kind: str, effects: Sequence[Floats]) -> Floats:
-    """Return the true probability of class 1 (binary), or of each class (multiclass)."""
-    if kind == "binary":
-        return np.asarray(1 / (1 + np.exp(-(LOGIT_SCALE * signal(effects) + INTERCEPT))))
-    odds = [np.exp(LOGIT_SCALE * signal(effects, turn)) for turn in range(CLASSES)]
-    total = odds[0] + odds[1] + odds[2] + odds[3]
-    return np.stack([each / total for each in odds], axis=1)
+def probabilities(effects: Sequence[Floats]) -> Floats:
+    """Return the true probability of class 1."""
+    return np.asarray(1 / (1 + np.exp(-(LOGIT_SCALE * signal(effects) + INTERCEPT))))
 
 
 def _target(recipe: Recipe, effects: Sequence[Floats], start: int, stop: int) -> Any:
@@ -141,10 +128,7 @@ def _target(recipe: Recipe, effects: Sequence[Floats], start: int, stop: int) ->
         return clusters(recipe, start, stop).astype(np.int8)
     ranks = uniform(recipe.seed, _TARGET_STREAM, start, stop)
     if recipe.kind == "binary":
-        return (ranks < probabilities("binary", effects)).astype(np.int8)
-    if recipe.kind == "multiclass":
-        edges = np.cumsum(probabilities("multiclass", effects), axis=1)
-        return (ranks[:, None] >= edges[:, :-1]).sum(axis=1).astype(np.int8)
+        return (ranks < probabilities(effects)).astype(np.int8)
     noisy = signal(effects) + NOISE * quantile(ranks, "normal")
     if recipe.kind == "regression":
         return (LEVEL + SCALE * noisy).astype(np.float32)

@@ -9,10 +9,9 @@
   the stand-ins, and fails a test if RAPIDS would object to one of its calls. Of a test that is
   marked `cases.EVERYWHERE` it is a GPU as well, where there is one.
 - The checker: `snapshot` freezes names, signatures (`signatures`) and refusals (`guards`) of the
-  packages in `snapshot.json`; `verify` holds calls against it; `snippets` are known faults.
-- Cases: `cases` (programs and a table), `memory` (a transformer each, for `docs/gpu.md`),
-  `estimators` (values of parameters), `rulings` (rules with a fault), `tests.estimators`.
-- What cuML makes of parameters: `probes` asks it, `learning` makes the frozen table of its answers.
+  packages in `snapshot.json`; `verify` holds calls against it.
+- Cases: `cases` (programs and a table), `memory` (a transformer each), `estimators` (values of
+  parameters), `tests.estimators`. `probes` asks cuML what it makes of parameters.
 - `live`: the same facts in the installed packages (`make test-contract`).
 - `tests/gpu`: what only a GPU shows.
 

@@ -136,18 +136,6 @@ class ndarray(OnDevice):  # noqa: N801
         RECORDER.copied("host", "scalar", self._host.itemsize)
         return self._host.item()
 
-    def __bool__(self) -> bool:
-        RECORDER.call(OWNER, "__bool__", ())
-        return bool(self._scalar())
-
-    def __int__(self) -> int:
-        RECORDER.call(OWNER, "__int__", ())
-        return int(self._scalar())
-
-    def __float__(self) -> float:
-        RECORDER.call(OWNER, "__float__", ())
-        return float(self._scalar())
-
     def __len__(self) -> int:
         return len(self._host)
 
@@ -253,8 +241,20 @@ def _recorded(owner: str, name: str, function: Callable[..., Any]) -> Callable[.
     return recorded(owner, name, function, wrap, unwrap)
 
 
+def _read(kind: type) -> Callable[..., Any]:
+    """Return a method that makes a number of Python's of an array of one."""
+
+    def method(self: ndarray) -> Any:
+        RECORDER.call(OWNER, f"__{kind.__name__}__", ())
+        return kind(self._scalar())
+
+    return method
+
+
 for _name in OPERATORS.split():
     setattr(ndarray, f"__{_name}__", operator(f"__{_name}__"))
+for _kind in (bool, int, float):
+    setattr(ndarray, f"__{_kind.__name__}__", _read(_kind))
 
 
 def _upload(name: str) -> Callable[..., Any]:

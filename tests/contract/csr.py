@@ -42,32 +42,12 @@ class csr_matrix(OnDevice):  # noqa: N801
         with RECORDER.paused():
             return cls(host)
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._host.shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self._host.dtype
-
-    @property
-    def nnz(self) -> int:
-        return self._host.nnz
-
-    @property
-    def data(self) -> arrays.ndarray:
-        return self._part("data")
-
-    @property
-    def indices(self) -> arrays.ndarray:
-        return self._part("indices")
-
-    @property
-    def indptr(self) -> arrays.ndarray:
-        return self._part("indptr")
-
-    def _part(self, name: str) -> arrays.ndarray:
+    def __getattr__(self, name: str) -> Any:
         # Not recorded: the real ones are set by __init__, so that the class does not show them.
+        if name in ("shape", "dtype", "nnz"):
+            return getattr(self._host, name)
+        if name not in PARTS:
+            raise AttributeError(f"csr_matrix has no attribute {name!r}")
         return arrays.ndarray(getattr(self._host, name))
 
     def get(self, stream: Any = None) -> sparse.csr_matrix:
@@ -118,18 +98,10 @@ class csr_matrix(OnDevice):  # noqa: N801
 
     def toarray(self, order: str | None = None, out: Any = None) -> arrays.ndarray:
         RECORDER.call(self.OWNER, "toarray", (order, out))
-        self._refuse_unbooked()
-        return arrays.ndarray(self._host.toarray(order))
-
-    def todense(self, order: str | None = None, out: Any = None) -> arrays.ndarray:
-        RECORDER.call(self.OWNER, "todense", (order, out))
-        self._refuse_unbooked()
-        return arrays.ndarray(self._host.toarray(order))
-
-    def _refuse_unbooked(self) -> None:
         entry = trace._entry.get()
         if entry is None or entry.call != trace.DENSIFY:
             raise Refused(f"rows of {self.shape} are made dense, and no event of the log tells it")
+        return arrays.ndarray(self._host.toarray(order))
 
 
 def _of_parts(data: Any, indices: Any, indptr: Any, shape: Any) -> sparse.csr_matrix:

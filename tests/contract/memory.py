@@ -1,7 +1,6 @@
-"""Count what a transformer takes on a GPU: ``python -m tests.contract.memory`` renews the table.
+"""What a transformer takes on a GPU, counted on the stand-ins: the bytes of our own arrays.
 
-Counted on the stand-ins, so only our own arrays are: what a kernel of CuPy or CUB needs for
-itself, to sort or to find distinct values, comes on top.
+What a kernel of CuPy or CUB needs for itself, to sort or to find distinct values, comes on top.
 """
 
 from __future__ import annotations
@@ -10,26 +9,18 @@ import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.feature_selection import (
-    SelectKBest,
-    SelectPercentile,
-    VarianceThreshold,
-    chi2,
-    f_classif,
-)
-from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif
+from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import (
     FunctionTransformer,
     KBinsDiscretizer,
     MinMaxScaler,
-    Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
@@ -47,9 +38,6 @@ from pipeline.preprocessing.transformers.calendar import CalendarFeatures
 from pipeline.system.threads import halved
 from tests.contract import standins
 from tests.contract.recorder import LIVE, RECORDER
-
-DOCUMENT = Path(__file__).parents[2] / "docs" / "gpu.md"
-START, END = "<!-- taken -->", "<!-- /taken -->"
 
 ROWS = 100_000
 COLUMNS = 8
@@ -90,8 +78,6 @@ CASES = {
     "FunctionTransformer": Case(FunctionTransformer(np.sqrt)),
     "KBinsDiscretizer": Case(KBinsDiscretizer(5, encode="ordinal", subsample=None)),
     "MinMaxScaler": Case(MinMaxScaler()),
-    "MissingIndicator": Case(MissingIndicator(), holes),
-    "Normalizer": Case(Normalizer()),
     "OneHotEncoder": Case(OneHotEncoder(sparse_output=False), levels),
     "OrdinalEncoder": Case(OrdinalEncoder(), levels),
     "PolynomialFeatures": Case(PolynomialFeatures(2)),
@@ -99,14 +85,12 @@ CASES = {
     "PowerTransformer, Box-Cox": Case(PowerTransformer("box-cox"), lambda n: abs(numbers(n))),
     "QuantileTransformer": Case(QuantileTransformer(n_quantiles=100, subsample=None)),
     "RobustScaler": Case(RobustScaler()),
-    "SelectPercentile, chi2": Case(SelectPercentile(chi2), lambda n: abs(numbers(n))),
     "SelectKBest, f_classif": Case(SelectKBest(f_classif, k=3)),
     "SimpleImputer": Case(SimpleImputer(), holes),
     "SimpleImputer, median": Case(SimpleImputer(strategy="median"), holes),
     "SimpleImputer, median of a frame": Case(SimpleImputer(strategy="median"), nulls),
     "SimpleImputer, most frequent": Case(SimpleImputer(strategy="most_frequent"), levels),
     "StandardScaler": Case(StandardScaler()),
-    "StandardScaler, a frame": Case(StandardScaler(), nulls),
     "StandardScaler, NaN": Case(StandardScaler(), holes),
     "TargetEncoder": Case(TargetEncoder(random_state=0), levels),
     "VarianceThreshold": Case(VarianceThreshold()),
@@ -120,22 +104,16 @@ MOST = 2.5
 
 
 class Taken(NamedTuple):
-    """What it takes to fit a transformer and to transform the rows.
-
-    Parameters
-    ----------
-    peak, made : float
-        The most bytes on the device at once, and those of the matrix that is made; × the input.
-    waits : int
-        Copies to the host, each of which waits for the GPU.
-    passes : float
-        How often each row is read.
-    """
+    """What it takes to fit a transformer and to transform the rows; bytes are × the input."""
 
     peak: float
+    """The most on the device at once."""
     made: float
+    """Of the matrix."""
     waits: int
+    """Copies to the host, each of which waits for the GPU."""
     passes: float
+    """How often each row is read."""
 
 
 @cache
@@ -177,25 +155,3 @@ def _rows_read(patch: pytest.MonkeyPatch) -> list[int]:
 def a_block(name: str) -> float:
     """Return how many more times it waits for each further block of rows."""
     return (taken(name).waits - taken(name, 1).waits) / (BLOCKS - 1)
-
-
-def figures(name: str) -> str:
-    """Return a transformer's cells of the table in the documentation."""
-    one, many = taken(name, 1), taken(name)
-    return f"{many.peak:.1f} | {one.waits} | {a_block(name):.0f}"
-
-
-def document() -> str:
-    """Return the documentation with the table made anew; those that take the same share a row."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    before, start, rest = text.partition(f"{START}\n")
-    head = "| transformer | peak | waits | per block |\n| --- | ---: | ---: | ---: |"
-    alike: dict[str, list[str]] = {}
-    for name in CASES:
-        alike.setdefault(figures(name), []).append(f"`{name}`")
-    rows = (f"| {', '.join(names)} | {cells} |" for cells, names in alike.items())
-    return "\n".join([before + start + head, *rows, END + rest.partition(END)[2]])
-
-
-if __name__ == "__main__":
-    DOCUMENT.write_text(document(), encoding="utf-8")

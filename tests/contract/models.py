@@ -223,13 +223,9 @@ def _sync_attrs_from_cpu(self: _Model, model: BaseEstimator) -> None:
 
 
 def standin(path: str, rule: Rule) -> type[_Model]:
-    """Return the stand-in of a rule's cuML class, with the methods that the real one has.
+    """Return the stand-in of the cuML class of a rule, whose scikit-learn class is at a path.
 
-    Parameters
-    ----------
-    path : str
-        Dotted name of the scikit-learn class.
-    rule : Rule
+    It has the methods that the real one has.
     """
     from tests.contract.verify import frozen
 

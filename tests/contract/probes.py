@@ -1,20 +1,15 @@
 """Values to ask cuML's translation about, and its answers.
 
-A parameter is given all that scikit-learn lets it be, and every constant that the source of cuML's
-translation speaks of, with its neighbours: where a branch may change.
+A parameter is given all that scikit-learn lets it be, numbers of every size, and each value that
+the frozen translation compares with, with its neighbours: where a branch may change.
 """
 
 from __future__ import annotations
 
-import ast
-import re
-import sys
-import textwrap
+import random
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from itertools import combinations, product
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, Options, _InstancesOf, make_constraint
 
 from pipeline.backends.cuml.tables import CUML
-from pipeline.backends.cuml.translations import same
+from pipeline.backends.cuml.translations import load_frozen
 from pipeline.optional import load
 from tests.contract.signatures import parse
 
@@ -30,6 +25,8 @@ NUMBERS = (-1, 0, 1, 2, 3, 4, 5, 7, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 20
 PARTS = (0.0, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.2, 0.25, 0.5, 0.7, 0.8, 1.0, 1.5, 5.0, 10.0, 200.0)
 OTHERS = (None, True, False, len, [1.0, 2.0], np.ones(2), {}, {"a": 1}, {0: 1, 1: 2})
 DRAWS = np.random.RandomState(0)
+MIXED = 1_000
+"""Draws of two or three parameters together."""
 DISTANCES = (
     "braycurtis canberra chebyshev cityblock correlation cosine dice euclidean hamming "
     "haversine hellinger jaccard kulsinski l1 l2 linf ll_dirichlet mahalanobis manhattan "
@@ -94,64 +91,31 @@ def defaults(name: str) -> dict[str, Any]:
 class Answer(NamedTuple):
     """What cuML makes of the parameters of an estimator: its own, or why not."""
 
-    changed: frozenset[tuple[str, int]]
-    """Which parameters are not the usual, and the place of their value among those tried."""
-    params: dict[str, Any]
+    params: Mapping[str, Any]
     given: dict[str, Any] | None
     why: str | None
 
 
-def ask(name: str, params: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str | None]:
-    """Return cuML's parameters for those of an estimator, or its reason against them."""
+def ask(name: str, changes: Mapping[str, Any]) -> Answer:
+    """Return cuML's answer to an estimator with some parameters changed."""
+    params = {**defaults(name), **changes}
     try:
-        return load(CUML[name].twin)._params_from_cpu(make(name, **params)), None
+        return Answer(params, load(CUML[name].twin)._params_from_cpu(make(name, **params)), None)
     except ValueError as error:
-        return None, str(error)
+        return Answer(params, None, str(error))
 
 
-def singles(name: str) -> Iterator[Answer]:
-    """Return what cuML makes of each value of each parameter."""
-    tried, start = _tried(name)
-    yield _answer(name, tried, start, {})
-    for param, found in tried.items():
-        yield from (_answer(name, tried, start, {param: at}) for at in range(len(found)))
-
-
-def pairs(name: str) -> Iterator[Answer]:
-    """Return what cuML makes of few values of each parameter, and of each two together.
-
-    They are the numbers that the source speaks of, some more, and all that is no number.
-    """
-    tried, start = _tried(name)
-    few = {param: _few(name, found) for param, found in tried.items()}
-    yield _answer(name, few, start, {})
-    for param, found in few.items():
-        yield from (_answer(name, few, start, {param: at}) for at in range(len(found)))
-    for one, other in combinations(few, 2):
-        for at, beside in product(range(len(few[one])), range(len(few[other]))):
-            yield _answer(name, few, start, {one: at, other: beside})
-
-
-def _tried(name: str) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """Return the values, and what to change for cuML to take the rest: nothing, as a rule."""
+def answers(name: str) -> Iterator[Answer]:
+    """Return what cuML makes of each value of each parameter, and of values drawn together."""
     tried = {param: values(name, param) for param in defaults(name)}
-    each = ({param: value} for param, found in tried.items() for value in found)
-    return tried, next(change for change in ({}, *each) if ask(name, change)[1] is None)
-
-
-def _few(name: str, tried: list[Any]) -> list[Any]:
-    spoken = [*_around(constants(name)), 0.5, *[value for value in tried if number(value)][:3]]
-    return [
-        value for value in tried if not number(value) or any(same(value, each) for each in spoken)
-    ]
-
-
-def _answer(
-    name: str, tried: dict[str, list[Any]], start: dict[str, Any], at: dict[str, int]
-) -> Answer:
-    changes = start | {param: tried[param][place] for param, place in at.items()}
-    given, why = ask(name, changes)
-    return Answer(frozenset(at.items()), {**defaults(name), **changes}, given, why)
+    each = [{param: value} for param, found in tried.items() for value in found]
+    # What to change for cuML to take the rest: nothing, as a rule.
+    start = next(change for change in ({}, *each) if ask(name, change).why is None)
+    yield from (ask(name, start | change) for change in ({}, *each))
+    rng = random.Random(0)
+    for _ in range(MIXED):
+        chosen = rng.sample(list(tried), min(rng.randint(2, 3), len(tried)))
+        yield ask(name, start | {param: rng.choice(tried[param]) for param in chosen})
 
 
 def number(value: Any) -> bool:
@@ -160,40 +124,15 @@ def number(value: Any) -> bool:
 
 @cache
 def constants(name: str) -> list[Any]:
-    """Return what the source of cuML's translation compares with, and all its numbers."""
-    found: list[Any] = []
-    for module, source in _sources(load(CUML[name].twin)):
-        for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.Compare):
-                compared = [each for side in node.comparators for each in ast.walk(side)]
-                found += [each.value for each in compared if isinstance(each, ast.Constant)]
-            elif isinstance(node, ast.Constant) and number(node.value):
-                found.append(node.value)
-            elif isinstance(node, ast.Name):
-                found += _texts(getattr(sys.modules[module], node.id, None))
-    return found
+    """Return the values that the frozen translation compares with."""
+    found = load_frozen().estimators[name]
+    cases = [*found.refused, *(case for of in found.takes.values() for case in of)]
+    return [value for case in cases for value in case.against if not isinstance(value, list)]
 
 
 def _around(found: list[Any]) -> list[Any]:
     """Return values, and the whole numbers beside them."""
     return [*found, *(value + step for value in found if type(value) is int for step in (-1, 1))]
-
-
-def _texts(table: Any) -> list[str]:
-    known = isinstance(table, dict | list | tuple | set | frozenset)
-    return sorted(each for each in table if isinstance(each, str)) if known else []
-
-
-def _sources(twin: type) -> Iterator[tuple[str, str]]:
-    """Return the text of the translation, of each class that has a part in it; Cython's as well."""
-    for kind in twin.__mro__:
-        if "_params_from_cpu" in vars(kind) and kind.__name__ != "InteropMixin":
-            compiled = Path(str(sys.modules[kind.__module__].__file__))
-            (file,) = compiled.parent.glob(f"{compiled.name.partition('.')[0]}.py*")
-            text = file.read_text("utf-8").partition(f"\nclass {kind.__name__}")[2]
-            body = re.search(r" {4}def _params_from_cpu.*?(?=\n {4}\S|\n\S|\Z)", text, re.DOTALL)
-            assert body, f"{kind.__name__}: the source of the translation was not found"
-            yield kind.__module__, textwrap.dedent(body[0])
 
 
 @cache

@@ -7,7 +7,6 @@ callable that says nothing.
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
 from functools import cache
@@ -31,7 +30,7 @@ def _from_docstring(docstring: str) -> str:
         return UNKNOWN
     try:
         return _text(parse(match[1]))
-    except (SyntaxError, ValueError):
+    except (SyntaxError, TypeError):
         return UNKNOWN
 
 
@@ -58,6 +57,16 @@ def _shown(default: Any) -> Any:
     return _Verbatim(repr(default) if plain else "...")
 
 
+class _Sentinel(dict[str, Any]):
+    """Names of defaults that are no literals, and their attributes."""
+
+    def __missing__(self, name: str) -> Any:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        return self
+
+
 @cache
 def parse(text: str) -> inspect.Signature:
     """Return the signature that a text of `describe` stands for.
@@ -65,37 +74,4 @@ def parse(text: str) -> inspect.Signature:
     >>> parse("(a, axis=None, *, out=...)")
     <Signature (a, axis=None, *, out=Ellipsis)>
     """
-    function = ast.parse(f"def _{text}: pass").body[0]
-    assert isinstance(function, ast.FunctionDef)
-    given = function.args
-    positional = [*given.posonlyargs, *given.args]
-    defaults = [None] * (len(positional) - len(given.defaults)) + list(given.defaults)
-    kinds = inspect.Parameter
-    found = [
-        _parameter(
-            arg,
-            default,
-            kinds.POSITIONAL_ONLY if i < len(given.posonlyargs) else kinds.POSITIONAL_OR_KEYWORD,
-        )
-        for i, (arg, default) in enumerate(zip(positional, defaults, strict=True))
-    ]
-    found += [kinds(arg.arg, kinds.VAR_POSITIONAL) for arg in [given.vararg] if arg]
-    found += [
-        _parameter(arg, default, kinds.KEYWORD_ONLY)
-        for arg, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)
-    ]
-    found += [kinds(arg.arg, kinds.VAR_KEYWORD) for arg in [given.kwarg] if arg]
-    return inspect.Signature(found)
-
-
-def _parameter(arg: ast.arg, default: ast.expr | None, kind: Any) -> inspect.Parameter:
-    return inspect.Parameter(arg.arg, kind, default=_value(default))
-
-
-def _value(default: ast.expr | None) -> Any:
-    if default is None:
-        return inspect.Parameter.empty
-    try:
-        return ast.literal_eval(default)
-    except ValueError:
-        return ...
+    return inspect.signature(eval(f"lambda {text[1:-1]}: None", {"__builtins__": {}}, _Sentinel()))

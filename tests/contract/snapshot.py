@@ -12,8 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pipeline.backends.cuml import translations
-from tests.contract import estimators, learning
+from tests.contract import estimators
 from tests.contract.guards import guards
 from tests.contract.signatures import describe
 
@@ -127,12 +126,6 @@ def render(contract: dict[str, Any]) -> str:
     return "\n".join([*lines, " }", "}", ""])
 
 
-def main() -> None:
-    FILE.write_text(render(take()), encoding="utf-8")
-    translations.PATH.write_text(learning.render(learning.take()), encoding="utf-8")
-    for file in (FILE, translations.PATH):
-        print(f"{file}: {file.stat().st_size:,} bytes")
-
-
 if __name__ == "__main__":
-    main()
+    FILE.write_text(render(take()), encoding="utf-8")
+    print(f"{FILE}: {FILE.stat().st_size:,} bytes")

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from pipeline import Accelerated, DeviceUnavailable
-from pipeline.backends.xgboost import training
+from pipeline.backends.xgboost import contributions, distributed, training
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames
 from pipeline.optional import load
@@ -128,6 +128,27 @@ def test_xgboost_reads_of_a_frame_of_cudf_what_it_holds(
     lifted = ours.to_sklearn()
     assert getattr(lifted, "evals_result_", None) == getattr(plain, "evals_result_", None)
     np.testing.assert_array_equal(lifted.predict_proba(known), wanted)
+
+
+def test_contributions_of_blocks_of_rows_have_their_own_nulls(
+    reads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contributions, "CELLS", 50)
+    y = SIGNAL.to_numpy()
+    found, wanted = (
+        Accelerated(xgboost.XGBRegressor(n_estimators=4, max_depth=3), device=device)
+        .fit(put(NUMBERS), y)
+        .contributions(put(NUMBERS))
+        .values
+        for device, put in {"cuda": to_cudf, "cpu": lambda X: X}.items()
+    )
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_text_of_partitions_has_its_own_nulls(device: Recorder) -> None:
+    kinds = {"a": pd.CategoricalDtype([*"vwxyz"])}
+    found = distributed._as(to_cudf(TEXT[["a"]]).iloc[CUT:], kinds).to_pandas()
+    pd.testing.assert_frame_equal(found, TEXT[["a"]].iloc[CUT:].astype(kinds))
 
 
 def test_training_goes_on_from_trees_of_text(reads: None) -> None:

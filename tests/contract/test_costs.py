@@ -27,12 +27,12 @@ from sklearn.preprocessing import (
 
 from pipeline import Accelerated
 from pipeline.backends.cuml.multi_gpu import has_missing
-from pipeline.data import encode, frames
+from pipeline.data import frames
 from pipeline.errors import BudgetExceeded
 from pipeline.preprocessing.engine.program import Program
-from tests.contract import cases, memory
+from tests.contract import memory
 from tests.contract.cases import CLASSIFIERS, EVERYWHERE, ROWS, folds, table, target
-from tests.contract.recorder import LIVE, RECORDER, Recorder
+from tests.contract.recorder import RECORDER, Recorder
 from tests.names import one_in
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -133,8 +133,6 @@ OF_CATEGORIES = [
     SimpleImputer(strategy="most_frequent"),
     TargetEncoder(cv=folds()),
 ]
-A_BLOCK = {"SimpleImputer, most frequent": memory.COLUMNS + 2, "PowerTransformer, Box-Cox": 3}
-"""Waits for a further block: once for what is wrong in it, once for what is learnt of it."""
 
 
 def waits(estimator: Any, columns: int, *, text: bool = False) -> int:
@@ -170,93 +168,20 @@ def test_columns_of_categories_are_waited_for_when_their_values_come(
     assert waits(estimator, FEW, text=text) <= FEW + (8 if text else 6)
 
 
-@pytest.mark.parametrize("name", one_in(9, memory.CASES))
-def test_a_further_block_is_waited_for_a_few_times(name: str) -> None:
-    assert round(memory.a_block(name)) <= A_BLOCK.get(name, 2)
-
-
-def test_arrays_of_many_types_come_by_one_copy(device: Recorder) -> None:
-    there = np.arange(3)
-    wanted = [
-        np.array([True]),
-        np.arange(6.0).reshape(2, 3),
-        np.empty(0, "int8"),
-        there,
-        np.int64(5),
-    ]
-    arrays = [each if each is there else frames.to_device(each, "cuda") for each in wanted]
-    device.clear()
-    found = frames.all_to_host(arrays)
-    assert device.syncs() == 1
-    assert found[3] is there
-    for one, expected in zip(found, wanted, strict=True):
-        np.testing.assert_array_equal(one, expected, strict=True)
-        assert one.flags.aligned
-    assert frames.all_to_host([]) == []
-
-
-def test_many_distinct_numbers_do_not_stay_on_the_device(
-    device: Recorder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    X = frames.to_device(np.random.default_rng(0).normal(size=(10_000, MORE)), "cuda")
-    peaks = []
-    for large in (2**10, 2**30):
-        monkeypatch.setattr(encode, "LARGE", large)
-        with device.paused(), LIVE.counted() as live:
-            encode.all_categories(X, range(MORE))
-        peaks.append(live.peak / X.nbytes)
-    # The table, its codes and what one column takes; or all values twice, to come together.
-    assert peaks[0] < 2 < 3 < peaks[1]
-
-
 KEPT = ("RobustScaler", "SimpleImputer, median", "SimpleImputer, median of a frame")
 """Whose peak is a copy of the columns and one column more, however the rows are cut."""
-
-
-def rows_of_document() -> dict[str, list[float]]:
-    text = memory.DOCUMENT.read_text(encoding="utf-8")
-    lines = text.partition(memory.START)[2].partition(memory.END)[0].splitlines()[3:]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    return {
-        name: [*map(float, rest)] for first, *rest in cells for name in first[1:-1].split("`, `")
-    }
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_a_frame_becomes_a_matrix_without_a_copy_of_its_columns(
-    order: str, device: Recorder
-) -> None:
-    host = pd.DataFrame(memory.numbers(1000))
-    X = frames.to_device(host, "cuda")
-    with device.paused(), LIVE.counted() as live:
-        made = frames.matrix(X, order)
-    # The frame, whose columns are views; the matrix; and what one column is checked with.
-    assert live.peak < 2.2 * made.nbytes
-    assert getattr(made.flags, f"{order.lower()}_contiguous")
-    np.testing.assert_array_equal(made.get(), host)
+A_BLOCK = {"SimpleImputer, most frequent": memory.COLUMNS + 2, "PowerTransformer, Box-Cox": 3}
+"""Waits for a further block: once for what is wrong in it, once for what is learnt of it."""
 
 
 @pytest.mark.parametrize("name", one_in(9, memory.CASES))
-def test_no_transformer_takes_more_than_its_bound(name: str) -> None:
+def test_a_transformer_takes_no_more_than_its_bound_and_less_in_halves(name: str) -> None:
     found = memory.taken(name)
     assert found.peak <= max(memory.MOST, 1.5 + found.made)
     assert found.passes <= 2
-
-
-@pytest.mark.parametrize("name", one_in(9, memory.CASES))
-def test_halving_lowers_the_peak(name: str) -> None:
+    assert round(memory.a_block(name)) <= A_BLOCK.get(name, 2)
     whole, half = memory.taken(name, 4).peak, memory.taken(name, 4, halves=True).peak
     assert half == whole <= memory.MOST if name in KEPT else half < whole
-
-
-@pytest.mark.slow
-def test_the_table_in_the_documentation_is_what_is_counted() -> None:
-    found = rows_of_document()
-    assert set(found) == set(memory.CASES)
-    for name, (peak, waits, more) in found.items():
-        now = memory.taken(name)
-        assert now.peak == pytest.approx(peak, abs=0.06), name
-        assert now.waits <= waits + (memory.BLOCKS - 1) * (more + 0.5), name
 
 
 @pytest.mark.parametrize(
@@ -277,16 +202,3 @@ def test_infinite_numbers_and_sums_are_not_missing(
     X = np.array([values], dtype=dtype)
     assert has_missing(frames.to_device(X, where)) is expected
     assert has_missing(csr_matrix(X)) is expected
-
-
-@pytest.mark.parametrize("name", one_in(9, [*cases.TRANSFORMERS, *cases.CLASSIFIERS]))
-def test_less_than_a_byte_a_row_comes_to_the_host_unbooked(name: str, device: Recorder) -> None:
-    case = (cases.TRANSFORMERS | cases.CLASSIFIERS)[name]
-    X = cases.table(10 * cases.ROWS)
-    device.clear()
-    model = Accelerated(clone(case.estimator), device="cuda").fit(
-        X, cases.target(X, case.n_classes)
-    )
-    (model.predict_proba if name in cases.CLASSIFIERS else model.transform)(X)
-    booked = sum(entry.to_host_bytes for entry in model.execution_log_.entries)
-    assert device.nbytes("host") - booked < len(X)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,7 @@ from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 
 from pipeline import Accelerated, trace
-from pipeline.data import encode, frames, partitioned
-from pipeline.data import read as reading
+from pipeline.data import encode, frames
 from pipeline.data.convert import convert
 from pipeline.data.schema import Schema
 from pipeline.data.target import check_target
@@ -40,22 +38,16 @@ def upload(**columns: Any) -> tuple[pd.DataFrame, Any]:
 
 
 @EVERYWHERE
-@pytest.mark.parametrize("kind", TIMES)
-def test_dates_are_the_same_numbers(kind: str) -> None:
-    host, X = upload(d=TIMES[kind].where([True, True, False]))
-    found = frames.datetimes(X, "d")
-    assert frames.library(found) == "cupy"
-    assert frames.to_host(found).tolist() == frames.datetimes(host, "d").tolist()
-
-
-@EVERYWHERE
 @pytest.mark.parametrize("kind", [*TIMES, "duration"])
-def test_dates_are_the_same_categories(kind: str) -> None:
+def test_dates_are_the_same_numbers_and_categories(kind: str) -> None:
     host, X = upload(d=(TIMES | {"duration": DATES - DATES[0]})[kind])
     found, expected = encode.categories(X, "d"), encode.categories(host, "d")
     assert frames.to_host(found.codes).tolist() == expected.codes.tolist()
-    np.testing.assert_array_equal(found.values, expected.values)
-    assert found.values.dtype == expected.values.dtype
+    np.testing.assert_array_equal(found.values, expected.values, strict=True)
+    if kind in TIMES:
+        host, X = upload(d=TIMES[kind].where([True, True, False]))
+        times = frames.to_host(frames.datetimes(X, "d"))
+        assert times.tolist() == frames.datetimes(host, "d").tolist()
 
 
 @EVERYWHERE
@@ -99,14 +91,6 @@ def test_the_policy_holds_for_frames_of_the_device() -> None:
         schema.take(wrong)
 
 
-@EVERYWHERE
-def test_missing_text_becomes_missing_numbers() -> None:
-    schema, _ = Schema.fit(pd.DataFrame({"n": [1.0]}))
-    _, X = upload(n=pd.Series([None, None], dtype="str"))
-    found = frames.to_host(frames.numbers(schema.take(X), "n"))
-    assert np.isnan(found).all()
-
-
 SIDES = pytest.mark.parametrize("sides", [("cudf", "pandas"), ("pandas", "cudf"), ("cudf", "cudf")])
 
 
@@ -128,53 +112,6 @@ def test_rows_match_by_their_labels_whichever_library_holds_them(
     assert check_target(y, X).tolist() == [0, 1, 1]
     with pytest.warns(UserWarning, match="index of y differs"):
         check_target(labelled(sides, labels, list(labels)[::-1])[1], X)
-
-
-@SIDES
-def test_only_the_target_comes_to_the_host(sides: tuple[str, str], device: Recorder) -> None:
-    X, y = labelled(sides, [4, 2, 9], [4, 2, 9])
-    check_target(y, X)
-    assert device.nbytes("host", "explicit") == (24 if sides[1] == "cudf" else 0)
-
-
-@EVERYWHERE
-def test_a_csv_file_has_the_values_of_the_host(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The device has no reader of its own: what it takes for missing is not what pandas does."""
-    path = tmp_path / "rows.csv"
-    path.write_text('t,n,b,id,y\nNA,1,True,007,1\n"",,NA,A1,0\nx, 2.5,false,01,1\n')
-    monkeypatch.setattr(partitioned, "room", lambda device: 10**9)
-    columns = ["t", "n", "b", "id"]
-    wanted, y = reading.read(path, columns, "y")
-    found, same = reading.read(path, columns, "y", device="cuda")
-    assert frames.library(found) == "cudf"
-    np.testing.assert_array_equal(same, y)
-    for name in columns:
-        theirs, ours = (encode.categories(each, name) for each in (wanted, found))
-        codes = frames.to_host(ours.codes)
-        np.testing.assert_array_equal(codes < 0, theirs.codes < 0)
-        np.testing.assert_array_equal(ours.values[codes], theirs.values[theirs.codes])
-
-
-def test_the_first_row_costs_the_bytes_of_a_row(device: Recorder) -> None:
-    X = to_cudf(table(5000))
-    device.clear()
-    with trace.execution_log(host_bytes=0, n_rows=5000) as book, trace.record("x", "fit", "cuda"):
-        frames.head(X)
-    assert book.to_host_bytes == device.nbytes("host", "explicit") < 4000
-
-
-@pytest.mark.parametrize("name", [None, "town"])
-def test_rows_that_come_to_the_host_are_booked_as_what_they_are(
-    name: str | None, device: Recorder
-) -> None:
-    X = to_cudf(table(5000)) if name is None else to_cudf(table(5000))[name]
-    device.clear()
-    with trace.execution_log() as book, trace.record("x", "copy", "cpu"):
-        found = frames.to_device(X[40:60], "cpu")
-    assert len(found) == 20
-    assert book.to_host_bytes == device.nbytes("host", "explicit") < 4000
 
 
 def nullable(first: int) -> Any:
@@ -205,3 +142,11 @@ def test_what_a_program_reads_does_not_depend_on_the_first_row(first: int) -> No
     assert model.transform(X).shape == (6, 2)
     assert model.to_sklearn().transform(head).shape == (1, 2)
     assert list(Schema.fit(X)[0].columns or ()) == ["i", "b", "t"]
+
+
+def test_the_first_row_costs_the_bytes_of_a_row(device: Recorder) -> None:
+    X = to_cudf(table(5000))
+    device.clear()
+    with trace.execution_log(host_bytes=0, n_rows=5000) as book, trace.record("x", "fit", "cuda"):
+        frames.head(X)
+    assert book.to_host_bytes == device.nbytes("host", "explicit") < 4000

@@ -90,16 +90,6 @@ def test_a_fit_that_does_not_fit_is_done_again_in_halves_and_says_so(
     np.testing.assert_allclose(model.predict_proba(programs.TABLE), expected, rtol=1e-5)
 
 
-def test_one_that_does_not_fit_in_halves_either_goes_to_the_host_where_it_may(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    failing(monkeypatch, Model, "fit", times=2)
-    model = fitted(fallback=True)
-    (place,) = model.plan_.steps[-1].placements
-    assert place.device == "cpu"
-    assert "the memory of the GPU ran out in fit" in place.remarks
-
-
 def small(monkeypatch: pytest.MonkeyPatch, most: int) -> list[int]:
     """Make a GPU that has room for some rows; return the list of those that were asked for."""
     asked: list[int] = []
@@ -158,19 +148,6 @@ def test_memory_is_pooled_before_the_first_array_for_cupy_and_xgboost_as_well(
     assert cuda.get_allocator() is standins.rmm_cupy_allocator
 
 
-def test_the_pool_is_set_once_and_what_the_user_has_chosen_stays() -> None:
-    Accelerated(StandardScaler(), device="cuda").fit(X)
-    first = current()
-    Accelerated(StandardScaler(), device="cuda").fit(X)
-    assert current() is first
-    own = type("PoolMemoryResource", (standins.CudaMemoryResource,), {})()
-    load("rmm.mr").set_current_device_resource(own)
-    load("cupy").cuda.set_allocator(abs)
-    Accelerated(StandardScaler(), device="cuda").fit(X)
-    assert current() is own
-    assert load("cupy").cuda.get_allocator() is abs
-
-
 def test_what_the_pool_keeps_is_room_for_the_next_table_and_is_given_back_on_request() -> None:
     devices.prepare_memory("cuda")
     cupy = load("cupy")
@@ -184,14 +161,3 @@ def test_what_the_pool_keeps_is_room_for_the_next_table_and_is_given_back_on_req
         assert partitioned.room("cuda") == free
         devices.release_memory("cuda")
         assert cupy.cuda.runtime.memGetInfo()[0] == free
-
-
-def test_a_gpu_without_pools_goes_on_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: int) -> None:
-        raise RuntimeError("cudaErrorNotSupported: operation not supported")
-
-    monkeypatch.setattr(load("cupy").cuda.runtime, "deviceGetDefaultMemPool", refuse)
-    devices.prepare_memory("cuda")
-    assert type(current()) is standins.CudaMemoryResource
-    assert partitioned.room("cuda") == arrays.Runtime.total
-    devices.release_memory("cuda")

@@ -13,25 +13,17 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.ensemble import BaggingRegressor, VotingClassifier
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.feature_selection import SelectFromModel
 from sklearn.impute import SimpleImputer
 from sklearn.inspection import permutation_importance
-from sklearn.linear_model import Lasso, LogisticRegression, Ridge
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.naive_bayes import GaussianNB, MultinomialNB
-from sklearn.neighbors import KNeighborsRegressor
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
 from pipeline import Accelerated, Unsupported, explain, load, save
-from pipeline.errors import BudgetExceeded
-from pipeline.planning.lower import LoweringOptions, lower
 from tests.contract import cases
 from tests.contract.cases import EVERYWHERE
 from tests.contract.recorder import Recorder
-from tests.estimators import blobs, classes, numbers
+from tests.estimators import blobs
 from tests.meta_estimators import META, answers, named
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -79,67 +71,6 @@ def test_more_rows_are_waited_for_no_more_often_and_each_is_booked(
     assert trips[1][1] <= trips[0][1]
 
 
-def test_a_selector_in_the_middle_hands_its_columns_on() -> None:
-    X, y = numbers()
-    whole = make_pipeline(StandardScaler(), SelectFromModel(Lasso(0.01)), Ridge())
-    model = Accelerated(whole, device="cuda").fit(X, y)
-    reference = clone(whole).fit(X.astype("float64"), y)
-    assert [p.device for p in model.plan_.placements] == ["cuda", "cpu", "cuda", "cuda"]
-    for made in (model, model.to_sklearn()):
-        np.testing.assert_allclose(made.predict(X), reference.predict(X), rtol=1e-4, atol=1e-4)
-
-
-def test_what_knows_float32_only_is_lifted_behind_a_step_that_makes_it() -> None:
-    X, y = numbers()
-    model = Accelerated(BaggingRegressor(KNeighborsRegressor(), 2), device="cuda", dtype="float64")
-    model.fit(X.astype("float64"), y)
-    lifted = model.to_sklearn()
-    assert [type(step).__name__ for step in lifted.estimators_[0]] == [
-        "FunctionTransformer",
-        "KNeighborsRegressor",
-    ]
-    np.testing.assert_allclose(lifted.predict(X), model.predict(X), rtol=1e-6)
-
-
-def test_sparse_rows_are_cut_on_the_host_too() -> None:
-    texts = ["red green", "blue", "green", "blue red", "red", "blue green"] * 5
-    y = ["r", "b", "g", "b", "r", "g"] * 5
-    whole = make_pipeline(TfidfVectorizer(), OneVsRestClassifier(MultinomialNB()))
-    model = Accelerated(whole, device="cuda").fit(texts, y)
-    assert model.predict(texts).tolist() == clone(whole).fit(texts, y).predict(texts).tolist()
-
-
-def test_rows_that_come_to_the_host_are_on_the_budget() -> None:
-    X, y = classes()
-    X = np.tile(X, (20, 1))
-    whole = make_pipeline(StandardScaler(), OneVsRestClassifier(LogisticRegression()))
-    model = Accelerated(whole, device="cuda", host_bytes=0)
-    with pytest.raises(BudgetExceeded, match="onevsrestclassifier: copy would bring"):
-        model.fit(X, np.tile(y, 20))
-
-
-def test_what_only_the_data_show_sends_all_of_it_to_the_host_where_that_is_allowed() -> None:
-    X, y = classes()
-    estimator = BaggingRegressor(LogisticRegression(), 2)
-    voting = VotingClassifier([("a", LogisticRegression()), ("b", GaussianNB())])
-    plan = lower(voting, "cuda", LoweringOptions(fallback=True))
-    assert plan.steps[0].on_host is not None
-    model = Accelerated(estimator, device="cuda", fallback=True).fit(X, y)
-    (place,) = model.plan_.placements
-    assert place.device == "cpu"
-    assert "sample_weight" in place.note, "bags are weights, which three classes have none of"
-
-
-def test_a_saved_one_answers_on_the_host(tmp_path: Path) -> None:
-    X, y = classes()
-    whole = make_pipeline(StandardScaler(), OneVsRestClassifier(LogisticRegression()))
-    model = Accelerated(whole, device="cuda").fit(X, y)
-    loaded = load(save(model, tmp_path / "model"), "cuda")
-    assert [place.device for place in loaded.plan_.placements] == ["cuda", "cpu"]
-    assert "no way onto the GPU" in loaded.plan_.placements[1].note
-    np.testing.assert_allclose(loaded.predict_proba(X), model.predict_proba(X), rtol=1e-5)
-
-
 ROWS, _ = blobs(3.0)
 TABLE = pd.DataFrame(ROWS.astype("float64"), columns=list("abcdef"))
 TABLE["c0"] = pd.Series(list("xyz") * 200)[: len(TABLE)]
@@ -178,16 +109,6 @@ def test_transformers_of_cuml_run_inside_preprocessing_and_are_lifted(
         np.testing.assert_allclose(made.predict_proba(X), reference.predict_proba(X), atol=1e-3)
 
 
-def test_a_parameter_that_cuml_refuses_is_told_with_its_path() -> None:
-    whole = make_pipeline(make_union(PCA(0.5), StandardScaler()), LogisticRegression())
-    with pytest.raises(Unsupported, match=r"featureunion\.pca\(n_components\): cuML has no equiv"):
-        Accelerated(whole, device="cuda").fit(ROWS, TARGET)
-    model = Accelerated(whole, device="cuda", fallback=True).fit(ROWS, TARGET)
-    placed = {place.step: place for place in model.plan_.placements}["featureunion.pca"]
-    assert placed.device == "cpu"
-    assert "cuML has no equivalent" in placed.note
-
-
 @pytest.mark.parametrize(
     ("products", "there", "max_samples"), [(True, False, 1.0), (False, True, 0.5)]
 )
@@ -212,11 +133,11 @@ def test_importance_is_that_of_sklearn(products: bool, there: bool, max_samples:
     assert np.ptp(found.importances[~idle], axis=1).min() > 0
 
 
-def test_the_table_is_copied_to_the_device_once(device: Recorder) -> None:
-    X = cases.table()
-    columns = make_column_transformer((OneHotEncoder(), ["colour"]))
-    y = cases.target(X, 2)
-    model = Accelerated(make_pipeline(columns, LogisticRegression()), device="cuda").fit(X, y)
-    model.importance(X, y, repeats=3)
-    log = model.execution_log_.last
-    assert [event.call for event in log.events if event.to_device_bytes > len(X) * 8] == ["copy"]
+def test_a_parameter_that_cuml_refuses_is_told_with_its_path() -> None:
+    whole = make_pipeline(make_union(PCA(0.5), StandardScaler()), LogisticRegression())
+    with pytest.raises(Unsupported, match=r"featureunion\.pca\(n_components\): cuML has no equiv"):
+        Accelerated(whole, device="cuda").fit(ROWS, TARGET)
+    model = Accelerated(whole, device="cuda", fallback=True).fit(ROWS, TARGET)
+    placed = {place.step: place for place in model.plan_.placements}["featureunion.pca"]
+    assert placed.device == "cpu"
+    assert "cuML has no equivalent" in placed.note

@@ -10,12 +10,9 @@ import pandas as pd
 import pytest
 
 from pipeline.data import encode, frames
-from pipeline.data.datetimes import MISSING
 from pipeline.data.output import categorize
 from pipeline.optional import load
-from pipeline.preprocessing.engine.blocks import Indicators
 from pipeline.preprocessing.statistics.categories import SPREAD, count_codes, tally
-from pipeline.preprocessing.statistics.moments import moments
 from pipeline.preprocessing.statistics.quantiles import RowBlocks, quantile
 from pipeline.preprocessing.transformers.calendar import DAY, FEATURES, encode_fields
 from tests.contract.cases import EVERYWHERE
@@ -86,21 +83,6 @@ def test_rows_of_text_take_the_memory_of_the_whole_column_and_a_copy_does_not() 
     assert frames.nbytes(X[:1].copy()) < 1_000
 
 
-def test_categories_keep_their_own_order_and_unused_values() -> None:
-    column = pd.Series(["S", "M", None], dtype=pd.CategoricalDtype(["S", "M", "L"]))
-    codes, values = encode.categories(frame(x=column), "x")
-    assert values.tolist() == ["S", "M", "L"]
-    assert codes.get().tolist() == [0, 1, -1]
-
-
-@pytest.mark.parametrize(("n_categories", "dtype"), [(3, "int8"), (200, "int16")])
-def test_codes_are_signed(n_categories: int, dtype: str) -> None:
-    column = pd.Series([f"{number:03}" for number in range(n_categories)], dtype="category")
-    codes = encode.categories(frame(x=column), "x").codes
-    assert codes.dtype == dtype
-    assert codes.get().tolist() == list(range(n_categories))
-
-
 ARRAYS = {
     "a NaN with its sign set is sorted before all numbers": (
         lambda xp: xp.sort(array(1.0, -np.nan, -2.0, np.nan)),
@@ -146,12 +128,6 @@ def test_a_nan_with_its_sign_set_is_missing(dtype: str) -> None:
     ]
 
 
-def test_unique_takes_bools() -> None:
-    codes, values = encode.coded(array(True, False, True))
-    assert values.tolist() == [False, True]
-    assert codes.get().tolist() == [1, 0, 1]
-
-
 @pytest.mark.parametrize("size", [1, SPREAD, SPREAD + 1])
 def test_tallies_are_those_of_the_host(size: int) -> None:
     rng = np.random.default_rng(0)
@@ -163,26 +139,6 @@ def test_tallies_are_those_of_the_host(size: int) -> None:
     np.testing.assert_allclose(found.get(), tally(places, size, np, weights), rtol=1e-9, atol=1e-9)
 
 
-def test_ones_are_written_into_a_slice() -> None:
-    cupy = load("cupy")
-    out = cupy.zeros((4, 4), dtype="float32")
-    rows = out[1:]
-    Indicators([array(0, 1, -1)], [2]).write(rows, 1)
-    assert out.get().tolist() == [[0.0] * 4, [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0] * 4]
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_moments_do_not_lose_a_small_variance_beside_a_large_mean(dtype: str) -> None:
-    rng = np.random.default_rng(0)
-    host = rng.normal(1e4, 1.0, (100_000, 2)).astype(dtype)
-    host[::7, 1] = np.nan
-    cupy = load("cupy")
-    found, expected = moments(cupy.asarray(host), cupy), moments(host.astype("float64"), np)
-    np.testing.assert_array_equal(found.rows, expected.rows)
-    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-6)
-    np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-2)
-
-
 EVERY_DAY = np.arange(-106_751, 106_752) * DAY
 
 
@@ -192,19 +148,6 @@ def test_every_day_has_the_features_it_has_on_the_cpu(feature: str) -> None:
     asked = [(feature, "")], DAY // 3
     found = encode_fields(load("cupy").asarray(at[:, None]), *asked)
     np.testing.assert_array_equal(found.get(), encode_fields(at[:, None], *asked))
-
-
-def test_missing_time_is_nan() -> None:
-    times = load("cupy").asarray(np.array([[MISSING, 0]]))
-    found = encode_fields(times, [("year", ""), ("hour", "cos")]).get()
-    np.testing.assert_array_equal(found, [[np.nan, np.nan, 1970, 1]])
-
-
-@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-def test_null_becomes_the_least_integer_in_every_unit(unit: str) -> None:
-    times = pd.Series(np.array(["1969-12-31T23:59:59", "NaT"], dtype=f"datetime64[{unit}]"))
-    X = load("cudf").from_pandas(times.to_frame("t"))
-    assert frames.datetimes(X, "t").get().tolist() == [-1_000_000_000, MISSING]
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,10 @@ from sklearn.feature_extraction.text import (
     TfidfVectorizer,
 )
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline, make_union
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from pipeline import Accelerated, DataError, Unsupported, explain, load, save
-from pipeline.optional import load as load_package
+from pipeline import Accelerated, explain, load, save
 from tests.contract.cases import EVERYWHERE, dense
 from tests.contract.recorder import Recorder
 
@@ -50,13 +49,9 @@ SPECS = {
     "words": CountVectorizer(),
     "counts": CountVectorizer(ngram_range=(1, 2), stop_words="english", min_df=2, max_df=0.4),
     "binary": CountVectorizer(binary=True, vocabulary={"mat": 0, "cat": 1}, dtype=np.float32),
-    "own stop words": CountVectorizer(stop_words=["the", "no"], lowercase=False),
     "hashes": HashingVectorizer(n_features=32),
-    "hashes of every length": HashingVectorizer(n_features=2**20, norm=None),
     "weights": TfidfVectorizer(max_features=2, sublinear_tf=True, norm="l1"),
-    "no weights": TfidfVectorizer(use_idf=False, smooth_idf=False),
     "counts, then weights": make_pipeline(CountVectorizer(), TfidfTransformer(smooth_idf=False)),
-    "a pipeline in a pipeline": make_pipeline(make_pipeline(CountVectorizer(), TfidfTransformer())),
     "counts, then no weights": make_pipeline(CountVectorizer(), TfidfTransformer(use_idf=False)),
 }
 each_spec = pytest.mark.parametrize("estimator", SPECS.values(), ids=list(SPECS))
@@ -90,23 +85,6 @@ def _steps(estimator: Any) -> list[Any]:
     return list(getattr(estimator, "named_steps", {"": estimator}).values())
 
 
-@EVERYWHERE
-@pytest.mark.parametrize("name", ["binary", "hashes", "counts, then weights"])
-def test_a_classifier_takes_the_sparse_rows_and_a_saved_model_goes_on(
-    name: str, tmp_path: Path
-) -> None:
-    program = make_pipeline(*map(clone, _steps(SPECS[name])), clone(EXACT))
-    reference = clone(program).fit(TEXTS, y).predict_proba(NEW)
-    for where in ("cuda", "cpu"):
-        model = Accelerated(program, device=where, dtype="float64").fit(TEXTS, y)
-        loaded: Any = load(save(model, tmp_path / where), "cuda")
-        assert {place.device for place in loaded.plan_.placements} == {"cuda"}
-        expected = model.predict_proba(NEW)
-        np.testing.assert_allclose(expected, reference, atol=1e-2)
-        for each in (loaded, model.to_sklearn(), loaded.to_sklearn()):
-            np.testing.assert_allclose(each.predict_proba(NEW), expected, atol=1e-5)
-
-
 def test_texts_go_up_once_and_rows_stay(device: Recorder) -> None:
     program = make_pipeline(CountVectorizer(), TfidfTransformer(), LogisticRegression())
     model = Accelerated(program, device="cuda").fit(TEXTS, y)
@@ -115,30 +93,6 @@ def test_texts_go_up_once_and_rows_stay(device: Recorder) -> None:
     assert entries[0].to_device_bytes == pd.Series(TEXTS, dtype="str").nbytes
     assert model.execution_log_.to_host_bytes == 0
     assert device.nbytes("host", "explicit") == 0
-
-
-@EVERYWHERE
-def test_texts_on_the_device_are_not_copied() -> None:
-    there = load_package("cudf").from_pandas(pd.Series(TEXTS))
-    model = Accelerated(CountVectorizer(), device="cuda").fit(there)
-    assert all(entry.call != "copy" for entry in model.execution_log_.entries)
-    expected = CountVectorizer().fit_transform(TEXTS)
-    np.testing.assert_array_equal(dense(model.transform(there)), dense(expected))
-
-
-@EVERYWHERE
-def test_weights_of_a_table_of_counts() -> None:
-    counts = pd.DataFrame({"cat": [1, 0, 2], "dog": [0, 3, 1]})
-    model = Accelerated(TfidfTransformer(), device="cuda").fit(counts)
-    expected = dense(TfidfTransformer().fit_transform(counts))
-    for found in (model.transform(counts), model.to_sklearn().transform(counts.to_numpy())):
-        np.testing.assert_allclose(dense(found), expected)
-
-
-@pytest.mark.parametrize("estimator", [CountVectorizer(), TfidfVectorizer()], ids=repr)
-def test_counts_take_the_type_of_the_program(estimator: Any) -> None:
-    made = Accelerated(estimator, device="cuda").fit(TEXTS).transform(TEXTS)
-    assert made.dtype == ("float32" if type(estimator) is CountVectorizer else "float64")
 
 
 TABLE = pd.DataFrame(
@@ -184,58 +138,3 @@ def test_text_columns_are_read_beside_numbers(name: str, tmp_path: Path) -> None
     loaded: list[Any] = [load(saved[0], "cuda"), load(saved[0], "cpu"), load(saved[1], "cuda")]
     for made in (model, model.to_sklearn(), *loaded):
         np.testing.assert_allclose(made.predict_proba(new), expected, atol=1e-2)
-
-
-@EVERYWHERE
-@pytest.mark.parametrize("name", BESIDE)
-def test_rows_beside_numbers_are_those_of_sklearn(name: str) -> None:
-    how = beside(BESIDE[name])
-    made = Accelerated(how, device="cuda", dtype="float64").fit(TABLE).transform(TABLE)
-    expected = clone(how).fit_transform(TABLE)
-    assert issparse(made) is issparse(expected)
-    if issparse(made):
-        assert made.has_sorted_indices
-        np.testing.assert_array_equal(made.indptr, expected.indptr)
-    np.testing.assert_allclose(dense(made), dense(expected), rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("how", "parameter"),
-    [
-        (TfidfVectorizer(token_pattern=r"\w+"), "token_pattern"),
-        (
-            make_pipeline(CountVectorizer(strip_accents="ascii"), TfidfTransformer()),
-            "strip_accents",
-        ),
-        (make_union(TfidfVectorizer(), CountVectorizer()), None),
-    ],
-    ids=["vectorizer", "pipeline", "union"],
-)
-def test_a_branch_that_cuml_does_not_honour_runs_alone_on_the_host(
-    how: Any, parameter: str | None
-) -> None:
-    program = make_pipeline(beside(how), LogisticRegression())
-    with pytest.raises(Unsupported) as caught:
-        Accelerated(program, device="cuda").fit(TABLE, y)
-    (reason,) = caught.value.reasons
-    assert reason.step.startswith("columntransformer.text")
-    assert reason.parameter == parameter
-    model = Accelerated(program, device="cuda", fallback=True).fit(TABLE, y)
-    assert [p.step for p in model.plan_.placements if p.device == "cpu"] == [
-        "columntransformer.text"
-    ]
-    expected = clone(program).fit(TABLE, y).predict_proba(TABLE)
-    np.testing.assert_allclose(model.predict_proba(TABLE), expected, atol=1e-4)
-
-
-@EVERYWHERE
-@pytest.mark.parametrize(
-    ("cells", "why"), [([1] * N, "int64 values"), ([None, *TEXTS[1:]], "1 missing")]
-)
-def test_what_is_no_text_is_one_clear_error(cells: list[Any], why: str) -> None:
-    upload = load_package("cudf").from_pandas
-    with pytest.raises(DataError, match=why):
-        Accelerated(CountVectorizer(), device="cuda").fit(upload(pd.Series(cells)))
-    program = beside(TfidfVectorizer())
-    with pytest.raises(DataError, match=why):
-        Accelerated(program, device="cuda").fit(upload(TABLE.assign(body=cells)))

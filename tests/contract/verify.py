@@ -46,13 +46,7 @@ SAME = {
 
 
 class Contract:
-    """The names, signatures and guards of the real packages.
-
-    Parameters
-    ----------
-    content : dict
-        As `tests.contract.snapshot.take` returns it.
-    """
+    """The names, signatures and guards of the real packages, as `snapshot.take` returns them."""
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.versions: dict[str, str] = content["versions"]

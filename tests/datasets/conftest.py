@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -30,15 +29,6 @@ def python() -> Run:
         )
 
     return run
-
-
-@pytest.fixture(scope="session")
-def tiny() -> ModuleType:
-    path = Path(__file__).with_name("tiny.py")
-    spec = importlib.util.spec_from_file_location("tiny_dataset", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="session")

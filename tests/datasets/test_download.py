@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from datasets import _download, _store
+from datasets import _download
 from datasets._download import Remote
-from datasets._store import Card, Column
-from datasets.errors import DataError, OutputError
+from datasets.errors import DataError
 
 CONTENT = gzip.compress(bytes(range(256)) * 2000, mtime=0) + bytes(3_000_000)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -82,7 +81,7 @@ def test_a_file_comes_whole_as_it_lies_there_and_once(server, tmp_path, caplog, 
     path = fetch(server, tmp_path, sha256)
     assert path.read_bytes() == CONTENT
     assert left(tmp_path) == ["file.gz"]
-    assert f"fetching {server.url}, {len(CONTENT) / 1e6:,.1f} MB" in caplog.messages
+    assert f"fetching {server.url}" in caplog.messages
     assert fetch(server, tmp_path, sha256) == path
     assert server.asked == 1
 
@@ -95,53 +94,6 @@ def test_what_breaks_off_is_tried_again_and_never_taken_for_whole(server, tmp_pa
     (tmp_path / "raw" / "tiny" / "file.gz").unlink()
     with pytest.raises(DataError, match="cannot be fetched.*Run it again; or fetch it by hand"):
         fetch(server, tmp_path, sha256)
-    assert left(tmp_path) == []
-
-
-def test_a_wrong_checksum_is_told_with_both_and_the_way_by_hand(server, tmp_path) -> None:
-    with pytest.raises(DataError) as caught:
-        fetch(server, tmp_path, "0" * 64)
-    path = str(tmp_path / "raw" / "tiny" / "file.gz")
-    for told in (SHA256, "0" * 64, server.url, path, "make data TASK=tiny ARGS='--from "):
-        assert told in str(caught.value)
-    assert left(tmp_path) == []
-
-
-def test_what_lies_there_and_is_another_file_is_fetched_again(server, tmp_path) -> None:
-    path = tmp_path / "raw" / "tiny" / "file.gz"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(b"<!DOCTYPE html><p>Log in")
-    assert fetch(server, tmp_path).read_bytes() == CONTENT
-
-
-@pytest.mark.parametrize("gone", ["the file", "the server"])
-def test_what_is_not_there_says_what_to_fetch_and_where_to_put_it(server, tmp_path, gone) -> None:
-    url = server.url.replace("file.gz", "other")
-    if gone == "the server":
-        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as closed:
-            url = f"http://127.0.0.1:{closed.server_address[1]}/file.gz"
-    with pytest.raises(DataError, match="404 Client Error|Connection refused") as caught:
-        _download.collect(tmp_path, "tiny", [Remote("file.gz", url)])
-    for told in (url, str(tmp_path / "raw/tiny/file.gz"), "make data TASK=tiny ARGS='--from "):
-        assert told in str(caught.value)
-
-
-def test_a_disk_that_fills_up_ends_with_73(server, tmp_path, monkeypatch) -> None:
-    receive = _download._receive
-    monkeypatch.setattr(_download, "_receive", lambda url, _, more: receive(url, "/dev/full", more))
-    columns = {"y": Column("target", "int8", "0 or 1")}
-    remotes = [Remote("file.gz", server.url, SHA256)]
-    card = Card("tiny", "CC0 1.0", "made up", "y", columns, remotes=remotes)
-    with pytest.raises(OutputError, match="No space left") as caught:
-        _store.prepare(tmp_path, card, lambda files: iter([]))
-    assert caught.value.exit_code == 73
-    assert not (tmp_path / "tiny").exists()
-
-
-def test_more_than_any_dataset_has_is_not_received(server, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(_download, "LARGEST", len(CONTENT) - 1)
-    with pytest.raises(DataError, match="more than .* bytes, which no dataset has"):
-        fetch(server, tmp_path)
     assert left(tmp_path) == []
 
 
@@ -159,3 +111,12 @@ def test_files_fetched_by_hand_are_used_where_they_lie(tmp_path) -> None:
         _download.collect(tmp_path / "home", "tiny", remotes, tmp_path)
     with pytest.raises(DataError, match=r"does not hold b\.gz"):
         _download.collect(tmp_path, "tiny", [*remotes, replace(remotes[0], file="b.gz")], tmp_path)
+
+
+def test_a_wrong_checksum_is_told_with_both_and_the_way_by_hand(server, tmp_path) -> None:
+    with pytest.raises(DataError) as caught:
+        fetch(server, tmp_path, "0" * 64)
+    path = str(tmp_path / "raw" / "tiny" / "file.gz")
+    for told in (SHA256, "0" * 64, server.url, path, "make data TASK=tiny ARGS='--from "):
+        assert told in str(caught.value)
+    assert left(tmp_path) == []

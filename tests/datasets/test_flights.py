@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
 from datasets import flights
@@ -98,24 +97,6 @@ def test_what_is_joined_is_that_of_the_key_and_of_the_hour_before(
         agree(table[name], merged[other])
     if file == "planes":
         agree(table["plane_age"], 2013 - merged["year"])
-
-
-def test_categories_are_sorted_and_the_same_in_every_part(
-    parquet: Path, table: pd.DataFrame
-) -> None:
-    part = pd.read_parquet(parquet, filters=[("month", ">", 9)])
-    assert set(part["month"]) == {10, 11, 12}
-    for name in flights.CATEGORICAL:
-        levels = part[name].cat.categories
-        assert list(levels) == sorted(table[name].dropna().unique())
-
-
-def test_a_row_group_is_a_month_in_order_of_departure(parquet: Path, table: pd.DataFrame) -> None:
-    file = pq.ParquetFile(parquet)
-    groups = [file.metadata.row_group(i).column(0).statistics for i in range(file.num_row_groups)]
-    assert [(group.min, group.max) for group in groups] == [(m, m) for m in range(1, 13)]
-    moment = table["month"] * 1e6 + table["day"] * 1e4 + table["sched_dep"]
-    assert moment.is_monotonic_increasing
 
 
 def test_fold_is_that_of_the_raw_row_and_independent_of_the_target(

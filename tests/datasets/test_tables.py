@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import io
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -47,34 +45,6 @@ def test_a_file_that_is_not_as_declared_is_refused(tmp_path: Path, text: bytes, 
         read(tmp_path / "raw.csv", text)
 
 
-def zipped(name: str) -> bytes:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        archive.writestr("readme.html", "<html></html>")
-        archive.writestr(name, "a,b,c\n1,x,2\n")
-    return content.getvalue()
-
-
-def test_a_zip_is_read_by_its_csv_file(tmp_path: Path) -> None:
-    assert read(tmp_path / "raw.zip", zipped("any.csv"))["a"].to_pylist() == [1]
-
-
-@pytest.mark.parametrize("content", [b"not a zip", zipped("other.txt")])
-def test_a_bad_zip_is_refused(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(DataError, match=r"raw\.zip: cannot be read"):
-        read(tmp_path / "raw.zip", content)
-
-
-def test_a_file_is_read_block_by_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_tables, "_BLOCK", 100)
-    (tmp_path / "raw.csv").write_text("1,x,2\n" * 100)
-    tables = list(_tables.read_csv(tmp_path / "raw.csv", TYPES))
-    assert len(tables) > 3
-    columns = {"a": Column("number", "int8", "a number"), "fold": _tables.FOLD}
-    made = pa.concat_tables(_tables.folded((t.select(["a"]) for t in tables), columns))
-    assert made["fold"].to_pylist() == _tables.fold(np.arange(100)).tolist()
-
-
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the data folder of an installed package whose code cannot run."""
@@ -100,13 +70,6 @@ def test_a_raw_file_that_changed_is_named(package: Path) -> None:
     (package / "raw.csv").write_text("a,b,c\n2,x,2\n")
     with pytest.raises(DataError, match=r"raw\.csv: SHA-256 is \w{64}, not \w{64}; .*make setup"):
         _tables.read_package("rawpackage", {"raw.csv": pinned})
-
-
-def test_an_absent_file_or_package_tells_how_to_have_it(package: Path) -> None:
-    with pytest.raises(DataError, match=r"more\.csv: cannot be read: No such file"):
-        _tables.read_package("rawpackage", {"more.csv": source(package / "raw.csv")})
-    with pytest.raises(DataError, match="no_such_package is not installed; run `make setup`"):
-        _tables.read_package("no_such_package", {})
 
 
 def test_lookup_keeps_order_and_count_and_gives_null_where_there_is_none() -> None:
@@ -146,15 +109,6 @@ COLUMNS = {
     "x": Column("number", "int8", "a number"),
     "c": Column("category", "category", "a label"),
 }
-
-
-def test_conform_gives_the_declared_order_and_types() -> None:
-    table = _tables.conform({"c": pa.array(["b", None, "a"]), "x": np.array([1, 2, 3])}, COLUMNS)
-    assert table.column_names == ["x", "c"]
-    assert table.schema.field("x").type == pa.int8()
-    assert table.schema.field("c").type == pa.dictionary(pa.int32(), pa.string())
-    assert table["c"].chunk(0).dictionary.to_pylist() == ["a", "b"]
-    assert table["c"].to_pylist() == ["b", None, "a"]
 
 
 @pytest.mark.parametrize(

@@ -4,52 +4,21 @@ from __future__ import annotations
 
 import fcntl
 import json
-import re
 from pathlib import Path
 
 import pytest
 
-from pipeline import Accelerated, save
-from pipeline.errors import OutputLocked
-from tests import programs
-from tests.commands import OLD, ROOT, assert_one_message, call, intact, old_results
+from tests.commands import assert_one_message, call, intact, old_results
 
 
-@pytest.mark.parametrize("command", ["run", "compare", "report", "predict", "save"])
+@pytest.mark.parametrize("command", ["run", "compare", "report"])
 def test_a_second_writer_ends_with_75(command: str, small_home: Path, tmp_path: Path) -> None:
     out = old_results(tmp_path / "out" / "results")
-    model = Accelerated(programs.program(), device="cpu").fit(programs.TABLE, programs.NUMBERS)
-    programs.TABLE.to_parquet(tmp_path / "in.parquet")
     with (out.parent / ".results.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if command == "save":
-            with pytest.raises(OutputLocked, match="another run is writing here") as caught:
-                save(model, out)
-            assert caught.value.exit_code == 75
-        elif command == "predict":
-            folder = save(model, tmp_path / "model")
-            (out.parent / "table").write_text(OLD)
-            with (out.parent / ".table.lock").open("w") as other:
-                fcntl.flock(other, fcntl.LOCK_EX)
-                target = out.parent / "table"
-                done = call("predict", folder, tmp_path / "in.parquet", target, "--device", "cpu")
-            assert_one_message(done, 75, str(target), "another run is writing here")
-            assert target.read_text() == OLD
-            for path in (target, out.parent / ".table.lock"):
-                path.unlink()
-        else:
-            done = call(
-                command, "flights", "--device", "cpu", "--data-home", small_home, "--out", out
-            )
-            assert_one_message(done, 75, str(out), "another run is writing here")
+        done = call(command, "flights", "--device", "cpu", "--data-home", small_home, "--out", out)
+    assert_one_message(done, 75, str(out), "another run is writing here")
     assert intact(out)
-
-
-def test_no_time_is_measured_by_the_clock_on_the_wall() -> None:
-    files = [f for folder in ("pipeline", "datasets") for f in (ROOT / folder).rglob("*.py")]
-    assert len(files) > 100
-    wall = re.compile(r"\btime\.time(_ns)?\(|from time import .*\btime\b")
-    assert [file.name for file in files if wall.search(file.read_text("utf-8"))] == []
 
 
 def test_a_record_holds_nothing_of_the_environment(

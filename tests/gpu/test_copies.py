@@ -2,67 +2,84 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
 from typing import Any
 
-import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from xgboost import XGBClassifier
 
 from pipeline import Accelerated
-from pipeline.data import parquet
-from pipeline.task import task
-from tests.gpu.copies import copies
-from tests.gpu.test_parity import data, program
+from pipeline.optional import load
+from tests.contract.cases import preprocessing, table, target
 
-ROOT = Path(__file__).parents[2]
 ROWS = 200_000
 """So many that a copy of one byte a row stands out from single values that are read."""
+LAST = {
+    "logistic": LogisticRegression(),
+    "forest": RandomForestClassifier(50, max_depth=8, random_state=0),
+    "boosting": XGBClassifier(n_estimators=20, max_depth=3, random_state=0),
+}
+_OPEN: list[Counter[str]] = []
+"""Of the blocks that count now; a copy counts in each."""
 
 
-@pytest.fixture(autouse=True)
-def _cupti() -> None:
+@contextmanager
+def copies() -> Iterator[Counter[str]]:
+    """Count the bytes that the driver copies in the block, by kind, as ``"HTOD"`` and ``"DTOH"``.
+
+    By CUPTI's activity records. The counts are complete when the block has ended.
+    """
+    cupti, counted = _cupti(), Counter[str]()
+    _finish(cupti)
+    cupti.activity_enable(cupti.ActivityKind.MEMCPY)
+    _OPEN.append(counted)
+    try:
+        yield counted
+    finally:
+        _finish(cupti)
+        _OPEN.clear()
+        cupti.activity_disable(cupti.ActivityKind.MEMCPY)
+
+
+@cache
+def _cupti() -> Any:
+    """Return CUPTI, told once a process where its records go."""
+    cupti: Any = import_module("cupti.cupti")
+
+    def completed(activities: list[Any]) -> None:
+        for each in activities:
+            if each.kind == cupti.ActivityKind.MEMCPY:
+                for counted in _OPEN:
+                    counted[cupti.ActivityMemcpyKind(each.copy_kind).name] += each.bytes
+
+    cupti.activity_register_callbacks(lambda: (8 * 2**20, 0), completed)
+    return cupti
+
+
+def _finish(cupti: Any) -> None:
+    """Wait for the device, and for the records of what it has done, full buffers or not."""
+    load("cupy").cuda.Device().synchronize()
+    cupti.activity_flush_all(1)
+
+
+@pytest.mark.parametrize("name", LAST)
+def test_the_table_goes_up_once_and_no_rows_come_back_unbooked(name: str) -> None:
     pytest.importorskip("cupti", reason="cupti-python is not installed")
-
-
-def test_a_copy_that_is_made_is_counted_each_time() -> None:
-    cupy: Any = pytest.importorskip("cupy")
-    there = cupy.asarray(np.arange(ROWS, dtype="float32"))
-    for _ in range(2):
-        with copies() as counted:
-            there.get()
-        assert counted["DTOH"] == there.nbytes
-        assert counted["HTOD"] == 0
-
-
-@pytest.mark.parametrize("name", ["logistic", "forest", "boosting"])
-def test_no_rows_come_to_the_host_unbooked(name: str) -> None:
-    X, y = data(ROWS)
-    model = Accelerated(program(name), device="cuda", host_bytes=0)
+    X = table(ROWS)
+    model = Accelerated(make_pipeline(preprocessing(), LAST[name]), device="cuda", host_bytes=0)
     with copies() as learning:
-        model.fit(X, y)
+        model.fit(X, target(X))
     booked = model.execution_log_.to_host_bytes
     assert booked <= learning["DTOH"] < booked + ROWS
+    assert learning["HTOD"] < 2 * sum(e.to_device_bytes for e in model.execution_log_.entries)
     with copies() as answering:
         model.predict(X)
     booked = model.execution_log_.to_host_bytes - booked
     assert booked <= answering["DTOH"] < booked + ROWS
-
-
-@pytest.mark.parametrize("name", ["logistic", "boosting"])
-def test_the_table_goes_to_the_device_once(name: str) -> None:
-    X, y = data(ROWS)
-    with copies() as counted:
-        model = Accelerated(program(name), device="cuda").fit(X, y)
-    booked = sum(entry.to_device_bytes for entry in model.execution_log_.entries)
-    assert counted["HTOD"] < 2 * booked
-
-
-@pytest.mark.parametrize("name", ["logistic", "forest", "boosting"])
-def test_no_rows_of_the_flights_come_to_the_host_unbooked(name: str) -> None:
-    flights = task.load("flights")
-    path, split = flights.data(ROOT / "data"), flights.split(None)[1]
-    X, y = parquet.read_parquet(path, flights.features, flights.target, split.train, "cuda")
-    model = Accelerated(flights.pipeline(name, 0), device="cuda", host_bytes=0)
-    with copies() as counted:
-        model.fit(X, y)
-    assert 0 <= counted["DTOH"] - model.execution_log_.to_host_bytes < len(X)

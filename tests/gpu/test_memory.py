@@ -50,20 +50,16 @@ def test_a_transformer_takes_what_the_stand_ins_count(
 
 def test_memory_comes_from_a_pool_and_what_is_freed_is_room() -> None:
     mr, runtime = load("rmm.mr"), load("cupy").cuda.runtime
-    before = mr.get_current_device_resource()
     mr.set_current_device_resource(mr.CudaMemoryResource())
-    try:
-        Accelerated(StandardScaler(), device="cuda").fit(memory.numbers(100))
-        assert type(mr.get_current_device_resource()) is mr.CudaAsyncViewMemoryResource
-        devices.release_memory("cuda")
-        unused, free = runtime.memGetInfo()[0], devices.free_memory()
-        made = load("cupy").zeros(2**28, "uint8")
-        assert devices.free_memory() <= free - made.nbytes
-        del made
-        frames.synchronize("cuda")
-        assert runtime.memGetInfo()[0] <= unused - 2**28, "the pool keeps it"
-        assert abs(devices.free_memory() - free) < 2**26
-        devices.release_memory("cuda")
-        assert abs(runtime.memGetInfo()[0] - unused) < 2**26
-    finally:
-        mr.set_current_device_resource(before)
+    Accelerated(StandardScaler(), device="cuda").fit(memory.numbers(100))
+    assert type(mr.get_current_device_resource()) is mr.CudaAsyncViewMemoryResource
+    devices.release_memory("cuda")
+    unused, free = runtime.memGetInfo()[0], devices.free_memory()
+    made = load("cupy").zeros(2**28, "uint8")
+    assert devices.free_memory() <= free - made.nbytes
+    del made
+    frames.synchronize("cuda")
+    assert runtime.memGetInfo()[0] <= unused - 2**28, "the pool keeps it"
+    assert abs(devices.free_memory() - free) < 2**26
+    devices.release_memory("cuda")
+    assert abs(runtime.memGetInfo()[0] - unused) < 2**26

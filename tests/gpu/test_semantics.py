@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.feature_extraction.text import CountVectorizer
 
 from pipeline import Accelerated
 from pipeline.data import encode, frames, parquet
 from pipeline.data.convert import convert
-from pipeline.data.scan import scan
-from pipeline.data.schema import Schema, kind_of
+from pipeline.data.read import scan
+from pipeline.data.schema import kind_of
 from pipeline.optional import load
-from pipeline.preprocessing.transformers.calendar import FEATURES, CalendarFeatures
 from tests.contract.test_parquet import parquet_file  # noqa: F401
 from tests.contract.test_semantics import array, frame
 
@@ -43,20 +43,6 @@ def test_a_nan_that_the_device_makes_is_missing() -> None:
     assert encode.coded(made).codes.get().tolist() == [-1, 0]
 
 
-def test_index_out_of_bounds_wraps_without_an_error() -> None:
-    assert array(10.0, 20.0, 30.0)[array(3)].get().tolist() == [10.0]
-
-
-def test_calendars_are_those_of_the_cpu() -> None:
-    hours = pd.date_range("1960-01-01", periods=5_000, freq="59h", tz="Europe/Berlin", unit="us")
-    X = pd.DataFrame({"plain": hours.tz_localize(None), "zone": hours}).mask(hours.hour == 7)
-    estimator = CalendarFeatures(FEATURES, cyclical=("hour", "weekofyear"))
-    expected = estimator.fit_transform(X)
-    for table in (X, load("cudf").from_pandas(X)):
-        model = Accelerated(estimator, device="cuda", dtype="float64").fit(table)
-        np.testing.assert_array_equal(model.transform(table), expected)
-
-
 def test_kinds_are_those_of_the_host() -> None:
     hours = pd.Series(pd.date_range("2020-01-01", periods=2, freq="h", tz="UTC"))
     host = convert(
@@ -78,18 +64,6 @@ def test_kinds_are_those_of_the_host() -> None:
     assert [kind_of(X[name]) for name in host] == [kind_of(host[name]) for name in host]
 
 
-@pytest.mark.parametrize("kind", ["str", "category", "datetime64[ns]", "float64"])
-@pytest.mark.parametrize("fitted", ["n", "t", "d"])
-def test_a_column_without_values_is_missing_values_of_its_kind(kind: str, fitted: str) -> None:
-    columns = {"n": [1.0, 2.0], "t": ["a", "b"], "d": pd.to_datetime(["2020-01-01", "2021-01-01"])}
-    host = convert(pd.DataFrame({fitted: columns[fitted]}))
-    nothing = convert(pd.DataFrame({fitted: pd.Series([None, None]).astype(kind)}))
-    found = Schema.fit(host)[0].take(frames.to_device(nothing, "cuda"))
-    read = {"n": frames.numbers, "t": encode.categories, "d": frames.datetimes}[fitted]
-    read(found, fitted)
-    assert bool(found[fitted].isnull().all())
-
-
 @pytest.mark.parametrize("rows", [(), [("month", "<=", 9)]], ids=str)
 def test_partitions_of_a_file_are_those_of_the_host(rows: Any, path: Path) -> None:
     pytest.importorskip("dask_cudf")
@@ -100,3 +74,19 @@ def test_partitions_of_a_file_are_those_of_the_host(rows: Any, path: Path) -> No
     found = X.compute().to_pandas().reset_index(drop=True)
     pd.testing.assert_frame_equal(found, wanted)
     np.testing.assert_array_equal(same, y)
+
+
+@pytest.mark.parametrize(
+    ("params", "texts", "terms"),
+    [
+        ({"max_features": 2}, ["bb cc dd aa", "dd"], ["aa", "dd"]),
+        ({}, ["\U00020000\U00020001 ab"], ["ab"]),
+        ({}, ["ΟΔΟΣ"], ["οδοσ"]),
+    ],
+    ids=["equal counts", "letters beyond the first plane", "final sigma"],
+)
+def test_terms_differ_as_the_documentation_says(
+    params: dict[str, int], texts: list[str], terms: list[str]
+) -> None:
+    model = Accelerated(CountVectorizer(**params), device="cuda").fit(texts)
+    assert sorted(model.to_sklearn().vocabulary_) == terms

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,17 +10,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 
-from pipeline import records
-from pipeline.errors import DataError, PipelineError
-from tasks.flights import FEW, MANY, NUMBERS
+from pipeline.errors import PipelineError
 from tests.tools.bench_work import start
 from tools import docs
 from tools.bench import __main__ as command
-from tools.bench import preprocessing, programs, record, report, searches
+from tools.bench import programs, record, report
 from tools.bench.__main__ import CLAIMS
 from tools.bench.claim import Ask, Claim
 from tools.bench.record import Cell, Results, Run, Variant
@@ -31,13 +26,13 @@ FACTS = {"rows": 1_000}
 SETTINGS = {
     "preprocessing": {},
     "programs": {"rows": (200, 500), "budget": (60,)},
-    "searches": {"rows": (300,), "held_out": (200,), "trials": (2,)},
+    "searches": {"rows": (300,)},
     "prediction": {"calls": (2,), "trained": (500,)},
     "importance": {"trained": (300,), "rows": (150,), "permutations": (1,)},
 }
 CASES = {
     "programs": ["scale", "onehot5-kmeans", "tfidf-logistic"],
-    "searches": ["logistic", "drawn"],
+    "searches": ["logistic"],
     "prediction": ["boosting"],
     "importance": ["boosting"],
 }
@@ -68,29 +63,6 @@ def test_each_variant_has_a_process_and_its_first_run_does_not_count() -> None:
     assert len({cell.values["turn 1"] for cell in found.cells} | {os.getpid()}) == 3
     assert (found.protocol.clock, found.protocol.warmups) == ("3,000 rows", 1)
     assert sorted(found.protocol.order) == ["one/a"] * 4 + ["one/b"] * 4
-
-
-class NoTurn:
-    """A side that has no process."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self.why, self.turns = name, "", 0
-
-    def turn(self, limit: float = 0) -> None:
-        self.turns += 1
-
-
-def test_variants_take_turns_in_an_order_that_the_seed_fixes() -> None:
-    def order(seed: int) -> str:
-        sides = [NoTurn(name) for name in "abc"]
-        found = take_turns(claim_of("abc"), Ask({}, 4, seed), sides)
-        assert [side.turns for side in sides] == [5] * 3
-        return "".join(found)
-
-    rounds = [order(0)[i : i + 3] for i in range(0, 12, 3)]
-    assert {"".join(sorted(each)) for each in rounds} == {"abc"}
-    assert len({*rounds}) > 1
-    assert order(0) == "".join(rounds) != order(1)
 
 
 @pytest.mark.parametrize(
@@ -136,9 +108,9 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
 def test_the_record_is_written_and_its_tables_are_printed(
     call: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert call("--repeats", "3", "--set", "rows=7") == 0
+    assert call("--repeats", "3") == 0
     found = record.load(tmp_path / "out/results.json")
-    assert (found.claim, found.settings, len(found.cells[0].runs)) == ("made", {"rows": [7]}, 3)
+    assert (found.claim, found.settings, len(found.cells[0].runs)) == ("made", {"rows": [3]}, 3)
     assert found.source.command.startswith(".venv/bin/python -m tools.bench made --out out ")
     assert "| A | 3.0 |" in capsys.readouterr().out
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
@@ -149,10 +121,6 @@ def test_the_record_is_written_and_its_tables_are_printed(
     [
         (["--repeats", "0"], "--repeats must be at least 1"),
         (["--cases", "taxi"], "unknown case 'taxi'"),
-        (["--set", "row=1"], "did you mean 'rows'"),
-        (["--set", "rows=x"], "give whole numbers, as rows=1000"),
-        (["--set", "rows=0"], "a number of at least 1"),
-        (["--set", "rows=1,2"], "a number of at least 1"),
     ],
 )
 def test_a_wrong_option_is_named_before_anything_runs(
@@ -173,14 +141,11 @@ def test_a_claim_is_measured(name: str, small_home: Path, tmp_path: Path) -> Non
     ask = Ask(SETTINGS[name], 2, home=tmp_path, data=small_home, cases=CASES.get(name, []))
     found = measure(CLAIMS[name], ask)
     failed = {cell.variant: cell.why for cell in found.cells if not cell.ok}
-    absent = {each for each in ("skrub", "polars") if find_spec(each) is None}
+    absent = {each for each in ("skrub",) if find_spec(each) is None}
     assert failed.keys() <= absent, failed
     text = CLAIMS[name].part(found)
     assert " apart | **no** |" not in text
     assert (" apart | yes |" in text) == (name in {"preprocessing", "searches", "importance"})
-    if name == "searches":
-        aucs = {cell.variant: cell.values for cell in found.cells if cell.case == "drawn"}
-        assert {tuple(values) for values in aucs.values()} == {("seed 0", "seed 1")}
 
 
 @pytest.mark.slow
@@ -197,53 +162,17 @@ def test_both_sides_of_a_program_have_the_same_score(
     assert plain == pytest.approx(ours, abs=programs.SAME_SCORE)
 
 
-def test_polars_treats_missing_and_unseen_values_as_scikit_learn_does() -> None:
-    pl = pytest.importorskip("polars")
-    from tools.bench.by_polars import ByPolars
-
-    def frame(number: list[Any], few: list[Any], many: list[Any]) -> dict[str, list[Any]]:
-        return dict.fromkeys(NUMBERS, number) | dict.fromkeys(FEW, few) | dict.fromkeys(MANY, many)
-
-    seen = frame([1.0, None, 3.0, 8.0] * 10, ["b", None, "a", "b"] * 10, ["x", "y", None, "y"] * 10)
-    new = frame([None, 2.0], [None, "c"], ["z", None])
-    y = np.array([0, 1, 1, 0, 1, 0, 0, 1] * 5)
-    pipeline, hand = preprocessing.plain(0), ByPolars(0)
-    assert hand.fit_transform(pl.DataFrame(seen), y) == pytest.approx(
-        pipeline.fit_transform(pd.DataFrame(seen), y), abs=1e-6
-    )
-    assert hand.transform(pl.DataFrame(new)) == pytest.approx(
-        pipeline.transform(pd.DataFrame(new)), abs=1e-6
-    )
-
-
-@pytest.mark.parametrize(
-    ("variant", "kind"),
-    [("sklearn-str", "str"), ("sklearn-object", "object"), ("ours", "category")],
-)
-def test_a_variant_reads_the_columns_that_it_is_named_for(
-    small_home: Path, tmp_path: Path, variant: str, kind: str
-) -> None:
-    next(preprocessing._cases(Ask({}, 1, home=tmp_path, data=small_home)))
-    X, _ = preprocessing.WAYS[variant].read(tmp_path)
-    assert {str(X[name].dtype) for name in [*FEW, *MANY]} == {kind}
-
-
 # Tables and targets.
 
 
 def cell(
     variant: str, seconds: Mapping[str, Sequence[float]], *, case: str = "one", why: str = "",
-    held: Sequence[int] = (), **values: float | None,
+    **values: float | None,
 ) -> Cell:  # fmt: skip
-    """Return a cell whose runs took these seconds, and held these MiB before and at the peak."""
-    number = len(next(iter(seconds.values()), []))
-    names = ("before", "peak")
+    """Return a cell whose runs took these seconds."""
     runs = [
-        Run(
-            seconds={phase: every[i] for phase, every in seconds.items()},
-            bytes={name: count * 2**20 for name, count in zip(names, held, strict=False)},
-        )
-        for i in range(number)
+        Run(seconds=dict(zip(seconds, each, strict=True)))
+        for each in zip(*seconds.values(), strict=True)
     ]
     return Cell(case=case, variant=variant, why=why, runs=runs, values=values)
 
@@ -291,56 +220,23 @@ def test_a_target_is_met_at_its_number_and_not_beside(
     assert found(target, RECORD) == said
 
 
-def test_equal_numbers_are_the_same_and_a_missing_one_equals_nothing() -> None:
-    assert found(report.equal("AUC", "ours", "ours", 0), RECORD) == ["0.0e+00 apart", "yes |"]
-    for value in ({}, {"auc": None}):
-        made = results(cell("a", {"fit": [1.0]}, auc=0.5), cell("b", {"fit": [1.0]}, **value))
-        assert found(report.equal("AUC", "a", "b", 1), made)[1] == "**no** |"
-
-
-def test_a_failure_is_shown_once_and_cannot_break_the_table() -> None:
-    columns = [report.variant(), report.against("beside", "fit", "reference")]
-    assert report.cells(RECORD, columns).splitlines()[2:] == [
-        "| reference | – |",
-        f"| ours | {FASTER} |",
-        "| broken (failed: no module \\| polars) | – |",
-    ]
-
-
 @pytest.mark.parametrize(
     ("ours", "summary", "line"),
     [
-        ({}, "1 | 1.00× faster | 0 | 0 | 0", "1.00× faster (1.00–1.00) | 1.00×"),
-        ({"taken": 1.06}, "1 | 1.06× slower | 1 | 0 | 0", "1.06× slower (1.06–1.06) | 1.00×"),
-        ({"held": (50, 161)}, "1 | 1.00× faster | 0 | 1 | 0", "1.00× faster (1.00–1.00) | 1.11×"),
-        ({"held": ()}, "1 | 1.00× faster | 0 | 0 | 0", "1.00× faster (1.00–1.00) | –"),
-        ({"score": 0.498}, "1 | 1.00× faster | 0 | 0 | 1", "**other score** | 1.00×"),
-        ({"why": "over 50 s"}, "0", "– | –"),
+        ({}, "1 | 1.00× faster | 0 | 0", "1.00× faster (1.00–1.00) |"),
+        ({"taken": 1.06}, "1 | 1.06× slower | 1 | 0", "1.06× slower (1.06–1.06) |"),
+        ({"score": 0.498}, "1 | 1.00× faster | 0 | 1", "**other score** |"),
+        ({"why": "over 50 s"}, "0", "– |"),
     ],
 )
 def test_programs_are_counted_by_size(ours: dict[str, Any], summary: str, line: str) -> None:
-    def side(name: str, taken: float = 1, held: Sequence[int] = (50, 150), score: float = 0.5,
-             why: str = "") -> Cell:  # fmt: skip
+    def side(name: str, taken: float = 1, score: float = 0.5, why: str = "") -> Cell:
         seconds = {"fit": [taken / 2] * 5, "predict": [taken / 2] * 5}
-        return cell(name, seconds, case="scale 1000", held=held, score=score, why=why)
+        return cell(name, seconds, case="scale 1000", score=score, why=why)
 
     text = programs.notes(results(side(programs.PLAIN), side(programs.OURS, **ours)))
     assert f"| 1,000 | {summary} |" in text
     assert line in text.splitlines()[-1]
-
-
-@pytest.mark.parametrize(
-    ("less", "met"), [([0.001] * 3, "yes |"), ([0.003] * 3, "**no** |"), ([-9, 9, 0], "**no** |")]
-)
-def test_the_interval_of_the_scores_of_a_search_is_paired(less: list[float], met: str) -> None:
-    plain = {"seed 0": 0.5, "seed 1": 0.7, "seed 2": 0.6}
-    ours = {seed: auc - each for (seed, auc), each in zip(plain.items(), less, strict=True)}
-    ours["seed 0"] += 1e-6
-    made = results(
-        cell("plain", {"search": [1.0] * 3}, case="drawn", **plain),
-        cell("search", {"search": [1.0] * 3}, case="drawn", **ours),
-    )
-    assert found(searches.CLAIM.targets[-1], made)[1] == met
 
 
 # Records and documents.
@@ -354,22 +250,5 @@ def test_every_record_that_is_kept_is_that_of_its_claim(name: str) -> None:
         pytest.skip("not measured yet")
     kept, claim = record.load(path), CLAIMS[name]
     assert (kept.claim, kept.settings.keys()) == (name, claim.settings.keys())
-    assert {each.name for each in kept.variants} == {each.name for each in claim.variants}
+    assert {each.name for each in kept.variants} >= {each.name for each in claim.variants}
     assert all({each.name, each.title} & {*claim.names} for each in kept.cases)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [('"cells"', '"sells"', "unknown field"), ('"seconds"', '"second"', "unknown field"),
-     (record.SCHEMA, "other/1", "Invalid enum value"), ("}", "", "malformed|truncated")],
-)  # fmt: skip
-def test_another_record_is_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
-    path = tmp_path / "results.json"
-    path.write_bytes(records.dumps(RECORD))
-    assert record.load(path) == RECORD
-    assert json.loads(path.read_text())["claim"] == "made"
-    path.write_text(path.read_text().replace(old, new))
-    with pytest.raises(DataError, match=says):
-        record.load(path)
-    with pytest.raises(DataError, match="python -m tools.bench importance"):
-        record.load(tmp_path / "importance-cpu" / "results.json")

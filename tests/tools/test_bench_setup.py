@@ -44,14 +44,3 @@ def test_make_adds_the_group_before_it_measures(target) -> None:
     )
     assert added < measured
     assert lines[-1].endswith("'.venv/bin/python' -m tools.docs")
-
-
-def test_make_adds_the_real_tables_before_they_are_compared() -> None:
-    *_, added, last = commands("bench-tables")
-    assert added.endswith("--with tables")
-    assert "tests/task/test_real_tables.py" in last
-
-
-def test_only_the_benchmark_adds_the_group() -> None:
-    assert not any("--with" in line for line in commands("test"))
-    assert not any("setup.py" in line for line in commands("bench", "PYTHON=python"))

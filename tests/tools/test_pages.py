@@ -37,24 +37,6 @@ def test_a_label_in_the_way_is_found(said: str, tmp_path: Path) -> None:
     assert [line for line in found if line.startswith("figure")] == [f"figure: {said}"]
 
 
-def test_a_page_that_is_too_wide_is_found(tmp_path: Path) -> None:
-    wide = page(tmp_path, '<div style="width: 900px">wide</div>')
-    assert "wider than the window" in pages.findings(wide, 500)[0]
-    assert pages.findings(wide, 1440) == []
-
-
-def test_rules_are_asked_and_told(tmp_path: Path) -> None:
-    rules = tmp_path / "axe.js"
-    node = (
-        "{id: 'dark', help: String(matchMedia('(prefers-color-scheme: dark)').matches), nodes:[]}"
-    )
-    rules.write_text("window.axe = {run: async () => ({violations: [" + node + "]})}")
-    found = [
-        pages.findings(page(tmp_path, ""), 500, dark=dark, axe=rules) for dark in (False, True)
-    ]
-    assert found == [["axe dark: false (0: )"], ["axe dark: true (0: )"]]
-
-
 @pytest.mark.parametrize("width", [1440, 320])
 @pytest.mark.parametrize(
     "make", [fuller.everything, fuller.hostile, fixtures.of_classes, fixtures.of_numbers]

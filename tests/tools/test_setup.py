@@ -109,23 +109,6 @@ def test_an_interrupted_step_never_counts(checkout, step, before) -> None:
     assert checkout.setup() == ALL
 
 
-def test_a_group_is_added_once_and_stays(checkout) -> None:
-    assert checkout.setup("cpu", "--with", "bench") == [*ALL, "bench.txt"]
-    assert checkout.setup() == checkout.setup("cpu", "--with", "bench") == []
-    checkout.write("requirements/bench.txt", "other")
-    checkout.fail_at = 1
-    checkout.setup("cpu", "--with", "bench", code=1)
-    checkout.fail_at = 0
-    assert checkout.setup("cpu", "--with", "bench") == ["bench.txt"]
-
-
-def test_auto_looks_for_a_gpu_once_and_keeps_what_is_there(checkout) -> None:
-    assert checkout.setup("auto") == ALL
-    assert checkout.setup("cu13")[3] == "cu13.txt"
-    assert checkout.setup("auto") == []
-    assert checkout.state["extra"] == "cu13"
-
-
 def test_packages_for_a_gpu_are_installed_by_a_python_that_has_them(
     checkout, monkeypatch, capsys
 ) -> None:
@@ -177,42 +160,3 @@ def test_the_first_python_that_fits_is_found(tmp_path) -> None:
     none = find(f"{major}.{minor + 1}", old, sys.executable)
     assert (none.returncode, none.stdout) == (2, "")
     assert f"needs Python {major}.{minor + 1} to 3.14" in none.stderr
-    # A shim of pyenv does not run where its version is not selected; what runs comes first.
-    command("python9", "exit 127")
-    real = command("real", f'exec "{sys.executable}" "$@"')
-    command("pyenv", f'[ "$*" = "whence --path python9" ] && echo "{real}"')
-    assert find("3.11", old, "python9").stdout == f"{real}\n"
-    assert find("3.11", "python9", sys.executable).stdout == f"{sys.executable}\n"
-
-
-@pytest.mark.slow
-def test_two_set_ups_in_an_odd_folder_wait_for_each_other(tmp_path) -> None:
-    """Really, but with locks of one package that is in every environment of ours."""
-    checkout = Checkout(tmp_path / "o'brien ünï")
-    shutil.copy(ROOT / "tools" / "setup.py", checkout.root / "tools")
-    for name in ("build", "cpu"):
-        checkout.write(f"requirements/{name}.txt", "")
-    checkout.write("pyproject.toml", "[build-system]\nrequires = []\nbuild-backend = 'own'\n"
-                   "backend-path = ['.']\n")  # fmt: skip
-    checkout.write("own.py", """
-import pathlib, time, zipfile
-def build_editable(folder, *_):
-    time.sleep(1)
-    made = pathlib.Path("made")
-    made.write_text(f"{made.read_text() if made.exists() else ''}1")
-    name = "own-1-py3-none-any.whl"
-    with zipfile.ZipFile(pathlib.Path(folder, name), "w") as wheel:
-        for file, text in {
-            "METADATA": "Metadata-Version: 2.1\\nName: own\\nVersion: 1\\n",
-            "WHEEL": "Wheel-Version: 1.0\\nTag: py3-none-any\\n",
-            "RECORD": "",
-        }.items():
-            wheel.writestr(f"own-1.dist-info/{file}", text)
-    return name
-""")  # fmt: skip
-    command = [sys.executable, str(checkout.root / "tools" / "setup.py"), "--gpu", "cpu"]
-    environ = {**os.environ, "LC_ALL": "C"}
-    both = [subprocess.Popen(command, env=environ, umask=0o077) for _ in range(2)]
-    assert [each.wait(300) for each in both] == [0, 0]
-    assert (checkout.root / "made").read_text() == "1"
-    assert subprocess.run([checkout.venv / "bin" / "pip", "--version"], check=True)

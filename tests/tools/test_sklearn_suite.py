@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
@@ -17,9 +16,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from pipeline import Accelerated
 from tools.sklearn_suite import stand_ins
-from tools.sklearn_suite.__main__ import EXPECTED, Result, candidates
+from tools.sklearn_suite.__main__ import Result
 from tools.sklearn_suite.expected import Expected
-from tools.sklearn_suite.plugin import is_of_finals, swapped
+from tools.sklearn_suite.plugin import swapped
 
 X = np.arange(12.0).reshape(6, 2)
 Scaler = stand_ins.STAND_INS[StandardScaler]
@@ -35,7 +34,6 @@ def test_a_stand_in_is_the_class_that_it_stands_for() -> None:
     assert isinstance(Scaler(), StandardScaler)
     assert repr(Scaler(with_mean=False)) == "StandardScaler(with_mean=False)"
     assert inspect.signature(Scaler.fit) == inspect.signature(StandardScaler.fit)
-    assert type(type("Mine", (Scaler,), {})) is type
 
 
 def test_its_methods_are_those_of_ours(monkeypatch) -> None:
@@ -48,10 +46,6 @@ def test_its_methods_are_those_of_ours(monkeypatch) -> None:
     assert model.device == "cpu"
     assert scaler.mean_.tolist() == [5, 6]
     assert np.array_equal(scaler.transform(X), StandardScaler().fit_transform(X))
-    monkeypatch.setattr(Accelerated, "transform", lambda model, X: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        scaler.transform(X)
-    monkeypatch.undo()
     with pytest.raises(NotFittedError, match="Accelerated"):
         clone(scaler).transform(X)
 
@@ -88,10 +82,8 @@ XPASS = outcome("failed", words="[XPASS(strict)] no")
     [
         ({"a": outcome(), "b": outcome("xfailed")}, None),
         ({"a": outcome("failed"), "b": outcome("xfailed")}, "fails: a"),
-        ({"a": outcome("failed", ours=False), "b": outcome("xfailed")}, "fails: a"),
         ({"a": outcome(), "b": XPASS}, "passes, so it must leave the list: b"),
         ({"a": outcome()}, "no such test, so it must leave the list: b"),
-        ({"a": outcome(), "b": outcome("skipped")}, "no such test"),
         ({"b": outcome("xfailed")}, "the share is below the declared 50.0%"),
     ],
 )
@@ -99,45 +91,6 @@ def test_what_is_wrong_is_said(ours, complaint) -> None:
     found = Result(ours, dict.fromkeys(ours, outcome()), Expected(0.5, {"b": "why"}))
     complaints = found.complaints(whole=True)
     assert complaints == [] if complaint is None else complaints[0].startswith(complaint)
-
-
-def test_what_counts_calls_ours_or_fails_and_passes_in_plain_scikit_learn() -> None:
-    ours = {
-        "passes": outcome(),
-        "not ours": outcome(ours=False),
-        "fails before it calls ours": outcome("failed", ours=False),
-        "skipped": outcome("skipped"),
-        "fails in both": outcome("failed"),
-    }
-    plain = dict.fromkeys(candidates(ours), outcome()) | {"fails in both": outcome("failed")}
-    found = Result(ours, plain, Expected(0.5, {}))
-    assert found.counted == ["passes", "fails before it calls ours"]
-    assert (found.passed, found.share) == (["passes"], 0.5)
-
-
-def test_tests_functions_and_those_with_arithmetic_of_ours_are_counted() -> None:
-    ours = {
-        "svm/tests/test_svm.py::test_a[1]": outcome(),
-        "svm/tests/test_svm.py::test_a[2]": outcome("xfailed"),
-        "svm/tests/test_svm.py::test_b": outcome() | {"twins": True},
-        "tests/test_common.py::test_c": outcome() | {"twins": True},
-    }
-    found = Result(ours, dict.fromkeys(ours, outcome()), Expected(0.5, {})).summary()
-    rows = [line.split() for line in found.splitlines()[-4:-1]]
-    assert rows == [
-        ["svm", "3", "2", "2", "1", "33%"],
-        ["test_common", "1", "1", "1", "1", "100%"],
-        ["all", "4", "3", "3", "2", "50%"],
-    ]
-
-
-def test_final_estimators_are_stood_in_for_in_their_own_tests_alone() -> None:
-    import sklearn.linear_model
-
-    real = sklearn.linear_model.Ridge
-    for test, swaps in (("linear_model/tests/test_ridge.py", True), ("compose/tests/a.py", False)):
-        with swapped(finals=is_of_finals(test)):
-            assert (sklearn.linear_model.Ridge is not real) is swaps
 
 
 def test_a_test_is_listed_once(tmp_path: Path) -> None:
@@ -151,7 +104,3 @@ def test_a_test_is_listed_once(tmp_path: Path) -> None:
     file.write_text(text + "x]")
     with pytest.raises(ValueError, match="twice: x"):
         Expected.read(file)
-
-
-def test_the_list_gives_a_reason_for_each() -> None:
-    assert all(each["reason"] for each in yaml.safe_load(EXPECTED.read_text("utf-8"))["failures"])

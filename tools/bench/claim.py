@@ -39,50 +39,31 @@ class Ask:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What is measured, and which tables and targets the docs have of it.
-
-    Parameters
-    ----------
-    name : str
-        The record is in ``docs/results/NAME-cpu``.
-    settings : mapping of str to tuple of int
-        Sizes and the like that the command line can change, with their defaults. ``"budget"`` is
-        the seconds that the first run of a reference may take.
-    repeats : int
-        Timed runs of each variant.
-    warms_up : bool, default=True
-        Whether the first run of a process does not count.
-    cases : callable
-        Yields each case with the names of its variants, the reference first, once it has made the
-        tables and models that they need.
-    start : callable
-        ``start(ask, case, variant)`` loads what a variant needs and returns what runs it once. It
-        is called in the variant's process.
-    names : sequence of str
-        Of the cases, as ``--cases`` takes them.
-    variants : sequence of Variant
-    clock : str
-        What is timed, with settings in braces.
-    columns : sequence of Column
-        Of the table of all cells in the docs; none if there is no such table.
-    targets : sequence of Target
-        Set before any run.
-    notes : callable, optional
-        Returns further figures of the record, as Markdown.
-    """
+    """What is measured, and which tables and targets the docs have of it."""
 
     name: str
+    """The record is in ``docs/results/NAME-cpu``."""
     settings: Mapping[str, tuple[int, ...]]
+    """Sizes and the like; ``"budget"`` is the seconds for the first run of a reference."""
     repeats: int
+    """Timed runs of each variant."""
     warms_up: bool = True
+    """Whether the first run of a process does not count."""
     cases: Callable[[Ask], Iterator[tuple[record.Case, Sequence[str]]]]
+    """Yields each case with its variants, the reference first, once what they need is made."""
     start: Callable[[Ask, record.Case, str], Turn]
+    """Loads what a variant needs, in its process, and returns what runs it once."""
     names: Sequence[str]
+    """Of the cases, as ``--cases`` takes them."""
     variants: Sequence[record.Variant]
     clock: str
+    """What is timed, with settings in braces."""
     columns: Sequence[report.Column] = ()
+    """Of the table of all cells in the docs; none if there is no such table."""
     targets: Sequence[report.Target] = ()
+    """Set before any run."""
     notes: Callable[[Results], str] | None = None
+    """Returns further figures of the record, as Markdown."""
 
     def part(self, results: Results) -> str:
         """Return what the docs show of a record."""

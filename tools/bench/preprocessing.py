@@ -1,4 +1,4 @@
-"""The preprocessing of flights alone, beside scikit-learn, skrub and Polars."""
+"""The preprocessing of flights alone, beside scikit-learn and skrub."""
 
 from __future__ import annotations
 
@@ -33,12 +33,6 @@ LEAST = {"fit_transform": 6.0, "transform": 8.0}
 """Targets for the speed of both of ours beside both of scikit-learn's, set before any run."""
 SAME_NUMBERS = 1e-5
 """Largest absolute difference that counts as the same numbers; scaled columns vary by 1."""
-
-
-def _by_polars(seed: int) -> Any:
-    from tools.bench.by_polars import ByPolars
-
-    return ByPolars(seed)
 
 
 def vectorizer(seed: int) -> Any:
@@ -87,20 +81,11 @@ def read_object(home: Path) -> tuple[Any, np.ndarray]:
     return X.astype(dict.fromkeys([*FEW, *MANY], object)), y
 
 
-def read_polars(home: Path) -> tuple[Any, np.ndarray]:
-    """Read text columns with Polars."""
-    import polars as pl
-
-    X = pl.read_parquet(home / "text.parquet", columns=[*NAMES, TASK.target])
-    return X.select(NAMES), X[TASK.target].to_numpy()
-
-
 TEXT = "pandas, `str` columns"
 WAYS = {
     REFERENCE: Way(TEXT, read_text, plain),
     OBJECTS: Way("pandas, object columns", read_object, plain),
     "skrub": Way(TEXT, read_text, vectorizer),
-    "polars": Way("Polars, String columns", read_polars, _by_polars),
     "ours-str": Way(TEXT, read_text, ours),
     "ours": Way("pandas, category columns", partial(read_text, file="coded.parquet"), ours),
 }

@@ -1,9 +1,8 @@
-"""Programs as people write them, here and in plain scikit-learn: their time, memory and scores."""
+"""Programs as people write them, here and in plain scikit-learn: their time and scores."""
 
 from __future__ import annotations
 
 import gc
-import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -39,11 +38,11 @@ from sklearn.svm import LinearSVC
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated
-from pipeline.benchmark.judge.statistics import Ratio, ratio
+from pipeline.benchmark.judge.statistics import Ratio
 from pipeline.task.numerals import MISSING
 from tools.bench import record, report
 from tools.bench.claim import Ask, Claim, Turn
-from tools.bench.record import Cell, Report, Results, Run, Variant
+from tools.bench.record import Report, Results, Run, Variant
 
 GAPS, WHOLE = [f"gaps_{i}" for i in range(5)], [f"whole_{i}" for i in range(5)]
 NUMBERS = GAPS + WHOLE
@@ -63,12 +62,10 @@ HELD_OUT = 4
 PLAIN, OURS = "plain", "ours"
 SHORT, MOST_CALLS = 0.2, 50
 """A run calls again until so many seconds are over, but not more often than that."""
-FASTER, SLOWER, MEMORY = 1 / 0.6, 1.05, 1.1
-"""Targets: median speed; upper ends of the intervals of time and of memory."""
+FASTER, SLOWER = 1 / 0.6, 1.05
+"""Targets: median speed, and the upper end of the interval of time."""
 SAME_SCORE = 0.001
 """Largest difference of two scores that counts as equal, relative to a score beyond 1."""
-LITTLE = 4 * 2**20
-"""Less memory than this counts as this, because the allocator varies by about as much."""
 
 
 class Program(NamedTuple):
@@ -176,21 +173,18 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
     )
 
     def turn() -> Report:
-        begun, held, score = time.perf_counter(), dict[str, int](), 0.0
+        begun, score = time.perf_counter(), 0.0
         calls: list[tuple[float, float]] = []
         while not calls or (time.perf_counter() - begun < SHORT and len(calls) < MOST_CALLS):
             model = clone(program.estimator)
             model = Accelerated(model, device="cpu") if variant == OURS else model
             gc.collect()
-            counts, before = _reset_peak(), _resident("VmRSS")
             found, taken = _call(model, learnt, new[0])
-            if not calls:
-                held = {"before": before, "peak": _resident("VmHWM")} if counts else {}
-                score = _score(model, found, new)
+            score = score if calls else _score(model, found, new)
             calls.append(taken)
             del model, found
         fit, predict = np.median(calls, axis=0).tolist()
-        run = Run(seconds={"fit": fit, "predict": predict}, bytes=held, calls=len(calls))
+        run = Run(seconds={"fit": fit, "predict": predict}, calls=len(calls))
         return Report(run=run, values={"score": score})
 
     return turn
@@ -216,20 +210,6 @@ def _score(model: Any, found: Any, new: Rows) -> float:
     return float((r2_score if y.name == AMOUNT else accuracy_score)(y, found))
 
 
-def _reset_peak() -> bool:
-    """Let the peak of this process begin anew; return False where the system refuses."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return False
-    return True
-
-
-def _resident(name: str) -> int:
-    found = re.search(rf"{name}:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    return int(found[1]) * 1024 if found else 0
-
-
 def _cases(ask: Ask) -> Iterator[tuple[record.Case, Sequence[str]]]:
     sizes = sorted(ask.settings["rows"])
     for rows in sizes:
@@ -241,10 +221,9 @@ def _cases(ask: Ask) -> Iterator[tuple[record.Case, Sequence[str]]]:
 
 
 class Beside(NamedTuple):
-    """Ours beside plain scikit-learn, in one case: ratios, and whether the scores are equal."""
+    """Ours beside plain scikit-learn, in one case: times, and whether the scores are equal."""
 
     time: Ratio
-    memory: Ratio | None
     equal: bool
 
 
@@ -254,16 +233,8 @@ def beside(results: Results, case: str) -> Beside | None:
     time_ratio = results.ratio(case, "fit+predict", OURS, PLAIN)
     if ours is None or plain is None or time_ratio is None:
         return None
-    counted = all("peak" in run.bytes for run in (*ours.runs, *plain.runs))
-    memory = ratio(_taken(ours), _taken(plain)) if counted else None
     a, b = (cell.values["score"] or 0.0 for cell in (ours, plain))
-    return Beside(time_ratio, memory, abs(a - b) <= SAME_SCORE * max(1.0, abs(b)))
-
-
-def _taken(cell: Cell) -> npt.NDArray[np.float64]:
-    """Return the bytes of each run beyond its table."""
-    held = [max(run.bytes["peak"] - run.bytes["before"], LITTLE) for run in cell.runs]
-    return np.array(held, dtype=np.float64)
+    return Beside(time_ratio, abs(a - b) <= SAME_SCORE * max(1.0, abs(b)))
 
 
 def _upper(found: Ratio) -> float:
@@ -276,12 +247,11 @@ def notes(results: Results) -> str:
     titles = list(dict.fromkeys(case.title for case in results.cases))
     found = {rows: {t: beside(results, f"{t} {rows}") for t in titles} for rows in sizes}
     head = ["rows", "measured", f"median (wanted: {FASTER:.2f}× faster)",
-            f"upper end above {SLOWER}× slower", f"memory above {MEMORY}×",
-            "other scores"]  # fmt: skip
+            f"upper end above {SLOWER}× slower", "other scores"]  # fmt: skip
     summary = [[f"{rows:,}", *_summary([*filter(None, found[rows].values())])] for rows in sizes]
-    every = ["program", *(f"{rows:,} rows{what}" for rows in sizes for what in ("", ": memory"))]
-    lines = [[t, *(text for rows in sizes for text in _line(found[rows][t]))] for t in titles]
-    tables = report.table(head, summary, range(6)), report.table(every, lines, range(1, len(every)))
+    every = ["program", *(f"{rows:,} rows" for rows in sizes)]
+    lines = [[t, *(_line(found[rows][t]) for rows in sizes)] for t in titles]
+    tables = report.table(head, summary, range(5)), report.table(every, lines, range(1, len(every)))
     return "\n\n".join(tables)
 
 
@@ -291,16 +261,13 @@ def _summary(found: list[Beside]) -> Iterator[str]:
         median = float(np.median([each.time.value for each in found]))
         yield report.speed(Ratio(median, None, 1))
         yield str(sum(_upper(each.time) > SLOWER for each in found))
-        yield str(sum(bool(each.memory and _upper(each.memory) > MEMORY) for each in found))
         yield str(sum(not each.equal for each in found))
 
 
-def _line(found: Beside | None) -> list[str]:
+def _line(found: Beside | None) -> str:
     if found is None:
-        return [MISSING, MISSING]
-    mark = "" if found.equal else " **other score**"
-    memory = f"{found.memory.value:.2f}×" if found.memory else MISSING
-    return [f"{report.speed(found.time)}{mark}", memory]
+        return MISSING
+    return f"{report.speed(found.time)}{'' if found.equal else ' **other score**'}"
 
 
 CLAIM = Claim(

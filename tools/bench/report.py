@@ -95,24 +95,16 @@ Found = tuple[str, bool]
 
 @dataclass(frozen=True)
 class Target:
-    """A target that was set before any run.
-
-    Parameters
-    ----------
-    phase, variant, against, wanted : str
-        In words.
-    find : callable
-        Returns what was found in a case, or None where it was not measured.
-    cases : sequence of str
-        All if empty.
-    """
+    """A target that was set before any run."""
 
     phase: str
     variant: str
     against: str
     wanted: str
     find: Callable[[Results, str], Found | None]
+    """Returns what was found in a case, or None where it was not measured."""
     cases: Sequence[str] = ()
+    """All if empty."""
 
 
 def as_fast(

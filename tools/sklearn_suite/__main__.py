@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,55 +25,17 @@ from tools.sklearn_suite.expected import Expected
 
 EXPECTED = Path(__file__).with_name("expected_failures.yaml")
 PACKAGE = Path(sklearn.__file__).resolve().parent
-ROUTING = "tests/test_metaestimators_metadata_routing.py"
-SUITES = [
-    "preprocessing/tests",
-    "impute/tests",
-    "compose/tests",
-    "feature_selection/tests",
-    "feature_extraction/tests",
-    "tests/test_pipeline.py",
-    "tests/test_metaestimators.py",
-    # The rest of it takes minutes and calls none of our classes.
-    f"{ROUTING}::test_metadata_routed_to_sub_estimator_in_pipeline",
-    f"{ROUTING}::test_metadata_is_routed_correctly_to_splitter[TargetEncoder]",
-    f"{ROUTING}::test_metadata_routed_to_group_splitter[TargetEncoder]",
-    "model_selection/tests/test_search.py",
-    "model_selection/tests/test_successive_halving.py",
-    # Of final estimators the modules that take seconds; `ARGS=linear_model/tests` runs a whole.
-    "linear_model/tests/test_base.py",
-    "linear_model/tests/test_logistic.py",
-    "ensemble/tests/test_bagging.py",
-    "ensemble/tests/test_stacking.py",
-    "ensemble/tests/test_voting.py",
-    "svm/tests",
-    "decomposition/tests/test_pca.py",
-    "decomposition/tests/test_truncated_svd.py",
-    "neighbors/tests/test_kde.py",
-    "neighbors/tests/test_lof.py",
-    "neighbors/tests/test_nearest_centroid.py",
-    "cluster/tests/test_dbscan.py",
-    "cluster/tests/test_mean_shift.py",
-    "tests/test_naive_bayes.py",
-    "tests/test_common.py",
-]
 OUTCOMES = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of the tests.
-
-    Attributes
-    ----------
-    ours, plain : dict
-        What became of each test, by its id, with our classes and with scikit-learn's; of the
-        second only those that count if they pass there.
-    expected : Expected
-    """
+    """What became of the tests, by their ids."""
 
     ours: OUTCOMES
+    """With our classes."""
     plain: OUTCOMES
+    """With scikit-learn's, of those alone that count if they pass there."""
     expected: Expected
 
     @cached_property
@@ -124,20 +86,9 @@ class Result:
             if failed(self.ours[test])
         )
         lines = [f"{n:6d}  {reason}" for reason, n in reasons.most_common()]
-        return "\n".join([*lines, "", *self._table(), f"{self.share:.2%} of the tests pass"])
-
-    def _table(self) -> Iterator[str]:
-        """Yield what ran, passed, and had arithmetic of ours, by module."""
-        yield f"{'module':<34}{'tests':>8}{'passed':>8}{'functions':>11}{'passed':>8}{'twins':>7}"
-        modules = sorted({module_of(test) for test in self.counted})
-        for name in [*modules, "all"]:
-            tests = [test for test in self.counted if name in (module_of(test), "all")]
-            passed = {*self.passed} & {*tests}
-            functions = {function_of(test) for test in tests}
-            whole = functions - {function_of(test) for test in tests if test not in passed}
-            ours = sum(bool(self.ours[test].get("twins")) for test in tests)
-            counts = f"{len(tests):8,}{len(passed):8,}{len(functions):11,}{len(whole):8,}"
-            yield f"{name:<34}{counts}{ours / len(tests):7.0%}"
+        ran, passed = (Counter(map(module_of, tests)) for tests in (self.counted, self.passed))
+        lines += [f"{passed[name]:6d} of {ran[name]:6d}  {name}" for name in sorted(ran)]
+        return "\n".join([*lines, f"{self.share:.2%} of {len(self.counted):,} tests pass"])
 
 
 def module_of(test: str) -> str:
@@ -148,11 +99,6 @@ def module_of(test: str) -> str:
     """
     folder, _, rest = test.partition("/")
     return rest.partition(".py")[0] if folder == "tests" else folder
-
-
-def function_of(test: str) -> str:
-    """Return the function of a test, without its parameters."""
-    return test.partition("[")[0]
 
 
 def failed(result: dict[str, Any]) -> bool:
@@ -170,7 +116,7 @@ def candidates(ours: OUTCOMES) -> list[str]:
     ]
 
 
-def run(tests: list[str], results: Path, *options: object) -> OUTCOMES:
+def run(tests: Sequence[str], results: Path, *options: object) -> OUTCOMES:
     """Run tests of scikit-learn's in processes of their own, and return what became of them."""
     command = [
         sys.executable, "-m", "pytest", "-p", "tools.sklearn_suite.plugin",
@@ -183,14 +129,6 @@ def run(tests: list[str], results: Path, *options: object) -> OUTCOMES:
         sys.exit(f"the tests did not run: pytest ended with {code}")
     found: OUTCOMES = json.loads(results.read_text("utf-8"))
     return found
-
-
-def measure(tests: list[str], options: list[str], folder: Path) -> tuple[OUTCOMES, OUTCOMES]:
-    """Run tests with our classes, then those that count with scikit-learn's own."""
-    ours = run(tests, folder / "ours.json", "--expected", EXPECTED, *options)
-    (folder / "only.txt").write_text("\n".join(candidates(ours)), "utf-8")
-    only = ["--plain", "--only", folder / "only.txt"]
-    return ours, run(tests, folder / "plain.json", *only, *options)
 
 
 def main() -> int:
@@ -207,8 +145,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as made:
         folder = asked.out or Path(made)
         folder.mkdir(parents=True, exist_ok=True)
-        options = ["--numprocesses", asked.processes]
-        found = Result(*measure(asked.tests or SUITES, options, folder), Expected.read(EXPECTED))
+        expected = Expected.read(EXPECTED)
+        tests, options = asked.tests or expected.suites, ["--numprocesses", asked.processes]
+        ours = run(tests, folder / "ours.json", "--expected", EXPECTED, *options)
+        (folder / "only.txt").write_text("\n".join(candidates(ours)), "utf-8")
+        only = ["--plain", "--only", folder / "only.txt"]
+        plain = run(tests, folder / "plain.json", *only, *options)
+        found = Result(ours, plain, expected)
     complaints = found.complaints(whole=not asked.tests)
     print(*complaints, found.summary(), sep="\n")
     return bool(complaints)

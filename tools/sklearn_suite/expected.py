@@ -13,19 +13,15 @@ import yaml
 
 @dataclass(frozen=True)
 class Expected:
-    """What `expected_failures.yaml` holds.
-
-    Attributes
-    ----------
-    share : float
-        Smallest share of the tests that must pass.
-    reasons : dict of str to str
-        Reason by pattern: the id of a test, in which ``*`` stands for any text. It is empty where
-        a test passes that another pattern fits, which is listed under `but`.
-    """
+    """What `expected_failures.yaml` holds."""
 
     share: float
+    """Smallest share of the tests that must pass."""
     reasons: dict[str, str]
+    """Reason by pattern: the id of a test, in which ``*`` stands for any text. It is empty where a
+    test passes that another pattern fits, which is listed under `but`."""
+    suites: tuple[str, ...] = ()
+    """The tests that run."""
 
     @classmethod
     def read(cls, path: Path) -> Expected:
@@ -35,7 +31,7 @@ class Expected:
         pairs += [(test, each["reason"]) for each in found["failures"] for test in each["tests"]]
         if twice := {test for test, _ in pairs if [t for t, _ in pairs].count(test) > 1}:
             raise ValueError(f"{path} has twice: {', '.join(sorted(twice))}")
-        return cls(float(found["share"]), dict(pairs))
+        return cls(float(found["share"]), dict(pairs), tuple(found.get("suites", ())))
 
     @cached_property
     def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:

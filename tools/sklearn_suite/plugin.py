@@ -31,11 +31,6 @@ CHECKED = {
 MAKERS = (make_pipeline, make_union, make_column_transformer)
 
 
-def pytest_configure() -> None:
-    """Have the twins say when they compute."""
-    stand_ins.note_arithmetic()
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add our options."""
     parser.addoption("--plain", action="store_true", help="with scikit-learn's own classes")
@@ -67,7 +62,13 @@ def is_of_finals(test: str) -> bool:
 def swapped(*, finals: bool) -> Iterator[None]:
     """Put the stand-ins in all modules of scikit-learn, and take them out again."""
     all_estimators()  # loads the modules
-    places = list(_places(replacements(finals=finals)))
+    made = {
+        real: made
+        for real, made in stand_ins.STAND_INS.items()
+        if finals or real not in stand_ins.FINALS
+    }
+    made |= {make: _with_stand_ins(make) for make in MAKERS}
+    places = list(_places(made))
     for module, name, made, _ in places:
         setattr(module, name, made)
     try:
@@ -84,16 +85,6 @@ def _places(made: dict[Any, Any]) -> Iterator[tuple[ModuleType, str, Any, Any]]:
             for name, value in list(vars(module).items()):
                 if id(value) in known:
                     yield module, name, made[value], value
-
-
-def replacements(*, finals: bool) -> dict[Any, Any]:
-    """Return what is put in the place of what: classes, and the functions that make containers."""
-    made = {
-        real: made
-        for real, made in stand_ins.STAND_INS.items()
-        if finals or real not in stand_ins.FINALS
-    }
-    return {**made, **{make: _with_stand_ins(make) for make in MAKERS}}
 
 
 def _with_stand_ins(make: Callable[..., Any]) -> Callable[..., Any]:
@@ -133,10 +124,8 @@ def _is_of_ours(item: pytest.Item) -> bool:
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Note whether a test calls one of our classes."""
     stand_ins.calls.clear()
-    stand_ins.arithmetic.clear()
     yield
-    noted = {"ours": bool(stand_ins.calls), "twins": bool(stand_ins.arithmetic)}
-    item.user_properties.extend(noted.items())
+    item.user_properties.append(("ours", bool(stand_ins.calls)))
 
 
 outcomes: dict[str, dict[str, Any]] = {}
@@ -144,20 +133,15 @@ outcomes: dict[str, dict[str, Any]] = {}
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Keep what became of a test; of a failure, the words."""
-    none = {"outcome": "passed", "ours": False, "twins": False, "words": ""}
+    none = {"outcome": "passed", "ours": False, "words": ""}
     found = outcomes.setdefault(report.nodeid, none)
-    for name in ("ours", "twins"):
-        found[name] |= dict(report.user_properties).get(name, False)
+    found["ours"] |= dict(report.user_properties).get("ours", False)
     if report.outcome != "passed":
         found["outcome"] = "xfailed" if hasattr(report, "wasxfail") else report.outcome
-        found["words"] = _words(report)
+        crash = getattr(report.longrepr, "reprcrash", None)
+        found["words"] = str(crash.message if crash else report.longrepr)
     elif hasattr(report, "wasxfail"):
         found["outcome"] = "xpassed"
-
-
-def _words(report: pytest.TestReport) -> str:
-    crash = getattr(report.longrepr, "reprcrash", None)
-    return str(crash.message if crash else report.longrepr)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

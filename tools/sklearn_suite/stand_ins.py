@@ -33,8 +33,6 @@ FAMILIES = (
 """The modules whose estimators are stood in for, beside those that have a twin."""
 calls: list[str] = []
 """The classes whose methods ran, one entry a call; whoever counts empties it."""
-arithmetic: list[str] = []
-"""The twins that computed something, in the same way."""
 
 
 class StandInType(ABCMeta):
@@ -179,25 +177,6 @@ def _stand_in(real: type) -> type:
     if hasattr(real, "set_output"):
         made.set_output = _set_output(real)
     return made
-
-
-def _noted(twin: type, method: str) -> None:
-    """Have a method of a twin say that it ran."""
-    own = getattr(twin, method)
-
-    @wraps(own)
-    def noted(self: Any, *args: Any, **kwargs: Any) -> Any:
-        arithmetic.append(twin.__name__)
-        return own(self, *args, **kwargs)
-
-    setattr(twin, method, noted)
-
-
-def note_arithmetic() -> None:
-    """Have all twins say that they compute."""
-    for twin in TWINS.values():
-        for method in {"statistics", "apply"} & vars(twin).keys():
-            _noted(twin, method)
 
 
 FINALS = {real for _, real in all_estimators() if real.__module__.split(".")[1] in FAMILIES}

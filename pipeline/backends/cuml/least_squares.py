@@ -59,7 +59,7 @@ def _weighted_squares(X: Table, weights: Array, centred: bool) -> float:
     """Return the sum of squares of weighted rows, around their weighted mean if that is taken."""
     w = frames.xp(X).asarray(weights, dtype="float64")
     around = w @ X / w.sum() if centred else [0.0] * X.shape[1]
-    return float(sum(w @ (X[:, j] - at) ** 2 for j, at in enumerate(around)))
+    return float(sum(w @ (X[:, j] - around[j]) ** 2 for j in range(X.shape[1])))
 
 
 def _factor(shape: tuple[int, int], largest: float, tol: float, divisors: Divisors) -> float:

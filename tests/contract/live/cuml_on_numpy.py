@@ -70,20 +70,3 @@ def install(monkeypatch: pytest.MonkeyPatch) -> None:
 def _binarize(values: Any, threshold: float) -> Any:
     """Do what a kernel of cuML does, which is text for CUDA's compiler."""
     return (values > threshold).astype(values.dtype)
-
-
-def lifted(twin: type, estimator: Any, fitted: Any) -> Any:
-    """Return a fitted scikit-learn model after its way through a cuML class and back.
-
-    Parameters
-    ----------
-    twin : type
-        cuML's class.
-    estimator : estimator
-        The unfitted one, as the user wrote it.
-    fitted : estimator
-        The same, fitted by scikit-learn.
-    """
-    model: Any = twin.from_sklearn(fitted)  # type: ignore[attr-defined]
-    model.output_type = None
-    return model.as_sklearn().set_params(**estimator.get_params(deep=False))

@@ -39,28 +39,15 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
         monkeypatch.setattr(pynvml, name, lambda *_, answer=answer: answer)
     monkeypatch.setattr(dask_cuda.LocalCUDACluster, "_correct_state", lambda self: None)
 
-    def make(**arguments: Any) -> Any:
-        async def construct() -> Any:
-            return dask_cuda.LocalCUDACluster("0,1", asynchronous=True, **arguments)
+    async def construct(arguments: Any) -> Any:
+        return dask_cuda.LocalCUDACluster("0,1", asynchronous=True, **arguments)
 
-        cluster = asyncio.run(construct())
+    def make(**arguments: Any) -> Any:
+        cluster = asyncio.run(construct(arguments))
         cluster.status = Status.closed  # There is nothing to close.
         return cluster
 
     return make
-
-
-def unknown(cluster: Any) -> set[str]:
-    """Return the options of the workers that none of Dask's classes takes."""
-    from distributed import Nanny, Worker
-
-    known = {name for kind in (Nanny, Worker) for name in inspect.signature(kind).parameters}
-    return set().union(*(worker["options"] for worker in cluster.worker_spec.values())) - known
-
-
-def plugins(cluster: Any) -> dict[str, Any]:
-    options = cluster.worker_spec[0]["options"]
-    return {type(plugin).__name__: plugin for plugin in options["plugins"]}
 
 
 @pytest.mark.parametrize("before", [False, True])
@@ -80,25 +67,16 @@ def test_cudf_spills_as_before_when_the_cluster_has_ended(
         cudf.set_option("spill", False)
 
 
-def test_one_worker_a_gpu_on_loopback(made: Callable[..., Any]) -> None:
+def test_one_worker_a_gpu_on_loopback_with_options_that_it_knows(made: Callable[..., Any]) -> None:
+    from distributed import Nanny, Worker
+
     cluster = made(**clusters.cuda_arguments(ClusterOptions()))
     workers = [worker["options"] for worker in cluster.worker_spec.values()]
     assert [each["env"]["CUDA_VISIBLE_DEVICES"] for each in workers] == ["0,1", "1,0"]
     listening = [*workers, cluster.scheduler_spec["options"]]
     assert {each["host"] for each in listening} == {"127.0.0.1"}
     assert {each["dashboard_address"] for each in listening} == {"127.0.0.1:0"}
-    assert unknown(cluster) == set()
-
-
-def test_by_default_the_allocator_is_asynchronous_and_cudf_spills(made: Callable[..., Any]) -> None:
-    cluster = made(**clusters.cuda_arguments(ClusterOptions(workers=2)))
-    rmm = plugins(cluster)["RMMSetup"]
-    assert (rmm.async_alloc, rmm.initial_pool_size) == (True, None)
-    assert plugins(cluster)["CUDFSetup"].spill
-
-
-def test_an_option_that_is_gone_would_reach_workers_that_do_not_know_it(
-    made: Callable[..., Any],
-) -> None:
-    cluster = made(**clusters.cuda_arguments(ClusterOptions(workers=2)), jit_unspill=True)
-    assert unknown(cluster) == {"jit_unspill"}
+    known = {name for kind in (Nanny, Worker) for name in inspect.signature(kind).parameters}
+    assert {name for each in workers for name in each} <= known
+    plugins = {type(plugin).__name__: plugin for plugin in workers[0]["plugins"]}
+    assert (plugins["RMMSetup"].async_alloc, plugins["CUDFSetup"].spill) == (True, True)

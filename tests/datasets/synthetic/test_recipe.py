@@ -13,12 +13,9 @@ from datasets.synthetic import Recipe, prepare, rows
     [
         ({"kind": "bin"}, "kind: 'bin' is not one of binary"),
         ({"rows": 99}, "rows: 99 is not a whole number from 100"),
-        ({"rows": 1e6}, "rows: 1000000.0 is not a whole number"),
         ({"columns": 0}, "columns: 0"),
         ({"seed": -1}, "seed: -1"),
-        ({"seed": 2**64}, "seed: "),
         ({"cardinality": 1}, "cardinality: 1"),
-        ({"columns": True}, "columns: True"),
     ],
 )
 def test_what_is_out_of_range_is_named(given, told) -> None:
@@ -27,12 +24,6 @@ def test_what_is_out_of_range_is_named(given, told) -> None:
 
 
 RECIPE = Recipe("ranking", rows=12_850, columns=11)
-
-
-def test_no_two_recipes_have_one_name() -> None:
-    other = {"kind": "ranking", "rows": 101, "columns": 3, "seed": 1, "cardinality": 9}
-    every = [Recipe(), Recipe(fold=True), *(Recipe(**{name: n}) for name, n in other.items())]
-    assert len({recipe.name for recipe in every}) == len({*every}) == 7
 
 
 def test_a_table_is_written_once_a_row_group_at_a_time(tmp_path, monkeypatch) -> None:
@@ -62,11 +53,8 @@ def test_the_command_prints_the_file(tmp_path, capsys) -> None:
     ("words", "told"),
     [
         (["synthetic", "--rows", "1.5"], "'1.5' is not a whole number"),
-        (["synthetic", "--rows", "inf"], "'inf' is not a whole number"),
         (["synthetic", "--rows", "5"], "--rows: 5 is not a whole number from 100"),
-        (["synthetic", "--kind", "binry"], "invalid choice: 'binry'"),
         (["flights", "--rows", "1e6"], "--rows: for synthetic alone"),
-        (["flights", "--pray"], "unrecognized arguments: --pray"),
         ([], "the following arguments are required"),
     ],
 )
