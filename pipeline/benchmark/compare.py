@@ -126,7 +126,6 @@ class Comparison:
             source=environment.source(self.command),
             variants=entries,
             points=points,
-            profiles=rounds.profiles,
             cautions=[*integrity.unconverged(work, self.task.mute), *noted],
             baseline=baseline,
             scoring=scoring,

@@ -35,8 +35,6 @@ class PublishOptions:
         Write ``index.html`` and ``report.md`` as well.
     resume : bool
         Go on after the finished runs of a comparison that was interrupted.
-    profile : bool
-        Run each cell once more under a profiler, and keep its page.
     if_changed : bool
         Measure nothing where the report that is there has the same fingerprint.
     price : Price, optional
@@ -45,7 +43,6 @@ class PublishOptions:
 
     pages: bool = False
     resume: bool = True
-    profile: bool = False
     if_changed: bool = False
     price: results.Price | None = None
 
@@ -69,7 +66,7 @@ def publish(comparison: Comparison, folder: Path, options: PublishOptions) -> No
     with publishing(folder) as draft:
         finished = find_finished(folder, comparison.fingerprint(), resume=options.resume)
         with reporting_kept(finished), watching(comparison.task.name) as watch:
-            measured = comparison.measure(watch, finished, draft if options.profile else None)
+            measured = comparison.measure(watch, finished)
         history = earlier(measured, folder / "results.json")
         measured = structs.replace(measured, price=options.price, history=history)
         write_bytes(draft / "results.json", results.dumps(measured))

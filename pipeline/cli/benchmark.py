@@ -23,8 +23,6 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
                      help="Other sizes to time, such as 0.1,0.3,1.0."),
         click.option("--limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
                      help="Stop a variant of which a run takes longer."),
-        click.option("--profile", is_flag=True,
-                     help="Run each once more under pyinstrument; link its page."),
         click.option("--price", metavar="'1.20 EUR'", help="Of an hour of this machine."),
         click.option("--resume/--no-resume", default=True, show_default=True,
                      help="Go on after an interrupted command."),
@@ -107,9 +105,8 @@ def _compare(
     from pipeline.benchmark.publish import PublishOptions, publish
 
     sizes_, price = parse(sizes), _price(options.pop("price"))
-    resume, profile = options.pop("resume"), options.pop("profile")
-    changed = options.pop("if_changed", False)
-    publishing = PublishOptions(pages, resume, profile, changed, price)
+    resume, changed = options.pop("resume"), options.pop("if_changed", False)
+    publishing = PublishOptions(pages, resume, changed, price)
     what, job, pipelines = prepare(task, **options)
     comparison = Comparison(
         what, job, pipelines, options["device"], repeats, sizes=sizes_, command=sys.argv[1:],

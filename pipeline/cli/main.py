@@ -64,7 +64,6 @@ def commands() -> None:
 @commands.command("run")
 @common_options
 @on_cluster
-@click.option("--profile", is_flag=True, help="Keep a page of where the time goes.")
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path),
@@ -72,14 +71,13 @@ def commands() -> None:
     help="Keep the trees of XGBoost there while it trains, and go on from them.",
 )
 def run_(
-    task: str, out: Path | None, cluster: str | None, workers: int | None, profile: bool,
+    task: str, out: Path | None, cluster: str | None, workers: int | None,
     checkpoint: Path | None, **options: Any,
 ) -> None:  # fmt: skip
     """Train and judge each pipeline of TASK once; keep models and predictions."""
     from pipeline.benchmark.judge.doubts import in_terminal
     from pipeline.benchmark.single import PredictedBatch, cautions_of
     from pipeline.distributed.cluster import optional_cluster
-    from pipeline.system import profiler
     from pipeline.system.atomic import publishing
     from pipeline.system.progress import progress
 
@@ -89,7 +87,6 @@ def run_(
     with (
         publishing(folder) as draft,
         optional_cluster(cluster, workers=workers),
-        profiler.maybe(draft, wanted=profile, cluster=cluster is not None),
         progress(task, batch.steps) as line,
     ):
         record = batch.run(draft, line)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -20,7 +20,7 @@ from pipeline.benchmark.judge.diagnostics import diagnose
 from pipeline.benchmark.judge.integrity import objection
 from pipeline.benchmark.judge.statistics import REFERENCE, differences
 from pipeline.benchmark.record import provenance, results
-from pipeline.benchmark.record.results import FilePart, Profile
+from pipeline.benchmark.record.results import FilePart
 from pipeline.benchmark.run.live import Watch
 from pipeline.benchmark.run.resume import FinishedRuns
 from pipeline.benchmark.run.worker import (
@@ -31,7 +31,6 @@ from pipeline.benchmark.run.worker import (
     WorkerStopped,
 )
 from pipeline.planning.plan import placement_records
-from pipeline.system.profiler import why_not_sampled
 from pipeline.task import metrics
 from pipeline.task.task import Job, Kind, Task
 from pipeline.typing import Estimator
@@ -58,10 +57,6 @@ class Schedule:
     finished : FinishedRuns
     watch : Watch
         Is told of every run.
-    pages : Path, optional
-        Folder for pages of where the time goes.
-    profiles : list of Profile
-        Those that were made.
     explains : bool
         Whether each variant is asked for the importance of its columns, after the last timed run.
     limit : float, optional
@@ -72,8 +67,6 @@ class Schedule:
     seeds: int
     finished: FinishedRuns
     watch: Watch
-    pages: Path | None = None
-    profiles: list[Profile] = field(default_factory=list)
     explains: bool = False
     limit: float | None = None
 
@@ -111,8 +104,6 @@ class Schedule:
                 runner = VariantRunner(runs, start, self.finished, label, at_last=told)
                 runners.append(stack.enter_context(runner))
             order = self.take_turns(runners, job.seed)
-            for runner in runners:
-                self._profile(runner)
             reference = next(runner for runner in runners if runner.runs.variant == REFERENCE)
             for seed in range(job.seed + 1, job.seed + 1 + self.seeds):
                 reference.reseed(seed, self.watch)
@@ -136,17 +127,6 @@ class Schedule:
                 order.append(f"{runner.runs.pipeline}/{runner.runs.variant}")
             runner.time(self.repeats, self.watch)
         return order
-
-    def _profile(self, runner: VariantRunner) -> None:
-        """Run once more for a page of where the time goes, if there is a folder for it."""
-        if self.pages is None or runner.runs.why:
-            return
-        name = f"profile-{len(self.profiles) + 1}.html"  # pipelines may have any name
-        why = why_not_sampled() or runner.profile(self.pages / name, self.watch)
-        pipeline, variant = runner.runs.pipeline, runner.runs.variant
-        self.profiles.append(
-            Profile(pipeline=pipeline, variant=variant, file="" if why else name, why=why)
-        )
 
 
 def _hold_to(cells: list[CellRuns]) -> None:
@@ -221,19 +201,6 @@ class VariantRunner:
         found = self._take_turn(said, said, watch, counts=False, seed=seed)
         if found is not None:
             self.runs.seeds.append(found)
-
-    def profile(self, path: Path, watch: Watch) -> str:
-        """Run once more under a profiler; return why there is no page, or nothing."""
-        watch.expect(1)
-        try:
-            worker = self._ready("profile", watch)
-            watch.begin(f"{self.title}  profile")
-            worker.run(profile=path)
-        except WorkerFailed as error:
-            watch.end(f"{self.title}  profile failed: {error}", failed=True)
-            return str(error)
-        watch.end(f"{self.title}  profiled")
-        return ""
 
     def _take_turn(
         self, key: str, said: str, watch: Watch, *, counts: bool = True, **told: Any

@@ -12,7 +12,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -21,7 +21,6 @@ from typing import Any
 from pipeline.backends.base import Placement
 from pipeline.benchmark.record.results import Importance
 from pipeline.records import Trace
-from pipeline.system.profiler import sampled
 from pipeline.system.threads import keep_freed_memory
 from pipeline.task.faults import describe_fault
 from pipeline.task.task import ON_GPU, Job, Task
@@ -131,16 +130,12 @@ class WorkerProcess:
         self._channel.close()
         self._end(patience=5 if kind is None else 0)
 
-    def run(
-        self, seed: int | None = None, profile: Path | None = None, *, explain: bool = False
-    ) -> Any:
+    def run(self, seed: int | None = None, *, explain: bool = False) -> Any:
         """Run the job once, with another seed if one is given, and return its report.
 
         Parameters
         ----------
         seed : int, optional
-        profile : Path, optional
-            Takes a page of where the time went; such a run is slower.
         explain : bool, default=False
             Ask the model for the importance of its columns, once the clock has stopped.
 
@@ -150,7 +145,7 @@ class WorkerProcess:
             The run failed; the message is the error's.
         """
         self._rest = max(self._rest, EXPLAINING if explain else 0.0)
-        return self.ask((seed, profile, explain))
+        return self.ask((seed, explain))
 
     def ask(self, request: object) -> Any:
         """Return the answer to a request.
@@ -213,11 +208,10 @@ def _try(answer: Answer, job: Any, request: object) -> object:
         return describe_fault(error)
 
 
-def report_run(job: Job, request: tuple[int | None, Path | None, bool]) -> RunReport:
-    """Run a job once, with another seed, under a profiler or explained as the request says."""
-    seed, profile, explain = request
-    with sampled(profile) if profile else nullcontext():
-        return once(job if seed is None else replace(job, seed=seed), explain=explain)
+def report_run(job: Job, request: tuple[int | None, bool]) -> RunReport:
+    """Run a job once, with another seed or explained as the request says."""
+    seed, explain = request
+    return once(job if seed is None else replace(job, seed=seed), explain=explain)
 
 
 def once(job: Job, *, explain: bool = False) -> RunReport:
