@@ -7,8 +7,8 @@ rows is fitted on all of them, and judged on the test rows beside the pipeline a
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,12 +16,9 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from msgspec import structs
-from rich.console import Console
 
-from pipeline.benchmark.compare import describe_pipeline, describe_task
+from pipeline.benchmark.compare import describe_data, describe_pipeline, describe_task
 from pipeline.benchmark.judge.statistics import differences
-from pipeline.benchmark.publish import kept
-from pipeline.benchmark.record import provenance
 from pipeline.benchmark.record.results import Variant, dumps
 from pipeline.benchmark.record.trials import (
     PREFIX,
@@ -155,7 +152,7 @@ class TunedBatch:
             schema=TUNING_SCHEMA,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             task=describe_task(self.task, self.job, outcome),
-            data=provenance.describe_data(self.task, self.job.path),
+            data=describe_data(self.task, self.job.path),
             machine=environment.machine(environment.threads(), load),
             source=environment.source(self.command),
             protocol=self._protocol(records),
@@ -421,39 +418,26 @@ def publish_tuning(
         Whether to go on from studies that are there.
     """
     with publishing(folder) as draft:
-        studies = _bring_studies(folder.resolve(), resume=resume)
-        with _telling_kept(studies):
+        studies = folder.resolve().with_name(f".{folder.resolve().name}.runs")
+        if not resume:
+            shutil.rmtree(studies, ignore_errors=True)
+        studies.mkdir(exist_ok=True)
+        if resume:
+            _copy_studies(folder, studies)
+        try:
             record = batch.run(draft, studies, say)
+        except BaseException as error:
+            if not any(studies.iterdir()):
+                studies.rmdir()
+            elif not isinstance(error, ConfigError):
+                said = "the trials that have ended are kept; the same command goes on after them"
+                print(said, file=sys.stderr)
+            raise
         (draft / TUNING_FILE).write_bytes(dumps(record))
         render_tuning(record, draft)
         _copy_studies(studies, draft)
     shutil.rmtree(studies, ignore_errors=True)
     return record
-
-
-def _bring_studies(folder: Path, *, resume: bool) -> Path:
-    """Return the folder that studies are written to until they are published."""
-    studies = kept(folder)
-    if not resume:
-        shutil.rmtree(studies, ignore_errors=True)
-    studies.mkdir(parents=True, exist_ok=True)
-    if resume and folder.is_dir():
-        _copy_studies(folder, studies)
-    return studies
-
-
-@contextmanager
-def _telling_kept(studies: Path) -> Iterator[None]:
-    """Say that studies are kept, if there are any, in a block that does not end well."""
-    try:
-        yield
-    except BaseException as error:
-        with suppress(OSError):
-            studies.rmdir()
-        if studies.exists() and not isinstance(error, ConfigError):
-            said = "the trials that have ended are kept; the same command goes on after them"
-            Console(stderr=True, soft_wrap=True).print(said, markup=False, highlight=False)
-        raise
 
 
 def _copy_studies(source: Path, target: Path) -> None:

@@ -20,7 +20,7 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--repeats", default=5, type=click.IntRange(min=3), show_default=True,
                      help="Timed runs of each variant."),
         click.option("--sizes", default="", metavar="SHARES",
-                     help="Other sizes to time, such as 0.1,0.3,1.0."),
+                     help="Shares of the rows to time besides, as 0.1,0.3."),
         click.option("--limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
                      help="Stop a variant of which a run takes longer."),
         click.option("--price", metavar="'1.20 EUR'", help="Of an hour of this machine."),
@@ -99,20 +99,21 @@ def gallery(
 
 def _compare(
     task: str, out: Path | None, *, repeats: int, sizes: str, limit: float | None,
-    pages: bool = False, **options: Any,
+    price: str | None, resume: bool, pages: bool = False, if_changed: bool = False, **options: Any,
 ) -> None:  # fmt: skip
     from pipeline.benchmark.compare import Comparison, parse
-    from pipeline.benchmark.publish import PublishOptions, publish
+    from pipeline.benchmark.publish import publish
 
-    sizes_, price = parse(sizes), _price(options.pop("price"))
-    resume, changed = options.pop("resume"), options.pop("if_changed", False)
-    publishing = PublishOptions(pages, resume, changed, price)
+    shares, cost = parse(sizes), _price(price)
     what, job, pipelines = prepare(task, **options)
     comparison = Comparison(
-        what, job, pipelines, options["device"], repeats, sizes=sizes_, command=sys.argv[1:],
+        what, job, pipelines, options["device"], repeats, sizes=shares, command=sys.argv[1:],
         limit=limit,
     )  # fmt: skip
-    publish(comparison, out or Path("reports") / task, publishing)
+    publish(
+        comparison, out or Path("reports") / task,
+        pages=pages, resume=resume, if_changed=if_changed, price=cost,
+    )  # fmt: skip
 
 
 def _price(text: str | None) -> Any:

@@ -17,7 +17,7 @@ from scipy.stats import gmean
 
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.judge.aggregate import FEWEST, geometric_mean, over_tasks
-from pipeline.benchmark.publish import PublishOptions, publish, render
+from pipeline.benchmark.publish import publish, render
 from pipeline.benchmark.record.results import Results, dumps, load
 from pipeline.benchmark.report.cells import all_cells_csv
 from pipeline.benchmark.report.costs import parse_price
@@ -212,7 +212,7 @@ def test_a_report_of_the_same_work_is_kept(
     runs: list[object] = []
     fresh = fixtures.normal()
     monkeypatch.setattr(Comparison, "measure", lambda *given: runs.append(given) or fresh)
-    publish(comparison, folder, PublishOptions(if_changed=change != "not asked for"))
+    publish(comparison, folder, if_changed=change != "not asked for")
     assert bool(runs) == (change != "nothing")
     assert ("not measured again" in capsys.readouterr().out) == (change == "nothing")
 
@@ -224,11 +224,11 @@ def test_a_report_of_the_same_work_takes_another_price(
     comparison, folder = reported
     before = load(folder / "results.json")
     mine = parse_price("77.25 EUR")
-    publish(comparison, folder, PublishOptions(if_changed=True, price=mine))
+    publish(comparison, folder, if_changed=True, price=mine)
     made = load(folder / "results.json")
     assert made.price == mine != before.price
     assert replace(made, price=before.price) == before
     for page in ("index.html", "report.md"):
         assert "77.25 EUR" in (folder / page).read_text()
-    publish(comparison, folder, PublishOptions(if_changed=True))
+    publish(comparison, folder, if_changed=True)
     assert load(folder / "results.json").price == mine, "no price asked for: the last one stays"
