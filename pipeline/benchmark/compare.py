@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from pipeline.benchmark.judge import agreement, integrity
 from pipeline.benchmark.record import results
 from pipeline.benchmark.run import measure
-from pipeline.benchmark.run.beforehand import before_runs
+from pipeline.benchmark.run.beforehand import Known, before_runs
 from pipeline.benchmark.run.measure import Outcome
 from pipeline.benchmark.run.resume import FinishedRuns
 from pipeline.benchmark.run.rounds import CellRuns, Rounds, as_run
@@ -93,34 +93,27 @@ class Comparison:
         measure.check(self.task, self.job, self.pipelines)
         finished = finished or FinishedRuns()
         load, key = environment.load_average(), self.key
-        noted, baseline, scoring = before_runs(self.task, self.job)
-        entries = variants(self.device)
+        known, entries = before_runs(self.task, self.job), variants(self.device)
         names = [variant.name for variant in entries if variant.status == "ok"]
         rounds = Rounds(self.repeats, self.seeds, finished, say, self.limit)
-        cells: list[CellRuns] = []
-        order: list[str] = []
-        for pipeline in self.pipelines:
-            runs, turns = rounds.run(replace(self.job, pipeline=pipeline), names)
-            cells += runs
-            order += turns
+        done = [rounds.run(replace(self.job, pipeline=name), names) for name in self.pipelines]
+        cells = [runs for of_pipeline, _ in done for runs in of_pipeline]
+        order = [turn for _, turns in done for turn in turns]
         points = self._sweep(names, replace(rounds, seeds=0, explains=False))
         work = {(c.pipeline, c.variant): c.reports[-1].work for c in cells if c.reports}
         plan = results.Protocol(
             seed=self.job.seed, repeats=self.repeats, warmups=1, order=order, clock=CLOCK,
             isolation=ISOLATION, resumed=finished.resumed,
         )  # fmt: skip
+        known.cautions[:0] = integrity.unconverged(work, self.task.mute)
         return record_of(
-            self.task,
-            self.job,
+            self,
             cells,
             load,
+            known,
             protocol=plan,
-            source=environment.source(self.command),
             variants=entries,
             points=points,
-            cautions=[*integrity.unconverged(work, self.task.mute), *noted],
-            baseline=baseline,
-            scoring=scoring,
             fingerprint=key,
         )
 
@@ -173,18 +166,18 @@ def _brief(parts: Iterable[str]) -> str:
 
 
 def record_of(
-    what: Task, job: Job, cells: Sequence[CellRuns], load: float, **more: Any
+    asked: Any, cells: Sequence[CellRuns], load: float, known: Known, **more: Any
 ) -> results.Results:
     """Return the record of runs.
 
     Parameters
     ----------
-    what : Task
-    job : Job
+    asked : Comparison or PredictedBatch
     cells : sequence of CellRuns
         Of each pipeline and variant.
     load : float
         Of the machine before the first run.
+    known : Known
     **more
         The other fields of `Results`.
 
@@ -193,6 +186,7 @@ def record_of(
     PipelineError
         No run succeeded.
     """
+    what, job = asked.task, asked.job
     reports = [c.reports[-1] for c in cells if c.reports]
     if not reports:
         raise PipelineError("no run succeeded: " + "; ".join(c.why for c in cells))
@@ -203,10 +197,10 @@ def record_of(
         task=describe_task(what, job, reports[0]),
         data=describe_data(what, job.path),
         machine=environment.machine(reports[0].threads, load),
-        pipelines=[
-            describe_pipeline(what, job, name) for name in dict.fromkeys(c.pipeline for c in cells)
-        ],
+        source=environment.source(asked.command),
+        pipelines=[describe_pipeline(what, job, name) for name in asked.pipelines],
         cells=[runs.cell(references.get(runs.pipeline), what) for runs in cells],
+        **known._asdict(),
         **more,
     )
 

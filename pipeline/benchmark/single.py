@@ -43,17 +43,7 @@ def cautions_of(record: Results) -> list[str]:
 
 @dataclass(frozen=True)
 class PredictedBatch:
-    """What to run: a comparison of one variant, in this process, whose models are kept.
-
-    Parameters
-    ----------
-    task : Task
-    job : Job
-        Data, device (as the variant), seed, split and changed parameters.
-    pipelines : sequence of str
-    command : sequence of str
-        The words of the command line that does the same.
-    """
+    """A comparison of one variant, the job's, in this process; the models are kept."""
 
     task: Task
     job: Job
@@ -77,25 +67,15 @@ class PredictedBatch:
         """
         measure.check(self.task, self.job, self.pipelines)
         load = environment.load_average()
-        noted, baseline, scoring = before_runs(self.task, self.job)
+        known = before_runs(self.task, self.job)
         entries: dict[str, Variant] = {}
-        cells = [self._one(name, folder, say, baseline, entries) for name in self.pipelines]
+        cells = [self._one(name, folder, say, known.baseline, entries) for name in self.pipelines]
         plan = Protocol(
             seed=self.job.seed, repeats=1, warmups=0, clock=CLOCK, isolation="one process",
             order=[f"{runs.pipeline}/{runs.variant}" for runs in cells],
         )  # fmt: skip
-        record = record_of(
-            self.task,
-            self.job,
-            cells,
-            load,
-            protocol=plan,
-            source=environment.source(self.command),
-            variants=[*entries.values()],
-            cautions=noted,
-            baseline=baseline,
-            scoring=scoring,
-        )
+        variants = [*entries.values()]
+        record = record_of(self, cells, load, known, protocol=plan, variants=variants)
         (folder / "results.json").write_bytes(dumps(record))
         return record
 
@@ -128,8 +108,6 @@ def save_model(
     task: Task, job: Job, outcome: Outcome, values: dict[str, float], folder: Path
 ) -> FilePart:
     """Save a fitted model, with the profile of its training rows if they fit in memory.
-
-    No clock sees that.
 
     Parameters
     ----------

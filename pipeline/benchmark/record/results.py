@@ -232,8 +232,6 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """What the last timed run took of the machine."""
     importance: Importance | None = None
     """Of the model of the last timed run."""
-    stopped_after: float | None = None
-    """Seconds that a run was given, where one took longer and was stopped."""
     diagnostics: Diagnostics | None = None
     """Of its answers; None for rankings and clusters."""
     model: FilePart | None = None
@@ -336,14 +334,18 @@ def load(path: Path) -> Results:
         The file is missing, is not JSON, or does not have the schema.
     """
     return records.load_record(
-        path, Results, schema=SCHEMA, command="make report", adapt=_without_machines
+        path, Results, schema=SCHEMA, command="make report", adapt=_without_dropped
     )
 
 
-def _without_machines(data: Any) -> Any:
-    """Leave out what older records say of the machines that their prices are of."""
+def _without_dropped(data: Any) -> Any:
+    """Leave out what older records hold and no report shows."""
     if isinstance(data, dict):
         data.pop("other_prices", None)
+        cells = data.get("cells")
+        for cell in cells if isinstance(cells, list) else ():
+            if isinstance(cell, dict):
+                cell.pop("stopped_after", None)
         price = data.get("price")
         if isinstance(price, dict) and "machine" in price:
             data["price"] = {name: price.get(name) for name in ("per_hour", "currency")}

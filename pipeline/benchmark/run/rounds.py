@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -134,7 +134,7 @@ class _Runner:
             report = self._ready(key).run(seed=seed, explain=explain)
         except WorkerFailed as error:
             if seed is None:
-                self.runs.why, self.runs.stopped_after = str(error), error.after
+                self.runs.why = str(error)
             self._rounds.say(f"{title} failed: {error}")
             return None
         finished.keep(report, *self._name, key)
@@ -162,8 +162,6 @@ class CellRuns:
     reports: list[RunReport] = field(default_factory=list)
     seeds: list[RunReport] = field(default_factory=list)
     """Runs of the reference with other seeds, not timed."""
-    stopped_after: float | None = None
-    """Seconds that a run was given, where it was stopped."""
     files: dict[str, FilePart] = field(default_factory=dict)
     """What was kept of the last run: ``"model"``, ``"predictions"``."""
 
@@ -193,7 +191,8 @@ class CellRuns:
             peak_rss_bytes=max((report.peak_rss_bytes for report in every), default=0),
             placement=placement_records(last.placements if last else []),
             execution_log=_movements(last) if last else [],
-            differences=_differences(task, ok, rival) if ok and rival else {},
+            differences=differences_of(task, ok.metrics, ok, rival) if ok and rival else {},
+            trace=last.trace if last else None,
             noise=_noise([*self.reports[-1:], *self.seeds]) if self.seeds else {},
             importance=ok.importance if ok else None,
             diagnostics=diagnose(
@@ -201,7 +200,6 @@ class CellRuns:
             )
             if ok
             else None,
-            stopped_after=self.stopped_after,
             **self.files,
         )
 
@@ -218,9 +216,10 @@ def _movements(report: RunReport) -> list[Movement]:
     ]
 
 
-def _differences(task: Task, last: RunReport, reference: RunReport) -> Any:
+def differences_of(task: Task, names: Collection[str], last: Any, reference: Any) -> Any:
+    """Return the intervals of metrics of a run less those of the reference, over the test rows."""
     every = metrics.judges(task, last.classes).items()
-    judged = {name: metric for name, metric in every if name in last.metrics}
+    judged = {name: metric for name, metric in every if name in names}
     return differences(judged, last.y_true, last.predicted, reference.predicted)
 
 

@@ -18,10 +18,18 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.backends.base import Placement
+from pipeline.benchmark.judge import integrity
+from pipeline.benchmark.judge.column_importance import column_importance
 from pipeline.benchmark.record.results import Importance
+from pipeline.benchmark.run import measure
+from pipeline.benchmark.run.measure import Outcome
+from pipeline.records import Trace
+from pipeline.system import environment
+from pipeline.system.monitor import watching
 from pipeline.system.threads import keep_freed_memory
+from pipeline.task import task
 from pipeline.task.faults import describe_fault
-from pipeline.task.task import Job, Task
+from pipeline.task.task import ON_GPU, Job, Task
 from pipeline.trace import Event
 
 START = 60.0
@@ -31,18 +39,7 @@ EXPLAINING = 120.0
 
 
 class WorkerFailed(Exception):
-    """A run raised an error, or its process is gone; the message says which.
-
-    Parameters
-    ----------
-    why : str
-    after : float, optional
-        Seconds that the run was given, if it took longer and was stopped.
-    """
-
-    def __init__(self, why: str, after: float | None = None) -> None:
-        super().__init__(why)
-        self.after = after
+    """A run raised an error, took too long, or its process is gone; the message says which."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +58,7 @@ class RunReport:
     threads: dict[str, str]
     cpu_seconds: float
     """Of all threads of the process."""
+    trace: Trace
     work: dict[str, str]
     """See `pipeline.benchmark.judge.integrity`."""
     classes: Any = None
@@ -133,8 +131,7 @@ class WorkerProcess:
             self._channel.send((seed, explain))
             if self._limit is not None and not self._channel.poll(self._limit + extra):
                 self._end(patience=0)
-                why = f"stopped: a run took longer than {self._limit:g} s (--limit)"
-                raise WorkerFailed(why, self._limit)
+                raise WorkerFailed(f"stopped: a run took longer than {self._limit:g} s (--limit)")
             answer = self._channel.recv()
         except (EOFError, OSError):
             raise WorkerFailed(_cause(self._end(patience=5))) from None
@@ -166,24 +163,22 @@ def serve(channel: Connection, job: Job) -> None:
     warnings.simplefilter("ignore")
     while True:
         try:
-            channel.send(_try(job, *channel.recv()))
+            seed, explain = channel.recv()
+            channel.send(_try(job if seed is None else replace(job, seed=seed), explain=explain))
         except (EOFError, OSError):
             return
         gc.collect()
 
 
-def _try(job: Job, seed: int | None, explain: bool) -> RunReport | str:
+def _try(job: Job, *, explain: bool) -> RunReport | str:
     try:
-        return once(job if seed is None else replace(job, seed=seed), explain=explain)
+        return once(job, explain=explain)
     except Exception as error:
         return describe_fault(error)
 
 
 def once(job: Job, *, explain: bool = False) -> RunReport:
     """Run a job in this process and return plain data."""
-    from pipeline.benchmark.judge.column_importance import column_importance
-    from pipeline.task import task
-
     what = task.load(job.task)
     outcome, report = measured(what, job)
     # No rows are left that the model of all folds has not learnt from.
@@ -192,29 +187,28 @@ def once(job: Job, *, explain: bool = False) -> RunReport:
     return report
 
 
-def measured(what: Task, job: Job) -> tuple[Any, RunReport]:
-    """Run a job of a task in this process; return the `Outcome` and its report."""
-    from pipeline.benchmark.judge import integrity
-    from pipeline.benchmark.run import measure
-    from pipeline.system import environment
+_SAME = (
+    "total", "stages", "rows_train", "y_true", "predicted", "classes", "placements",
+    "execution_log",
+)  # fmt: skip
 
+
+def measured(what: Task, job: Job) -> tuple[Outcome, RunReport]:
+    """Run a job of a task in this process; return the outcome and its report."""
     start = time.process_time()
-    outcome = measure.measure_once(what, what.pipeline(job.pipeline, job.seed, job.changes), job)
+    with watching(gpu=job.variant in ON_GPU) as seen:
+        outcome = measure.measure_once(
+            what, what.pipeline(job.pipeline, job.seed, job.changes), job
+        )
     cpu_seconds, peak = time.process_time() - start, peak_rss()
     return outcome, RunReport(
-        total=outcome.total,
-        stages=outcome.stages,
+        **{name: getattr(outcome, name) for name in _SAME},
         metrics=measure.judge_outcome(what, outcome),
-        rows_train=outcome.rows_train,
-        y_true=outcome.y_true,
-        predicted=outcome.predicted,
-        placements=outcome.placements,
-        execution_log=outcome.execution_log,
         peak_rss_bytes=peak,
         threads=environment.threads(),
         cpu_seconds=cpu_seconds,
+        trace=seen[0],
         work=integrity.work(outcome.model),
-        classes=outcome.classes,
     )
 
 
