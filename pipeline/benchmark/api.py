@@ -78,10 +78,7 @@ def new_task(
     home : str or Path
         Folder of the data.
     **choices
-        See `pipeline.task.own.new_task.Choices`: ``kind``, ``features``, ``ignore``,
-        ``positive``, ``split``, ``by``, ``cut``, ``weight``, ``min_rows``, ``encoding``,
-        ``delimiter``, ``decimal``, ``missing``, ``keep``, ``day_first``,
-        ``stray``, ``force``, ``dry_run``.
+        Fields of `pipeline.task.own.new_task.Choices`, as ``kind="regression"``.
 
     Returns
     -------

@@ -27,7 +27,7 @@ from pipeline.benchmark.run.rounds import CellRuns, Rounds, as_run
 from pipeline.benchmark.run.variants import variants
 from pipeline.benchmark.run.worker import RunReport
 from pipeline.data.files import byte_size, digest, parquet_files
-from pipeline.errors import ConfigError, PipelineError
+from pipeline.errors import PipelineError
 from pipeline.planning import source_code
 from pipeline.records import DataInfo
 from pipeline.system import atomic, environment, gpu, hardware
@@ -139,7 +139,7 @@ class Comparison:
 
     def fingerprint(self) -> dict[str, str]:
         """Return what must be the same for runs of an earlier command to be used."""
-        what, job, here = self.task, self.job, hardware.describe()
+        what, job, here, found = self.task, self.job, hardware.describe(), gpu.probe()
         code = [
             source_code.code(what.pipeline(name, job.seed, job.changes)) for name in self.pipelines
         ]
@@ -147,11 +147,12 @@ class Comparison:
         limits = job.seed, self.repeats, self.seeds, *self.sizes, self.limit, CLOCK
         files = [path for path in PACKAGE.rglob("*") if path.suffix in (".py", ".json")]
         files = [path for path in (*files, task.FOLDER / f"{what.name}.py") if path.exists()]
+        machine = platform.node(), here.cpu, here.cores, here.system, here.memory_bytes
         pools = [os.environ.get(name) for name in environment.SETTINGS]
         return {
             "code": _brief(map(digest, sorted(files))),
             "data": digest(job.path),
-            "machine": f"{platform.node()} {here} {gpu.probe()} {pools}",
+            "machine": str((*machine, found.devices, found.driver, *pools)),
             "metrics": f"{[*what.metrics]} {what.margins}",
             "packages": f"{platform.python_version()} {environment.packages()}",
             "pipelines": _brief(code),
@@ -261,33 +262,6 @@ def _point(runs: CellRuns, size: float) -> results.Point:
         why=runs.why,
         runs=[as_run(report) for report in runs.reports],
     )
-
-
-def parse(text: str) -> tuple[float, ...]:
-    """Return shares of the rows in ascending order, each once.
-
-    Raises
-    ------
-    ConfigError
-        Something in it is no such share.
-
-    Examples
-    --------
-    >>> parse("1.0, 0.1,0.3")
-    (0.1, 0.3, 1.0)
-    >>> parse("")
-    ()
-    """
-    try:
-        sizes = sorted({float(word) for word in text.split(",") if word.strip()})
-    except ValueError:
-        sizes = [0.0]
-    if not all(0 < size <= 1 for size in sizes):
-        raise ConfigError(
-            f"--sizes {text}: give shares of the rows up to 1, as 0.1,0.3; "
-            "--rows says how many rows a generated table has"
-        )
-    return tuple(sizes)
 
 
 def cut(path: Path, share: float, seed: int) -> Path:

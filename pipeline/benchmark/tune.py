@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import structs
 
@@ -44,7 +44,7 @@ from pipeline.benchmark.run.rounds import differences_of
 from pipeline.benchmark.run.variants import variants
 from pipeline.benchmark.single import save_model
 from pipeline.distributed.cluster import optional_cluster
-from pipeline.errors import ConfigError, DataError
+from pipeline.errors import ConfigError
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.planning import source_code
 from pipeline.system import environment
@@ -63,10 +63,8 @@ INTERRUPTED = "Ctrl-C"
 _WHOLE = {"ranking": "the rows of a query cannot be parted", "clusters": "nothing is learnt"}
 
 
-class _Found(NamedTuple):
-    record: SearchRecord
-    params: Mapping[str, Any] | None
-    """The best ones, by the pipeline's names; None where no trial was completed."""
+_Found = tuple[SearchRecord, Mapping[str, Any]]
+"""A search and the best parameters, by the pipeline's names."""
 
 
 @dataclass(frozen=True)
@@ -130,18 +128,15 @@ class TunedBatch:
         ConfigError
             A pipeline has no space, or the task is of a kind that is not tuned.
         DataError
-            No search has completed a trial.
+            A search has completed no trial.
         """
         spaces, entries = self.check(), tuned_variants(self.device)
         load = environment.load_average()
         noted, baseline, scoring = before_runs(self.task, self.job)
-        found = self._search_all([e.name for e in entries if e.status == "ok"], studies, say)
-        if all(each.params is None for each in found):
-            if found[-1].record.ended == INTERRUPTED:
-                raise KeyboardInterrupt
-            raise DataError("; ".join(each.record.why for each in found))
+        names = [each.name for each in entries if each.status == "ok"]
+        found, searches = self._search_all(names, studies, say), len(names) * len(self.pipelines)
         records, outcome = self._judge_all(found, folder, say)
-        (metric, sign), plan = first_metric_of(self.task), self._plan()
+        (metric, sign), plan = first_metric_of(self.task), self._plan
         return TuningRecord(
             schema=TUNING_SCHEMA,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -162,7 +157,7 @@ class TunedBatch:
                 prune=self.prune,
                 cluster=self.cluster or "",
                 workers=self.workers or 1,
-                interrupted=any(each.ended == INTERRUPTED for each in records),
+                interrupted=records[-1].ended == INTERRUPTED or len(records) < searches,
             ),
             variants=entries,
             pipelines=[describe_pipeline(self.task, self.job, name) for name in self.pipelines],
@@ -210,6 +205,7 @@ class TunedBatch:
         pipeline = self.task.pipeline(name, self.job.seed, self.job.changes)
         return Accelerated(pipeline, device=variant)
 
+    @property
     def _plan(self) -> FoldPlan:
         return plan_folds(self.task, self.job, self.folds)
 
@@ -218,8 +214,14 @@ class TunedBatch:
         found: list[_Found] = []
         with optional_cluster(self.cluster, workers=self.workers):
             for pipeline, name in product(self.pipelines, names):
-                if not found or found[-1].record.ended != INTERRUPTED:
+                try:
                     found.append(self._search(pipeline, name, studies, say))
+                except KeyboardInterrupt:
+                    if not found:
+                        raise
+                    break
+                if found[-1][0].ended == INTERRUPTED:
+                    break
         return found
 
     def _search(self, name: str, variant: str, studies: Path, say: Say) -> _Found:
@@ -227,7 +229,7 @@ class TunedBatch:
         time = "" if self.timeout is None else f", at most {self.timeout:g} s"
         say(f"{name}  {variant}: {self.trials} trials of {self.folds} folds{time}")
         model = self._accelerated(name, variant)
-        plan = self._plan()
+        plan = self._plan
         rows = read_learnt_rows(self.task, self.job, model.estimator, variant, plan.columns)
         with explained(f"{self.task.name}: the {self.folds} folds"):
             rows, groups = plan.arrange(rows)
@@ -240,43 +242,35 @@ class TunedBatch:
             cv=plan.splitter, scoring=rows.scorer, prune=self.prune, refit=False,
             storage=journal, random_state=self.job.seed, verbose=1,
         )  # fmt: skip
-        why = ""
         try:
             with explained(f"{self.task.name}: the search over {name!r}"):
                 search.fit(rows.X, rows.y, **params)
         except ConfigError as error:
             way = "; --no-resume begins anew" if goes_on else ""
             raise ConfigError(f"{error}{way}") from error
-        except (DataError, KeyboardInterrupt) as error:
-            if not hasattr(search, "study_"):
-                raise
-            why = str(error) or "Ctrl-C before a trial was complete"
+        best = {key.removeprefix(PREFIX): value for key, value in search.best_params_.items()}
         seconds = before + perf_counter() - start
-        record = self._record(search, seconds, (name, variant), why)
-        if why:
-            return _Found(record, None)
-        best = search.best_params_.items()
-        return _Found(record, {key.removeprefix(PREFIX): value for key, value in best})
+        return self._record(search, seconds, name, variant), best
 
-    def _record(
-        self, search: Search, seconds: float, names: tuple[str, str], why: str
-    ) -> SearchRecord:
+    def _record(self, search: Search, seconds: float, pipeline: str, variant: str) -> SearchRecord:
         _, sign = first_metric_of(self.task)
         space = Space.of(search.space, search.estimator)
         trials = records_of_trials(search.study_, space, sign)
-        best = None if why else int(search.cv_results_["trial"][search.best_index_])
+        best = int(search.cv_results_["trial"][search.best_index_])
         shares, lacking = importances_of(search.study_)
+        late = self.timeout is not None and seconds >= self.timeout
+        ended = "all trials" if len(trials) >= self.trials else "the time" if late else INTERRUPTED
         return SearchRecord(
-            pipeline=names[0],
-            variant=names[1],
-            status="failed" if why else "ok",
-            why=why,
-            ended=self._ended(len(trials), seconds),
+            pipeline=pipeline,
+            variant=variant,
+            status="ok",
+            why="",
+            ended=ended,
             seconds=seconds,
             trials=trials,
             default=trial_as_it_is(search.study_, space),
             best=best,
-            edges=[] if best is None else edges_of(space, search.study_.get_trials()[best]),
+            edges=edges_of(space, search.study_.get_trials()[best]),
             importances=shares,
             importances_why=lacking,
             untuned=None,
@@ -285,29 +279,18 @@ class TunedBatch:
             model=None,
         )
 
-    def _ended(self, trials: int, seconds: float) -> str:
-        """Return what ended a search; it ends early for no other reason."""
-        if trials >= self.trials:
-            return "all trials"
-        timeout = self.timeout is not None and seconds >= self.timeout
-        return "the time" if timeout else INTERRUPTED
-
     def _judge_all(
         self, found: Sequence[_Found], folder: Path, say: Say
     ) -> tuple[list[SearchRecord], Outcome]:
         """Judge what was found on the test rows, and save the best model of each pipeline."""
         sign = first_metric_of(self.task)[1]
         best: dict[str, SearchRecord] = {}
-        for record, params in reversed(found):  # of equal ones the first is the last to stay
+        for record, _ in reversed(found):  # of equal ones the first is the last to stay
             rival = best.get(record.pipeline, record)
-            if params is not None and sign * _score(record) >= sign * _score(rival):
+            if sign * _score(record) >= sign * _score(rival):
                 best[record.pipeline] = record
-        records: list[SearchRecord] = []
-        last = None
+        records = []
         for record, params in found:
-            if params is None:
-                records.append(record)
-                continue
             say(f"{record.pipeline}  {record.variant}: judging on the test rows")
             (before, untuned), (last, tuned) = (self._judge(record, each) for each in ({}, params))
             model = None
@@ -320,7 +303,6 @@ class TunedBatch:
                     record, untuned=untuned, tuned=tuned, model=model, differences=apart
                 )
             )
-        assert last is not None
         return records, last
 
     def _judge(

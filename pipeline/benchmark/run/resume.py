@@ -7,6 +7,7 @@ are the lines of one file, each with its own sum, so that a torn one is not take
 from __future__ import annotations
 
 import base64
+import io
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,7 +19,6 @@ import numpy as np
 
 from pipeline.benchmark.run.worker import RunReport
 from pipeline.system.atomic import sha256, writing
-from pipeline.task import metrics
 
 _ARRAYS = ("y_true", "predicted", "classes")
 
@@ -111,24 +111,18 @@ def _lines(path: Path) -> Iterator[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON holds; of an array every bit."""
+    """Return what JSON holds: of an array the bytes of a NumPy file."""
     if not isinstance(value, np.ndarray):
         return repr(value)  # a parameter of a step, which no record has
-    if value.dtype.names:
-        return {"fields": {name: value[name] for name in value.dtype.names}}
-    if value.dtype.kind in "biufcMmSU":
-        return {"dtype": value.dtype.str, "shape": value.shape, "bytes": value.tobytes()}
-    if not all(isinstance(each, str) for each in value.flat):
-        raise NotImplementedError
-    return {"texts": value.tolist()}
+    if value.dtype.hasobject:
+        if not all(isinstance(each, str) for each in value.flat):
+            raise NotImplementedError
+        value = value.astype(str)
+    sink = io.BytesIO()
+    np.save(sink, value, allow_pickle=False)
+    return {"npy": sink.getvalue()}
 
 
 def _array(kept: Any) -> Any:
-    if kept is None:
-        return None
-    if "fields" in kept:
-        return metrics.fields(**{name: _array(each) for name, each in kept["fields"].items()})
-    if "texts" in kept:
-        return np.array(kept["texts"], dtype=object)
-    values = np.frombuffer(base64.b64decode(kept["bytes"]), kept["dtype"])
-    return values.reshape(kept["shape"]).copy()
+    content = kept and base64.b64decode(kept["npy"])
+    return content and np.load(io.BytesIO(content), allow_pickle=False)
