@@ -13,7 +13,6 @@ from pipeline.benchmark import compare
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.run import measure, rounds, variants
-from pipeline.benchmark.run.live import Watch
 from pipeline.benchmark.run.worker import RunReport, WorkerFailed
 from pipeline.errors import DeviceUnavailable, PipelineError
 from pipeline.system import devices
@@ -37,7 +36,7 @@ class FakeWorker:
     most_alive: ClassVar[list[int]] = []
     explained: ClassVar[list[int]] = []
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, limit: float | None) -> None:
         self.job, self.name, self.runs = job, f"{job.pipeline}/{job.variant}", 0
         self.alive.append(self.name)
         self.most_alive.append(len(self.alive))
@@ -90,9 +89,9 @@ def measured(monkeypatch: pytest.MonkeyPatch, small_flights: Path) -> Callable[.
 
     def run(failures: dict[str, int] | None = None, seed: int = 0, **options: Any) -> Results:
         monkeypatch.setattr(FakeWorker, "failures", failures or {})
-        job, watch = Job("flights", "", "", small_flights, seed=seed), options.pop("watch", None)
+        job, say = Job("flights", "", "", small_flights, seed=seed), options.pop("say", str)
         options = {"pipelines": ["logistic", "forest"], "repeats": 4, **options}
-        return Comparison(TASK, job, **options).measure(watch or Watch(str))
+        return Comparison(TASK, job, **options).measure(say)
 
     return run
 
@@ -104,7 +103,7 @@ def real(small_flights: Path) -> tuple[Results, list[str]]:
     job = Job("flights", "logistic", "cpu", small_flights)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUDA_VISIBLE_DEVICES", "")
-        found = Comparison(TASK, job, ["logistic"], repeats=2).measure(Watch(lines.append))
+        found = Comparison(TASK, job, ["logistic"], repeats=2).measure(lines.append)
     return found, lines
 
 
@@ -139,6 +138,9 @@ def test_metrics_and_agreement_can_be_recomputed(
     apart = np.abs(cpu.predicted - reference.predicted)
     same = (cpu.predicted > 0.5) == (reference.predicted > 0.5)
     first, second = record.cells
+    assert record.task.rows_train + record.task.rows_test == 6067
+    assert record.data.bytes == small_flights.stat().st_size
+    assert record.machine.threads, "thread pools as the workers had them"
     assert first.agreement is None
     assert second.agreement is not None
     assert second.agreement.max_difference == pytest.approx(apart.max(), rel=1e-3)
@@ -146,21 +148,6 @@ def test_metrics_and_agreement_can_be_recomputed(
     assert second.agreement.same_decision == pytest.approx(same.mean())
     assert first.metrics == pytest.approx(measure.judge_outcome(TASK, reference))
     assert second.metrics == pytest.approx(measure.judge_outcome(TASK, cpu))
-
-
-def test_the_record_describes_task_data_and_machine(
-    real: tuple[Results, list[str]], small_flights: Path
-) -> None:
-    record, _ = real
-    assert record.task.rows_train + record.task.rows_test == 6067
-    assert record.task.columns == len(TASK.features)
-    assert 0.15 < record.task.positive_rate < 0.3
-    assert record.task.margins == TASK.margins
-    assert record.task.split.startswith("time: ")
-    assert record.data.bytes == small_flights.stat().st_size
-    assert record.machine.threads, "thread pools as the workers had them"
-    assert record.pipelines[0].code.startswith("Pipeline(")
-    assert record.pipelines[0].title == TASK.pipelines["logistic"].__doc__
 
 
 @pytest.mark.quick(1)
@@ -246,11 +233,9 @@ def test_when_nothing_succeeds_there_is_no_record(measured) -> None:
     assert caught.value.exit_code == 70
 
 
-def test_each_run_is_announced(measured) -> None:
+def test_each_run_has_a_line(measured) -> None:
     lines: list[str] = []
-    watch = Watch(lines.append)
-    measured({"forest/cpu": 3}, watch=watch, pipelines=["forest"], repeats=3)
-    assert len(lines) == 2 * (3 + 1) + 2 - 1, "after a failure a variant has no further runs"
-    assert (watch.done, watch.total) == (len(lines), len(lines))
+    measured({"forest/cpu": 3}, say=lines.append, pipelines=["forest"], repeats=3)
+    assert lines[:2] == ["forest  reference  warm-up  1.00 s", "forest  cpu  warm-up  1.00 s"]
     assert "forest  cpu  2/3 failed: forest/cpu fails in run 3" in lines
-    assert "forest  reference  3/3  4.00 s" in lines
+    assert lines[-2:] == [f"forest  reference  seed {n}  {n + 4}.00 s" for n in (1, 2)]

@@ -100,7 +100,10 @@ def test_what_had_run_before_a_kill_is_not_run_again(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--set", "told__C=0.5"), "the runs of an earlier command are not used: pipelines changed"),
+        (
+            ("--set", "told__C=0.5"),
+            "the runs of an earlier command are not used: pipelines changed",
+        ),
         (("--no-resume",), ""),
     ],
 )
