@@ -3,7 +3,6 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from xgboost import XGBClassifier
 
 from pipeline.benchmark import tune
 from pipeline.benchmark.record.tuning_record import SearchRecord, TuningRecord, load_tuning
-from pipeline.benchmark.report.tuning_lines import tuning_lines
 from pipeline.benchmark.tune import publish_tuning, space_of, tuned_variants
 from pipeline.errors import ConfigError
 from pipeline.estimator.accelerated import Accelerated
@@ -25,7 +23,7 @@ from pipeline.serving.load import load
 from pipeline.system import devices
 from pipeline.task import task
 from pipeline.tuning.space import Space
-from tests.benchmark.tuned import NUMBERS, SEVERAL, C, batch_of, boosting, logistic, task_of
+from tests.benchmark.tuned import NUMBERS, SEVERAL, batch_of, boosting, logistic, task_of
 
 PAIRS = [
     (name, pipeline)
@@ -153,20 +151,6 @@ def test_the_record_is_whole(folder: Path, record: TuningRecord) -> None:
     assert record.baseline["roc_auc"] == 0.5
 
 
-def test_the_terminal_tells_what_was_found_and_what_to_do_with_it(
-    folder: Path, record: TuningRecord
-) -> None:
-    text = "\n".join(tuning_lines(record, folder))
-    search = the(record, "boosting")
-    assert (
-        f"--set xgbclassifier__max_depth={best_params(search)['xgbclassifier__max_depth']}" in text
-    )
-    assert f"predict {quote(f'{folder}/boosting.model')} IN OUT" in text
-    before, after = (f"{m.metrics['roc_auc']:.3f}" for m in (search.untuned, search.tuned))
-    assert f"boosting  cpu: roc_auc of the test rows {before} → {after}" in text
-    assert "5 complete, 0 stopped, 0 failed" in text or "stopped" in text
-
-
 def test_a_loss_is_made_small_and_weights_count(tmp_path: Path) -> None:
     what = task_of(tmp_path / "small.parquet", **NUMBERS)
     record = published(tmp_path / "out", what)
@@ -211,35 +195,10 @@ def test_a_pipeline_without_a_space_is_told_how_to_get_one(tmp_path: Path) -> No
     what = task_of(tmp_path / "small.parquet", pipelines={"own": gaussian}, spaces={})
     with pytest.raises(ConfigError) as caught:
         published(tmp_path / "out", what)
-    assert "small: the task declares no space for 'own'" in str(caught.value)
+    assert "small: the pipeline 'own' has no space to search: Gaussian" in str(caught.value)
     assert "write spaces={'own': {'step__parameter': [1, 10, 100]}} into tasks/small.py" in str(
         caught.value
     )
-
-
-@pytest.mark.parametrize("kind", ["ranking", "clusters"])
-def test_what_cannot_be_cut_into_folds_is_refused(tmp_path: Path, kind: str) -> None:
-    more: dict[str, Any] = {"query": "fold"} if kind == "ranking" else {}
-    more["metrics"] = ["adjusted_rand_score"]
-    what = task_of(tmp_path / "small.parquet", kind=kind, positive=None, **more)
-    with pytest.raises(ConfigError, match=f"kind '{kind}'"):
-        published(tmp_path / "out", what)
-    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
-
-
-@pytest.mark.parametrize(
-    ("spaces", "said"),
-    [
-        ({"logistik": C}, "did you mean 'logistic'"),
-        ({"logistic": {}}, "the space of 'logistic' is {}; give each parameter"),
-        ({"logistic": []}, r"the space of 'logistic' is \[\]; give each parameter"),
-        ({"logistic": [C, {}]}, "give each parameter what it is drawn"),
-        ({"logistic": "wide"}, "or 'default'"),
-    ],
-)
-def test_a_wrong_declaration_is_refused(tmp_path: Path, spaces: Any, said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
-        task_of(tmp_path / "small.parquet", spaces=spaces)
 
 
 @pytest.mark.parametrize("rounds", [{"early_stopping_rounds": 5}, {}])
