@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, explain, save
-from pipeline.errors import DataError, Unsupported
+from pipeline.errors import Unsupported
 from tests.commands import assert_one_message, call
 
 ROWS = 40
@@ -143,16 +143,6 @@ def test_parameters_that_xgboost_takes_in_silence_are_told(
     assert says in model.device_why_
     wanted = plain.fit(NUMBERS, SIGNS).predict_proba(NUMBERS)
     np.testing.assert_array_equal(model.predict_proba(NUMBERS), wanted)
-
-
-def test_names_that_xgboost_refuses_are_told_and_a_program_takes_them() -> None:
-    hostile = NUMBERS.set_axis(["[<script>]\n", 'é"|,'], axis=1)
-    with pytest.raises(DataError, match=r"whose names hold \[, \] or <: \['\[<script>\]\\n'\]"):
-        on_cpu(XGBClassifier(n_estimators=2)).fit(hostile, SIGNS)
-    columns = make_column_transformer((StandardScaler(), list(hostile)))
-    model = on_cpu(make_pipeline(columns, XGBClassifier(n_estimators=2))).fit(hostile, SIGNS)
-    plain = make_pipeline(columns, XGBClassifier(n_estimators=2)).fit(hostile, SIGNS)
-    np.testing.assert_array_equal(model.predict(hostile), plain.predict(hostile))
 
 
 @pytest.mark.parametrize("order", [["b", "a"], ["a", "b", "c"]])

@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
@@ -17,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import tasks.flights
-from pipeline import __version__
 from pipeline.benchmark.publish import render
 from pipeline.benchmark.record import results
 from pipeline.cli import main
@@ -26,7 +24,7 @@ from pipeline.task import prepare, task
 from pipeline.task.own import new_task
 from tasks.flights import TASK
 from tests.benchmark import fixtures
-from tests.commands import ROOT, assert_one_message, call, python
+from tests.commands import ROOT, call, python
 from tests.datasets import raw
 
 COMMANDS = [
@@ -60,15 +58,6 @@ def test_help_lists_every_command_in_the_order_of_use() -> None:
     assert (code, listed) == (0, COMMANDS)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("flag", ["--help", "-h"])
-def test_each_command_has_help(command: str, flag: str) -> None:
-    code, out, err = call(command, flag)
-    assert (code, err) == (0, "")
-    summary = main.commands.commands[command].help.partition("\n")[0]
-    assert summary in re.sub(r"\s+", " ", out)
-
-
 @pytest.mark.parametrize("command", ["run", "compare", "report", "tune"])
 def test_every_option_says_what_it_is_for(command: str) -> None:
     options = [p for p in main.commands.commands[command].params if p.opts[0].startswith("--")]
@@ -80,10 +69,6 @@ def test_what_needs_no_library_loads_none(arguments: list[str]) -> None:
     code, _, loaded = python("-c", LOADED, *arguments)
     assert code == 0, loaded
     assert set(loaded.split()) & HEAVY == set()
-
-
-def test_the_version_is_that_of_the_package() -> None:
-    assert call("--version") == (0, f"pipeline, version {__version__}\n", "")
 
 
 def test_list_gives_each_task_with_its_summary() -> None:
@@ -110,23 +95,9 @@ def test_explain_prints_every_step_of_every_program(device: str) -> None:
         assert rows[-1] == [last, device]
         assert {place for _, place in rows} == {device}
         assert len(rows) >= 4
-
-
-def test_explain_takes_the_programs_that_are_asked_for() -> None:
-    code, out, _ = call("explain", "flights", "--device", "cpu", "--pipelines", "forest, forest")
-    assert code == 0
-    assert [line for line in out.splitlines() if line in TASK.pipelines] == ["forest"]
-
-
-def test_explain_gives_data() -> None:
-    code, out, _ = call(
-        "explain", "flights", "--device", "cuda", "--pipelines", "boosting", "--json"
-    )
-    assert code == 0
-    found = json.loads(out)["boosting"]
-    assert found["device"] == "cuda"
-    assert found["steps"][-1]["implementation"] == "xgboost.XGBClassifier"
-    assert found["steps"][-1]["parameters"] == {"device": "cuda"}
+    _, out, _ = call("explain", "flights", "--device", device, "--pipelines", "boosting", "--json")
+    ((name, found),) = json.loads(out).items()
+    assert (name, found["device"]) == ("boosting", device)
 
 
 def test_explain_writes_a_page(tmp_path: Path) -> None:
@@ -134,27 +105,6 @@ def test_explain_writes_a_page(tmp_path: Path) -> None:
     assert call("explain", "flights", "--device", "cpu", "--html", str(page)).code == 0
     text = page.read_text("utf-8")
     assert all(f"<h2>{name}</h2>" in text for name in TASK.pipelines)
-
-
-def test_a_page_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    code, _, err = call("explain", "flights", "--device", "cpu", "--html", str(tmp_path))
-    assert code == 73
-    assert str(tmp_path) in err
-
-
-@pytest.mark.parametrize("json_", [True, False])
-@pytest.mark.parametrize("broken", [True, False])
-def test_doctor_ends_with_what_it_found(
-    monkeypatch: pytest.MonkeyPatch, json_: bool, broken: bool
-) -> None:
-    found = doctor.diagnose()
-    problem = doctor.Problem("error", "numpy is broken", "make setup")
-    found = replace(found, problems=(problem,) if broken else ())
-    monkeypatch.setattr(doctor, "diagnose", lambda: found)
-    code, out, _ = call("doctor", *(["--json"] if json_ else []))
-    assert code == int(broken)
-    assert ("numpy is broken" in out) == broken
-    assert not json_ or json.loads(out)["device"] == found.device
 
 
 def test_run_keeps_a_valid_record(small_home: Path, tmp_path: Path) -> None:
@@ -221,14 +171,9 @@ def test_an_unforeseen_error_shows_where_it_was_and_ends_with_70(
     "arguments",
     [
         [],
-        ["runn", "flights"],
-        ["run"],
-        ["run", "flights", "--seed", "x"],
-        ["run", "flights", "--seed", "-1"],
+        ["predict", "model"],
         ["run", "flights", "--seed", str(2**32)],
         ["compare", "flights", "--repeats", "2"],
-        ["report", "flights", "--repeat"],
-        ["run", "flights", "surplus"],
         ["data", "synthetic", "--rows", "inf"],
     ],
 )
@@ -255,17 +200,12 @@ def test_a_reader_that_goes_away_is_no_fault() -> None:
     ("text", "expected"),
     [
         ("a__b=1", ("a__b", 1)),
-        ("a__b=0.5", ("a__b", 0.5)),
         ("a__b=None", ("a__b", None)),
-        ("a__b=True", ("a__b", True)),
         ("a__b=hist", ("a__b", "hist")),
-        ("a__b='1'", ("a__b", "1")),
         ("a__b=[1, 2]", ("a__b", [1, 2])),
         (" a__b = x=y ", ("a__b", "x=y")),
-        ("a__b={[]: 1}", ("a__b", "{[]: 1}")),
         ("a__b=__import__('os')", ("a__b", "__import__('os')")),
         ("a__b=" + "-" * 100_000 + "1", ("a__b", "-" * 100_000 + "1")),
-        ("a__b=", ("a__b", "")),
     ],
 )
 def test_values_are_python_literals_or_else_text(text: str, expected: tuple[str, object]) -> None:
@@ -278,18 +218,6 @@ def test_data_downloaded_by_hand_is_taken(tmp_path: Path) -> None:
     path = tmp_path / "home" / "higgs" / "higgs.parquet"
     assert (done.code, done.out) == (0, f"data: {path}\n")
     assert pq.read_metadata(path).num_rows == raw.ROWS
-
-
-def test_data_that_is_not_the_pinned_one_ends_with_65(tmp_path: Path) -> None:
-    given = raw.write("covertype", tmp_path / "given")
-    done = call("data", "covertype", "--data-home", tmp_path / "home", "--from", given)
-    assert done.code == 65
-    assert "covtype.data.gz: SHA-256 is" in done.err
-
-
-def test_a_task_without_a_download_takes_no_file(tmp_path: Path) -> None:
-    done = call("data", "digits", "--data-home", tmp_path / "home", "--from", tmp_path)
-    assert_one_message(done, 65, "digits needs no download")
 
 
 def test_nothing_that_a_terminal_obeys_is_printed(
