@@ -23,7 +23,7 @@ from pipeline.benchmark.run import measure
 from pipeline.benchmark.run.beforehand import Known, before_runs
 from pipeline.benchmark.run.measure import Outcome
 from pipeline.benchmark.run.resume import FinishedRuns
-from pipeline.benchmark.run.rounds import CellRuns, Rounds, as_run
+from pipeline.benchmark.run.rounds import CellRuns, Plan, as_run, run_rounds
 from pipeline.benchmark.run.variants import variants
 from pipeline.benchmark.run.worker import RunReport
 from pipeline.data.files import byte_size, digest, parquet_files
@@ -95,13 +95,14 @@ class Comparison:
         load, key = environment.load_average(), self.key
         known, entries = before_runs(self.task, self.job), variants(self.device)
         names = [variant.name for variant in entries if variant.status == "ok"]
-        rounds = Rounds(self.repeats, self.seeds, finished, say, self.limit)
-        done = [rounds.run(replace(self.job, pipeline=name), names) for name in self.pipelines]
+        plan = Plan(self.repeats, self.seeds, self.limit, True, finished, say)
+        jobs = [replace(self.job, pipeline=name) for name in self.pipelines]
+        done = [run_rounds(plan, job, names) for job in jobs]
         cells = [runs for of_pipeline, _ in done for runs in of_pipeline]
         order = [turn for _, turns in done for turn in turns]
-        points = self._sweep(names, replace(rounds, seeds=0, explains=False))
+        points = self._sweep(plan._replace(seeds=0, explains=False), jobs, names)
         work = {(c.pipeline, c.variant): c.reports[-1].work for c in cells if c.reports}
-        plan = results.Protocol(
+        protocol = results.Protocol(
             seed=self.job.seed, repeats=self.repeats, warmups=1, order=order, clock=CLOCK,
             isolation=ISOLATION, resumed=finished.resumed,
         )  # fmt: skip
@@ -111,23 +112,22 @@ class Comparison:
             cells,
             load,
             known,
-            protocol=plan,
+            protocol=protocol,
             variants=entries,
             points=points,
             fingerprint=key,
         )
 
-    def _sweep(self, names: Sequence[str], rounds: Rounds) -> list[results.Point]:
+    def _sweep(self, plan: Plan, jobs: Sequence[Job], names: Sequence[str]) -> list[results.Point]:
         """Run on smaller tables, in ascending order; what fails is not tried on larger ones."""
         points = []
-        for pipeline in self.pipelines:
+        for job in jobs:
             able = list(names)
             for size in self.sizes:
                 if size == 1 or names[0] not in able:
                     continue
-                path = cut(self.job.path, size, self.job.seed)
-                job = replace(self.job, pipeline=pipeline, path=path)
-                found, _ = rounds.run(job, able, (f"size {size:g}",))
+                smaller = replace(job, path=cut(job.path, size, job.seed))
+                found, _ = run_rounds(plan, smaller, able, (f"size {size:g}",))
                 points += [_point(runs, size) for runs in found]
                 able = [runs.variant for runs in found if not runs.why]
         return points

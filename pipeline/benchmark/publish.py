@@ -126,16 +126,7 @@ def render(measured: results.Results, folder: Path) -> None:
 
 
 def find_finished(folder: Path, comparison: Comparison, *, resume: bool = True) -> FinishedRuns:
-    """Return the finished runs of a comparison, and say whether it resumes from them.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the results will be; the runs lie beside it.
-    comparison : Comparison
-    resume : bool, default=True
-        Otherwise the runs that are there are removed.
-    """
+    """Return the finished runs that lie beside a folder of results, and say whether they count."""
     path, record = folder.parent / f".{folder.name}.runs.jsonl", folder / "results.json"
     if not resume:
         path.unlink(missing_ok=True)

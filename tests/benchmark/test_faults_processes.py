@@ -34,6 +34,13 @@ from sklearn.preprocessing import StandardScaler
 from datasets import flights
 from pipeline.task.task import Split, Task
 
+class Told(LogisticRegression):
+    """Writes down each fit."""
+    def fit(self, X, y):
+        with Path("fits").open("a") as file:
+            print(os.getpid(), file=file)
+        return super().fit(X, y)
+
 class Waiting(LogisticRegression):
     """The first that is to learn says who it is, and waits to be killed."""
     def fit(self, X, y):
@@ -42,6 +49,10 @@ class Waiting(LogisticRegression):
             time.sleep(60)
         return super().fit(X, y)
 
+def told(seed):
+    """Scales and learns."""
+    return make_pipeline(StandardScaler(), Told())
+
 def waiting(seed):
     """Does not end the first time."""
     return make_pipeline(StandardScaler(), Waiting())
@@ -49,11 +60,13 @@ def waiting(seed):
 TASK = Task(
     name="odd", title="Odd", prepare=flights.prepare, target="late", licence="CC0", source="here",
     features=["day", "weekday", "distance"],
-    pipelines={"waiting": waiting},
+    pipelines={"waiting": waiting, "told": told},
     splits={"time": Split([("month", "<=", 9)], [("month", ">", 9)], "in time")},
     metrics={"roc_auc": roc_auc_score}, margins={"roc_auc": 0.002},
 )
 '''
+RUNS = 2 * (1 + 3) + 2
+"""Warm-up and three timed runs of two variants, and two seeds of the reference."""
 Process = subprocess.Popen[str]
 Start = Callable[..., AbstractContextManager[Process]]
 
@@ -182,3 +195,64 @@ def test_a_run_killed_at_any_moment_leaves_whole_results_of_one_run(tmp_path: Pa
             assert digest(out / part.file) == part.sha256
         manifest.read_manifest(out / "logistic.model")
     assert len(set(shown)) < len(shown), "the first was killed before it published"
+
+
+def told(start: Start, workspace: Path, *options: object, end_after: int = 0) -> tuple[str, int]:
+    """Compare to the end, or until so many runs are told of; return what was said, and the fits."""
+    with start("compare", "told", "--repeats", 3, *options) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(end_after)]
+        if end_after:
+            os.kill(process.pid, signal.SIGKILL)
+        rest, err = process.communicate(timeout=300)
+    assert end_after or err == ""
+    return "".join(lines) + rest, len((workspace / "fits").read_text().split())
+
+
+def test_what_had_run_before_a_kill_is_not_run_again(
+    start: Start, workspace: Path, out: Path
+) -> None:
+    _, before = told(start, workspace, end_after=5)
+    said, fits = told(start, workspace)
+    finished = int(said.partition("resuming after ")[2].partition(" finished runs")[0])
+    assert finished >= 5
+    # A new process warms up once more, which does not count.
+    assert 0 <= fits - before - (RUNS - finished) <= 2
+    found = results.load(out / "results.json")
+    assert found.protocol.resumed == finished
+    assert [(c.status, len(c.runs)) for c in found.cells] == [("ok", 3), ("ok", 3)]
+    assert sorted(found.protocol.order) == ["told/cpu"] * 3 + ["told/reference"] * 3
+    assert set(found.cells[0].noise) == {"roc_auc"}
+    assert not list(out.parent.glob("*.jsonl")), "they are in the results"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ("--set", "told__C=0.5"),
+            "the runs of an earlier command are not used: pipelines changed",
+        ),
+        (("--no-resume",), ""),
+    ],
+)
+def test_runs_of_other_work_are_not_taken_up(
+    start: Start, workspace: Path, options: tuple[object, ...], said: str
+) -> None:
+    _, before = told(start, workspace, end_after=2)
+    found, fits = told(start, workspace, *options)
+    assert said in found
+    assert "resuming" not in found
+    assert fits - before == RUNS
+
+
+def test_ctrl_c_says_how_to_go_on(start: Start) -> None:
+    with start("compare", "told", "--repeats", 200) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=300)
+    assert process.returncode == 130
+    first, second = filter(None, err.splitlines())
+    assert first.endswith("finished runs are kept; the same command resumes from them")
+    assert second == INTERRUPTED

@@ -10,7 +10,7 @@ import pytest
 from pipeline.benchmark.record import results
 from pipeline.data.files import parquet_files
 from pipeline.task import task
-from tests.commands import ROOT, assert_one_message, call
+from tests.commands import ROOT, call
 
 # Task -> a program, a metric, and what the report sets beside the reference's answers.
 KINDS = {
@@ -92,14 +92,6 @@ def test_a_saved_model_predicts_new_rows(
     assert done.code == 0, done.err
     made = pq.read_metadata(tmp_path / "out.parquet").num_rows
     assert made == pq.read_metadata(source).num_rows
-
-
-def test_clusters_that_know_their_own_rows_alone_say_so(small_homes: Path, tmp_path) -> None:
-    options = ["--device", "cpu", "--pipelines", "hdbscan", "--data-home", small_homes]
-    assert call("run", "segments", *options, "--out", tmp_path / "run").code == 0
-    rows = small_homes / "digits" / "digits.parquet"
-    done = call("predict", tmp_path / "run" / "hdbscan.model", rows, tmp_path / "out.parquet")
-    assert_one_message(done, 2, "hdbscan.model: the model answers for the rows that it learnt")
 
 
 @pytest.mark.quick(1)

@@ -84,13 +84,6 @@ def test_an_estimator_without_a_pipeline_is_measured_too(small_flights: Path) ->
     ]
 
 
-def test_another_split_is_other_rows(small_flights: Path) -> None:
-    job = Job("flights", "logistic", "cpu", small_flights, split="random")
-    frame = pd.read_parquet(small_flights, columns=["fold", "late"])
-    measured = measure.measure_once(TASK, TASK.pipeline("logistic", 0), job)
-    np.testing.assert_array_equal(measured.y_true, frame["late"][frame["fold"] >= 75])
-
-
 @pytest.mark.parametrize(
     "metric",
     [make_scorer(lambda *_: math.nan), make_scorer(lambda *_: math.inf), "neg_log_loss"],

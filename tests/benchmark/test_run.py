@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -89,17 +88,3 @@ def test_the_saved_model_and_predictions_are_those_of_the_run(
     assert described.data_sha256 == record.data.sha256
     assert described.estimator == pipeline.code
     assert {learnt.rows for learnt in model.profile_.values()} == {record.task.rows_train}
-
-
-def test_changed_parameters_reach_the_model_and_the_record(
-    small_flights: Path, tmp_path: Path
-) -> None:
-    job = Job("flights", "", "cpu", small_flights, seed=3, split="random")
-    job = replace(job, changes={"xgbclassifier__n_estimators": 2})
-    record = PredictedBatch(TASK, job, ["boosting"]).run(tmp_path, print)
-    model = load(tmp_path / "boosting.model", "cpu").to_sklearn()
-    assert model[-1].get_booster().num_boosted_rounds() == 2
-    assert "n_estimators=2" in record.pipelines[0].code
-    assert "random_state=3" in record.pipelines[0].code
-    assert record.task.split.startswith("random: ")
-    assert record.protocol.seed == 3

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.gaussian_process import GaussianProcessClassifier
-from sklearn.metrics import get_scorer, roc_auc_score
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from xgboost import XGBClassifier
@@ -19,7 +19,7 @@ from pipeline.benchmark.record.tuning_record import SearchRecord, TuningRecord, 
 from pipeline.benchmark.tune import publish_tuning, tuned_variants
 from pipeline.errors import ConfigError
 from pipeline.serving.load import load
-from tests.benchmark.tuned import NUMBERS, SEVERAL, batch_of, boosting, logistic, task_of
+from tests.benchmark.tuned import NUMBERS, batch_of, boosting, logistic, task_of
 
 
 def gaussian(seed: int) -> GaussianProcessClassifier:
@@ -137,20 +137,6 @@ def test_a_loss_is_made_small_and_weights_count(tmp_path: Path) -> None:
         gaps = np.abs(made.predict(other[["a", "b", "c"]]) - other["size"])
         expected.append(np.average(gaps, weights=other["weight"]))
     assert search.trials[0].folds == pytest.approx(expected, rel=0.02)
-
-
-def test_classes_with_names_are_learnt_by_their_places(tmp_path: Path) -> None:
-    what = task_of(tmp_path / "small.parquet", **SEVERAL)
-    record = published(tmp_path / "out", what, trials=2)
-    rows = table(tmp_path / "out", train=True)
-    cut = StratifiedKFold(3, shuffle=True, random_state=0)
-    expected = -cross_val_score(
-        logistic(0), rows[["a", "b", "c"]], rows["kind"], cv=cut, scoring=get_scorer("neg_log_loss")
-    )
-    np.testing.assert_allclose(the(record, "logistic").trials[0].folds, expected, rtol=1e-4)
-    assert the(record, "boosting").tuned.metrics["accuracy"] > 0.4
-    model = load(tmp_path / "out" / "boosting.model", "cpu")
-    assert list(model.classes_) == ["low", "mid", "top"]
 
 
 def test_a_pipeline_without_a_space_is_told_how_to_get_one(tmp_path: Path) -> None:

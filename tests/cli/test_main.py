@@ -12,35 +12,18 @@ from shlex import quote
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
 import tasks.flights
-from pipeline.benchmark.publish import render
 from pipeline.benchmark.record import results
 from pipeline.cli import main
 from pipeline.system import doctor
 from pipeline.task import prepare, task
 from pipeline.task.own import new_task
 from tasks.flights import TASK
-from tests.benchmark import fixtures
 from tests.commands import ROOT, call, python
-from tests.datasets import raw
 
-COMMANDS = [
-    "run",
-    "compare",
-    "report",
-    "tune",
-    "gallery",
-    "predict",
-    "models",
-    "data",
-    "new-task",
-    "list",
-    "explain",
-    "doctor",
-]
+COMMANDS = "run compare report tune gallery predict models data new-task list explain doctor"
 HEAVY = {"sklearn", "pandas", "xgboost", "numpy", "rich", "pyarrow", "scipy", "matplotlib"}
 LOADED = """
 import runpy, sys
@@ -55,13 +38,7 @@ finally:
 def test_help_lists_every_command_in_the_order_of_use() -> None:
     code, out, _ = call("--help")
     listed = re.findall(r"^  ([a-z-]+) +[A-Z]", out.partition("Commands:")[2], re.MULTILINE)
-    assert (code, listed) == (0, COMMANDS)
-
-
-@pytest.mark.parametrize("command", ["run", "compare", "report", "tune"])
-def test_every_option_says_what_it_is_for(command: str) -> None:
-    options = [p for p in main.commands.commands[command].params if p.opts[0].startswith("--")]
-    assert [p.name for p in options if not p.help and p.name != "repeats"] == []
+    assert (code, listed) == (0, COMMANDS.split())
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["list"], ["--version"]])
@@ -79,7 +56,6 @@ def test_list_gives_each_task_with_its_summary() -> None:
     assert lines["flights"].startswith("binary        327,346 rows  - ")
     assert lines["flights"].endswith(tasks.flights.__doc__.partition("\n")[0])
     assert lines["covertype"].startswith("multiclass    581,012 rows  11 MB to download ")
-    assert lines["taxi"].startswith("regression ")
     assert lines["ranking"].startswith("ranking        50,000 rows  generated, any ROWS ")
 
 
@@ -98,13 +74,6 @@ def test_explain_prints_every_step_of_every_program(device: str) -> None:
     _, out, _ = call("explain", "flights", "--device", device, "--pipelines", "boosting", "--json")
     ((name, found),) = json.loads(out).items()
     assert (name, found["device"]) == ("boosting", device)
-
-
-def test_explain_writes_a_page(tmp_path: Path) -> None:
-    page = tmp_path / "new" / "page.html"
-    assert call("explain", "flights", "--device", "cpu", "--html", str(page)).code == 0
-    text = page.read_text("utf-8")
-    assert all(f"<h2>{name}</h2>" in text for name in TASK.pipelines)
 
 
 def test_run_keeps_a_valid_record(small_home: Path, tmp_path: Path) -> None:
@@ -141,17 +110,6 @@ def test_report_writes_pages_beside_the_record(small_home: Path, tmp_path: Path)
     record = results.load(out / "results.json")
     assert [len(cell.runs) for cell in record.cells] == [3, 3]
     assert "logistic" in done.out.replace(str(out), "")
-
-
-def test_report_again_makes_the_pages_from_the_record(tmp_path: Path) -> None:
-    kept = results.dumps(fixtures.normal())
-    (tmp_path / "results.json").write_bytes(kept)
-    done = call("report", "flights", "--out", tmp_path, "--from-results")
-    assert (done.code, done.err) == (0, "")
-    assert (tmp_path / "results.json").read_bytes() == kept
-    render(fixtures.normal(), tmp_path / "direct")
-    for name in ("index.html", "report.md"):
-        assert (tmp_path / name).read_bytes() == (tmp_path / "direct" / name).read_bytes()
 
 
 def test_an_unforeseen_error_shows_where_it_was_and_ends_with_70(
@@ -210,14 +168,6 @@ def test_a_reader_that_goes_away_is_no_fault() -> None:
 )
 def test_values_are_python_literals_or_else_text(text: str, expected: tuple[str, object]) -> None:
     assert prepare.parse_change(text) == expected
-
-
-def test_data_downloaded_by_hand_is_taken(tmp_path: Path) -> None:
-    given = raw.write("higgs", tmp_path / "given")
-    done = call("data", "higgs", "--data-home", tmp_path / "home", "--from", given)
-    path = tmp_path / "home" / "higgs" / "higgs.parquet"
-    assert (done.code, done.out) == (0, f"data: {path}\n")
-    assert pq.read_metadata(path).num_rows == raw.ROWS
 
 
 def test_nothing_that_a_terminal_obeys_is_printed(

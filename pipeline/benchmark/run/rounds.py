@@ -6,7 +6,7 @@ import random
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.benchmark.judge import agreement
 from pipeline.benchmark.judge.diagnostics import diagnose
@@ -25,107 +25,83 @@ from pipeline.task.task import Job, Task
 WARM_UP = "warm-up"
 
 
-@dataclass(frozen=True)
-class Rounds:
-    """How often variants run, and who is told of it.
+class Plan(NamedTuple):
+    """How often variants run, and who is told of it."""
+
+    repeats: int
+    """Timed runs of each variant, after one warm-up."""
+    seeds: int
+    """Runs of the reference with other seeds."""
+    limit: float | None
+    """Seconds that a run may take before it is stopped."""
+    explains: bool
+    """Whether the last timed run of each asks for the importance of its columns."""
+    finished: FinishedRuns
+    say: Say
+
+
+def run_rounds(
+    plan: Plan, job: Job, names: Sequence[str], label: Sequence[str] = ()
+) -> tuple[list[CellRuns], list[str]]:
+    """Run a job's pipeline by all variants; what has failed once is not run again.
 
     Parameters
     ----------
-    repeats : int
-        Timed runs of each variant, after one warm-up.
-    seeds : int
-        Runs of the reference with other seeds.
-    finished : FinishedRuns
-    say : callable
-        Gets a line for each run.
-    limit : float, optional
-        Seconds that a run may take before it is stopped.
-    explains : bool
-        Whether each variant is asked for the importance of its columns, after the last timed run.
+    plan : Plan
+    job : Job
+        Its variant is replaced.
+    names : sequence of str
+        Of the variants, the reference first.
+    label : sequence of str
+        Stands before the names of the pipeline and the variant in what is said and kept.
+
+    Returns
+    -------
+    tuple of list of CellRuns and list of str
+        The runs, and ``"pipeline/variant"`` in the order of the timed ones.
     """
-
-    repeats: int
-    seeds: int
-    finished: FinishedRuns
-    say: Say
-    limit: float | None = None
-    explains: bool = True
-
-    def run(
-        self, job: Job, names: Sequence[str], label: Sequence[str] = ()
-    ) -> tuple[list[CellRuns], list[str]]:
-        """Run a job's pipeline by all variants; what has failed once is not run again.
-
-        Parameters
-        ----------
-        job : Job
-            Its variant is replaced.
-        names : sequence of str
-            Of the variants, the reference first.
-        label : sequence of str
-            Stands before the names of the pipeline and the variant in what is said and kept.
-
-        Returns
-        -------
-        tuple of list of CellRuns and list of str
-            The runs, and ``"pipeline/variant"`` in the order of the timed ones.
-        """
-        order: list[str] = []
-        with ExitStack() as stack:
-            runners = [
-                stack.enter_context(_Runner(self, replace(job, variant=name), label))
-                for name in names
-            ]
-            for runner in runners:
-                runner.runs.warmup = runner.run(WARM_UP)
-            # In an order that changes, a machine that grows slower or busier does so for all.
-            shuffler, turn = random.Random(job.seed), list(runners)
-            for number in range(1, self.repeats + 1):
-                shuffler.shuffle(turn)
-                for runner in turn:
-                    if not runner.runs.why:
-                        order.append(f"{job.pipeline}/{runner.runs.variant}")
-                        runner.time(number)
-            for seed in range(job.seed + 1, job.seed + 1 + self.seeds):
-                if report := runners[0].run(f"seed {seed}", seed=seed):
-                    runners[0].runs.seeds.append(report)
-        cells = [runner.runs for runner in runners]
-        if cells[0].is_reference:
-            for runs in cells:
-                for report in runs.reports:
-                    runs.why = runs.why or objection(report, cells[0].reports[-1])
-        return cells, order
+    order: list[str] = []
+    with ExitStack() as stack:
+        runners = [_Runner(plan, replace(job, variant=name), label, stack) for name in names]
+        for runner in runners:
+            runner.runs.warmup = runner.run(WARM_UP)
+        # In an order that changes, a machine that grows slower or busier does so for all.
+        shuffler, turn = random.Random(job.seed), list(runners)
+        for number in range(1, plan.repeats + 1):
+            shuffler.shuffle(turn)
+            explain = plan.explains and number == plan.repeats
+            for runner in turn:
+                if not runner.runs.why:
+                    order.append(f"{job.pipeline}/{runner.runs.variant}")
+                if report := runner.run(f"{number}/{plan.repeats}", explain=explain):
+                    runner.runs.reports.append(report)
+        for seed in range(job.seed + 1, job.seed + 1 + plan.seeds):
+            if report := runners[0].run(f"seed {seed}", seed=seed):
+                runners[0].runs.seeds.append(report)
+    cells = [runner.runs for runner in runners]
+    if cells[0].is_reference:
+        for runs in cells:
+            for report in runs.reports:
+                runs.why = runs.why or objection(report, cells[0].reports[-1])
+    return cells, order
 
 
 class _Runner:
     """Runs a variant when it is its turn, unless that run was made by an earlier command.
 
-    The process starts with the first run that is left to do. If that is not the warm-up, it warms
-    up once more, which counts for nothing.
+    The process starts with the first run that is left to do, and ends with the stack. If that run
+    is not the warm-up, it warms up once more, which counts for nothing.
     """
 
-    def __init__(self, rounds: Rounds, job: Job, label: Sequence[str]) -> None:
+    def __init__(self, plan: Plan, job: Job, label: Sequence[str], stack: ExitStack) -> None:
         self.runs = CellRuns(job.pipeline, job.variant)
-        self._rounds, self._job, self._name = rounds, job, (*label, job.pipeline, job.variant)
+        self._plan, self._job, self._stack = plan, job, stack
+        self._name = (*label, job.pipeline, job.variant)
         self._worker: WorkerProcess | None = None
-        self._stack = ExitStack()
-
-    def __enter__(self) -> _Runner:
-        return self
-
-    def __exit__(self, *exc: Any) -> None:
-        self._stack.__exit__(*exc)
-
-    def time(self, number: int) -> None:
-        """Run once more; this run counts."""
-        repeats = self._rounds.repeats
-        explain = self._rounds.explains and number == repeats
-        if report := self.run(f"{number}/{repeats}", explain=explain):
-            self.runs.reports.append(report)
 
     def run(self, key: str, *, seed: int | None = None, explain: bool = False) -> RunReport | None:
-        """Return the report of a run; None if it fails, after which only other seeds may run."""
-        finished, title = self._rounds.finished, "  ".join((*self._name, key))
+        """Return the report of a run; None if it fails or an earlier one has."""
+        finished, title = self._plan.finished, "  ".join((*self._name, key))
         if self.runs.why:
             return None
         if kept := finished.find(*self._name, key):
@@ -135,15 +111,15 @@ class _Runner:
         except WorkerFailed as error:
             if seed is None:
                 self.runs.why = str(error)
-            self._rounds.say(f"{title} failed: {error}")
+            self._plan.say(f"{title} failed: {error}")
             return None
         finished.keep(report, *self._name, key)
-        self._rounds.say(f"{title}  {report.total:.2f} s")
+        self._plan.say(f"{title}  {report.total:.2f} s")
         return report
 
     def _ready(self, key: str) -> WorkerProcess:
         if self._worker is None:
-            worker = WorkerProcess(self._job, limit=self._rounds.limit)
+            worker = WorkerProcess(self._job, limit=self._plan.limit)
             self._worker = self._stack.enter_context(worker)
             if key != WARM_UP:
                 self._worker.run()
