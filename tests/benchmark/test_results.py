@@ -15,7 +15,6 @@ from pipeline.errors import DataError
 from tests.benchmark import fixtures, fuller
 
 EXAMPLES = {
-    "without a GPU": fixtures.normal,
     "with a GPU": fixtures.with_gpu,
     "with a failure": fixtures.failed,
     "with odd text": fixtures.hostile,
