@@ -25,7 +25,6 @@ from pipeline.benchmark.run.measure import Outcome
 from pipeline.benchmark.run.resume import FinishedRuns
 from pipeline.benchmark.run.rounds import CellRuns, Plan, as_run, run_rounds
 from pipeline.benchmark.run.variants import variants
-from pipeline.benchmark.run.worker import RunReport
 from pipeline.data.files import byte_size, digest, parquet_files
 from pipeline.errors import PipelineError
 from pipeline.planning import source_code
@@ -217,7 +216,7 @@ def describe_data(task: Task, path: Path) -> DataInfo:
     )
 
 
-def describe_task(what: Task, job: Job, found: RunReport | Outcome) -> results.TaskInfo:
+def describe_task(what: Task, job: Job, found: Outcome) -> results.TaskInfo:
     """Return the record of a task, with what a run has found in its data."""
     kind, (name, split) = what.kind, what.split(job.split)
     target: Any = metrics.part(found.y_true, "target")

@@ -15,9 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
-from pipeline.backends.base import Placement
 from pipeline.benchmark.judge import integrity
 from pipeline.benchmark.judge.column_importance import column_importance
 from pipeline.benchmark.record.results import Importance
@@ -30,7 +28,6 @@ from pipeline.system.threads import keep_freed_memory
 from pipeline.task import task
 from pipeline.task.faults import describe_fault
 from pipeline.task.task import ON_GPU, Job, Task
-from pipeline.trace import Event
 
 START = 60.0
 """Seconds that a process may take to start and to import."""
@@ -42,18 +39,11 @@ class WorkerFailed(Exception):
     """A run raised an error, took too long, or its process is gone; the message says which."""
 
 
-@dataclass(frozen=True)
-class RunReport:
-    """What a worker sends back after a run: plain data and host arrays."""
+@dataclass(kw_only=True)
+class RunReport(Outcome):
+    """What a worker sends back after a run: plain data and host arrays, no model."""
 
-    total: float
-    stages: dict[str, float]
     metrics: dict[str, float]
-    rows_train: int
-    y_true: Any
-    predicted: Any
-    placements: list[Placement]
-    execution_log: list[Event]
     peak_rss_bytes: int
     threads: dict[str, str]
     cpu_seconds: float
@@ -61,8 +51,6 @@ class RunReport:
     trace: Trace
     work: dict[str, str]
     """See `pipeline.benchmark.judge.integrity`."""
-    classes: Any = None
-    """For whose places truth and prediction stand."""
     importance: Importance | None = None
     """Of the columns, where it was asked for."""
 
@@ -187,12 +175,6 @@ def once(job: Job, *, explain: bool = False) -> RunReport:
     return report
 
 
-_SAME = (
-    "total", "stages", "rows_train", "y_true", "predicted", "classes", "placements",
-    "execution_log",
-)  # fmt: skip
-
-
 def measured(what: Task, job: Job) -> tuple[Outcome, RunReport]:
     """Run a job of a task in this process; return the outcome and its report."""
     start = time.process_time()
@@ -202,7 +184,7 @@ def measured(what: Task, job: Job) -> tuple[Outcome, RunReport]:
         )
     cpu_seconds, peak = time.process_time() - start, peak_rss()
     return outcome, RunReport(
-        **{name: getattr(outcome, name) for name in _SAME},
+        **vars(outcome) | dict.fromkeys(("model", "reading", "weights")),
         metrics=measure.judge_outcome(what, outcome),
         peak_rss_bytes=peak,
         threads=environment.threads(),
