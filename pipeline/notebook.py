@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -53,34 +52,16 @@ _TEMPLATE = """<style>
 """
 
 
-@dataclass(frozen=True)
-class Lines:
-    """Sentences below each other; nothing is shown where there is none.
-
-    Parameters
-    ----------
-    lines : iterable of str
-    caption : str
-    kind : {"", "caution", "code"}
-    """
+class Lines(NamedTuple):
+    """Sentences below each other, if there are any; `kind` is "", "caution" or "code"."""
 
     lines: Sequence[str]
     caption: str = ""
     kind: str = ""
 
 
-@dataclass(frozen=True)
-class HtmlTable:
-    """A table.
-
-    Parameters
-    ----------
-    columns : sequence of str
-    rows : iterable of sequence of object
-    caption : str
-    numbers : sequence of str
-        Columns that are aligned to the right.
-    """
+class HtmlTable(NamedTuple):
+    """A table; the columns of `numbers` are aligned to the right."""
 
     columns: Sequence[str]
     rows: Iterable[Sequence[object]]
@@ -88,8 +69,7 @@ class HtmlTable:
     numbers: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(NamedTuple):
     """A link, after the word that says to what."""
 
     before: str

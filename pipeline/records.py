@@ -93,29 +93,17 @@ class Energy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """How it was measured."""
 
 
-class Trace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a run took of the machine, in samples of the same moments."""
+class Usage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a run took of the machine, beside the processor time and memory of its process."""
 
-    seconds: list[float]
-    """Since the start of the run."""
-    processors: list[float]
-    """Busy with this process since the sample before."""
-    rss_bytes: list[int]
-    gpu_use: list[float]
-    """Share of the time in which a kernel ran, 0 to 1; of the whole GPU. Empty without one."""
-    gpu_bytes: list[int]
-    """Of the whole GPU."""
-    watts: list[float]
-    """Of the whole GPU."""
-    read_bytes: int | None
-    """From disk, by this process; what the system had in memory is not among them."""
-    written_bytes: int | None
+    gpu_use: float | None
+    """Mean share of the time in which a kernel ran, 0 to 1; of the whole GPU. None without one."""
+    gpu_bytes: int | None
+    """Most memory in use, of the whole GPU."""
     energy: dict[str, Energy]
     """``"processor"``, ``"gpu"``."""
     not_measured: dict[str, str]
     """What could not be read, and why."""
-    cost: float
-    """Processor time of the sampling, as a share of the run."""
 
 
 def dumps(record: msgspec.Struct) -> bytes:

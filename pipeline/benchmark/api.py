@@ -16,7 +16,7 @@ from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.publish import publish
 from pipeline.benchmark.record import results
-from pipeline.benchmark.report.summary import summary_table
+from pipeline.benchmark.report.tables import summary_table
 from pipeline.errors import ConfigError, clean
 from pipeline.task.own.new_task import Choices, NewTask, create
 from pipeline.task.prepare import prepare

@@ -56,8 +56,7 @@ def tune(
 ) -> None:  # fmt: skip
     """Search for the parameters of TASK's pipelines; judge the best ones beside the untuned."""
     from pipeline.benchmark.record.tuning_record import TUNING_FILE, load_tuning
-    from pipeline.benchmark.report.tuning_lines import tuning_lines
-    from pipeline.benchmark.report.tuning_page import render_tuning
+    from pipeline.benchmark.report.tuning_page import render_tuning, tuning_lines
     from pipeline.benchmark.tune import TunedBatch, publish_tuning
 
     folder = out or Path("reports") / f"{task}-tuning"

@@ -10,19 +10,19 @@ from pipeline.benchmark.record.results import (
     Agreement,
     CalibrationBin,
     Cell,
-    Confusion,
     Diagnostics,
     Importance,
     Interval,
     PipelineInfo,
     Protocol,
-    ResidualBin,
     Results,
     Run,
     TaskInfo,
-    Threshold,
     Variant,
 )
+from pipeline.benchmark.report.html import page_html
+from pipeline.benchmark.report.markdown import page_markdown
+from pipeline.benchmark.report.panels import comparison_page
 
 SPECS = {"logistic": 4.0, "forest": 21.0, "boosting": 9.0}
 FACTORS = {"reference": 1.0, "cpu": 0.42, "cuda": 0.08}
@@ -55,7 +55,7 @@ def cell(pipeline: str, variant: str, totals: list[float]) -> Cell:
         warmup=run(1.6 * totals[0]),
         runs=[run(total) for total in totals],
         differences={} if reference else {"roc_auc": Interval(low=-1e-4, high=1e-4)},
-        trace=trace(variant),
+        usage=usage(variant),
         noise={"roc_auc": 3e-4, "log_loss": 2e-4, "brier": 0.0} if reference else {},
         metrics={"roc_auc": 0.8123, "log_loss": 0.4021 + (0 if reference else 1e-5), "brier": 0.13},
         agreement=None if reference else agreement,
@@ -82,15 +82,7 @@ def diagnostics() -> Diagnostics:
             CalibrationBin(rows=6734, weight=6734.0, predicted=share, positive=0.9 * share)
             for share in shares
         ],
-        thresholds=[
-            Threshold(
-                threshold=share, best=share == 0.25, true_positive=9000.0 * (1 - share),
-                false_positive=30000.0 * (1 - share) ** 2, false_negative=9000.0 * share,
-                true_negative=30000.0 * (2 * share - share**2),
-            )
-            for share in (0.1, 0.25, 0.5)
-        ],
-    )  # fmt: skip
+    )
 
 
 def placement(variant: str) -> list[records.PlacementRecord]:
@@ -126,22 +118,15 @@ def execution_log(variant: str) -> list[records.Movement]:
     ]
 
 
-def trace(variant: str) -> records.Trace:
-    """Return what a run took; only a GPU has watts."""
-    on_gpu, n = variant == "cuda", 5
-    part, missing = ("gpu", "disk") if on_gpu else ("processor", "gpu")
-    return records.Trace(
-        seconds=[0.25 * i for i in range(n)],
-        processors=[0.0, 1.5, 2.0, 1.8, 1.0],
-        rss_bytes=[2**28 + i * 2**24 for i in range(n)],
-        gpu_use=[0.0, 0.4, 0.9, 0.8, 0.1] if on_gpu else [],
-        gpu_bytes=[2**30] * n if on_gpu else [],
-        watts=[80.0, 120.0, 300.0, 250.0, 90.0] if on_gpu else [],
-        read_bytes=2**20,
-        written_bytes=0,
+def usage(variant: str) -> records.Usage:
+    """Return what a run took."""
+    on_gpu = variant == "cuda"
+    part, missing = ("gpu", "processor energy") if on_gpu else ("processor", "gpu")
+    return records.Usage(
+        gpu_use=0.44 if on_gpu else None,
+        gpu_bytes=2**30 if on_gpu else None,
         energy={part: records.Energy(joules=123.0, how="synthetic")},
         not_measured={missing: "synthetic"},
-        cost=0.002,
     )
 
 
@@ -234,6 +219,16 @@ def _machine() -> records.Machine:
     )
 
 
+def html_of(results: Results) -> str:
+    """Return the page of a comparison."""
+    return page_html(comparison_page(results))
+
+
+def markdown_of(results: Results) -> str:
+    """Return the same as Markdown."""
+    return page_markdown(comparison_page(results))
+
+
 def few() -> Results:
     """Three timed runs per cell."""
     return normal(3)
@@ -305,19 +300,14 @@ def of_classes() -> Results:
     names = ["a", "b", HOSTILE]
     found = Diagnostics(
         confusion=[[40.0, 2.0, 0.0], [3.0, 50.0, 0.5], [0.0, 0.0, 0.0]],
-        confused=[Confusion(truth="b", predicted="a", rows=3.0)],
     )
     return with_diagnostics("multiclass", found, names)
 
 
 def of_numbers() -> Results:
-    """Residuals that grow with the prediction."""
-    bins = [
-        ResidualBin(rows=100, predicted=10.0 * n, low=-n - 1.0, median=0.1 * n, high=2.0 * n + 1)
-        for n in range(8)
-    ]
+    """Residuals of numbers."""
     quantiles = {"0": -9.0, "0.5": 0.2, "1": 17.5}
-    return with_diagnostics("regression", Diagnostics(residuals=bins, quantiles=quantiles))
+    return with_diagnostics("regression", Diagnostics(quantiles=quantiles))
 
 
 def hostile() -> Results:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from pipeline.benchmark.record.results import FilePart, Past, Point, Price, Profile, Results
+from pipeline.benchmark.record.results import FilePart, Point, Price, Results
 from pipeline.task.scoring import ScoringInfo
 from tests.benchmark import fixtures
 
@@ -14,31 +14,21 @@ PRICE = Price(per_hour=3.6, currency="EUR")
 
 
 def everything() -> Results:
-    """Return a record with a GPU, sizes, a price, earlier records and profiles."""
+    """Return a record with a GPU, sizes and a price."""
     base = with_sizes(fixtures.with_gpu())
     of_numbers, of_classes = (
         fixtures.diagnostics_of(make()) for make in (fixtures.of_numbers, fixtures.of_classes)
     )
     mixed = replace(
-        fixtures.diagnostics(), residuals=of_numbers.residuals, quantiles=of_numbers.quantiles,
-        confusion=of_classes.confusion, confused=of_classes.confused,
+        fixtures.diagnostics(), quantiles=of_numbers.quantiles,
+        confusion=of_classes.confusion,
     )  # fmt: skip
     part = FilePart(file="logistic.predictions.parquet", sha256="0" * 64, bytes=9)
     base = fixtures.with_cell(
         base, "logistic", "cpu", diagnostics=mixed, model=part, predictions=part
     )
-    medians = {f"{cell.pipeline}/{cell.variant}": 1.25 for cell in base.cells}
-    past = [
-        Past(created=f"2026-01-0{day}T00:00:00+00:00", commit="0123456789abcdef", cpu="Example CPU",
-             gpus=["Synthetic GPU 0"], medians=medians)
-        for day in (1, 2)
-    ]  # fmt: skip
-    profiles = [
-        Profile(pipeline="forest", variant="cpu", file="profile-1.html", why=""),
-        Profile(pipeline="forest", variant="reference", file="", why="not installed"),
-    ]
     scoring = ScoringInfo(signs={"roc_auc": 1}, best={"roc_auc": 1.0}, mute=["drift"])
-    return replace(base, price=PRICE, history=past, profiles=profiles, scoring=scoring)
+    return replace(base, price=PRICE, scoring=scoring)
 
 
 def hostile() -> Results:
@@ -49,8 +39,6 @@ def hostile() -> Results:
         base,
         points=[replace(p, pipeline=names[p.pipeline], status="ok", why=bad) for p in full.points],
         price=replace(PRICE, currency=bad),
-        history=[replace(p, cpu=bad, commit=bad, created=bad, gpus=[bad]) for p in full.history],
-        profiles=[replace(p, pipeline=bad, file=bad, why=bad) for p in full.profiles],
     )
 
 

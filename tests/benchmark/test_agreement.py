@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from pipeline.benchmark.judge import agreement as answers
 from pipeline.benchmark.record.results import Results, dumps
-from pipeline.benchmark.report import html, markdown
 from pipeline.task.metrics import fields, part
 from tests.benchmark import fixtures
 
@@ -40,18 +39,18 @@ def of_kind(kind: str) -> Results:
     return replace(made, task=task, cells=cells)
 
 
-@pytest.mark.parametrize("page", [html.render_html, markdown.render_markdown])
+@pytest.mark.parametrize("page", [fixtures.html_of, fixtures.markdown_of])
 def test_the_report_tells_the_weights_and_the_rows_of_each_part(page) -> None:
     made = of_kind("multiclass")
     told = {"train": "sold < 2024-01-31", "test": "sold >= 2024-01-31", "weight": "area"}
     text = unescape(page(replace(made, task=replace(made.task, **told)))).replace("\\", "")
-    assert "; rows are weighted by 'area'" in text
+    assert "Weights of the rows" in text
     assert "to train (sold < 2024-01-31), 67,346 to test (sold >= 2024-01-31)" in text
 
 
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("kind", WORDS)
-@pytest.mark.parametrize("page", [html.render_html, markdown.render_markdown])
+@pytest.mark.parametrize("page", [fixtures.html_of, fixtures.markdown_of])
 def test_the_report_says_what_was_compared(kind, page) -> None:
     text = page(of_kind(kind))
     for words in WORDS[kind]:

@@ -10,7 +10,6 @@ from scipy.stats import ttest_1samp
 from pipeline.benchmark.record.results import Importance, Results
 from pipeline.benchmark.report import columns_used
 from pipeline.benchmark.report.columns_used import importance_sentences, uses
-from pipeline.benchmark.report.panels import comparison_page
 from tests.benchmark import fixtures
 
 
@@ -35,26 +34,19 @@ def test_the_interval_is_students() -> None:
     assert found.mean + found.half == pytest.approx(interval.high)
 
 
-def test_variants_that_use_the_same_columns_are_said_to() -> None:
-    said = sentences(fixtures.normal())["forest"]
-    assert said.startswith("cpu uses the same columns as the reference")
-    assert said.endswith("0.0001, of 'distance'.")
-    equal = changed(losses=fixtures.importance(0.0).losses)
-    assert sentences(equal)["forest"].endswith("all numbers are equal.")
+SAME = "cpu uses the same columns as the reference."
 
 
 def test_a_variant_that_uses_another_column_is_told() -> None:
+    assert sentences(fixtures.normal())["forest"] == SAME
     swapped = changed(losses=[[0.0, 0.001, -0.001], [0.02, 0.03, 0.04], [0.11, 0.12, 0.13]])
     said = sentences(swapped)["forest"]
-    assert said.startswith("cpu uses columns otherwise than the reference: ")
-    assert "'distance' (0, not 0.12)" in said
-    assert "'day' (0.12, not 0)" in said
-    assert "'carrier'" not in said
+    assert said == "cpu uses these columns otherwise than the reference: 'distance', 'day'."
 
 
 def test_what_differs_by_less_than_the_margin_is_the_same() -> None:
     near = changed(losses=[[0.1215] * 3, [0.03] * 3, [0.0] * 3])
-    assert "uses the same columns" in sentences(near)["forest"]
+    assert sentences(near)["forest"] == SAME
     exact = fixtures.with_cell(
         near, "forest", "reference",
         importance=Importance(
@@ -62,9 +54,9 @@ def test_what_differs_by_less_than_the_margin_is_the_same() -> None:
             losses=[[0.12] * 3, [0.03] * 3, [0.0] * 3],
         ),
     )  # fmt: skip
-    assert "uses the same columns" in sentences(exact)["forest"]
+    assert sentences(exact)["forest"] == SAME
     strict = replace(exact, task=replace(exact.task, margins={"roc_auc": 1e-4}))
-    assert "'distance' (0.121, not 0.12)" in sentences(strict)["forest"]
+    assert "otherwise than the reference: 'distance'." in sentences(strict)["forest"]
 
 
 def test_other_rows_are_not_compared() -> None:
@@ -78,13 +70,6 @@ def test_why_nothing_is_known_is_said_and_the_others_are_shown() -> None:
     assert "logistic" in said
     figure = columns_used.importance_figure(lost, "forest")
     assert {bar.text.split()[0] for bar in figure.bars} == {"reference"}
-
-
-def test_a_record_without_it_has_no_panel() -> None:
-    base = fixtures.normal()
-    old = replace(base, cells=[replace(c, importance=None) for c in base.cells])
-    assert "uses" not in comparison_page(old).panels
-    assert "uses" in comparison_page(base).panels
 
 
 def test_the_figure_has_the_largest_first_and_counts_the_rest() -> None:

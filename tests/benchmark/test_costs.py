@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,10 @@ from rich.console import Console
 from pipeline.benchmark.publish import render
 from pipeline.benchmark.record import results
 from pipeline.benchmark.record.results import Price, Results
-from pipeline.benchmark.report import costs, html, markdown
+from pipeline.benchmark.report import costs
 from pipeline.benchmark.report.terminal import terminal_report
 from pipeline.errors import ConfigError
-from tests.benchmark import fixtures, fuller
+from tests.benchmark import fixtures
 from tests.commands import assert_one_message, call
 
 PRICE = Price(per_hour=4.0, currency="USD")
@@ -48,41 +47,22 @@ def test_what_is_no_price_is_told_with_the_way_to_write_one(text: str) -> None:
         costs.parse_price(text)
 
 
-def test_a_run_costs_its_share_of_an_hour() -> None:
-    table = costs.cost_table(timed(forest={"reference": [18.0] * 3, "cuda": [9.0] * 3}))
-    assert table.head[-1] == "Cost of 1,000 runs, USD"
+def test_a_run_costs_its_share_of_an_hour_and_a_gpu_pays_above_the_equal_price() -> None:
+    times = {"reference": [36.0] * 3, "cpu": [18.0] * 3, "cuda": [4.5, 9.0, 13.5]}
+    table = costs.cost_table(timed(forest=times))
+    assert table.head[3] == "Cost of 1,000 runs, USD"
     assert texts(table) == [
-        ["forest", "reference", "18.000", "20"], ["forest", "cuda", "9.000", "10"]
-    ]  # fmt: skip
-    assert table.note.startswith("At 4 USD an hour. Of the whole machine")
-
-
-def test_the_price_of_equal_cost_is_that_of_this_machine_times_the_ratio() -> None:
-    cuda = [1.0, 2.0, 3.0]
-    record = timed(
-        logistic={"reference": [8.0] * 3, "cpu": [4.0] * 3, "cuda": cuda}, boosting={"cuda": cuda}
-    )
-    assert texts(costs.equal_price_table(record)) == [
-        ["logistic", "cuda", "cpu", "2", "1–3, interval indicative, n=3"]
+        ["forest", "reference", "36.000", "40", "–"],
+        ["forest", "cpu", "18.000", "20", "–"],
+        ["forest", "cuda", "9.000", "10", "2 (1–3, interval indicative, n=3)"],
     ]
-
-
-def test_without_a_gpu_the_note_says_when_one_is_worth_its_price() -> None:
-    table = costs.equal_price_table(replace(fixtures.failed("reference"), price=PRICE))
-    assert (table.rows, table.note[:46]) == ((), "A machine with a GPU is worth its price if its")
-
-
-def test_without_a_price_one_line_says_how_to_give_one() -> None:
-    record = fixtures.with_gpu()
-    table, equal = costs.cost_table(record), costs.equal_price_table(record)
-    assert (table.rows, equal.rows, equal.note) == ((), (), "")
-    assert list(costs.cost_lines(record)) == []
-    assert markdown.text(costs.NOT_PRICED) in markdown.render_markdown(record).splitlines()
+    assert table.note.startswith("At 4 USD an hour, of the whole machine")
+    assert costs.cost_table(fixtures.with_gpu()).rows == (), "without a price"
 
 
 def test_every_form_of_the_report_tells_it() -> None:
     record = timed(forest={"reference": [90.0] * 3, "cuda": [9.0] * 3})
-    for form in (html.render_html(record), markdown.render_markdown(record)):
+    for form in (fixtures.html_of(record), fixtures.markdown_of(record)):
         assert "Cost of 1,000 runs, USD" in form
         assert "0.4–0.4" in form
     console = Console(width=120)
@@ -90,14 +70,6 @@ def test_every_form_of_the_report_tells_it() -> None:
         console.print(terminal_report(record))
     said = "1,000 runs of the fastest variant in USD, at 4 USD an hour: forest 10"
     assert said in capture.get().splitlines()
-
-
-def test_a_terminal_obeys_nothing_of_a_record() -> None:
-    console = Console(width=120)
-    with console.capture() as capture:
-        console.print(terminal_report(fuller.hostile()))
-    assert "1,000 runs of the fastest variant in " in capture.get()
-    assert "\x1b[31m" not in capture.get()
 
 
 def test_a_record_that_is_there_is_priced_without_a_run(tmp_path: Path) -> None:
@@ -112,11 +84,3 @@ def test_a_record_that_is_there_is_priced_without_a_run(tmp_path: Path) -> None:
     assert call(*words).code == 0
     assert_one_message(call(*words, "--price", "1,20"), 2, "--price '1,20': write the price")
     assert (folder / "results.json").read_bytes() == before
-
-
-def test_of_an_older_record_the_amount_and_the_currency_are_read(tmp_path: Path) -> None:
-    data = json.loads(results.dumps(fuller.everything()))
-    data["price"] |= {"machine": "m", "date": "2026-01-31", "source": "a bill", "vcpus": 8.0}
-    path = tmp_path / "results.json"
-    path.write_text(json.dumps(data | {"other_prices": [data["price"]]}))
-    assert results.load(path) == fuller.everything()

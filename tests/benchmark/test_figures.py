@@ -8,11 +8,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pipeline.benchmark.judge.statistics import speed, stages
+from pipeline.benchmark.judge.statistics import stages
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report import figures, mistakes
 from pipeline.benchmark.report.figures import Bars, Curves, Line, Scale, round_values
-from pipeline.benchmark.report.html import render_html
 from tests.benchmark import fixtures, fuller
 
 MARK = re.compile(r'<use href="#m\w+" x="([\d.]+)" y="([\d.]+)" style="fill: var\(--v(\d)\)')
@@ -20,19 +19,6 @@ MARK = re.compile(r'<use href="#m\w+" x="([\d.]+)" y="([\d.]+)" style="fill: var
 
 def first(draw: Callable[[Results, str], Bars | Curves | None], results: Results):  # noqa: ANN201
     return next(iter(figures.each_pipeline(results, draw)))
-
-
-def test_every_timed_run_is_a_dot_where_its_seconds_are() -> None:
-    results = fixtures.with_gpu()
-    figure = first(figures.run_figure, results)
-    longest = max(speed(results, "logistic", bar.label).maximum for bar in figure.bars)
-    for bar in figure.bars:
-        runs = [run.total for run in results.cell("logistic", bar.label).runs]
-        dots = [part.left for part in bar.parts if part.kind == "dot"]
-        assert dots == pytest.approx([100 * run / longest for run in runs], abs=0.01)
-        low, high = min(dots), max(dots)
-        assert (bar.parts[0].left, bar.parts[0].width) == pytest.approx((low, high - low), abs=0.02)
-    assert render_html(results).count('<i class="dot"') == 63
 
 
 def test_what_is_faster_stands_right_of_equal() -> None:
@@ -81,13 +67,6 @@ def test_a_curve_has_a_mark_for_each_point_in_its_colour() -> None:
     assert slope < 0, "pixels are counted from the top"
 
 
-def test_what_lies_beyond_the_limits_stands_at_their_end() -> None:
-    made = Curves("t", (Line("a", 1, [0, 1, 2], [5, 6, -90], "dots"),), "x", limits=(4, 7))
-    low = [float(y) for _, y, _ in MARK.findall(made.svg("n"))]
-    assert low[2] > low[0] > low[1]
-    assert low[2] < 245, "within the figure"
-
-
 def test_a_curve_is_text_in_the_colours_of_the_page_and_the_same_each_time() -> None:
     figure = first(figures.size_figure, fuller.with_sizes(fixtures.with_gpu()))
     source = figure.svg("one")
@@ -100,36 +79,28 @@ def test_a_curve_is_text_in_the_colours_of_the_page_and_the_same_each_time() -> 
     assert 'viewBox="0 0 360 ' in source
 
 
-def test_a_model_is_drawn_through_the_sizes_and_the_words_tell_the_ends() -> None:
-    figure = first(figures.size_figure, fuller.with_sizes())
-    dots, line, *_ = figure.lines
-    assert (dots.label, line.label, dots.hue == line.hue) == ("reference", "", True)
-    assert np.interp(dots.x, line.x, line.y) == pytest.approx(dots.y, rel=0.05)
-    assert figure.description.startswith("reference: 0.0816 at 5,200 and 4.004 at 260,000; cpu")
-    assert figures.each_pipeline(fixtures.normal(), figures.size_figure) == []
-
-
-def test_use_over_time_is_drawn_of_the_trace() -> None:
-    found = figures.use_figures(fuller.everything())
-    assert [each.title for each in found[:3]] == [
-        "Busy processors, logistic", "Share of the GPU's time in use, logistic",
-        "Watts of the GPU, logistic",
-    ]  # fmt: skip
-    [watts] = found[2].lines
-    assert (watts.x, watts.y) == ([0, 0.25, 0.5, 0.75, 1], [80, 120, 300, 250, 90])
-    assert len(figures.use_figures(fixtures.normal())) == 3
-
-
 def test_a_calibration_that_is_too_low_lies_below_the_diagonal() -> None:
     figure = first(mistakes.calibration_figure, fixtures.normal())
-    assert [line.label for line in figure.lines] == ["reference", "cpu", mistakes.IDEAL]
+    assert [line.label for line in figure.lines] == ["reference", "cpu", "the diagonal"]
     line = figure.lines[0]
     assert all(y < x for x, y in zip(line.x, line.y, strict=True))
     assert all(low < y < high for low, y, high in zip(line.low, line.y, line.high, strict=True))
 
 
-def test_residuals_are_over_the_prediction() -> None:
-    figure = first(mistakes.residual_figure, fixtures.of_numbers())
-    line = figure.lines[0]
-    assert (line.x[-1], line.y[-1]) == pytest.approx((70, 0.7))
-    assert figure.lines[-1].y == (0, 0)
+def texts(table: mistakes.ReportTable) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in table.rows]
+
+
+def test_a_matrix_has_recall_and_precision() -> None:
+    [table, *_] = mistakes.confusion_tables(fixtures.of_classes())
+    assert table.caption == "True class by predicted class, logistic, reference"
+    rows = texts(table)
+    assert rows[0] == ["a", "40", "2", "0", "0.9524"]
+    assert rows[1] == ["b", "3", "50", "0.5", "0.9346"]
+    assert rows[2][1:] == ["0", "0", "0", "–"]
+    assert rows[3] == ["Precision", "0.9302", "0.9615", "0.0000", ""]
+
+
+def test_residuals_are_told_by_their_quantiles() -> None:
+    [row, *_] = texts(mistakes.residual_table(fixtures.of_numbers()))
+    assert row == ["logistic", "reference", "-9", *["–"] * 3, "0.2", *["–"] * 3, "17.5"]

@@ -21,7 +21,7 @@ EXAMPLES = {
     "with everything": fuller.everything,
 }
 FREE = {"margins", "baseline", "packages", "threads", "stages", "metrics", "noise", "quantiles"}
-FREE |= {"not_measured", "medians", "signs", "best"}
+FREE |= {"not_measured", "signs", "best"}
 """Objects whose keys are names, not fields."""
 
 
@@ -123,9 +123,10 @@ def test_what_is_no_record_is_told(tmp_path: Path, text: str) -> None:
         results.load(path)
 
 
-def test_what_older_records_have_besides_is_left_out(tmp_path: Path) -> None:
-    data = example()
-    data["cells"][0]["stopped_after"], data["other_prices"] = 9.0, []
-    data["price"] = {"per_hour": 1.0, "currency": "EUR", "machine": "mine"}
-    found = load(tmp_path, data)
-    assert (found.price.per_hour, len(found.cells)) == (1.0, len(data["cells"]))
+def test_what_older_records_hold_and_no_report_shows_is_left_out(tmp_path: Path) -> None:
+    data = example() | {"history": [{}], "profiles": [{}], "other_prices": [{}]}
+    data["price"] |= {"machine": "m", "date": "2026-01-31", "source": "a bill", "vcpus": 8.0}
+    for cell in data["cells"]:
+        cell |= {"trace": {"seconds": [0.0]}, "stopped_after": 9.0}
+        cell["diagnostics"] |= {"thresholds": [{}], "confused": [{}], "residuals": [{}]}
+    assert load(tmp_path, data) == load(tmp_path, example())

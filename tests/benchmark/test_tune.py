@@ -50,9 +50,7 @@ def published(folder: Path, what: Any, **options: Any) -> TuningRecord:
 
 
 def the(record: TuningRecord, name: str) -> SearchRecord:
-    found = record.search(name, "cpu")
-    assert found is not None
-    return found
+    return next(s for s in record.searches if (s.pipeline, s.variant) == (name, "cpu"))
 
 
 def best_params(search: SearchRecord) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.judge.verdict import verdict
-from pipeline.benchmark.report.tuning_lines import tuning_lines
+from pipeline.benchmark.report.tuning_page import tuning_lines
 from pipeline.benchmark.run import rounds, variants, worker
 from pipeline.benchmark.single import PredictedBatch, cautions_of
 from pipeline.benchmark.tune import publish_tuning

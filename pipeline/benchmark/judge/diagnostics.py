@@ -1,4 +1,4 @@
-"""Where answers are right and wrong: calibration, thresholds, residuals, confusion."""
+"""Where answers are right and wrong: calibration, residuals, confusion."""
 
 from __future__ import annotations
 
@@ -7,27 +7,18 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_outlier_detector
-from sklearn.metrics import confusion_matrix, precision_recall_curve
+from sklearn.metrics import confusion_matrix
 
-from pipeline.benchmark.record.results import (
-    CalibrationBin,
-    Confusion,
-    Diagnostics,
-    ResidualBin,
-    Threshold,
-)
+from pipeline.benchmark.record.results import CalibrationBin, Diagnostics
 from pipeline.task.metrics import part
 from pipeline.task.task import Kind
 from pipeline.typing import Estimator
 
 BINS = 10
 """Of as many rows each; fewer where answers are equal."""
-THRESHOLDS = tuple(round(0.1 * tenth, 1) for tenth in range(1, 10))
 QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
-MOST_CLASSES = 40
+MOST_CLASSES = 20
 """Classes beyond which no matrix is kept."""
-MOST_CONFUSED = 20
-"""Pairs of classes that are kept."""
 
 
 def diagnose(
@@ -61,10 +52,7 @@ def diagnose(
         return _of_classes(truth, said, weights, classes)
     if kind != "binary" or is_outlier_detector(program) or said.min() < 0 or said.max() > 1:
         return None
-    return Diagnostics(
-        calibration=calibration(truth, said, weights),
-        thresholds=[*_thresholds(truth, said, weights)],
-    )
+    return Diagnostics(calibration=calibration(truth, said, weights))
 
 
 def _bins(values: np.ndarray) -> Iterator[np.ndarray]:
@@ -104,74 +92,19 @@ def calibration(truth: np.ndarray, chance: np.ndarray, weights: np.ndarray) -> l
     ]
 
 
-def _thresholds(truth: np.ndarray, chance: np.ndarray, weights: np.ndarray) -> Iterator[Threshold]:
-    best = _best_threshold(truth, chance, weights)
-    for threshold in sorted({*THRESHOLDS, best} - {None}):
-        table = confusion_matrix(truth, chance >= threshold, labels=[0, 1], sample_weight=weights)
-        (tn, fp), (fn, tp) = table.tolist()
-        yield Threshold(
-            threshold=float(threshold),
-            true_positive=float(tp),
-            false_positive=float(fp),
-            false_negative=float(fn),
-            true_negative=float(tn),
-            best=threshold == best,
-        )
-
-
-def _best_threshold(truth: np.ndarray, chance: np.ndarray, weights: np.ndarray) -> Any:
-    """Return the probability from which F1 is largest; None without a positive row."""
-    if not weights[truth == 1].sum():
-        return None
-    precision, recall, thresholds = precision_recall_curve(truth, chance, sample_weight=weights)
-    total = precision + recall
-    f1 = np.divide(2 * precision * recall, total, out=np.zeros_like(total), where=total > 0)
-    return float(thresholds[f1[:-1].argmax()])
-
-
 def _of_numbers(truth: np.ndarray, said: np.ndarray, weights: np.ndarray) -> Diagnostics:
-    rest = truth - said
-    shares = [0.1, 0.5, 0.9]
-    bins = [
-        ResidualBin(
-            rows=len(rows),
-            predicted=float(np.average(said[rows], weights=weights[rows])),
-            low=low,
-            median=median,
-            high=high,
-        )
-        for rows in _bins(said)
-        if weights[rows].sum() > 0
-        for low, median, high in [_quantiles(rest[rows], shares, weights[rows])]
-    ]
-    found = _quantiles(rest, QUANTILES, weights)
-    return Diagnostics(
-        residuals=bins,
-        quantiles={f"{share:g}": value for share, value in zip(QUANTILES, found, strict=True)},
-    )
-
-
-def _quantiles(values: np.ndarray, shares: Any, weights: np.ndarray) -> list[float]:
-    """Return quantiles by the inverse of the weighted distribution, which NumPy has weights for."""
-    found = np.quantile(values.astype(float), shares, weights=weights, method="inverted_cdf")
-    return [float(each) for each in found]
+    rest = (truth - said).astype(float)
+    # Of the methods of NumPy, this one alone takes weights.
+    found = np.quantile(rest, QUANTILES, weights=weights, method="inverted_cdf")
+    named = zip(QUANTILES, found, strict=True)
+    return Diagnostics(quantiles={f"{share:g}": float(value) for share, value in named})
 
 
 def _of_classes(
     truth: np.ndarray, said: np.ndarray, weights: np.ndarray, classes: Any
 ) -> Diagnostics:
-    names = [str(name) for name in classes]
-    matrix = confusion_matrix(
-        truth, said, labels=np.arange(len(names)), sample_weight=weights
-    ).astype(float)
-    wrong = matrix - np.diag(matrix.diagonal())
-    largest = np.argsort(-wrong, axis=None, kind="stable")[:MOST_CONFUSED]
-    pairs = [np.unravel_index(place, wrong.shape) for place in largest]
-    return Diagnostics(
-        confusion=matrix.tolist() if len(names) <= MOST_CLASSES else [],
-        confused=[
-            Confusion(truth=names[one], predicted=names[other], rows=float(wrong[one, other]))
-            for one, other in pairs
-            if wrong[one, other] > 0
-        ],
-    )
+    if len(classes) > MOST_CLASSES:
+        return Diagnostics()
+    labels = np.arange(len(classes))
+    matrix = confusion_matrix(truth, said, labels=labels, sample_weight=weights)
+    return Diagnostics(confusion=matrix.astype(float).tolist())

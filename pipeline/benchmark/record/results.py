@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from pipeline import records
-from pipeline.records import DataInfo, Machine, Movement, PlacementRecord, Source, Trace
+from pipeline.records import DataInfo, Machine, Movement, PlacementRecord, Source, Usage
 from pipeline.records import dumps as dumps
 from pipeline.task.scoring import ScoringInfo
 from pipeline.task.task import Kind
@@ -149,55 +149,16 @@ class CalibrationBin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Share of the positive class, 0 to 1."""
 
 
-class Threshold(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Test rows, or their weights, by truth and by whether the probability reaches a threshold."""
-
-    threshold: float
-    true_positive: float
-    false_positive: float
-    false_negative: float
-    true_negative: float
-    best: bool = False
-    """Whether F1 is largest there, over all thresholds and on these very rows."""
-
-
-class ResidualBin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Test rows of like prediction; a residual is the truth less the prediction."""
-
-    rows: int
-    predicted: float
-    """Mean prediction."""
-    low: float
-    """Residual that 10 % of the rows are below."""
-    median: float
-    high: float
-    """Residual that 90 % of the rows are below."""
-
-
-class Confusion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Test rows, or their weights, of a class that were called another."""
-
-    truth: str
-    predicted: str
-    rows: float
-
-
 class Diagnostics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the answers for the test rows are right and wrong, by the kind of the task."""
 
     calibration: list[CalibrationBin] = []
     """Of a binary task: bins of as many rows each, by probability."""
-    thresholds: list[Threshold] = []
-    """Of a binary task, in ascending order."""
-    residuals: list[ResidualBin] = []
-    """Of a regression: bins of as many rows each, by prediction."""
     quantiles: dict[str, float] = {}
     """Of a regression: share of the rows -> the residual that so many are below."""
     confusion: list[list[float]] = []
     """Of several classes: true class, in the order of the task's, by predicted class. Empty where
     there are too many classes for a matrix."""
-    confused: list[Confusion] = []
-    """Of several classes: the pairs that are confused most, the largest first."""
 
 
 class FilePart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -228,7 +189,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Metric -> interval of its difference from the reference, over the test rows."""
     noise: dict[str, float] = {}
     """Metric -> largest less smallest value over the seeds tried; of the reference only."""
-    trace: Trace | None = None
+    usage: Usage | None = None
     """What the last timed run took of the machine."""
     importance: Importance | None = None
     """Of the model of the last timed run."""
@@ -264,28 +225,6 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     currency: str
 
 
-class Past(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is kept of an earlier record of the same work."""
-
-    created: str
-    commit: str
-    cpu: str
-    gpus: list[str]
-    medians: dict[str, float]
-    """``"pipeline/variant"`` -> seconds."""
-
-
-class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A page that says where the time of one more run went."""
-
-    pipeline: str
-    variant: str
-    file: str
-    """Beside the record; empty where there is none."""
-    why: str
-    """Why there is none; empty otherwise."""
-
-
 class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A whole comparison; a run of ``pipeline run`` is one of a single variant."""
 
@@ -304,10 +243,6 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Of other sizes of the table, if they were asked for."""
     price: Price | None = None
     """If it was given."""
-    history: list[Past] = []
-    """Earlier records of the same work in the same folder, oldest first."""
-    profiles: list[Profile] = []
-    """Of one more run of each cell, if they were asked for."""
     cautions: list[str] = []
     """What is to be known of the table, its split and the fits before a score is believed."""
     baseline: dict[str, float] = {}
@@ -340,13 +275,18 @@ def load(path: Path) -> Results:
 
 def _without_dropped(data: Any) -> Any:
     """Leave out what older records hold and no report shows."""
-    if isinstance(data, dict):
-        data.pop("other_prices", None)
-        cells = data.get("cells")
-        for cell in cells if isinstance(cells, list) else ():
-            if isinstance(cell, dict):
-                cell.pop("stopped_after", None)
-        price = data.get("price")
-        if isinstance(price, dict) and "machine" in price:
-            data["price"] = {name: price.get(name) for name in ("per_hour", "currency")}
+    whole = data if isinstance(data, dict) else {}
+    _drop(whole, "history", "other_prices", "profiles")
+    price = whole.get("price")
+    if isinstance(price, dict) and "machine" in price:
+        whole["price"] = {name: price.get(name) for name in ("per_hour", "currency")}
+    for cell in whole["cells"] if isinstance(whole.get("cells"), list) else ():
+        _drop(cell, "stopped_after", "trace")
+        found = cell.get("diagnostics") if isinstance(cell, dict) else None
+        _drop(found, "confused", "residuals", "thresholds")
     return data
+
+
+def _drop(part: Any, *names: str) -> None:
+    for name in names if isinstance(part, dict) else ():
+        part.pop(name, None)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -53,7 +52,9 @@ def records_of_trials(study: Study, space: Space, sign: int) -> list[TrialRecord
 
 def _record(trial: FrozenTrial, params: Mapping[str, Any], sign: int) -> TrialRecord:
     steps = dict(trial.intermediate_values)
-    value, judged = score_of(trial), list(judged_folds(trial).values())
+    judged = list(judged_folds(trial).values())
+    # Optuna gives a stopped trial the value of its last fold.
+    value = trial.value if trial.state.name == "COMPLETE" else None
     return TrialRecord(
         number=trial.number,
         params={name.removeprefix(PREFIX): plain(value) for name, value in params.items()},
@@ -66,11 +67,6 @@ def _record(trial: FrozenTrial, params: Mapping[str, Any], sign: int) -> TrialRe
         worker=judged[-1].worker if judged else "",
         part=trial.params.get(PART, 0),
     )
-
-
-def score_of(trial: FrozenTrial) -> float | None:
-    """Return the value of a complete trial; Optuna gives a stopped one that of its last fold."""
-    return trial.value if trial.state.name == "COMPLETE" else None
 
 
 def trial_as_it_is(study: Study, space: Space) -> int | None:
@@ -115,30 +111,20 @@ def edges_of(space: Space, trial: FrozenTrial) -> list[str]:
     where = f" in part {part} of the space" if len(space.parts) > 1 else ""
     found = []
     for here in records_of_space(space):
-        if part in here.parts and here.low is not None and here.high is not None:
-            value = values[PREFIX + here.name]
-            end = _end(value, here.low, here.high, here)
-            if end:
-                limit = here.low if end == "low" else here.high
+        if part not in here.parts or here.low is None or here.high is None:
+            continue
+        value = values[PREFIX + here.name]
+        ends = np.array([here.low, here.high], float)
+        at = value, *ends
+        place, low, high = np.log(at) if here.log else at
+        near = 0.0 if here.kind == "int" else EDGE * (high - low)
+        for end, gap, limit in (("low", place - low, ends[0]), ("high", high - place, ends[1])):
+            if low < high and gap <= near:
                 found.append(
-                    f"The best {here.name}, {_shown(value)}, lies at the {end} end of its "
-                    f"range{where}, {_shown(limit)}."
+                    f"The best {here.name}, {value:.6g}, lies at the {end} end of its "
+                    f"range{where}, {limit:.6g}."
                 )
     return found
-
-
-def _end(value: float, low: float, high: float, here: ParameterRecord) -> str:
-    """Return the end of a range that a number lies at: "low", "high", or empty."""
-    if low == high:
-        return ""
-    if here.log:
-        value, low, high = np.log([value, low, high])
-    near = 0.0 if here.kind == "int" else EDGE * (high - low)
-    return "low" if value - low <= near else "high" if high - value <= near else ""
-
-
-def _shown(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def plain(value: Any) -> Any:
@@ -171,25 +157,17 @@ def importances_of(study: Study) -> tuple[dict[str, float], str]:
     valued = estimated(study.get_trials(deepcopy=False))
     if len(valued) < LEAST:
         return {}, f"{len(valued)} trials have a score, and {LEAST} is the least that tells"
-    with _silent():
-        whole = load("optuna").create_study(direction=DIRECTION)
-        whole.add_trials(valued)
-        try:
-            shares = load("optuna.importance.get_param_importances")(whole)
-        except (RuntimeError, ValueError) as error:
-            return {}, str(error)
-    return {name.removeprefix(PREFIX): float(share) for name, share in shares.items()}, ""
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    """Let Optuna neither tell of a study nor warn of what is an experiment of its own."""
     logging = load("optuna.logging")
     before = logging.get_verbosity()
     logging.set_verbosity(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            yield
+            whole = load("optuna").create_study(direction=DIRECTION)
+            whole.add_trials(valued)
+            shares = load("optuna.importance.get_param_importances")(whole)
+    except (RuntimeError, ValueError) as error:
+        return {}, str(error)
     finally:
         logging.set_verbosity(before)
+    return {name.removeprefix(PREFIX): float(share) for name, share in shares.items()}, ""

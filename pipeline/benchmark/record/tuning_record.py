@@ -161,13 +161,6 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Metric -> the value of scikit-learn's dummy, which looks at no column."""
     scoring: ScoringInfo = ScoringInfo()
 
-    def search(self, pipeline: str, variant: str) -> SearchRecord | None:
-        """Return the search over a pipeline by a variant, or None."""
-        for each in self.searches:
-            if (each.pipeline, each.variant) == (pipeline, variant):
-                return each
-        return None
-
 
 def load_tuning(path: Path) -> TuningRecord:
     """Read and validate a record.

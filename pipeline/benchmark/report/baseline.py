@@ -12,28 +12,15 @@ from collections.abc import Iterator
 import numpy as np
 from rich.console import Console
 
-from pipeline.benchmark.judge.statistics import ratio
-from pipeline.benchmark.record.results import Cell, Results
-from pipeline.benchmark.report.table import ReportTable, Row, how_fast, row, span
+from pipeline.benchmark.judge.statistics import measured, ratio
+from pipeline.benchmark.record.results import Results
+from pipeline.benchmark.report.table import ReportTable, Values, by_pair, how_fast, span
 from pipeline.benchmark.report.terminal import rich_table
 from pipeline.errors import DataError
 from pipeline.task.numerals import MISSING, seconds, size
 
 
-def require_comparable(new: Results, old: Results) -> None:
-    """Check that two records measured the same.
-
-    Raises
-    ------
-    DataError
-        They did not; every difference is named.
-    """
-    reasons = list(why_not_comparable(new, old))
-    if reasons:
-        raise DataError("the two results are not comparable: " + "; ".join(reasons))
-
-
-def why_not_comparable(new: Results, old: Results) -> Iterator[str]:
+def _differences(new: Results, old: Results) -> Iterator[str]:
     """Yield what two records did not have in common, so that they cannot be compared."""
     pairs = {
         "task": (new.task.name, old.task.name),
@@ -45,9 +32,9 @@ def why_not_comparable(new: Results, old: Results) -> Iterator[str]:
         "positive class": (new.task.positive, old.task.positive or new.task.positive),
         "clock": (new.protocol.clock, old.protocol.clock),
     }
-    for what, (now, then) in pairs.items():
-        if now != then:
-            yield f"{what}: {now!r} now, {then!r} then"
+    yield from (
+        f"{what}: {now!r} now, {then!r} then" for what, (now, then) in pairs.items() if now != then
+    )
     code = {pipeline.name: pipeline.code for pipeline in old.pipelines}
     common = [pipeline for pipeline in new.pipelines if pipeline.name in code]
     if not common:
@@ -80,37 +67,34 @@ def baseline_table(new: Results, old: Results) -> ReportTable:
     Raises
     ------
     DataError
-        They are not comparable.
+        They did not measure the same; every difference is named.
     """
-    require_comparable(new, old)
-    then = {(cell.pipeline, cell.variant): cell for cell in old.cells if cell.runs}
-    rows = [
-        _row(cell, then[cell.pipeline, cell.variant])
-        for cell in new.cells
-        if cell.runs and (cell.pipeline, cell.variant) in then
-    ]
+    if reasons := [*_differences(new, old)]:
+        raise DataError("the two results are not comparable: " + "; ".join(reasons))
     here, there = _environment(new), _environment(old)
     others = "; ".join(
         f"{what}: {here.get(what, 'none')} now, {there.get(what, 'none')} then"
         for what in {**here, **there}
         if here.get(what, "none") != there.get(what, "none")
     )
-    return ReportTable(
+
+    def write(new: Results, pipeline: str, variant: str) -> Values | None:
+        cells = (measured(results, pipeline, variant) for results in (old, new))
+        times = [np.array([run.total for run in cell.runs]) for cell in cells if cell]
+        if len(times) < 2:
+            return None
+        medians, against = (
+            (seconds(float(np.median(each))) for each in times),
+            ratio(times[1], times[0]),
+        )
+        return *medians, *((how_fast(against), span(against)) if against else (MISSING, MISSING))
+
+    return by_pair(
         f"Now ({new.created[:10]}) beside then ({old.created[:10]})",
-        ("Pipeline", "Variant", "Then, s", "Now, s", "Now it is", "95 % interval"),
-        "llrrll",
-        tuple(rows),
+        ("Then, s", "Now, s", "Now it is", "95 % interval"),
+        "rrll",
         "Medians. " + (f"What else differs: {others}." if others else "All else is the same."),
-    )
-
-
-def _row(now: Cell, then: Cell) -> Row:
-    times = [np.array([run.total for run in cell.runs]) for cell in (now, then)]
-    against = ratio(*times)
-    medians = [seconds(float(np.median(each))) for each in reversed(times)]
-    if against is None:
-        return row(now.pipeline, now.variant, *medians, MISSING, MISSING)
-    return row(now.pipeline, now.variant, *medians, how_fast(against), span(against))
+    )(write)(new)
 
 
 def show(new: Results, old: Results) -> None:

@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from math import inf
 
 from pipeline.benchmark.judge.statistics import speed, time_ratio
 from pipeline.benchmark.record.results import Price, Results
 from pipeline.benchmark.report.table import ReportTable, Values, by_pair, pairs
 from pipeline.errors import ConfigError
-from pipeline.task.numerals import on_gpu, seconds
+from pipeline.task.numerals import MISSING, on_gpu, seconds
 
-NOT_PRICED = "Not priced: --price '1.20 EUR' says what an hour of this machine costs."
 _PRICE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([^\W\d_]+|[€$£¥])\s*")
-_WHOLE = "Of the whole machine, for the time end to end, without its start and storage."
-_HOW = (
-    "At this price of an hour a machine without a GPU, as fast as this one is without its GPU, "
-    "costs as much a run: this machine's price times the ratio of medians. Above it, a GPU pays."
-)
-_NO_GPU = (
-    "A machine with a GPU is worth its price if its speed-up is at least its price over that of "
-    "the machine without; here no run on a GPU stands beside one without."
-)
 
 
 def parse_price(text: str) -> Price:
@@ -46,19 +35,17 @@ def parse_price(text: str) -> Price:
 
 
 def cost_table(results: Results) -> ReportTable:
-    """Return what a thousand runs of each cell cost; no row where there is no price."""
+    """Return what a thousand runs of each cell cost, and when a GPU is worth its price."""
     unit = results.price.currency if results.price else ""
-    note = f"At {_told(results.price)}. {_WHOLE}" if results.price else NOT_PRICED
-    head = "Median, s", f"Cost of 1,000 runs, {unit}"
-    return by_pair("Cost", head, "rr", note)(_cost)(results)
-
-
-def equal_price_table(results: Results) -> ReportTable:
-    """Return the price of a machine without a GPU at which a run costs as much as on this one."""
-    unit = results.price.currency if results.price else ""
-    head = "Fastest without a GPU", f"Price of equal cost, {unit}/h", "Interval of that price"
-    table = by_pair("When a GPU is worth its price", head, "lrl", _HOW)(_equal_price)(results)
-    return table if table.rows else replace(table, note=_NO_GPU if results.price else "")
+    told = _told(results.price) if results.price else ""
+    return by_pair(
+        "Cost",
+        ("Median, s", f"Cost of 1,000 runs, {unit}", f"Equal price without a GPU, {unit}/h"),
+        "rrr",
+        f"At {told}, of the whole machine, for the time end to end, without its start and storage. "
+        "Equal price: at this price of an hour, a machine without a GPU, as fast as this one is "
+        "without its GPU, costs as much a run; above it, the GPU pays.",
+    )(_cost)(results)
 
 
 def cost_lines(results: Results) -> Iterator[str]:
@@ -68,31 +55,25 @@ def cost_lines(results: Results) -> Iterator[str]:
         if timed := speed(results, pipeline, variant):
             least[pipeline] = min(timed.median, least.get(pipeline, timed.median))
     if price and least:
-        costs = ", ".join(
-            f"{name} {_amount(price, 1_000 * taken)}" for name, taken in least.items()
-        )
+        costs = ", ".join(f"{name} {_amount(price, 1e3 * taken)}" for name, taken in least.items())
         yield f"1,000 runs of the fastest variant in {price.currency}, at {_told(price)}: {costs}"
 
 
 def _cost(results: Results, pipeline: str, variant: str) -> Values | None:
     timed, price = speed(results, pipeline, variant), results.price
-    return (
-        (seconds(timed.median), _amount(price, 1_000 * timed.median)) if timed and price else None
-    )
-
-
-def _equal_price(results: Results, pipeline: str, variant: str) -> Values | None:
-    """Set a run on a GPU beside the fastest without one; None where either is lacking."""
-    price, on = results.price, {each.name: on_gpu(each.device) for each in results.variants}
-    timed = {name: speed(results, pipeline, name) for name, gpu in on.items() if not gpu}
-    medians = {name: each.median for name, each in timed.items() if each}
-    if price is None or not medians or not on[variant]:
+    if timed is None or price is None:
         return None
-    fastest = min(medians, key=lambda name: medians[name])
-    if (ratio := time_ratio(results, pipeline, variant, fastest)) is None:
-        return None
+    cost = seconds(timed.median), _amount(price, 1e3 * timed.median)
+    on = {each.name: on_gpu(each.device) for each in results.variants}
+    others = {name: speed(results, pipeline, name) for name, gpu in on.items() if not gpu}
+    medians = {name: each.median for name, each in others.items() if each}
+    if not on[variant] or not medians:
+        return *cost, MISSING
+    ratio = time_ratio(results, pipeline, variant, min(medians, key=medians.__getitem__))
+    if ratio is None:
+        return *cost, MISSING
     value, *ends = (_amount(price, 3600 * x) for x in (ratio.value, *(ratio.interval or ())))
-    return fastest, value, ", ".join(filter(None, ("–".join(ends), ratio.note)))
+    return *cost, f"{value} ({', '.join(filter(None, ('–'.join(ends), ratio.note)))})"
 
 
 def _amount(price: Price, taken: float) -> str:

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
-from pipeline.benchmark.judge.scaling import POOR, curve, model
-from pipeline.benchmark.judge.statistics import OTHER, Ratio, measured, speed, stages
+from pipeline.benchmark.judge.scaling import curve
+from pipeline.benchmark.judge.statistics import OTHER, speed, stages
 from pipeline.benchmark.record.results import STAGES, Results
 from pipeline.benchmark.report.table import how_fast, pairs
 from pipeline.errors import clean
@@ -52,7 +52,7 @@ _STYLE = {
     "grid.color": _RULE,
     "axes.axisbelow": True,
 }
-_FORMATS = {"line": "-", "dots": "o", "both": "o-", "crosses": "x", "ideal": "--", "steps": "-"}
+_FORMATS = {"dots": "o", "both": "o-", "crosses": "x", "ideal": "--", "steps": "-"}
 
 T = TypeVar("T")
 Floats = Sequence[float] | npt.NDArray[np.float64]
@@ -97,26 +97,19 @@ class Line:
     Parameters
     ----------
     label : str
-        Without one it is not in the key.
     hue : int or None
         Number of an accent colour; None is that of the text.
     x, y, low, high : sequence of float
-    kind : {"line", "dots", "both", "crosses", "ideal", "steps"}
+    kind : {"dots", "both", "crosses", "ideal", "steps"}
     """
 
     label: str
     hue: int | None
     x: Floats
     y: Floats
-    kind: str = "line"
+    kind: str
     low: Floats = ()
     high: Floats = ()
-
-    @property
-    def text(self) -> str:
-        """The ends of the line in words."""
-        ends = dict.fromkeys([0, len(self.x) - 1]) if len(self.x) else {}
-        return " and ".join(f"{self.y[i]:.4g} at {self.x[i]:,.6g}" for i in ends)
 
 
 @dataclass(frozen=True)
@@ -128,13 +121,15 @@ class Curves:
     across: str
     down: str = ""
     log: bool = False
-    limits: tuple[float, float] | None = None
-    """Of the second axis; what lies beyond stands at its end."""
 
     @property
     def description(self) -> str:
         """The figure in words, for those who do not see it."""
-        return "; ".join(f"{line.label}: {line.text}" for line in self.lines if line.label)
+        return "; ".join(
+            f"{line.label}: {line.y[0]:.4g} at {line.x[0]:,.6g} to {line.y[-1]:.4g} at "
+            f"{line.x[-1]:,.6g}"
+            for line in self.lines
+        )
 
     def svg(self, name: str) -> Markup:
         """Return the figure for an HTML page in which no other has this name."""
@@ -183,6 +178,10 @@ class Scale:
         """Return the piece of a bar between two values."""
         return Part(kind, self(low), round(self(high) - self(low), 2), label)
 
+    def interval(self, low: float, value: float, high: float) -> tuple[Part, Part]:
+        """Return a value with what it ranges over."""
+        return self.span("range", low, high), Part("middle", self(value))
+
 
 def round_values(low: float, high: float, *, log: bool = False, most: int = 6) -> list[float]:
     """Return a few round values from `low` to `high`; 1 and its powers of ten on a log axis.
@@ -217,12 +216,10 @@ def _drawn(curves: Curves, name: str) -> str:
         axes = figure.add_subplot()
         for place, line in enumerate(curves.lines):
             later = sum(other.kind == line.kind for other in curves.lines[place + 1 :])
-            _draw(axes, line, curves.limits, later)
+            _draw(axes, line, later)
         if curves.log:
             axes.set_xscale("log")
             axes.set_yscale("log")
-        if curves.limits:
-            axes.set_ylim(*curves.limits)
         for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
             values = round_values(low, high, log=curves.log)
             axis.set_ticks(values, [short(value) for value in values])
@@ -236,12 +233,10 @@ def _drawn(curves: Curves, name: str) -> str:
     return sink.getvalue()
 
 
-def _draw(axes: Any, line: Line, limits: tuple[float, float] | None, later: int) -> None:
+def _draw(axes: Any, line: Line, later: int) -> None:
     """Draw a line, wider where others like it come later, so that equal ones are all seen."""
-    kept = thinned(range(len(line.x)), MOST_DOTS)
+    kept = np.unique(np.linspace(0, len(line.x) - 1, MOST_DOTS).round().astype(int))
     x, y = np.asarray(line.x, float)[kept], np.asarray(line.y, float)[kept]
-    if limits:
-        y = np.clip(y, *limits)
     colour = _SOFT if line.hue is None else f"#0000f{line.hue}"
     drawn = "steps-post" if line.kind == "steps" else "default"
     if len(line.low):
@@ -268,27 +263,13 @@ def _named(source: str, curves: Curves, name: str) -> str:
     for drawn, shown in _COLOURS.items():
         body = body.replace(drawn, shown)
     body = re.sub(r"\n\s*", "\n", body)
-    title, description = (
-        Markup.escape(clean(curves.title)),
-        Markup.escape(clean(curves.description)),
-    )
+    title, description = map(Markup.escape, map(clean, (curves.title, curves.description)))
     size = " ".join(f"{72 * inches:g}" for inches in _INCHES)
     head = (
         f'<svg role="img" viewBox="0 0 {size}" aria-labelledby="{name}-title {name}-desc">'
         f'<title id="{name}-title">{title}</title><desc id="{name}-desc">{description}</desc>'
     )
     return head + body[body.index(">") + 1 :]
-
-
-def thinned(values: Sequence[T], most: int) -> list[T]:
-    """Return so many values at most, evenly chosen, with the first and the last.
-
-    >>> thinned(range(10), 4)
-    [0, 3, 6, 9]
-    """
-    if len(values) <= most:
-        return list(values)
-    return [values[round(i * (len(values) - 1) / (most - 1))] for i in range(most)]
 
 
 def hue(results: Results, variant: str) -> int:
@@ -307,23 +288,6 @@ def each_variant(results: Results, find: Callable[[str], T | None]) -> dict[str,
     return {name: each for name, each in values.items() if each}
 
 
-def run_figure(results: Results, pipeline: str) -> Bars | None:
-    """Return every timed run of a pipeline as a dot, on an axis from 0."""
-    speeds = each_variant(results, lambda name: speed(results, pipeline, name))
-    if not speeds:
-        return None
-    scale = Scale(0, max(each.maximum for each in speeds.values()))
-    bars = []
-    for name, each in speeds.items():
-        cell = measured(results, pipeline, name)
-        dots = (Part("dot", scale(run.total)) for run in cell.runs) if cell else ()
-        parts = scale.span("range", each.minimum, each.maximum), *dots
-        text = f"median {seconds(each.median)} s, n={each.n}"
-        middle = Part("middle", scale(each.median))
-        bars.append(Bar(name, text, (*parts, middle), hue(results, name)))
-    return Bars(f"Timed runs of {pipeline}, in seconds", tuple(bars), scale.ticks())
-
-
 def speed_figure(results: Results) -> Bars | None:
     """Return the speed of all variants against the reference on one logarithmic axis, or None."""
     ratios = [
@@ -335,9 +299,14 @@ def speed_figure(results: Results) -> Bars | None:
         return None
     ends = [1 / end for *_, ratio in ratios for end in (1.0, ratio.value, *(ratio.interval or ()))]
     scale = Scale(min(ends), max(ends), log=True)
-    bars = tuple(_speed_bar(label, number, ratio, scale) for label, number, ratio in ratios)
+    bars = []
+    for label, number, ratio in ratios:
+        low, high = ratio.interval or (ratio.value, ratio.value)
+        said = how_fast(ratio)
+        parts = scale.interval(1 / high, 1 / ratio.value, 1 / low)
+        bars.append(Bar(label, said.text, parts, number, said.tone))
     title = "Speed against the reference, with its 95 % interval"
-    return Bars(title, bars, scale.ticks(_speed_tick, apart=24), scale(1.0))
+    return Bars(title, tuple(bars), scale.ticks(_speed_tick, apart=24), scale(1.0))
 
 
 def _speed_tick(value: float) -> str:
@@ -346,21 +315,13 @@ def _speed_tick(value: float) -> str:
     return f"{value:.3g}× faster" if value > 1 else f"{1 / value:.3g}× slower"
 
 
-def _speed_bar(label: str, number: int, ratio: Ratio, scale: Scale) -> Bar:
-    low, high = ratio.interval or (ratio.value, ratio.value)
-    parts = scale.span("range", 1 / high, 1 / low), Part("middle", scale(1 / ratio.value))
-    said = how_fast(ratio)
-    return Bar(label, said.text, parts, number, said.tone)
-
-
 def stage_figure(results: Results, pipeline: str) -> Bars | None:
     """Return a stacked bar of stages for each variant."""
     every = each_variant(results, lambda name: stages(results, pipeline, name))
     if not every:
         return None
-    scale = Scale(
-        0, max(sum(max(part, 0.0) for part in parts.values()) for parts in every.values())
-    )
+    longest = max(sum(max(part, 0.0) for part in parts.values()) for parts in every.values())
+    scale = Scale(0, longest)
     bars = (
         Bar(name, f"{seconds(sum(parts.values()))} s", tuple(_stacked(parts, scale)))
         for name, parts in every.items()
@@ -378,44 +339,15 @@ def _stacked(parts: dict[str, float], scale: Scale) -> Iterator[Part]:
         start = end
 
 
-def use_figures(results: Results) -> list[Curves]:
-    """Return, for each pipeline, busy processors over the last timed run, and the GPU's use."""
-    return [figure for info in results.pipelines for figure in _use(results, info.name)]
-
-
-def _use(results: Results, pipeline: str) -> Iterator[Curves]:
-    cells = each_variant(results, lambda name: measured(results, pipeline, name))
-    traces = {name: cell.trace for name, cell in cells.items() if cell.trace}
-    kinds = {
-        "Busy processors": {name: t.processors for name, t in traces.items()},
-        "Share of the GPU's time in use": {name: t.gpu_use for name, t in traces.items()},
-        "Watts of the GPU": {name: t.watts for name, t in traces.items()},
-    }
-    for what, values in kinds.items():
-        lines = tuple(
-            Line(name, hue(results, name), traces[name].seconds, each)
-            for name, each in values.items()
-            if each
-        )
-        if lines:
-            yield Curves(f"{what}, {pipeline}", lines, "seconds of the run")
-
-
 def size_figure(results: Results, pipeline: str) -> Curves | None:
     """Return the seconds over the rows of a pipeline that was measured at several sizes."""
     curves = each_variant(results, lambda name: curve(results, pipeline, name))
-    if (
-        min((time for each in curves.values() for runs in each.runs for time in runs), default=0)
-        <= 0
-    ):
+    times = [time for each in curves.values() for runs in each.runs for time in runs]
+    if min(times, default=0) <= 0:
         return None
-    lines: list[Line] = []
+    lines = []
     for name, each in curves.items():
         ends = [min(runs) for runs in each.runs], [max(runs) for runs in each.runs]
-        lines.append(Line(name, hue(results, name), each.rows, each.medians, "dots", *ends))
-        fitted = model(each)
-        if fitted is not None and fitted.miss <= POOR:
-            rows = np.geomspace(each.rows[0], each.rows[-1], 40)
-            lines.append(Line("", hue(results, name), rows, fitted(rows)))
+        lines.append(Line(name, hue(results, name), each.rows, each.medians, "both", *ends))
     title = f"Seconds of {pipeline} over training rows"
     return Curves(title, tuple(lines), "training rows", "seconds", log=True)

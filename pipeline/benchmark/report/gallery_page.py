@@ -13,48 +13,35 @@ from urllib.parse import quote
 from rich.console import Console
 
 from pipeline.benchmark.judge.aggregate import FEWEST, over_tasks
-from pipeline.benchmark.judge.doubts import every_caution, first_metric
+from pipeline.benchmark.judge.doubts import first_metric
 from pipeline.benchmark.judge.statistics import REFERENCE, Ratio, cell_parity, speed
 from pipeline.benchmark.record import results
 from pipeline.benchmark.record.results import Results
-from pipeline.benchmark.record.tuning_record import TUNING_FILE, load_tuning
 from pipeline.benchmark.report.cards import machine_line
-from pipeline.benchmark.report.cells import all_cells_csv
+from pipeline.benchmark.report.cells import cells_csv
 from pipeline.benchmark.report.html import page_html
-from pipeline.benchmark.report.panels import Page, Panel, Piece, pointed, shown
+from pipeline.benchmark.report.panels import Page, Panel, Piece, shown
 from pipeline.benchmark.report.table import ReportTable, Row, TableCell, how_fast, row, span
-from pipeline.benchmark.report.tuning_page import headlines
 from pipeline.errors import PipelineError
 from pipeline.system.atomic import write_text
 from pipeline.system.progress import printing
 from pipeline.task import task
-from pipeline.task.numerals import MISSING, count, score, times
+from pipeline.task.numerals import MISSING, beside_dummy, count
 
 SHADES = 4
 """To each side of equal, each up to a factor of 2 from the one before."""
 _NOTE = (
     "Speed: median time of plain scikit-learn over the variant's, or the other way round where it "
     "is slower; a shade darker for each factor of 2. Where quality fails or no difference is "
-    "shown, the time has no shade."
-)
-_MEAN = (
-    f" Geometric mean: from {FEWEST} tasks on, each counts once, with the 95 % interval of a "
-    "bootstrap over tasks; what fails on quality or has no times is left out."
+    f"shown, the time has no shade. Geometric mean: from {FEWEST} tasks on, each counts once, with "
+    "the 95 % interval of a bootstrap over tasks; what fails on quality or has no times is left "
+    "out."
 )
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One task of the gallery.
-
-    Parameters
-    ----------
-    name, summary : str
-    results : Results or None
-        None where there is no report; that of one lies at ``<name>/index.html``.
-    why : str
-        Why there is none.
-    """
+    """One task of the gallery; `results` is None where there is no report, and `why` says why."""
 
     name: str
     summary: str
@@ -64,73 +51,51 @@ class Entry:
 
 @dataclass(frozen=True)
 class Gallery:
-    """The reports of all tasks.
-
-    Parameters
-    ----------
-    entries : sequence of Entry
-    tunings : sequence of (str, str, list of str)
-        Folder and title of each batch of searches, and what came of it; its page lies at
-        ``<folder>/index.html``.
-    """
+    """The reports of all tasks; that of each lies at ``<name>/index.html``."""
 
     entries: Sequence[Entry]
-    tunings: Sequence[tuple[str, str, list[str]]] = ()
 
     @property
     def records(self) -> list[Results]:
         """Of the tasks that have a report."""
         return [each.results for each in self.entries if each.results]
 
-    @property
-    def variants(self) -> list[str]:
-        """Those that have times anywhere, without the reference."""
-        ran = {cell.variant for each in self.records for cell in each.cells if cell.runs}
-        names = dict.fromkeys(v.name for each in self.records for v in each.variants)
-        return [name for name in names if name in ran and name != REFERENCE]
-
     def page(self) -> Page:
         """Return the page; the same records give the same page."""
-        machines = sorted({machine_line(each.machine) for each in self.records})
-        lead = (
-            f"Reports of {len(self.records)} of {count(len(self.entries), 'task')}. "
-            + "; ".join(machines)
-        )
+        tasks = count(len(self.entries), "task")
+        machines = "; ".join(sorted({machine_line(each.machine) for each in self.records}))
+        lead = f"Reports of {len(self.records)} of {tasks}. {machines}"
         files = {"gallery.csv": "every run of every task as a table"}
         return Page("Comparisons of all tasks", lead, shown(PANELS, self), files)
 
     def table(self) -> ReportTable:
         """Return a row for each pipeline of each task, and the means of the variants."""
-        variants = self.variants
-        rows = [one for each in self.entries for one in self._rows(each.name, each.results)]
+        ran = {cell.variant for each in self.records for cell in each.cells if cell.runs}
+        every = dict.fromkeys(v.name for each in self.records for v in each.variants)
+        variants = [name for name in every if name in ran and name != REFERENCE]
+        rows = [
+            one
+            for each in self.entries
+            if each.results
+            for one in _rows(each.name, each.results, variants)
+        ]
         means = [over_tasks(self.records, name) for name in variants]
         if any(means):
             cells = (_mean(mean) if mean else MISSING for mean in means)
             rows.append(row("All tasks", "geometric mean", *cells, ""))
+        head = "Task", "Pipeline", *variants, "Metric"
         return ReportTable(
-            "Speed against plain scikit-learn",
-            ("Task", "Pipeline", *variants, "Metric"),
-            "lll" + "l" * len(variants),
-            tuple(rows),
-            _NOTE + (_MEAN if any(means) else ""),
+            "Speed against plain scikit-learn", head, "l" * len(head), tuple(rows), _NOTE
         )
 
-    def _rows(self, task: str, found: Results | None) -> Iterator[Row]:
-        if found is None:
-            return
-        for pipeline in found.pipelines:
-            cells = [compared(found, pipeline.name, name) for name in self.variants]
-            link = TableCell(task, "", f"{quote(task, safe='')}/index.html")
-            yield row(link, pipeline.name, *cells, _scored(found, pipeline.name))
 
-
-def _scored(found: Results, pipeline: str) -> str:
-    first = first_metric(found, pipeline)
-    if first is None:
-        return MISSING
-    dummy = found.baseline.get(first[0])
-    beside = "" if dummy is None else f" (dummy {score(dummy)})"
-    return f"{first[0]} {score(first[1])}{beside}"
+def _rows(task: str, found: Results, variants: Sequence[str]) -> Iterator[Row]:
+    link = TableCell(task, "", f"{quote(task, safe='')}/index.html")
+    for pipeline in found.pipelines:
+        first = first_metric(found, pipeline.name)
+        said = beside_dummy(*first, found.baseline) if first else MISSING
+        cells = (compared(found, pipeline.name, variant) for variant in variants)
+        yield row(link, pipeline.name, *cells, said)
 
 
 def compared(found: Results, pipeline: str, variant: str) -> TableCell:
@@ -145,6 +110,12 @@ def compared(found: Results, pipeline: str, variant: str) -> TableCell:
     return TableCell(said.text, shade(timed.ratio.value) if said.tone else "")
 
 
+def _mean(mean: Ratio) -> TableCell:
+    said = how_fast(mean)
+    text = f"{said.text} ({span(mean)}; {mean.n} tasks)"
+    return TableCell(text, shade(mean.value) if said.tone else "")
+
+
 def shade(ratio: float) -> str:
     """Return the shade of a ratio of times.
 
@@ -157,46 +128,19 @@ def shade(ratio: float) -> str:
     return f"{'f' if ratio < 1 else 's'}{step}"
 
 
-def _mean(mean: Ratio) -> TableCell:
-    value = 1 / mean.value
-    said = f"{times(value)} faster" if value >= 1 else f"{times(mean.value)} slower"
-    return TableCell(f"{said} ({span(mean)}; {mean.n} tasks)", shade(mean.value))
-
-
 def _table(gallery: Gallery) -> Iterator[Piece]:
     yield Piece("table", gallery.table(), "speed", "heat")
-    if not gallery.records:
-        yield Piece("text", "No report has been made.")
-
-
-def _cautions(gallery: Gallery) -> Iterator[Piece]:
-    for each in gallery.entries:
-        if each.results:
-            yield from pointed("caveats", each.name, every_caution(each.results))
-
-
-def _tuned(gallery: Gallery) -> Iterator[Piece]:
-    for folder, title, lines in gallery.tunings:
-        yield Piece("links", [(title, f"{quote(folder, safe='')}/index.html")])
-        yield Piece("items", lines)
-
-
-def _without(gallery: Gallery) -> Iterator[Piece]:
     lacking = [each for each in gallery.entries if not each.results]
-    yield Piece("card", [(each.name, f"{each.summary} {each.why}".strip()) for each in lacking])
+    if lacking:
+        yield Piece("heading", "Without a report")
+        yield Piece("card", [(each.name, f"{each.summary} {each.why}".strip()) for each in lacking])
 
 
-PANELS = {
-    "tasks": Panel("Each pipeline of each task", _table),
-    "cautions": Panel("Before a score is believed", _cautions, "of each task"),
-    "tuned": Panel("Tuned", _tuned, "what the searches found"),
-    "without": Panel("Without a report", _without, "and why"),
-}
-"""By anchor, in the order of the page."""
+PANELS = {"tasks": Panel("Each pipeline of each task", _table)}
 
 
 def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results: bool) -> Path:
-    """Measure what can be measured and write the page, with what was tuned; return its path.
+    """Measure what can be measured and write the page; return its path.
 
     ``gallery.csv`` lies beside it.
 
@@ -211,34 +155,13 @@ def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results
     from_results : bool
         Measure nothing; only write the page of the reports that are there.
     """
-    whys = {name: broken(name) for name in task.task_names()}
-    lacks = {name: missing(name, home) for name, why in whys.items() if not why}
-    able = [] if from_results else [name for name, lack in lacks.items() if not lack]
-    for number, name in enumerate(able, 1):
-        printing(Console())(f"report {number} of {len(able)}: {name}")
-        whys[name] = _report(name, [*options, "--data-home", str(home), "--out", str(out / name)])
-    entries = [_entry(name, out, why, lacks.get(name, "")) for name, why in whys.items()]
-    gallery = Gallery(entries, [_tuning(path) for path in sorted(out.glob(f"*/{TUNING_FILE}"))])
+    entries = [
+        _entry(name, out, home, None if from_results else options) for name in task.task_names()
+    ]
+    gallery = Gallery(entries)
     write_text(out / "index.html", page_html(gallery.page()))
-    write_text(out / "gallery.csv", all_cells_csv(gallery.records))
+    write_text(out / "gallery.csv", cells_csv(*gallery.records))
     return out / "index.html"
-
-
-def broken(name: str) -> str:
-    """Say why the file of a task cannot be read, or nothing."""
-    try:
-        task.facts(name)
-    except PipelineError as error:
-        return str(error)
-    return ""
-
-
-def missing(name: str, home: Path) -> str:
-    """Say what a task lacks that would have to be downloaded, or nothing."""
-    facts = task.facts(name)
-    if not facts.download or (home / facts.folder).exists():
-        return ""
-    return f"Its data is not here: make data TASK={name}, {facts.download} to download."
 
 
 def _report(name: str, options: Sequence[str]) -> str:
@@ -249,32 +172,25 @@ def _report(name: str, options: Sequence[str]) -> str:
     if done.returncode < 0 or done.returncode in (130, 143):
         raise KeyboardInterrupt
     said = done.stderr.partition("error: ")[2].strip()
-    return (
-        said or f"The comparison ended with exit code {done.returncode}." if done.returncode else ""
-    )
+    ended = f"The comparison ended with exit code {done.returncode}."
+    return said or ended if done.returncode else ""
 
 
-def _entry(name: str, out: Path, why: str, lack: str) -> Entry:
-    """Return the entry of a task.
-
-    A report from before is not shown for a run that failed, but where the data is gone, or was
-    never on this machine.
-    """
-    path = out / name / "results.json"
-    summary = "" if broken(name) else task.summary(name)
-    if why or not path.exists():
-        return Entry(name, summary, None, why or lack or "No report has been made.")
+def _entry(name: str, out: Path, home: Path, options: Sequence[str] | None) -> Entry:
+    """Return the entry of a task, measured first if there are options and its data is there."""
     try:
-        return Entry(name, summary, results.load(path))
+        facts, summary = task.facts(name), task.summary(name)
+    except PipelineError as error:
+        return Entry(name, "", None, str(error))
+    why, path = "No report has been made.", out / name / "results.json"
+    if facts.download and not (home / facts.folder).exists():
+        why = f"Its data is not here: make data TASK={name}, {facts.download} to download."
+    elif options is not None:
+        printing(Console())(f"report: {name}")
+        words = [*options, "--data-home", str(home), "--out", str(path.parent)]
+        if failed := _report(name, words):
+            return Entry(name, summary, None, failed)  # one from before is not of this code
+    try:
+        return Entry(name, summary, results.load(path) if path.exists() else None, why)
     except PipelineError as error:
         return Entry(name, summary, None, str(error))
-
-
-def _tuning(path: Path) -> tuple[str, str, list[str]]:
-    """Return folder and title of a batch of searches, and what its record says of each."""
-    name = path.parent.name
-    try:
-        record = load_tuning(path)
-    except PipelineError as error:
-        return name, name, [str(error)]
-    return name, record.task.title, [*headlines(record)]

@@ -6,14 +6,22 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from pipeline.benchmark.record.results import Results
-from pipeline.benchmark.report.panels import Page, comparison_page
+from pipeline.benchmark.report.markdown import page_markdown
+from pipeline.benchmark.report.panels import Page
 from pipeline.errors import clean
+from pipeline.system.atomic import write_text
 
 
-def render_html(results: Results) -> str:
-    """Return the page of a comparison; the same results give the same bytes."""
-    return page_html(comparison_page(results))
+def write_page(page: Page, folder: Path) -> None:
+    """Write ``index.html`` and ``report.md``; the same page gives the same bytes.
+
+    Raises
+    ------
+    OutputError
+        The folder is not writable, the disk is full, or a file is in the way.
+    """
+    write_text(folder / "index.html", page_html(page))
+    write_text(folder / "report.md", page_markdown(page))
 
 
 def page_html(page: Page) -> str:

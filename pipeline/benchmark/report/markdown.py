@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report.cards import Card
-from pipeline.benchmark.report.panels import Page, comparison_page
+from pipeline.benchmark.report.panels import Page
 from pipeline.benchmark.report.table import ReportTable
 from pipeline.errors import clean
 
@@ -17,13 +16,8 @@ _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _SPECIAL = re.compile(r"([\\`*\[\]|~#!$]|(?<![^\W_])_|_(?![^\W_]))")
 
 
-def render_markdown(results: Results) -> str:
-    """Return the report of a comparison; the same results give the same bytes."""
-    return page_markdown(comparison_page(results))
-
-
 def page_markdown(page: Page) -> str:
-    """Return a page without its figures and without what it folds away within a panel."""
+    """Return a page without its figures."""
     parts = [f"# {text(page.title)}"]
     for panel in page.panels.values():
         parts.append(f"## {text(panel.title)}")
@@ -51,19 +45,11 @@ def block(value: str) -> str:
 
 
 def markdown_table(value: ReportTable) -> str:
-    """Write a table with its caption above and its note below; nothing if it has no row."""
-    if not value.rows:
-        return ""
-    lines = [
-        _line(value.head),
-        "| " + " | ".join(_RULES[letter] for letter in value.align) + " |",
-        *(_line(cell.text for cell in row) for row in value.rows),
-    ]
+    """Write a table with its caption above and its note below."""
+    texts = [value.head, *([cell.text for cell in row] for row in value.rows)]
+    lines = ["| " + " | ".join(map(text, each)) + " |" for each in texts]
+    lines.insert(1, "| " + " | ".join(_RULES[letter] for letter in value.align) + " |")
     return "\n\n".join(filter(None, (text(value.caption), "\n".join(lines), text(value.note))))
-
-
-def _line(values: Iterable[str]) -> str:
-    return "| " + " | ".join(map(text, values)) + " |"
 
 
 def _items(values: Iterable[str]) -> str:
@@ -79,12 +65,7 @@ def _pointed(points: tuple[str, Iterable[str]]) -> str:
     return f"{text(title)}:\n\n{_items(every)}"
 
 
-def _links(links: Iterable[tuple[str, str]]) -> str:
-    return _items(f"{name}: {file}" if file else name for name, file in links)
-
-
 WRITERS: dict[str, Callable[[Any], str]] = {
-    "badge": lambda conclusion: f"**{text(conclusion.badge)}**",
     "items": _items,
     "cautions": _pointed,
     "caveats": _pointed,
@@ -93,6 +74,5 @@ WRITERS: dict[str, Callable[[Any], str]] = {
     "heading": lambda title: f"### {text(title)}",
     "card": _card,
     "code": block,
-    "links": _links,
 }
 """Kind of a piece -> what writes it; what is not here is for HTML alone."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pipeline.benchmark.judge import doubts
 from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report import cards, columns_used, costs, figures, mistakes, tables
-from pipeline.benchmark.report.summary import summary_table
 from pipeline.benchmark.report.table import ReportTable
 from pipeline.task.numerals import count, integer, minute
 
@@ -37,19 +36,11 @@ class Piece(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """A title, what is shown of a record, and that in a few words."""
+    """A title, the pieces of a record or what yields them, and what they are in a few words."""
 
     title: str
-    parts: Callable[[Any], Iterable[Piece]]
+    pieces: Any
     about: str = ""
-
-
-class Shown(NamedTuple):
-    """A panel of a record: what has something to show."""
-
-    title: str
-    about: str
-    pieces: list[Piece]
 
 
 class Page(NamedTuple):
@@ -57,17 +48,17 @@ class Page(NamedTuple):
 
     title: str
     lead: str
-    panels: dict[str, Shown]
+    panels: dict[str, Panel]
     files: dict[str, str]
 
 
-def shown(panels: Mapping[str, Panel], record: object) -> dict[str, Shown]:
+def shown(panels: Mapping[str, Panel], record: object) -> dict[str, Panel]:
     """Return the panels of a record that have a piece; none of what is not recorded."""
     every = {
-        anchor: Shown(panel.title, panel.about, [p for p in panel.parts(record) if _shows(p)])
+        anchor: panel._replace(pieces=[*filter(_shows, panel.pieces(record))])
         for anchor, panel in panels.items()
     }
-    return {anchor: each for anchor, each in every.items() if each.pieces}
+    return {anchor: panel for anchor, panel in every.items() if panel.pieces}
 
 
 def _shows(piece: Piece) -> bool:
@@ -94,86 +85,65 @@ def comparison_page(results: Results) -> Page:
 
 def numbered(
     kind: str, every: Iterable[Any], name: str, note: str = "", about: str = ""
-) -> list[Piece]:
-    """Return numbered pieces, with how to read them above."""
-    pieces = [Piece(kind, each, f"{name}-{i}", note) for i, each in enumerate(every, 1)]
-    return [Piece("about", about), *pieces] if pieces and about else pieces
+) -> Iterator[Piece]:
+    """Yield numbered pieces, with how to read them above."""
+    for number, each in enumerate(every, 1):
+        if number == 1 and about:
+            yield Piece("about", about)
+        yield Piece(kind, each, f"{name}-{number}", note)
 
 
-def or_text(table: ReportTable, name: str, why: str) -> Piece:
-    """Return a table, or why it has no row."""
-    return Piece("table", table, name) if table.rows else Piece("text", why)
-
-
-def folded(pieces: list[Piece], summary: str) -> Iterator[Piece]:
-    """Yield pieces that a click unfolds, in HTML alone."""
-    if pieces:
-        yield Piece("details", pieces, summary)
+def pointed(kind: str, title: str, points: Iterable[str]) -> Iterator[Piece]:
+    """Yield points under a title, where there are any."""
+    if every := list(points):
+        yield Piece(kind, (title, every))
 
 
 def _verdict(results: Results) -> Iterator[Piece]:
-    conclusion = verdict(results)
-    yield Piece("badge", conclusion)
-    yield Piece("table", summary_table(results), "summary", "summary")
-    yield Piece("text", conclusion.skipped, "soft")
+    found = verdict(results)
+    yield Piece("text", found.badge, f"badge {found.kind.lower().replace(' ', '-')}")
+    yield Piece("table", tables.summary_table(results), "summary", "summary")
+    yield Piece("text", found.skipped, "soft")
     if not results.baseline:
         yield Piece("text", doubts.why_no_dummy(results), "soft")
-    facts = conclusion.parity, *tables.break_evens(results), *conclusion.places, conclusion.gpu
-    yield Piece("items", facts)
-    yield from pointed("cautions", "Before a score is believed", conclusion.cautions)
-    yield from pointed("caveats", "Read with care", conclusion.caveats)
-
-
-def pointed(kind: str, title: str, points: Sequence[str]) -> Iterator[Piece]:
-    """Yield points under a title, where there are any."""
-    if points:
-        yield Piece(kind, (title, points))
+    yield Piece("items", (found.parity, *found.places, found.gpu))
+    yield from pointed("cautions", "Before a score is believed", found.cautions)
+    yield from pointed("caveats", "Read with care", found.caveats)
 
 
 def _speed(results: Results) -> Iterator[Piece]:
     yield Piece("table", tables.speed_table(results), "speed-table", "speed")
     about = "Logarithmic axis: right of the dashed line the variant is faster, left of it slower."
     yield Piece("bars", figures.speed_figure(results), "speeds", about)
-    about = (
-        "A dot is one timed run, the thick tick the median, the line the range; the warm-up is "
-        "left out."
-    )
-    runs = figures.each_pipeline(results, figures.run_figure)
-    yield from numbered("bars", runs, "runs", about=about)
-
-
-def _stages(results: Results) -> Iterator[Piece]:
-    yield from numbered("bars", figures.each_pipeline(results, figures.stage_figure), "stages")
+    drawn = figures.each_pipeline(results, figures.stage_figure)
+    yield from numbered("bars", drawn, "stages")
     yield Piece("table", tables.stage_table(results), "stage-table")
 
 
 def _scaling(results: Results) -> Iterator[Piece]:
-    yield Piece("text", tables.size_note(results), "soft")
     about = (
-        "Both axes are logarithmic. A dot is a median, the bar through it the range of the runs, "
-        "the line the cost model, where one fits."
+        "Both axes are logarithmic. A dot is a median, the bar through it the range of the runs."
     )
     sizes = figures.each_pipeline(results, figures.size_figure)
     yield from numbered("curves", sizes, "sizes", about=about)
     yield Piece("table", tables.size_table(results), "size-table")
-    yield Piece("table", tables.model_table(results), "model-table", "models")
 
 
 def _placement(results: Results) -> Iterator[Piece]:
-    yield Piece("text", verdict(results).gpu)
-    placed = tables.placement_tables(results)
-    yield from numbered("table", placed, "placement", "wide")
-    if not placed:
-        yield Piece("text", tables.NO_PLACEMENT)
-    yield or_text(tables.movement_table(results), "movement-table", tables.NO_MOVEMENT)
-    for number, table in enumerate(tables.log_tables(results), 1):
-        summary = f"{table.caption}, {len(table.rows)} entries"
-        yield from folded([Piece("table", table, f"log-{number}")], summary)
+    yield from numbered("table", tables.placement_tables(results), "placement", "wide")
+    yield Piece("table", tables.movement_table(results), "movement-table")
+    yield Piece("table", tables.resource_table(results), "resource-table")
+    yield Piece("table", costs.cost_table(results), "cost-table")
 
 
 def _quality(results: Results) -> Iterator[Piece]:
-    yield or_text(tables.quality_table(results), "quality-table", tables.NO_QUALITY)
+    yield Piece("table", tables.quality_table(results), "quality-table")
     yield Piece("table", tables.agreement_table(results), "agreement-table")
+    calibrated = figures.each_pipeline(results, mistakes.calibration_figure)
+    yield from numbered("curves", calibrated, "calibration", about=mistakes.HOW_CALIBRATED)
+    yield Piece("table", mistakes.calibration_table(results), "calibration-table")
+    yield Piece("table", mistakes.residual_table(results), "residual-table")
+    yield from numbered("table", mistakes.confusion_tables(results), "confusion")
 
 
 def _uses(results: Results) -> Iterator[Piece]:
@@ -182,75 +152,27 @@ def _uses(results: Results) -> Iterator[Piece]:
     yield from numbered("bars", drawn, "uses", about=columns_used.HOW)
 
 
-def _mistakes(results: Results) -> Iterator[Piece]:
-    calibrated = figures.each_pipeline(results, mistakes.calibration_figure)
-    yield from numbered("curves", calibrated, "calibration", about=mistakes.HOW_CALIBRATED)
-    yield Piece("table", mistakes.calibration_table(results), "calibration-table")
-    found = numbered("table", mistakes.threshold_tables(results), "thresholds")
-    yield from folded(found, f"All thresholds, {count(len(found), 'table')}")
-    residuals = figures.each_pipeline(results, mistakes.residual_figure)
-    yield from numbered("curves", residuals, "residuals", about=mistakes.HOW_RESIDUAL)
-    yield Piece("table", mistakes.residual_table(results), "residual-table")
-    yield Piece("table", mistakes.confused_table(results), "confused-table")
-    found = numbered("table", mistakes.confusion_tables(results), "confusion")
-    yield from folded(found, f"True class by predicted class, {count(len(found), 'table')}")
-
-
-def _memory(results: Results) -> Iterator[Piece]:
-    yield Piece("table", tables.memory_table(results), "memory-table")
-    yield Piece("table", tables.resource_table(results), "resource-table")
-    for table, name in (
-        (costs.cost_table(results), "cost-table"),
-        (costs.equal_price_table(results), "equal-price-table"),
-    ):
-        yield or_text(table, name, table.note)
-    used = numbered("curves", figures.use_figures(results), "use", about="Of the last timed run.")
-    yield from folded(used, f"Use over time, {count(len(used), 'figure')}")
-
-
 def _machine(results: Results) -> Iterator[Piece]:
+    yield Piece("code", results.source.command)
+    yield Piece("card", cards.reproduction(results))
     yield Piece("heading", "The same for all")
     yield Piece("card", cards.fairness(results))
-    yield Piece("table", tables.variants_table(results), "variants-table")
     yield Piece("heading", "How the runs were made")
     yield Piece("card", cards.protocol(results))
     yield Piece("heading", "The machine")
     yield Piece("card", cards.machine_rows(results.machine))
-
-
-def _history(results: Results) -> Iterator[Piece]:
-    yield or_text(tables.history_table(results), "history-table", tables.NO_HISTORY)
-
-
-def _reproduce(results: Results) -> Iterator[Piece]:
-    yield Piece("code", results.source.command)
-    yield Piece("card", cards.reproduction(results))
-    if results.profiles:
-        yield Piece("heading", "Profiles: where the time of one more run went")
-        yield Piece("links", tables.profiles(results))
-    yield Piece("table", tables.packages_table(results), "packages-table")
-
-
-def _code(results: Results) -> Iterator[Piece]:
     for pipeline in results.pipelines:
         yield Piece("heading", f"{pipeline.name}: {pipeline.title}")
         yield Piece("code", pipeline.code)
 
 
-_MISTAKES = "calibration and thresholds, residuals, or confused classes"
 PANELS = {
     "verdict": Panel("Verdict", _verdict),
-    "speed": Panel("Speed", _speed, "every run, and intervals of the speed"),
-    "stages": Panel("Stages", _stages, "read, preprocess, copy, fit, predict"),
+    "speed": Panel("Speed", _speed, "seconds, intervals of the speed, stages"),
     "scaling": Panel("How time grows with the rows", _scaling, "other sizes of the table"),
-    "placement": Panel("Where each step ran", _placement, "devices, bytes that moved, the log"),
-    "quality": Panel("Quality side by side", _quality, "metrics, margins, agreement"),
+    "placement": Panel("Where each step ran", _placement, "devices, bytes, memory, energy, cost"),
+    "quality": Panel("Quality side by side", _quality, "metrics, margins, agreement, mistakes"),
     "uses": Panel("What the model uses", _uses, "importance of the columns"),
-    "mistakes": Panel("Where the predictions are wrong", _mistakes, _MISTAKES),
-    "memory": Panel("Memory, processors, energy and cost", _memory, "of each variant"),
-    "machine": Panel("Machine and fairness", _machine, "what is the same for all"),
-    "history": Panel("Earlier records", _history, "of the same work"),
-    "reproduce": Panel("How to reproduce", _reproduce, "command, code, packages"),
-    "code": Panel("The pipelines' code", _code, "with each parameter that is set"),
+    "machine": Panel("How to reproduce", _machine, "command, data, protocol, machine, code"),
 }
 """By anchor, in the order of the page."""

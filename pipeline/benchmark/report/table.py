@@ -51,11 +51,6 @@ class ReportTable:
     rows: tuple[Row, ...]
     note: str = ""
 
-    def __post_init__(self) -> None:
-        widths = {len(self.head), len(self.align), *map(len, self.rows)}
-        if len(widths) != 1:
-            raise ValueError(f"table {self.caption!r}: rows of {sorted(widths)} columns")
-
     def groups(self) -> list[list[Row]]:
         """Return the runs of rows that have the same first column."""
         return [list(rows) for _, rows in groupby(self.rows, key=lambda row: row[0].text)]

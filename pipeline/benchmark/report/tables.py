@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator
 
-import numpy as np
-
-from pipeline import records
-from pipeline.benchmark.judge.scaling import FEWEST, curve, model, overtaking
+from pipeline.benchmark.judge.doubts import first_metric
+from pipeline.benchmark.judge.scaling import curve
 from pipeline.benchmark.judge.statistics import (
+    FEW,
     OTHER,
     REFERENCE,
     MetricParity,
@@ -18,11 +16,11 @@ from pipeline.benchmark.judge.statistics import (
     speed,
     stages,
 )
-from pipeline.benchmark.record.results import STAGES, Cell, Past, Results
+from pipeline.benchmark.judge.verdict import Headline, verdict
+from pipeline.benchmark.record.results import STAGES, Cell, Results
 from pipeline.benchmark.report.table import (
     TONES,
     ReportTable,
-    Row,
     TableCell,
     Values,
     by_pair,
@@ -36,23 +34,13 @@ from pipeline.task.numerals import (
     difference,
     integer,
     metric,
-    minute,
+    score,
     seconds,
     share,
     size,
     times,
 )
 
-NO_PLACEMENT = "No placement is recorded."
-NO_MOVEMENT = "No movement between host and device is recorded."
-NO_QUALITY = "No metric can be set beside the reference's."
-NO_HISTORY = "No earlier record of the same work lay in the folder."
-ALONE = (
-    "One process on one machine ran at a time; no cluster took part, so no worker could be lost."
-)
-HOW_TO_SCALE = ".venv/bin/python -m pipeline compare {task} --sizes 0.1,0.3,1.0"
-EARLIER = 6
-"""Earlier records that have a column."""
 _GAPS = {"max_difference": "Largest difference", "mean_difference": "Mean difference"}
 _CHANCES = {"max_difference": "Largest |Δp|", "mean_difference": "Mean |Δp|"}
 _CLUSTERS = {"adjusted_rand": "Adjusted Rand index", "shared_neighbours": "Shared neighbours"}
@@ -64,15 +52,48 @@ ANSWERS = {
     "clusters": ("clusters and embeddings", _CLUSTERS),
 }
 """Kind of task -> what is compared, and fields of `Agreement` with their headings."""
-_FORMATS: dict[str, Callable[[float], str]] = {
-    "max_difference": "{:.2g}".format,
-    "mean_difference": "{:.2g}".format,
-    "same_decision": share,
-    "adjusted_rand": metric,
-    "shared_neighbours": share,
-}
-_PROFILE = re.compile(r"profile-\d+\.html")
-"""What may be linked: a record is only data, and may come from anywhere."""
+_SHARES = "same_decision", "shared_neighbours"
+
+
+def summary_table(results: Results) -> ReportTable:
+    """Return a row for each pipeline and variant that was to run: how fast, how equal, how good."""
+    lines = verdict(results).headlines
+    firsts = {each.name: first_metric(results, each.name) for each in results.pipelines}
+    names = {found[0] for found in firsts.values() if found}
+    one = names.pop() if len(names) == 1 else ""
+    dummy = f", dummy {score(results.baseline[one])}" if one in results.baseline else ""
+    note = "Seconds: median time of a run, end to end, and plain scikit-learn's in brackets."
+    least = min((line.speed.n for line in lines if line.speed), default=FEW)
+    if least < FEW:
+        note += f" Intervals are indicative: {least} runs."
+    head = "Pipeline", "Variant", "Speed", "Interval, 95 %", "Quality", f"{one}{dummy}" or "Score"
+    rows = []
+    for line in lines:
+        first = firsts[line.pipeline]
+        values = _found(results, line, first[0] if first else "", named=not one)
+        rows.append(row(line.pipeline, line.variant, *values))
+    return ReportTable(
+        "Against plain scikit-learn", (*head, "Seconds"), "lllllrr", tuple(rows), note
+    )
+
+
+def _found(results: Results, line: Headline, metric: str, *, named: bool) -> Values:
+    """Return how fast and how good a variant is, or why it has no times."""
+    cell = measured(results, line.pipeline, line.variant)
+    if line.speed is None or cell is None:
+        why = TableCell(absence(results, line.pipeline, line.variant), "bad")
+        return why, *[MISSING] * 4
+    failed, ratio = line.parity == "FAIL", line.speed.ratio
+    value = score(cell.metrics[metric]) if metric in cell.metrics else MISSING
+    plain = speed(results, line.pipeline, REFERENCE)
+    figure = how_fast(ratio) if ratio else TableCell(MISSING)
+    return (
+        TableCell("no claim, as quality fails", "bad") if failed else figure,
+        span(ratio) if ratio and not failed else MISSING,
+        TableCell(line.judged, TONES.get(line.parity, "quiet")),
+        f"{metric} {value}" if named and value != MISSING else value,
+        seconds(line.speed.median) + (f" ({seconds(plain.median)})" if plain else ""),
+    )
 
 
 @by_pair(
@@ -120,13 +141,6 @@ def stage_table(results: Results, pipeline: str, variant: str) -> Values | None:
     return [seconds(part) for part in (*parts, sum(parts))] if parts else None
 
 
-def size_note(results: Results) -> str:
-    """Say how to measure other sizes, where none were."""
-    if results.points:
-        return ""
-    return "No other sizes were measured; to do so: " + HOW_TO_SCALE.format(task=results.task.name)
-
-
 def size_table(results: Results) -> ReportTable:
     """Return the median seconds at each size, one row per pipeline and variant."""
     curves = {pair: each for pair in pairs(results) if (each := curve(results, *pair))}
@@ -148,46 +162,18 @@ def size_table(results: Results) -> ReportTable:
     return by_pair("Median seconds at each size", head, "r" * len(sizes), note)(write)(results)
 
 
-@by_pair(
-    "What a row costs, and where one overtakes the other",
-    ("Model of the seconds", "Largest miss", "Break-even with the reference"),
-    "rrl",
-    "A start plus a price for each training row, fitted to the medians. Break-even: where the "
-    "lines cross, with the central 95 % of resampled runs. Nothing is said beyond these sizes.",
-)
-def model_table(results: Results, pipeline: str, variant: str) -> Values | None:
-    """Return the cost models and the break-even sizes."""
-    if (sizes := curve(results, pipeline, variant)) is None:
-        return None
-    crossing = str(overtaking(results, pipeline, variant) or "no reference to compare")
-    said = TableCell("the reference", "quiet") if variant == REFERENCE else TableCell(crossing)
-    if (fitted := model(sizes)) is None:
-        return f"fewer than {FEWEST} sizes", MISSING, said
-    return str(fitted), f"{fitted.miss:.1%}".replace("%", " %"), said
-
-
-def break_evens(results: Results) -> list[str]:
-    """Return a sentence on each break-even that there is."""
-    every = [(*pair, overtaking(results, *pair)) for pair in pairs(results)]
-    return [f"{v} on {p}: {each}." for p, v, each in every if each and each.rows is not None]
-
-
-def placement_tables(results: Results) -> list[ReportTable]:
-    """Return one table per pipeline: what runs each step in each variant, on which device."""
-    return [table for info in results.pipelines if (table := _placement(results, info.name))]
-
-
-def _placement(results: Results, pipeline: str) -> ReportTable | None:
-    cells = [c for v in results.variants if (c := results.cell(pipeline, v.name)) and c.placement]
-    steps = dict.fromkeys(step.step for cell in cells for step in cell.placement)
-    if not steps:
-        return None
-    return ReportTable(
-        f"What ran each step of {pipeline}, and where",
-        ("Step", *(cell.variant for cell in cells)),
-        "l" + "l" * len(cells),
-        tuple(row(step, *(_place(cell, step) for cell in cells)) for step in steps),
-    )
+def placement_tables(results: Results) -> Iterator[ReportTable]:
+    """Yield one table per pipeline: what runs each step in each variant, on which device."""
+    for info in results.pipelines:
+        every = (results.cell(info.name, variant.name) for variant in results.variants)
+        cells = [cell for cell in every if cell and cell.placement]
+        steps = dict.fromkeys(place.step for cell in cells for place in cell.placement)
+        yield ReportTable(
+            f"What ran each step of {info.name}, and where",
+            ("Step", *(cell.variant for cell in cells)),
+            "l" + "l" * len(cells),
+            tuple(row(step, *(_place(cell, step) for cell in cells)) for step in steps),
+        )
 
 
 def _place(cell: Cell, step: str) -> str:
@@ -204,34 +190,13 @@ def _place(cell: Cell, step: str) -> str:
 )
 def movement_table(results: Results, pipeline: str, variant: str) -> Values | None:
     """Return the bytes that crossed between host and device, per cell."""
-    log = _log(results, pipeline, variant)
-    to_device = size(sum(entry.to_device_bytes for entry in log))
-    to_host = size(sum(entry.to_host_bytes for entry in log))
-    spent = seconds(sum(entry.seconds for entry in log))
-    return (str(len(log)), spent, to_device, to_host) if log else None
-
-
-def log_tables(results: Results) -> list[ReportTable]:
-    """Return the whole execution log, one table per cell that has one."""
-    head = ("Step", "Call", "Device", "Time of the call, s", "To the device", "To the host", "Why")
-    return [
-        ReportTable(
-            f"Execution log of {variant} on {pipeline}", head, "lllrrrl", tuple(map(_entry, log))
-        )
-        for pipeline, variant in pairs(results)
-        if (log := _log(results, pipeline, variant))
-    ]
-
-
-def _log(results: Results, pipeline: str, variant: str) -> list[records.Movement]:
     cell = results.cell(pipeline, variant)
-    return cell.execution_log if cell else []
-
-
-def _entry(entry: records.Movement) -> Row:
-    crossed = size(entry.to_device_bytes), size(entry.to_host_bytes)
-    why = entry.why if entry.to_device_bytes or entry.to_host_bytes else ""
-    return row(entry.step, entry.call, entry.device, seconds(entry.seconds), *crossed, why)
+    if cell is None or not cell.execution_log:
+        return None
+    log = cell.execution_log
+    crossed = [entry.to_device_bytes for entry in log], [entry.to_host_bytes for entry in log]
+    spent = seconds(sum(entry.seconds for entry in log))
+    return str(len(log)), spent, *(size(sum(each)) for each in crossed)
 
 
 def quality_table(results: Results) -> ReportTable:
@@ -272,110 +237,44 @@ def agreement_table(results: Results) -> ReportTable:
         cell = measured(results, pipeline, variant)
         if cell is None or cell.agreement is None:
             return None
-        values = [(_FORMATS[name], getattr(cell.agreement, name)) for name in head]
-        return [MISSING if value is None else write(value) for write, value in values]
+        values = {name: getattr(cell.agreement, name) for name in head}
+        return [
+            MISSING if value is None else share(value) if name in _SHARES else f"{value:.3g}"
+            for name, value in values.items()
+        ]
 
     caption = f"Agreement of {what} with the reference, over all test rows"
     return by_pair(caption, head.values(), "r" * len(head))(write)(results)
 
 
-@by_pair(
-    "Peak resident memory of the process",
-    ("Peak RSS", "Ratio to the reference"),
-    "rr",
-    "Host memory, libraries included. Memory of a GPU is not in it.",
-)
-def memory_table(results: Results, pipeline: str, variant: str) -> Values | None:
-    """Return the peak resident memory of each worker, and its ratio to the reference's."""
+def resource_table(results: Results) -> ReportTable:
+    """Return what the runs of each cell took of the machine."""
+    head = "Peak memory", "Ratio", "Busy processors", "GPU in use", "GPU memory", "Energy"
+    note = (
+        "Peak memory: resident host memory of the process, libraries included, and its ratio to "
+        "the reference's. Busy processors: mean over the last timed run. GPU: mean share of the "
+        "time in which a kernel ran, and the most memory in use, of the whole GPU. "
+    )
+    found = [cell.usage for p in pairs(results) if (cell := measured(results, *p)) and cell.usage]
+    energy = [(part, each) for usage in found for part, each in usage.energy.items()]
+    said = {f"Energy of the {part}: {each.how}." for part, each in energy}
+    lost = {f"Not measured: {what}: {w}." for u in found for what, w in u.not_measured.items()}
+    note += " ".join([*sorted(said), *sorted(lost)])
+    return by_pair("What the runs took", head, "rrrrrr", note)(_resources)(results)
+
+
+def _resources(results: Results, pipeline: str, variant: str) -> Values | None:
     cell, base = (measured(results, pipeline, name) for name in (variant, REFERENCE))
     if cell is None:
         return None
     compared = base is not None and base.peak_rss_bytes > 0 and variant != REFERENCE
-    ratio = times(cell.peak_rss_bytes / base.peak_rss_bytes) if base and compared else MISSING
-    return size(cell.peak_rss_bytes), ratio
-
-
-def resource_table(results: Results) -> ReportTable:
-    """Return what the last timed run of each cell took of the machine."""
-    head = ("Busy processors", "Read from disk", "GPU in use", "GPU memory", "Energy")
-    note = (
-        "Busy processors: mean over the run. GPU: mean share of the time in which a kernel ran, "
-        "and the most memory in use, of the whole GPU. "
-    ) + _unmeasured([cell.trace for p in pairs(results) if (cell := measured(results, *p))])
-    caption = "What the last timed run took"
-    return by_pair(caption, (*head, "Cost of watching"), "rrrrrr", note)(_resources)(results)
-
-
-def _resources(results: Results, pipeline: str, variant: str) -> Values | None:
-    cell = measured(results, pipeline, variant)
-    trace = cell.trace if cell else None
-    if trace is None:
-        return None
-    length = trace.seconds[-1]
-    steps = np.diff(trace.seconds, prepend=0.0)
-    busy = float(np.dot(steps, trace.processors)) / length if length else 0.0
-    joules = [f"{part} {energy.joules:.3g} J" for part, energy in trace.energy.items()]
+    last, usage = cell.runs[-1], cell.usage
+    joules = [f"{part} {each.joules:.3g} J" for part, each in usage.energy.items()] if usage else []
     return (
-        f"{busy:.2f}",
-        MISSING if trace.read_bytes is None else size(trace.read_bytes),
-        share(float(np.mean(trace.gpu_use))) if trace.gpu_use else MISSING,
-        size(max(trace.gpu_bytes)) if trace.gpu_bytes else MISSING,
+        size(cell.peak_rss_bytes),
+        times(cell.peak_rss_bytes / base.peak_rss_bytes) if base and compared else MISSING,
+        f"{last.cpu_seconds / last.total:.2f}" if last.cpu_seconds else MISSING,
+        MISSING if usage is None or usage.gpu_use is None else share(usage.gpu_use),
+        MISSING if usage is None or usage.gpu_bytes is None else size(usage.gpu_bytes),
         ", ".join(joules) or "not measured",
-        share(trace.cost),
     )
-
-
-def _unmeasured(traces: Iterable[records.Trace | None]) -> str:
-    there = [trace for trace in traces if trace]
-    how = {f"Energy of the {part}: {e.how}." for t in there for part, e in t.energy.items()}
-    why = {f"Not measured: {what}: {w}." for t in there for what, w in t.not_measured.items()}
-    return " ".join(sorted(how) + sorted(why))
-
-
-def history_table(results: Results) -> ReportTable:
-    """Return the medians of this record and of the latest earlier ones, the newest first."""
-    past = [*reversed(results.history)][:EARLIER]
-
-    def write(results: Results, pipeline: str, variant: str) -> Values | None:
-        timed, name = speed(results, pipeline, variant), f"{pipeline}/{variant}"
-        before = [seconds(p.medians[name]) if name in p.medians else MISSING for p in past]
-        return [seconds(timed.median) if timed else MISSING, *before] if past else None
-
-    head = ("Now", *(minute(each.created) for each in past))
-    note = "Records of the same task, data, split, pipelines and clock. --baseline names what else "
-    note += "differs. " + " ".join(map(_describe, past))
-    return by_pair("Median seconds, now and before", head, "r" * len(head), note)(write)(results)
-
-
-def _describe(past: Past) -> str:
-    machine = ", ".join([past.cpu, *past.gpus])
-    return f"{minute(past.created)}: commit {past.commit[:9]} on {machine}."
-
-
-def profiles(results: Results) -> list[tuple[str, str]]:
-    """Return a name and a file for each profile; the file is empty where there is none."""
-    files = [_PROFILE.fullmatch(each.file) for each in results.profiles]
-    names = [f"{each.variant} on {each.pipeline}" for each in results.profiles]
-    return [
-        (name, file[0]) if file else (f"{name}: no profile, {each.why}", "")
-        for name, file, each in zip(names, files, results.profiles, strict=True)
-    ]
-
-
-def variants_table(results: Results) -> ReportTable:
-    """Return what differs: the variants, their devices and whether they ran."""
-    return ReportTable(
-        "What differs: the variants",
-        ("Variant", "What it is", "Device", "Status"),
-        "llll",
-        tuple(
-            row(v.name, v.title, v.device, f"{v.status}: {v.why}" if v.why else v.status)
-            for v in results.variants
-        ),
-    )
-
-
-def packages_table(results: Results) -> ReportTable:
-    """Return the packages and their versions."""
-    rows = tuple(row(*item) for item in results.machine.packages.items())
-    return ReportTable("Packages", ("Package", "Version"), "ll", rows)

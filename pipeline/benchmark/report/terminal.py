@@ -13,8 +13,8 @@ from pipeline.benchmark.judge.doubts import in_terminal
 from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report.costs import cost_lines
-from pipeline.benchmark.report.summary import summary_table
 from pipeline.benchmark.report.table import ReportTable
+from pipeline.benchmark.report.tables import summary_table
 from pipeline.errors import clean
 
 _STYLES = {"good": "green", "bad": "bold red", "quiet": "dim"}

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
-from itertools import chain
-from pathlib import Path, PurePosixPath
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from pipeline.benchmark.judge.doubts import with_doubts
+import numpy as np
+
+from pipeline.benchmark.judge.doubts import in_terminal, with_doubts
 from pipeline.benchmark.record.results import Interval
 from pipeline.benchmark.record.tuning_record import (
+    TUNING_FILE,
     ParameterRecord,
     SearchRecord,
     TrialRecord,
-    TuningProtocol,
     TuningRecord,
 )
 from pipeline.benchmark.report.cards import Card, machine_line, machine_rows
-from pipeline.benchmark.report.figures import Bar, Bars, Curves, Line, Scale
-from pipeline.benchmark.report.html import page_html
-from pipeline.benchmark.report.markdown import page_markdown
+from pipeline.benchmark.report.figures import Curves, Line
+from pipeline.benchmark.report.html import write_page
 from pipeline.benchmark.report.panels import Page, Panel, Piece, numbered, pointed, shown
 from pipeline.benchmark.report.table import ReportTable, Row, TableCell, row
-from pipeline.benchmark.report.tuning_lines import STATES, set_options, trial
 from pipeline.optional import PYTHON
-from pipeline.system.atomic import write_text
 from pipeline.task.cautions.scores import sign_of
 from pipeline.task.numerals import (
     MISSING,
@@ -41,31 +40,18 @@ from pipeline.task.numerals import (
 from pipeline.task.scoring import ScoringInfo
 
 ENOUGH = 20
-"""Complete trials from which on importances are more than a hint."""
+"""Complete trials from which on an importance is more than a hint."""
+STATES = {"complete": "complete", "pruned": "stopped", "failed": "failed"}
+"""How a trial ended -> in words."""
 _HISTORY = (
     "A dot is a complete trial, a cross a stopped one at the mean of its folds, the line the best "
-    "so far, dashed the pipeline as it is. What is much worse than the median stands at the edge."
+    "so far, dashed the pipeline as it is."
 )
 
 
 def render_tuning(record: TuningRecord, folder: Path) -> None:
-    """Write ``index.html`` and ``report.md`` into a folder; the same record gives the same bytes.
-
-    Parameters
-    ----------
-    record : TuningRecord
-        The only source of both files.
-    folder : Path
-        Made if it does not exist; where ``tuning.json`` lies.
-
-    Raises
-    ------
-    OutputError
-        The folder is not writable, the disk is full, or a file is in the way.
-    """
-    page = tuning_page(record)
-    write_text(folder / "index.html", page_html(page))
-    write_text(folder / "report.md", page_markdown(page))
+    """Write ``index.html`` and ``report.md`` into the folder where ``tuning.json`` lies."""
+    write_page(tuning_page(record), folder)
 
 
 def tuning_page(record: TuningRecord) -> Page:
@@ -88,15 +74,46 @@ def headlines(record: TuningRecord) -> Iterator[str]:
     for each in record.searches:
         found = f"{each.pipeline}, {each.variant}: "
         values = [m.metrics[name] for m in (each.untuned, each.tuned) if m and name in m.metrics]
-        if each.status != "ok":
-            yield found + f"{each.status}, {each.why or 'no reason recorded'}"
-        elif len(values) < 2:
-            yield found + "not evaluated on the test rows"
+        if len(values) < 2:
+            why = f"{each.status}, {each.why}" if each.why else "not evaluated on the test rows"
+            yield found + why
         else:
-            words = [score(value) for value in values]
-            words = words if words[0] != words[1] else [metric(value) for value in values]
             verdict = improved(name, each.differences.get(name), record.scoring).text
-            yield found + f"{name} {' → '.join(words)} on the test rows, {verdict}"
+            yield found + f"{name} {' → '.join(map(score, values))} on the test rows, {verdict}"
+
+
+def tuning_lines(record: TuningRecord, folder: Path) -> Iterator[str]:
+    """Yield what a terminal says of the searches, and what to do with what they found.
+
+    Parameters
+    ----------
+    record : TuningRecord
+    folder : Path
+        Where it lies.
+    """
+    for search, found in zip(record.searches, headlines(record), strict=True):
+        yield found
+        yield f"  {ended(search)}, after {search.seconds:.0f} s"
+        yield from (f"  {line}" for line in commands(record, search, folder))
+    edges = [f"{each.pipeline} {each.variant}: {e}" for each in record.searches for e in each.edges]
+    yield from in_terminal([*edges, *cautions(record)], folder / TUNING_FILE)
+    page = folder / "index.html"
+    yield f"tuning: {page.resolve().as_uri() if page.exists() else folder / TUNING_FILE}"
+
+
+def cautions(record: TuningRecord) -> list[str]:
+    """Return what is to be known before the scores of the tuned pipelines are believed."""
+    tested = [
+        (f"{s.pipeline}, {s.variant}", s.tuned.metrics, record.baseline, record.task.rows_test)
+        for s in record.searches
+        if s.tuned
+    ]
+    return with_doubts(record.cautions, tested, record.scoring)
+
+
+def trial(search: SearchRecord, number: int | None) -> TrialRecord | None:
+    """Return a trial by its number."""
+    return next((each for each in search.trials if each.number == number), None)
 
 
 def improved(name: str, interval: Interval | None, scoring: ScoringInfo) -> TableCell:
@@ -112,40 +129,30 @@ def improved(name: str, interval: Interval | None, scoring: ScoringInfo) -> Tabl
     return TableCell("worse", "bad") if worse else TableCell("better", "good")
 
 
+def ended(search: SearchRecord) -> str:
+    """Say how the trials of a search ended, and why some failed."""
+    states: Counter[str] = Counter(each.state for each in search.trials)
+    counts = ", ".join(f"{states[state]} {word}" for state, word in STATES.items())
+    reasons = Counter(each.reason for each in search.trials if each.state == "failed")
+    whys = "; ".join(f"{why} ({n} failed)" for why, n in reasons.most_common(3))
+    return "; ".join(filter(None, (f"{counts}: {search.ended or search.why}", whys)))
+
+
 def _found(record: TuningRecord) -> Iterator[Piece]:
     yield Piece("items", [*headlines(record)])
-    tested = [
-        (
-            f"{each.pipeline}, {each.variant}",
-            each.tuned.metrics,
-            record.baseline,
-            record.task.rows_test,
-        )
-        for each in record.searches
-        if each.tuned
-    ]
-    doubts = with_doubts(record.cautions, tested, record.scoring)
-    yield from pointed("cautions", "Before a score is believed", doubts)
+    yield from pointed("cautions", "Before a score is believed", cautions(record))
     yield Piece("table", held_out_table(record), "held-out-table", "tested")
     yield Piece("table", searches_table(record), "searches-table")
 
 
 def held_out_table(record: TuningRecord) -> ReportTable:
     """Return the metrics of the test rows, of the pipeline as it is and of the tuned one."""
+    head = "Pipeline", "Variant", "Metric", "As it is", "Tuned", "Difference", "95 % interval"
     return ReportTable(
         "On the test rows, which no search saw",
-        (
-            "Pipeline",
-            "Variant",
-            "Metric",
-            "As it is",
-            "Tuned",
-            "Difference",
-            "95 % interval",
-            "Verdict",
-        ),
+        (*head, "Verdict"),
         "lllrrrrl",
-        tuple(chain.from_iterable(_test_rows(s, record.scoring) for s in record.searches)),
+        tuple(each for search in record.searches for each in _test_rows(search, record.scoring)),
         "Both are fitted on all training rows. Interval: over the test rows, paired.",
     )
 
@@ -155,53 +162,25 @@ def _test_rows(search: SearchRecord, scoring: ScoringInfo) -> Iterator[Row]:
         return
     for name, value in search.tuned.metrics.items():
         before, interval = search.untuned.metrics.get(name), search.differences.get(name)
-        yield row(
-            search.pipeline,
-            search.variant,
-            name,
-            metric(before),
-            metric(value),
-            difference(None if before is None else value - before),
-            " to ".join(map(difference, (interval.low, interval.high))) if interval else MISSING,
-            improved(name, interval, scoring),
-        )
+        apart = difference(None if before is None else value - before)
+        ends = " to ".join(map(difference, (interval.low, interval.high))) if interval else MISSING
+        values = metric(before), metric(value), apart, ends, improved(name, interval, scoring)
+        yield row(search.pipeline, search.variant, name, *values)
 
 
 def searches_table(record: TuningRecord) -> ReportTable:
     """Return what each search took and found, by the folds of the training rows."""
-    plan = record.protocol
     rows = []
     for each in record.searches:
-        default, best = trial(each, each.default), trial(each, each.best)
-        counts = [sum(t.state == state for t in each.trials) for state in STATES]
-        scores = (metric(one.score if one else None) for one in (default, best))
-        failed = TableCell(str(counts[2]), "bad" if counts[2] else "")
-        rows.append(
-            row(
-                each.pipeline,
-                each.variant,
-                *scores,
-                str(counts[0]),
-                str(counts[1]),
-                failed,
-                seconds(each.seconds),
-                each.ended or each.why,
-            )
-        )
+        found = (trial(each, number) for number in (each.default, each.best))
+        scores = (metric(one.score if one else None) for one in found)
+        last = TableCell(ended(each), "bad" if each.status != "ok" else "")
+        rows.append(row(each.pipeline, each.variant, *scores, seconds(each.seconds), last))
+    plan = record.protocol
     return ReportTable(
         f"The searches: mean {plan.metric} of {plan.folds} folds of the training rows",
-        (
-            "Pipeline",
-            "Variant",
-            "As it is",
-            "Best",
-            "Complete",
-            "Stopped",
-            "Failed",
-            "Seconds",
-            "Ended by",
-        ),
-        "llrrrrrrl",
+        ("Pipeline", "Variant", "As it is", "Best", "Seconds", "Trials"),
+        "llrrrl",
         tuple(rows),
         "The best of many trials is better on these folds than on new rows; the test rows tell.",
     )
@@ -210,73 +189,49 @@ def searches_table(record: TuningRecord) -> ReportTable:
 def _parameters(record: TuningRecord) -> Iterator[Piece]:
     tables = [parameter_table(record, each) for each in record.searches if each.best is not None]
     yield from numbered("table", tables, "parameters")
-    yield Piece("items", [*_remarks(record)])
-
-
-def _remarks(record: TuningRecord) -> Iterator[str]:
-    for each in record.searches:
-        name = f"{each.pipeline}, {each.variant}: "
-        if each.best is not None and each.best == each.default:
-            yield name + "no trial was better than the pipeline as it is."
-        yield from (name + edge for edge in each.edges)
+    edges = [f"{s.pipeline}, {s.variant}: {edge}" for s in record.searches for edge in s.edges]
+    yield Piece("items", edges)
 
 
 def parameter_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
     """Return the best values, beside those of the pipeline as it is and what was searched."""
-    best = trial(search, search.best)
-    params = best.params if best else {}
+    best, shares = trial(search, search.best), search.importances
+    params, n = best.params if best else {}, len(complete(search))
     ways: dict[str, list[ParameterRecord]] = {}
     for each in record.spaces.get(search.pipeline, []):
         ways.setdefault(each.name, []).append(each)
     rows = (
         row(
-            short,
-            written(every[0].default),
-            written(params[name]) if name in params else "not used",
-            " or ".join(dict.fromkeys(map(searched, every))),
+            name,
+            _written(every[0].default),
+            _written(params[name]) if name in params else "not used",
+            " or ".join(dict.fromkeys(map(_searched, every))),
+            share(shares[name]) if name in shares else MISSING,
         )
-        for short, (name, every) in zip(short_names([*ways]), ways.items(), strict=True)
+        for name, every in ways.items()
     )
-    caption = f"Best parameters of {search.pipeline}, {search.variant}"
-    return ReportTable(caption, ("Parameter", "As it is", "Best", "Searched"), "lrrl", tuple(rows))
+    note = (
+        "Importance: the share of a parameter in what sets the better trials apart, by Optuna, of "
+        f"{count(n, 'complete trial')}." + (" So few are a hint at most." if n < ENOUGH else "")
+    )
+    return ReportTable(
+        f"Best parameters of {search.pipeline}, {search.variant}",
+        ("Parameter", "As it is", "Best", "Searched", "Importance"),
+        "lrrlr",
+        tuple(rows),
+        note if shares else f"Importance: not known, {search.importances_why}.",
+    )
 
 
-def short_names(names: Sequence[str]) -> list[str]:
-    """Return what follows the last ``__`` of names, where it tells them apart.
-
-    Examples
-    --------
-    >>> short_names(["pca__alpha", "ridge__alpha", "ridge__tol"])
-    ['pca__alpha', 'ridge__alpha', 'tol']
-    """
-    ends = [name.rpartition("__")[2] or name for name in names]
-    return [end if ends.count(end) == 1 else n for n, end in zip(names, ends, strict=True)]
-
-
-def searched(parameter: ParameterRecord) -> str:
-    """Write what a parameter was drawn from.
-
-    Examples
-    --------
-    >>> searched(ParameterRecord(name="eta", kind="float", low=0.01, high=300.0, log=True))
-    '0.01 to 300, logarithmic'
-    >>> searched(ParameterRecord(name="booster", kind="choice", choices=["gbtree", "dart"]))
-    'gbtree, dart'
-    """
+def _searched(parameter: ParameterRecord) -> str:
+    """Write what a parameter was drawn from."""
     if parameter.low is None or parameter.high is None:
-        return ", ".join(map(written, parameter.choices))
+        return ", ".join(map(_written, parameter.choices))
     log = ", logarithmic" if parameter.log else ""
-    return f"{written(parameter.low)} to {written(parameter.high)}{log}"
+    return f"{_written(parameter.low)} to {_written(parameter.high)}{log}"
 
 
-def written(value: Any) -> str:
-    """Write a value of a parameter.
-
-    Examples
-    --------
-    >>> written(0.031234567), written(300.0), written(None), written("gini"), written(1e-05)
-    ('0.03123', '300', 'None', 'gini', '1e-05')
-    """
+def _written(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
@@ -292,124 +247,25 @@ def history_figure(record: TuningRecord, search: SearchRecord) -> Curves | None:
         return None
     plan, last = record.protocol, search.trials[-1].number
     stopped = [each for each in search.trials if each.state == "pruned" and each.folds]
-    means = [sum(each.folds) / len(each.folds) for each in stopped]
-    default, best = trial(search, search.default), climb(record, search)
+    means = [float(np.mean(each.folds)) for each in stopped]
+    default, (numbers, values) = trial(search, search.default), zip(*done, strict=True)
+    so_far = (np.minimum if plan.smaller_is_better else np.maximum).accumulate(values)
     lines = [
-        Line("complete", 1, [t.number for t, _ in done], [value for _, value in done], "dots"),
+        Line("complete", 1, numbers, values, "dots"),
         Line("stopped", 2, [each.number for each in stopped], means, "crosses"),
-        Line(
-            "best so far",
-            1,
-            [*(t.number for t, _ in best), last],
-            [*(value for _, value in best), best[-1][1]],
-            "steps",
-        ),
+        Line("best so far", 1, [*numbers, last], [*so_far, so_far[-1]], "steps"),
     ]
-    shown_scores = [value for _, value in done]
     if default is not None and default.score is not None:
         lines.append(Line("as it is", None, [0, last], [default.score] * 2, "ideal"))
-        shown_scores.append(default.score)
     title = f"Trials of {search.pipeline}, {search.variant}"
-    kept = tuple(line for line in lines if len(line.x))
-    limits = _limits(shown_scores, smaller=plan.smaller_is_better)
-    return Curves(title, kept, "number of the trial", plan.metric, limits=limits)
+    drawn = tuple(line for line in lines if len(line.x))
+    return Curves(title, drawn, "number of the trial", plan.metric)
 
 
-def _limits(scores: list[float], *, smaller: bool) -> tuple[float, float]:
-    """Return the ends of an axis that a few bad scores do not make long."""
-    ordered = sorted(scores, reverse=not smaller)
-    best, middle, worst = ordered[0], ordered[len(ordered) // 2], ordered[-1]
-    far = middle + 2 * (middle - best)
-    end = (min if smaller else max)(worst, far)
-    room = 0.06 * abs(best - end) or 1e-3 * abs(best) or 1e-3
-    return min(best, end) - room, max(best, end) + room
-
-
-def complete(search: SearchRecord) -> list[tuple[TrialRecord, float]]:
-    """Return the trials that have a score, with it; a stopped trial has none that counts."""
-    return [(t, t.score) for t in search.trials if t.state == "complete" and t.score is not None]
-
-
-def climb(record: TuningRecord, search: SearchRecord) -> list[tuple[TrialRecord, float]]:
-    """Return each trial that was the best so far, in the order of their numbers."""
-    sign = -1 if record.protocol.smaller_is_better else 1
-    found: list[tuple[TrialRecord, float]] = []
-    for each, value in complete(search):
-        if not found or sign * (value - found[-1][1]) > 0:
-            found.append((each, value))
-    return found
-
-
-def _importance(record: TuningRecord) -> Iterator[Piece]:
-    for number, each in enumerate(record.searches, 1):
-        name = f"{each.pipeline}, {each.variant}"
-        n = len(complete(each))
-        if len(each.importances) < 2:
-            why = each.importances_why or "only one was searched"
-            yield Piece("text", f"{name}: none, {why}.")
-            continue
-        scale = Scale(0, max(each.importances.values()))
-        names = short_names([*each.importances])
-        bars = (
-            Bar(short, share(value), (scale.span("s-importance", 0, value),))
-            for short, value in zip(names, each.importances.values(), strict=True)
-        )
-        sure = "" if n >= ENOUGH else f" Fewer than {ENOUGH} are complete: a hint at most."
-        about = (
-            "Share of each parameter in what sets the better trials apart, by Optuna, of "
-            f"{count(n, 'complete trial')}.{sure}"
-        )
-        yield Piece(
-            "bars", Bars(name, tuple(bars), scale.ticks(share)), f"importance-{number}", about
-        )
-
-
-def _seconds(record: TuningRecord) -> Iterator[Piece]:
-    yield Piece("table", seconds_table(record), "seconds-table")
-
-
-def seconds_table(record: TuningRecord) -> ReportTable:
-    """Return the best score that each search had after equal shares of the shortest one's time."""
-    found = [each for each in record.searches if complete(each)]
-    shortest = min((each.seconds for each in found), default=0.0)
-    moments = [shortest * part for part in (0.25, 0.5, 1)]
-    rows = []
-    for search in found:
-        best = climb(record, search)
-        known = [[value for each, value in best if each.seconds <= moment] for moment in moments]
-        values = (metric(each[-1] if each else None) for each in known)
-        rows.append(row(search.pipeline, search.variant, *values, metric(best[-1][1])))
-    return ReportTable(
-        f"Best {record.protocol.metric} so far at equal seconds",
-        ("Pipeline", "Variant", *(f"{seconds(moment)} s" for moment in moments), "At its end"),
-        "llrrrr",
-        tuple(rows),
-    )
-
-
-def _failed(record: TuningRecord) -> Iterator[Piece]:
-    yield Piece("table", reasons_table(record), "reasons")
-
-
-def reasons_table(record: TuningRecord) -> ReportTable:
-    """Return the searches and trials that failed, and why."""
-    reasons: dict[tuple[str, str, str], list[str]] = {}
-    for search in record.searches:
-        for each in search.trials:
-            if each.state == "failed":
-                key = search.pipeline, search.variant, each.reason or "no reason recorded"
-                reasons.setdefault(key, []).append(str(each.number))
-    lost = (
-        row(each.pipeline, each.variant, TableCell(each.why or "no reason recorded", "bad"), "all")
-        for each in record.searches
-        if each.status != "ok"
-    )
-    rows = (
-        row(*names, TableCell(reason, "bad"), ", ".join([*which[:20], *["…"] * (len(which) > 20)]))
-        for (*names, reason), which in reasons.items()
-    )
-    head = "Pipeline", "Variant", "Reason", "Trials"
-    return ReportTable("What failed", head, "llll", (*lost, *rows))
+def complete(search: SearchRecord) -> list[tuple[int, float]]:
+    """Return number and score of complete trials; a stopped trial has none that counts."""
+    ended = (each for each in search.trials if each.state == "complete")
+    return [(each.number, each.score) for each in ended if each.score is not None]
 
 
 def _how(record: TuningRecord) -> Iterator[Piece]:
@@ -428,20 +284,13 @@ def protocol_card(record: TuningRecord) -> Card:
     return [
         ("Task", f"{task.title} ({task.name}); target {task.target}"),
         ("Metric", f"{plan.metric}, {less} is better"),
-        ("Searched on", f"{integer(task.rows_train)} training rows, by folds of {_kind_of(plan)}"),
+        ("Searched on", f"{integer(task.rows_train)} training rows"),
         ("Folds", plan.splitter),
         ("Tested on", f"{integer(task.rows_test)} test rows, split {task.split}"),
         ("Each search", f"at most {plan.trials} trials{bound}"),
         ("Seed", str(plan.seed)),
         ("Variants left out", "; ".join(skipped) or "none"),
     ]
-
-
-def _kind_of(plan: TuningProtocol) -> str:
-    """Return in words which rows a fold is tested on."""
-    if plan.time:
-        return f"later rows (by {', '.join(plan.time)})"
-    return f"other groups (of {plan.groups})" if plan.groups else "random rows"
 
 
 def _code(record: TuningRecord) -> Iterator[Piece]:
@@ -452,23 +301,23 @@ def _code(record: TuningRecord) -> Iterator[Piece]:
             yield Piece("code", "\n".join(commands(record, each)))
 
 
-def commands(record: TuningRecord, search: SearchRecord) -> Iterator[str]:
+def commands(record: TuningRecord, search: SearchRecord, folder: Path = Path()) -> Iterator[str]:
     """Yield what runs the tuned pipeline, and what predicts with the model that is kept."""
     if best := trial(search, search.best):
-        names = shlex.join([record.task.name, "--pipelines", search.pipeline])
-        yield f"{PYTHON} -m pipeline run {names} {set_options(best.params)}"
+        words = [record.task.name, "--pipelines", search.pipeline]
+        words += [
+            word for name, value in best.params.items() for word in ("--set", f"{name}={value}")
+        ]
+        yield f"{PYTHON} -m pipeline run {shlex.join(words)}"
     if search.model is not None:
-        model = shlex.quote(str(PurePosixPath(search.model.file).parent))
-        yield f"{PYTHON} -m pipeline predict {model} IN OUT"
+        model = folder / search.model.file
+        yield f"{PYTHON} -m pipeline predict {shlex.quote(str(model.parent))} IN OUT"
 
 
 PANELS = {
     "summary": Panel("What was found", _found),
     "parameters": Panel("The best parameters", _parameters, "beside the pipeline as it is"),
     "history": Panel("History", _history, "every trial; their parameters are in tuning.json"),
-    "importance": Panel("Importance of the parameters", _importance, "to the score"),
-    "seconds": Panel("Quality against seconds", _seconds, "of the variants side by side"),
-    "failed": Panel("What failed", _failed, "and why"),
     "how": Panel("How it was searched", _how, "protocol, machine"),
     "code": Panel("The tuned pipelines' code", _code, "and how to run them"),
 }

@@ -168,7 +168,7 @@ class CellRuns:
             placement=placement_records(last.placements if last else []),
             execution_log=_movements(last) if last else [],
             differences=differences_of(task, ok.metrics, ok, rival) if ok and rival else {},
-            trace=last.trace if last else None,
+            usage=last.usage if last else None,
             noise=_noise([*self.reports[-1:], *self.seeds]) if self.seeds else {},
             importance=ok.importance if ok else None,
             diagnostics=diagnose(

@@ -21,7 +21,7 @@ from pipeline.benchmark.judge.column_importance import column_importance
 from pipeline.benchmark.record.results import Importance
 from pipeline.benchmark.run import measure
 from pipeline.benchmark.run.measure import Outcome
-from pipeline.records import Trace
+from pipeline.records import Usage
 from pipeline.system import environment
 from pipeline.system.monitor import watching
 from pipeline.system.threads import keep_freed_memory
@@ -48,7 +48,7 @@ class RunReport(Outcome):
     threads: dict[str, str]
     cpu_seconds: float
     """Of all threads of the process."""
-    trace: Trace
+    usage: Usage
     work: dict[str, str]
     """See `pipeline.benchmark.judge.integrity`."""
     importance: Importance | None = None
@@ -189,7 +189,7 @@ def measured(what: Task, job: Job) -> tuple[Outcome, RunReport]:
         peak_rss_bytes=peak,
         threads=environment.threads(),
         cpu_seconds=cpu_seconds,
-        trace=seen[0],
+        usage=seen[0],
         work=integrity.work(outcome.model),
     )
 
