@@ -139,11 +139,9 @@ class Comparison:
     def fingerprint(self) -> dict[str, str]:
         """Return what must be the same for runs of an earlier command to be used."""
         what, job, here, found = self.task, self.job, hardware.describe(), gpu.probe()
-        code = [
-            source_code.code(what.pipeline(name, job.seed, job.changes)) for name in self.pipelines
-        ]
+        code = [source_code.code(what.pipeline(n, job.seed, job.changes)) for n in self.pipelines]
         rows = what.split(job.split), what.columns, what.target, what.weight, what.positive
-        limits = job.seed, self.repeats, self.seeds, *self.sizes, self.limit, CLOCK
+        asked = job.seed, self.repeats, self.seeds, *self.sizes, self.limit, CLOCK, self.device
         files = [path for path in PACKAGE.rglob("*") if path.suffix in (".py", ".json")]
         files = [path for path in (*files, task.FOLDER / f"{what.name}.py") if path.exists()]
         machine = platform.node(), here.cpu, here.cores, here.system, here.memory_bytes
@@ -152,12 +150,10 @@ class Comparison:
             "code": _brief(map(digest, sorted(files))),
             "data": digest(job.path),
             "machine": str((*machine, found.devices, found.driver, *pools)),
-            "metrics": f"{[*what.metrics]} {what.margins}",
             "packages": f"{platform.python_version()} {environment.packages()}",
             "pipelines": _brief(code),
-            "protocol": str(limits),
+            "protocol": str((asked, [*what.metrics], what.margins, variants(self.device))),
             "rows": str((what.name, *rows)),
-            "variants": str([(each.name, each.status) for each in variants(self.device)]),
         }
 
 
@@ -168,18 +164,9 @@ def _brief(parts: Iterable[str]) -> str:
 def record_of(
     asked: Any, cells: Sequence[CellRuns], load: float, known: Known, **more: Any
 ) -> results.Results:
-    """Return the record of runs.
+    """Return the record of the runs of a `Comparison` or a `PredictedBatch`.
 
-    Parameters
-    ----------
-    asked : Comparison or PredictedBatch
-    cells : sequence of CellRuns
-        Of each pipeline and variant.
-    load : float
-        Of the machine before the first run.
-    known : Known
-    **more
-        The other fields of `Results`.
+    `load` is that of the machine before the first run, and `more` the other fields of `Results`.
 
     Raises
     ------
@@ -264,23 +251,10 @@ def _point(runs: CellRuns, size: float) -> results.Point:
 
 
 def cut(path: Path, share: float, seed: int) -> Path:
-    """Write a share of a table's rows to a file of its own, unless it is there.
+    """Write a share of a table's rows to a file in a hidden folder beside it, unless it is there.
 
     Rows are drawn one by one and keep their order; those of a smaller share are among those of a
     larger one.
-
-    Parameters
-    ----------
-    path : Path
-        A Parquet file, or a folder of such files.
-    share : float
-        Less than 1.
-    seed : int
-
-    Returns
-    -------
-    Path
-        In a hidden folder beside the file.
 
     Raises
     ------

@@ -10,8 +10,9 @@ from rich.console import Console
 
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.record import results
-from pipeline.benchmark.report import html, markdown
 from pipeline.benchmark.report.cells import cells_csv
+from pipeline.benchmark.report.html import write_page
+from pipeline.benchmark.report.panels import comparison_page
 from pipeline.benchmark.report.terminal import terminal_report
 from pipeline.benchmark.run.resume import FinishedRuns
 from pipeline.errors import DataError, clean
@@ -119,8 +120,7 @@ def render(measured: results.Results, folder: Path) -> None:
     OutputError
         The folder is not writable, the disk is full, or a file is in the way.
     """
-    write_text(folder / "index.html", html.render_html(measured))
-    write_text(folder / "report.md", markdown.render_markdown(measured))
+    write_page(comparison_page(measured), folder)
     write_text(folder / "cells.csv", cells_csv(measured))
     write_text(folder / "machine.json", results.dumps(measured.machine).decode())
 

@@ -130,7 +130,11 @@ class TunedBatch:
         DataError
             A search has completed no trial.
         """
-        spaces, entries = self.check(), tuned_variants(self.device)
+        if why := _WHOLE.get(self.task.kind):
+            raise ConfigError(f"{self.task.name}: a task of kind {self.task.kind!r}: {why}")
+        spaces = {name: self._space(name) for name in self.pipelines}
+        measure.check(self.task, self.job, self.pipelines)
+        entries = tuned_variants(self.device)
         load = environment.load_average()
         noted, baseline, scoring = before_runs(self.task, self.job)
         names = [each.name for each in entries if each.status == "ok"]
@@ -167,20 +171,6 @@ class TunedBatch:
             baseline=baseline,
             scoring=scoring,
         )
-
-    def check(self) -> dict[str, Space]:
-        """Return the spaces of the pipelines; refuse what no search could use.
-
-        Raises
-        ------
-        ConfigError, DataError
-            See `run` and `pipeline.task.truth`.
-        """
-        if why := _WHOLE.get(self.task.kind):
-            raise ConfigError(f"{self.task.name}: a task of kind {self.task.kind!r}: {why}")
-        spaces = {name: self._space(name) for name in self.pipelines}
-        measure.check(self.task, self.job, self.pipelines)
-        return spaces
 
     def _space(self, name: str) -> Space:
         where, stops = f"{self.task.name}: the pipeline {name!r}", early_stopping.NAME
@@ -250,18 +240,14 @@ class TunedBatch:
             raise ConfigError(f"{error}{way}") from error
         best = {key.removeprefix(PREFIX): value for key, value in search.best_params_.items()}
         seconds = before + perf_counter() - start
-        return self._record(search, seconds, name, variant), best
-
-    def _record(self, search: Search, seconds: float, pipeline: str, variant: str) -> SearchRecord:
-        _, sign = first_metric_of(self.task)
         space = Space.of(search.space, search.estimator)
-        trials = records_of_trials(search.study_, space, sign)
-        best = int(search.cv_results_["trial"][search.best_index_])
+        trials = records_of_trials(search.study_, space, first_metric_of(self.task)[1])
+        number = int(search.cv_results_["trial"][search.best_index_])
         shares, lacking = importances_of(search.study_)
         late = self.timeout is not None and seconds >= self.timeout
         ended = "all trials" if len(trials) >= self.trials else "the time" if late else INTERRUPTED
-        return SearchRecord(
-            pipeline=pipeline,
+        record = SearchRecord(
+            pipeline=name,
             variant=variant,
             status="ok",
             why="",
@@ -269,8 +255,8 @@ class TunedBatch:
             seconds=seconds,
             trials=trials,
             default=trial_as_it_is(search.study_, space),
-            best=best,
-            edges=edges_of(space, search.study_.get_trials()[best]),
+            best=number,
+            edges=edges_of(space, search.study_.get_trials()[number]),
             importances=shares,
             importances_why=lacking,
             untuned=None,
@@ -278,6 +264,7 @@ class TunedBatch:
             differences={},
             model=None,
         )
+        return record, best
 
     def _judge_all(
         self, found: Sequence[_Found], folder: Path, say: Say
