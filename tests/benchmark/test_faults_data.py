@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -37,28 +36,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save(fitted, tmp_path_factory.mktemp("m") / "model")
 
 
-HEAD, *LINES = TABLE.to_csv(index=False).splitlines(keepends=True)
-BAD_CSV = {
-    "a field too many": (HEAD + "1,2,3\n" * ROWS, ["there are 2 names"]),
-    "words for numbers": (
-        TABLE.assign(a=["1"] * 7 + ["w"] * 33).to_csv(index=False),
-        ["column 'a' holds 'w' in row 7", "fitted on numbers"],
-    ),
-    "a header alone": (HEAD, ["has no rows"]),
-}
-
-
-@pytest.mark.parametrize("name", BAD_CSV)
-def test_a_bad_csv_ends_with_65_and_nothing_is_published(
-    model: Path, tmp_path: Path, name: str
-) -> None:
-    content, words = BAD_CSV[name]
-    (tmp_path / "in.csv").write_text(content)
-    done = call("predict", model, tmp_path / "in.csv", tmp_path / "out.csv", "--device", "cpu")
-    assert_one_message(done, 65, "in.csv", *words)
-    assert not (tmp_path / "out.csv").exists()
-
-
 def test_nothing_is_written_over_what_is_read(model: Path, tmp_path: Path) -> None:
     source = tmp_path / "in.parquet"
     TABLE.to_parquet(source)
@@ -78,14 +55,6 @@ def test_a_text_that_csv_cannot_hold_is_told(tmp_path: Path) -> None:
     namibia.to_csv(tmp_path / "in.csv", index=False)
     with pytest.warns(UserWarning, match=r"the texts \{'country': \['NA'\]\}, which stand for"):
         call("predict", tmp_path / "model", tmp_path / "in.csv", tmp_path / "out")
-
-
-@pytest.mark.parametrize("kind", [XGBClassifier, HistGradientBoostingClassifier])
-def test_one_class_is_told_where_two_are_answered(kind: Any) -> None:
-    y = np.zeros(200, dtype=int)
-    model, plain = on_cpu(kind()).fit(NUMBERS, y), kind().fit(NUMBERS, y)
-    np.testing.assert_array_equal(model.predict_proba(NUMBERS), plain.predict_proba(NUMBERS))
-    assert "as it is: y holds one class, 0, in all 200 rows" in model.device_why_
 
 
 @pytest.mark.parametrize(

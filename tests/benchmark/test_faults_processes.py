@@ -14,10 +14,8 @@ import psutil
 import pytest
 
 from pipeline.benchmark.record import results
-from pipeline.data.files import digest
-from pipeline.serving import manifest
 from pipeline.system.atomic import publishing
-from tests.commands import OLD, intact, old_results, python, started
+from tests.commands import OLD, intact, old_results, started
 
 pytestmark = pytest.mark.slow
 
@@ -172,29 +170,6 @@ def test_a_worker_that_is_killed_is_recorded_and_the_rest_runs(
     assert (first.status, second.status) == ("failed", "ok")
     assert first.why == "the process was killed (SIGKILL), most likely for lack of memory"
     assert [len(first.runs), len(second.runs)] == [0, 3]
-
-
-def test_a_run_killed_at_any_moment_leaves_whole_results_of_one_run(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    run = ("-m", "pipeline", "run", "breast_cancer", "--device", "cpu", "--pipelines", "logistic",
-           "--data-home", tmp_path / "data", "--out", out, "--seed")  # fmt: skip
-    assert python(*run, 0).code == 0
-    start = time.perf_counter()
-    assert python(*run, 1).code == 0
-    seconds, shown = time.perf_counter() - start, [1]
-    # Most often where results are written and take their name.
-    for seed, share in enumerate((0.1, 0.8, 0.9, 0.95, 1.0), start=2):
-        with started(*run, seed) as process:
-            time.sleep(seconds * share)
-            process.kill()
-        record = results.load(out / "results.json")
-        assert record.protocol.seed in (shown[-1], seed)
-        shown.append(record.protocol.seed)
-        for part in (record.cells[0].model, record.cells[0].predictions):
-            assert part is not None
-            assert digest(out / part.file) == part.sha256
-        manifest.read_manifest(out / "logistic.model")
-    assert len(set(shown)) < len(shown), "the first was killed before it published"
 
 
 def told(start: Start, workspace: Path, *options: object, end_after: int = 0) -> tuple[str, int]:

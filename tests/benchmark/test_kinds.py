@@ -12,13 +12,13 @@ from pipeline.data.files import parquet_files
 from pipeline.task import task
 from tests.commands import ROOT, call
 
-# Task -> a program, a metric, and what the report sets beside the reference's answers.
+# Task -> a program and a metric.
 KINDS = {
-    "segments_synthetic": ("kmeans", "adjusted_rand", "Adjusted Rand index"),
-    "digits": ("logistic", "log_loss", "Largest |Δp|"),
-    "fraud": ("isolation", "average_precision", "Same decision at 0.5"),
-    "ranking": ("lambdamart", "ndcg_at_10", "queries of 8 to 35 rows"),
-    "synthetic": ("boosting", "roc_auc", "Same decision at 0.5"),
+    "segments_synthetic": ("kmeans", "adjusted_rand"),
+    "digits": ("logistic", "log_loss"),
+    "fraud": ("isolation", "average_precision"),
+    "ranking": ("lambdamart", "ndcg_at_10"),
+    "synthetic": ("boosting", "roc_auc"),
 }
 ROWS = {"ranking": 3_000, "synthetic": 3_000, "segments_synthetic": 1_000}
 """Of those that are generated."""
@@ -49,7 +49,7 @@ def ran(small_homes: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_run_keeps_what_was_predicted_and_how_good_it_is(name: str, ran) -> None:
-    estimator, metric, _ = KINDS[name]
+    estimator, metric = KINDS[name]
     record = results.load(ran[name] / "results.json")
     assert metric in record.cells[0].metrics
     table = pq.read_table(ran[name] / f"{estimator}.predictions.parquet")
@@ -60,24 +60,6 @@ def test_a_run_keeps_what_was_predicted_and_how_good_it_is(name: str, ran) -> No
         assert table.column_names[1:] == ["prediction", *chances]
     if name == "fraud":
         assert table.column_names == ["truth", "anomaly"], "a score is no probability"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", KINDS)
-def test_a_report_compares_the_answers(name: str, small_homes: Path, tmp_path: Path) -> None:
-    estimator, metric, words = KINDS[name]
-    options = ["--device", "cpu", "--pipelines", estimator, "--repeats", "3"]
-    options += ["--data-home", small_homes]
-    done = call("report", name, *options, *rows(name), "--out", tmp_path / "report")
-    assert done.code == 0, done.err
-    found = results.load(tmp_path / "report" / "results.json")
-    cell = found.cell(estimator, "cpu")
-    assert cell is not None
-    assert (cell.status, cell.why) == ("ok", "")
-    assert metric in cell.differences
-    text = (tmp_path / "report" / "report.md").read_text(encoding="utf-8")
-    assert words.replace("|", "\\|") in text
-    assert "Quality parity: 1 of 1 within the declared margins" in text
 
 
 @pytest.mark.quick(3)

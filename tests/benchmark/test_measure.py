@@ -17,7 +17,7 @@ from pipeline.benchmark.run import measure
 from pipeline.benchmark.run.measure import Outcome
 from pipeline.errors import DataError
 from pipeline.task.metrics import fields
-from pipeline.task.task import Job, Split
+from pipeline.task.task import Job
 from tasks.flights import TASK
 
 SPECS = list(TASK.pipelines)
@@ -95,13 +95,3 @@ def test_a_metric_without_a_value_is_an_error_that_names_it(metric) -> None:
     )
     with pytest.raises(DataError, match="a loss of the 3 test rows"):
         measure.judge_outcome(task, one_class)
-
-
-@pytest.mark.parametrize("variant", ["reference", "cpu"])
-def test_training_rows_of_one_class_are_told(small_flights: Path, variant: str) -> None:
-    late = replace(TASK, splits={"late": Split([("late", "==", 1)], [("month", ">", 9)], "late")})
-    job = Job("flights", "logistic", variant, small_flights)
-    with pytest.raises(
-        DataError, match=r"^flights: the [\d,]+ training rows are all of the class 1"
-    ):
-        measure.measure_once(late, TASK.pipeline("logistic", 0), job)

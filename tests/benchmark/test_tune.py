@@ -57,7 +57,7 @@ def best_params(search: SearchRecord) -> dict[str, Any]:
     return next(each.params for each in search.trials if each.number == search.best)
 
 
-@pytest.mark.parametrize("name", ["logistic", "boosting"])
+@pytest.mark.parametrize("name", ["boosting"])
 def test_the_first_trial_is_the_pipeline_as_scikit_learn_judges_it(
     folder: Path, record: TuningRecord, name: str
 ) -> None:

@@ -162,31 +162,23 @@ def patch_sklearn():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("variant", "module"), [("intelex", "sklearnex"), ("reference", "sklearn")]
-)
+@pytest.mark.parametrize("variant", ["intelex", "reference"])
 def test_only_the_variant_of_a_patch_gets_its_classes(
-    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: str, module: str
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: str
 ) -> None:
     (tmp_path / "sklearnex.py").write_text(STAND_IN)
     monkeypatch.syspath_prepend(tmp_path)
     with WorkerProcess(replace(job, variant=variant)) as running:
         report = running.run()
     assert (set(report.predicted) == {0.5}) == (variant == "intelex")
-    assert report.placements[-1].implementation == f"{module}.LogisticRegression"
-
-
-def test_classes_that_cannot_be_replaced_fail_the_variant(
-    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    assert report.placements[-1].implementation.startswith("sklearnex.") == (variant == "intelex")
     (tmp_path / "sklearnex.py").write_text("raise OSError('libtbb.so.12')")
-    monkeypatch.syspath_prepend(tmp_path)
+    said = r"sklearnex.patch_sklearn\(\) failed: OSError: libtbb"
     with (
         WorkerProcess(replace(job, variant="intelex")) as running,
-        pytest.raises(WorkerFailed) as caught,
+        pytest.raises(WorkerFailed, match=said),
     ):
         running.run()
-    assert str(caught.value) == "sklearnex.patch_sklearn() failed: OSError: libtbb.so.12"
 
 
 @pytest.mark.contract_live

@@ -17,7 +17,6 @@ import pytest
 import tasks.flights
 from pipeline.benchmark.record import results
 from pipeline.cli import main
-from pipeline.system import doctor
 from pipeline.task import prepare, task
 from pipeline.task.own import new_task
 from tasks.flights import TASK
@@ -110,19 +109,6 @@ def test_report_writes_pages_beside_the_record(small_home: Path, tmp_path: Path)
     record = results.load(out / "results.json")
     assert [len(cell.runs) for cell in record.cells] == [3, 3]
     assert "logistic" in done.out.replace(str(out), "")
-
-
-def test_an_unforeseen_error_shows_where_it_was_and_ends_with_70(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fail(*, json: bool) -> int:
-        raise ZeroDivisionError("a fault of ours")
-
-    monkeypatch.setattr(doctor, "print_diagnosis", fail)
-    code, _, err = call("doctor")
-    assert code == 70
-    assert "Traceback" in err
-    assert "ZeroDivisionError: a fault of ours" in err
 
 
 @pytest.mark.parametrize(
