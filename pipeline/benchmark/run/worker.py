@@ -125,7 +125,7 @@ class WorkerProcess:
             raise WorkerFailed(_cause(self._end(patience=5))) from None
         if isinstance(answer, str):
             raise WorkerFailed(answer)
-        return answer  # type: ignore[no-any-return]
+        return answer
 
     def _end(self, patience: float) -> int:
         """Wait for its end, then end what is left of its session; return the exit code."""
