@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -20,30 +19,12 @@ from pipeline import notebook
 from pipeline.benchmark import api
 from pipeline.system import doctor
 from tests.benchmark import fixtures
+from tests.benchmark.test_report import Batch
 
 ODD = "<script>alert('it')</script>"
 DRAW = np.random.default_rng(0)
 FRAME = pd.DataFrame({ODD: DRAW.normal(size=400), "b": DRAW.normal(size=400)})
 FRAME["kind"] = np.where(FRAME[ODD] + FRAME["b"] > 0, ODD, "good")
-
-
-class Tags(HTMLParser):
-    """Collects the tags and the links of a piece of HTML, and checks that all are closed."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.found: list[str] = []
-        self.open: list[str] = []
-        self.links: list[str | None] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append(tag)
-        self.open += [tag] * (tag not in {"br", "wbr"})
-        self.links += [value for name, value in attrs if name == "href"]
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
 
 
 @pytest.fixture(scope="module")
@@ -79,17 +60,18 @@ OF_FOLDER = {
 }
 
 
-def check(shown: Any, words: str) -> Tags:
+def check(shown: Any, words: str) -> list[str]:
     assert words in repr(shown) == str(shown)
     assert len(repr(shown)) < 4_000
     assert f"{type(shown).__name__}(" not in repr(shown)
     if not hasattr(shown, "_repr_html_"):
-        return Tags("")
-    tags = Tags(shown._repr_html_())
-    assert tags.open == []
-    assert {"table", "style"} <= set(tags.found)
-    assert not {"script", "i"} & set(tags.found)
-    return tags
+        return []
+    page = Batch(shown._repr_html_())
+    assert page.open == []
+    tags = {tag for tag, _ in page.tags}
+    assert {"table", "style"} <= tags
+    assert not {"script", "i"} & tags
+    return page.values("href")
 
 
 @pytest.mark.parametrize("name", OF_MODEL)
@@ -104,8 +86,8 @@ def test_what_a_table_becomes_is_short_and_escaped(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     show, words = OF_FOLDER[name]
-    tags = check(show(tmp_path), words)
-    assert tags.links == (["a%20folder/%3Ci%3E/index.html"] if name == "report" else [])
+    links = check(show(tmp_path), words)
+    assert links == (["a%20folder/%3Ci%3E/index.html"] if name == "report" else [])
 
 
 def test_numbers_stand_to_the_right() -> None:

@@ -19,6 +19,7 @@ INTERVAL = 0.1
 """Seconds between two looks at the GPU."""
 _RAPL = "sys/class/powercap/intel-rapl:0/energy_uj"
 _RAPL_RANGE = "sys/class/powercap/intel-rapl:0/max_energy_range_uj"
+_HOW = {"processor": "RAPL, the whole package", "gpu": "NVML's counter, the whole GPU"}
 
 
 @contextmanager
@@ -54,32 +55,27 @@ def watching(*, gpu: bool, root: Path = Path("/"), nvml: Any = None) -> Iterator
         if device:
             device.stop()
         after = _counters(root, device, missing)
-        wraps = _number(root / _RAPL_RANGE, {}) or float("inf")
-        energy = {}
-        if "processor" in before and "processor" in after:
-            microjoules = (after["processor"] - before["processor"]) % wraps
-            energy["processor"] = Energy(joules=microjoules / 1e6, how="RAPL, the whole package")
-        if "gpu" in before and "gpu" in after:
-            joules = (after["gpu"] - before["gpu"]) / 1e3
-            energy["gpu"] = Energy(joules=joules, how="NVML's counter, the whole GPU")
+        spent = {part: after[part] - before[part] for part in before if part in after}
+        if "processor" in spent:
+            spent["processor"] %= (_number(root / _RAPL_RANGE, {}) or float("inf")) / 1e6
         seen.append(
             Usage(
                 gpu_use=sum(device.uses) / len(device.uses) if device else None,
                 gpu_bytes=max(device.bytes) if device else None,
-                energy=energy,
+                energy={part: Energy(joules=j, how=_HOW[part]) for part, j in spent.items()},
                 not_measured=missing,
             )
         )
 
 
 def _counters(root: Path, device: _Gpu | None, missing: dict[str, str]) -> dict[str, float]:
-    """Return micro- and millijoules where they can be read; `missing` takes why others cannot."""
+    """Return the joules that were counted; `missing` takes why others cannot be read."""
     found = {}
     if (microjoules := _number(root / _RAPL, missing)) is not None:
-        found["processor"] = microjoules
+        found["processor"] = microjoules / 1e6
     if device:
         try:
-            found["gpu"] = float(device.nvml.nvmlDeviceGetTotalEnergyConsumption(device.handle))
+            found["gpu"] = device.nvml.nvmlDeviceGetTotalEnergyConsumption(device.handle) / 1e3
         except device.nvml.NVMLError as error:
             missing["gpu energy"] = str(error)
     return found

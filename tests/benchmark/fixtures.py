@@ -147,19 +147,23 @@ def normal(n: int = 7) -> Results:
     variants = [
         Variant(name="reference", title="plain scikit-learn", device="cpu", status="ok", why=""),
         Variant(name="cpu", title="this pipeline on the CPU", device="cpu", status="ok", why=""),
-        Variant(
-            name="cuda",
-            title="this pipeline on a GPU",
-            device="cuda",
-            status="skipped",
-            why=NO_GPU,
-        ),
+        Variant(name="cuda", title="this pipeline", device="cuda", status="skipped", why=NO_GPU),
     ]
     names = [v.name for v in variants if v.status == "ok"]
     return Results(
         schema="pipeline.results/2",
         created="2026-01-02T03:04:05Z",
-        task=_task(),
+        task=TaskInfo(
+            name="flights",
+            title="Late arrivals of flights from New York, 2013",
+            target="late",
+            split="the last two months are the test rows",
+            rows_train=260_000,
+            rows_test=67_346,
+            columns=14,
+            positive_rate=0.237,
+            margins={"roc_auc": 0.002, "log_loss": 0.002},
+        ),
         data=records.DataInfo(
             path="data/flights.parquet",
             sha256="ab" * 32,
@@ -167,7 +171,18 @@ def normal(n: int = 7) -> Results:
             licence="CC0",
             source="Bureau of Transportation Statistics",
         ),
-        machine=_machine(),
+        machine=records.Machine(
+            cpu="Example CPU 3000",
+            cores=8,
+            memory_bytes=32 * 2**30,
+            system="Linux 6.1",
+            python="3.11.7",
+            packages={"numpy": "2.4.6", "pandas": "3.0.6", "scikit-learn": "1.9.1"},
+            threads={"OMP_NUM_THREADS": "8", "openblas": "8"},
+            load_before=0.12,
+            gpus=[],
+            no_gpu_why=NO_GPU,
+        ),
         source=records.Source(
             commit="0123abc", dirty=False, command="python -m pipeline compare flights"
         ),
@@ -187,35 +202,6 @@ def normal(n: int = 7) -> Results:
         cells=[cell(s, v, totals(s, v, n)) for s in SPECS for v in names],
         cautions=["'distance' is mostly missing."],
         baseline={"roc_auc": 0.5, "log_loss": 0.548, "brier": 0.181},
-    )
-
-
-def _task() -> TaskInfo:
-    return TaskInfo(
-        name="flights",
-        title="Late arrivals of flights from New York, 2013",
-        target="late",
-        split="the last two months are the test rows",
-        rows_train=260_000,
-        rows_test=67_346,
-        columns=14,
-        positive_rate=0.237,
-        margins={"roc_auc": 0.002, "log_loss": 0.002},
-    )
-
-
-def _machine() -> records.Machine:
-    return records.Machine(
-        cpu="Example CPU 3000",
-        cores=8,
-        memory_bytes=32 * 2**30,
-        system="Linux 6.1",
-        python="3.11.7",
-        packages={"numpy": "2.4.6", "pandas": "3.0.6", "scikit-learn": "1.9.1"},
-        threads={"OMP_NUM_THREADS": "8", "openblas": "8"},
-        load_before=0.12,
-        gpus=[],
-        no_gpu_why=NO_GPU,
     )
 
 
@@ -239,7 +225,7 @@ def with_gpu() -> Results:
     base = normal()
     variants = [*base.variants[:2], replace(base.variants[2], status="ok", why="")]
     cells = [cell(s, "cuda", totals(s, "cuda", 7)) for s in SPECS]
-    slow = [round(1.3 * run.total, 6) for run in _cell(base, "logistic", "reference").runs]
+    slow = [round(1.3 * run.total, 6) for run in base.cells[0].runs]
     cells[0] = cell("logistic", "cuda", slow)
     gpu = records.Gpu(
         name="Synthetic GPU 1",
@@ -251,13 +237,6 @@ def with_gpu() -> Results:
     protocol = replace(base.protocol, order=order(list(FACTORS), 7))
     cells = [*base.cells, *cells]
     return replace(base, variants=variants, cells=cells, machine=machine, protocol=protocol)
-
-
-def _cell(results: Results, pipeline: str, variant: str) -> Cell:
-    found = results.cell(pipeline, variant)
-    if found is None:
-        raise LookupError(f"{pipeline}/{variant}")
-    return found
 
 
 def with_cell(results: Results, pipeline: str, variant: str, **changes: object) -> Results:
@@ -288,26 +267,15 @@ def with_diagnostics(kind: str, found: Diagnostics, classes: list[str] | None = 
     return replace(base, task=task, cells=[replace(c, diagnostics=found) for c in base.cells])
 
 
-def diagnostics_of(results: Results) -> Diagnostics:
-    """Return those of the first cell."""
-    found = results.cells[0].diagnostics
-    assert found is not None
-    return found
-
-
 def of_classes() -> Results:
     """Three classes, one of them with a hostile name."""
-    names = ["a", "b", HOSTILE]
-    found = Diagnostics(
-        confusion=[[40.0, 2.0, 0.0], [3.0, 50.0, 0.5], [0.0, 0.0, 0.0]],
-    )
-    return with_diagnostics("multiclass", found, names)
+    found = Diagnostics(confusion=[[40.0, 2.0, 0.0], [3.0, 50.0, 0.5], [0.0, 0.0, 0.0]])
+    return with_diagnostics("multiclass", found, ["a", "b", HOSTILE])
 
 
 def of_numbers() -> Results:
     """Residuals of numbers."""
-    quantiles = {"0": -9.0, "0.5": 0.2, "1": 17.5}
-    return with_diagnostics("regression", Diagnostics(quantiles=quantiles))
+    return with_diagnostics("regression", Diagnostics(quantiles={"0": -9.0, "0.5": 0.2, "1": 17.5}))
 
 
 def hostile() -> Results:

@@ -16,16 +16,12 @@ PRICE = Price(per_hour=3.6, currency="EUR")
 def everything() -> Results:
     """Return a record with a GPU, sizes and a price."""
     base = with_sizes(fixtures.with_gpu())
-    of_numbers, of_classes = (
-        fixtures.diagnostics_of(make()) for make in (fixtures.of_numbers, fixtures.of_classes)
+    found = replace(
+        fixtures.diagnostics(), quantiles={"0": -9.0, "1": 17.5}, confusion=[[40.0, 2.0]] * 2
     )
-    mixed = replace(
-        fixtures.diagnostics(), quantiles=of_numbers.quantiles,
-        confusion=of_classes.confusion,
-    )  # fmt: skip
     part = FilePart(file="logistic.predictions.parquet", sha256="0" * 64, bytes=9)
     base = fixtures.with_cell(
-        base, "logistic", "cpu", diagnostics=mixed, model=part, predictions=part
+        base, "logistic", "cpu", diagnostics=found, model=part, predictions=part
     )
     scoring = ScoringInfo(signs={"roc_auc": 1}, best={"roc_auc": 1.0}, mute=["drift"])
     return replace(base, price=PRICE, scoring=scoring)

@@ -33,13 +33,6 @@ def test_times_are_set_beside_those_of_then() -> None:
     assert made.note.endswith("All else is the same.")
 
 
-def test_the_same_record_shows_no_difference() -> None:
-    now = fixtures.normal()
-    assert {row[4].text for row in baseline.baseline_table(now, now).rows} == {
-        "no difference shown"
-    }
-
-
 def test_what_else_differs_is_named() -> None:
     now = fixtures.normal()
     machine = replace(now.machine, cpu="Another", packages={**now.machine.packages, "numpy": "9"})
@@ -88,7 +81,3 @@ def test_the_command_compares_recorded_results(tmp_path: Path) -> None:
     code, _, err = call("compare", "flights", *arguments, str(tmp_path / "old.json"))
     assert code == 65
     assert "split" in err
-
-
-def test_again_needs_a_baseline(tmp_path: Path) -> None:
-    assert call("compare", "flights", "--from-results", "--out", str(tmp_path)).code == 2

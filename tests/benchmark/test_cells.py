@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 
-import msgspec
 import numpy as np
 import pandas as pd
 import pytest
 from msgspec.structs import replace
 
-from pipeline.benchmark.publish import render
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report.cells import cells_csv
-from pipeline.records import Machine
 from tests.benchmark import fixtures, fuller
 
 
@@ -58,11 +54,3 @@ def test_odd_names_stay_in_their_cells_and_are_no_formulas() -> None:
     base = fixtures.normal()
     named = replace(base, task=replace(base.task, name="=HYPERLINK(1)"))
     assert set(read(named)["task"]) == {"'=HYPERLINK(1)"}
-
-
-def test_the_machine_is_a_file_of_its_own(tmp_path: Path) -> None:
-    results = fixtures.with_gpu()
-    render(results, tmp_path)
-    written = (tmp_path / "machine.json").read_bytes()
-    assert msgspec.json.decode(written, type=Machine) == results.machine
-    assert (tmp_path / "cells.csv").read_text() == cells_csv(results)

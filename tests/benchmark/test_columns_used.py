@@ -59,19 +59,6 @@ def test_what_differs_by_less_than_the_margin_is_the_same() -> None:
     assert "otherwise than the reference: 'distance'." in sentences(strict)["forest"]
 
 
-def test_other_rows_are_not_compared() -> None:
-    assert "it is not compared" in sentences(changed(rows=4000))["forest"]
-
-
-def test_why_nothing_is_known_is_said_and_the_others_are_shown() -> None:
-    lost = changed(columns=[], losses=[], why="it would take 90 s, more than 60 s")
-    said = sentences(lost)
-    assert said["forest, cpu"] == "not known, it would take 90 s, more than 60 s."
-    assert "logistic" in said
-    figure = columns_used.importance_figure(lost, "forest")
-    assert {bar.text.split()[0] for bar in figure.bars} == {"reference"}
-
-
 def test_the_figure_has_the_largest_first_and_counts_the_rest() -> None:
     random = np.random.default_rng(0)
     means = random.permutation(15) / 100

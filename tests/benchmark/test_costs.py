@@ -6,13 +6,11 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from rich.console import Console
 
 from pipeline.benchmark.publish import render
 from pipeline.benchmark.record import results
 from pipeline.benchmark.record.results import Price, Results
 from pipeline.benchmark.report import costs
-from pipeline.benchmark.report.terminal import terminal_report
 from pipeline.errors import ConfigError
 from tests.benchmark import fixtures
 from tests.commands import assert_one_message, call
@@ -58,18 +56,6 @@ def test_a_run_costs_its_share_of_an_hour_and_a_gpu_pays_above_the_equal_price()
     ]
     assert table.note.startswith("At 4 USD an hour, of the whole machine")
     assert costs.cost_table(fixtures.with_gpu()).rows == (), "without a price"
-
-
-def test_every_form_of_the_report_tells_it() -> None:
-    record = timed(forest={"reference": [90.0] * 3, "cuda": [9.0] * 3})
-    for form in (fixtures.html_of(record), fixtures.markdown_of(record)):
-        assert "Cost of 1,000 runs, USD" in form
-        assert "0.4–0.4" in form
-    console = Console(width=120)
-    with console.capture() as capture:
-        console.print(terminal_report(record))
-    said = "1,000 runs of the fastest variant in USD, at 4 USD an hour: forest 10"
-    assert said in capture.get().splitlines()
 
 
 def test_a_record_that_is_there_is_priced_without_a_run(tmp_path: Path) -> None:

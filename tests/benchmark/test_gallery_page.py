@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import io
-import math
 import shutil
 import subprocess
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from msgspec.structs import replace
 from scipy.stats import gmean
 
 from pipeline.benchmark.compare import Comparison
-from pipeline.benchmark.judge.aggregate import FEWEST, geometric_mean, over_tasks
+from pipeline.benchmark.judge.aggregate import over_tasks
 from pipeline.benchmark.publish import publish, render
-from pipeline.benchmark.record.results import Results, dumps, load
+from pipeline.benchmark.record.results import Results, dumps
 from pipeline.benchmark.report.cells import cells_csv
-from pipeline.benchmark.report.costs import parse_price
-from pipeline.benchmark.report.gallery_page import Entry, Gallery, build_gallery, compared, shade
-from pipeline.cli import main
+from pipeline.benchmark.report.gallery_page import (
+    Entry,
+    build_gallery,
+    compared,
+    speed_table,
+)
 from pipeline.task import task
 from pipeline.task.task import Job
 from tests.benchmark import fixtures
@@ -93,14 +93,14 @@ def test_a_report_is_shown_where_its_data_is_not(workspace) -> None:
     assert len(table) == 3 * 3
 
 
-def of_tasks(*records: Results) -> Gallery:
-    """Return the gallery of records, each as that of a task of its own."""
+def of_tasks(*records: Results) -> list[Entry]:
+    """Return the entries of records, each as that of a task of its own."""
     named = [replace(e, task=replace(e.task, name=f"t{i}")) for i, e in enumerate(records)]
-    return Gallery([Entry(each.task.name, "", each) for each in named])
+    return [Entry(each.task.name, "", each) for each in named]
 
 
 def test_a_row_says_how_fast_each_variant_is_and_how_good_the_pipeline() -> None:
-    table = of_tasks(fixtures.with_gpu(), fixtures.normal()).table()
+    table = speed_table(of_tasks(fixtures.with_gpu(), fixtures.normal()))
     assert table.head == ("Task", "Pipeline", "cpu", "cuda", "Metric")
     rows = [[cell.text for cell in row] for row in table.rows]
     assert rows[0] == ["t0", "logistic", "2.38× faster", "1.30× slower",
@@ -108,7 +108,7 @@ def test_a_row_says_how_fast_each_variant_is_and_how_good_the_pipeline() -> None
     assert [cell.tone for cell in table.rows[0][2:4]] == ["f2", "s1"]
     assert rows[3][3] == "–", "it ran on the other alone"
     bare = of_tasks(replace(fixtures.normal(), cells=[], baseline={}))
-    assert [cell.text for cell in bare.table().rows[0]] == ["t0", "logistic", "–"]
+    assert [cell.text for cell in speed_table(bare).rows[0]] == ["t0", "logistic", "–"]
 
 
 def test_what_fails_or_shows_no_difference_has_no_shade() -> None:
@@ -122,54 +122,27 @@ def test_what_fails_or_shows_no_difference_has_no_shade() -> None:
     assert (tie.text, tie.tone) == ("no difference shown", "")
 
 
-def test_shades_are_symmetric() -> None:
-    for ratio in (0.04, 0.11, 0.3, 0.6, 0.9):
-        assert (shade(ratio)[0], shade(1 / ratio)[0]) == ("f", "s")
-        assert shade(ratio)[1:] == shade(1 / ratio)[1:]
-
-
 def test_the_mean_is_geometric_each_task_counts_once_and_what_fails_not_at_all() -> None:
     small = fixtures.with_gpu()
     cells = [cell for cell in small.cells if cell.pipeline == "logistic"]
     small = replace(small, pipelines=small.pipelines[:1], cells=cells)
     every = [fixtures.with_gpu(), small, fixtures.normal(), fixtures.parity_failed(),
              fixtures.failed()]  # fmt: skip
-    gallery = of_tasks(*every)
-    table = pd.read_csv(io.StringIO(cells_csv(*gallery.records)))
+    entries = of_tasks(*every)
+    records = [each.results for each in entries]
+    table = pd.read_csv(io.StringIO(cells_csv(*records)))
     table = table[(table["variant"] == "cpu") & (table["parity"] != "FAIL")].dropna(
         subset="time_ratio"
     )
     wanted = gmean(table.groupby("task")["time_ratio"].agg(gmean))
-    found = over_tasks(gallery.records, "cpu")
+    found = over_tasks(records, "cpu")
     assert (found.value, found.n) == (pytest.approx(wanted), 5)
-    assert over_tasks(gallery.records, "cuda") is None, "of two tasks"
-    last = gallery.table().rows[-1]
+    assert over_tasks(records, "cuda") is None, "of two tasks"
+    last = speed_table(entries).rows[-1]
     assert [cell.text for cell in last][:2] == ["All tasks", "geometric mean"]
     assert last[2].text.startswith(f"{1 / wanted:.2f}× faster (2.3")
     assert last[2].text.endswith("; 5 tasks)")
-    assert of_tasks(*every[:4]).table().rows[-1][0].text == "t3"
-
-
-def test_the_interval_is_over_tasks_and_covers_the_mean() -> None:
-    random = np.random.default_rng(0)
-    logs = (math.log(0.5) + random.normal(0, 0.3, 40)).tolist()
-    found = geometric_mean(logs)
-    half = 1.96 * np.std(logs) / np.sqrt(40)
-    ends = np.log(found.interval)
-    assert ends == pytest.approx(math.log(found.value) + np.array([-half, half]), abs=0.03)
-    assert geometric_mean(logs) == found, "the same records give the same bytes"
-    assert geometric_mean(logs[: FEWEST - 1]) is None
-
-
-@pytest.mark.parametrize("again", [False, True])
-def test_what_has_not_changed_is_measured_again_only_if_asked(
-    workspace, monkeypatch, again: bool
-) -> None:
-    commands: list[list[str]] = []
-    done = subprocess.CompletedProcess("", 0, stderr="")
-    monkeypatch.setattr(subprocess, "run", lambda command, **_: commands.append(command) or done)
-    CliRunner().invoke(main.commands, ["gallery", *["--again"] * again], catch_exceptions=False)
-    assert [("--if-changed" in command) for command in commands] == [not again]
+    assert speed_table(entries[:4]).rows[-1][0].text == "t3"
 
 
 @pytest.fixture
@@ -202,20 +175,3 @@ def test_a_report_of_the_same_work_is_kept(
     publish(comparison, folder, if_changed=change != "not asked for")
     assert bool(runs) == (change != "nothing")
     assert ("not measured again" in capsys.readouterr().out) == (change == "nothing")
-
-
-def test_a_report_of_the_same_work_takes_another_price(
-    reported: tuple[Comparison, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Comparison, "measure", None)
-    comparison, folder = reported
-    before = load(folder / "results.json")
-    mine = parse_price("77.25 EUR")
-    publish(comparison, folder, if_changed=True, price=mine)
-    made = load(folder / "results.json")
-    assert made.price == mine != before.price
-    assert replace(made, price=before.price) == before
-    for page in ("index.html", "report.md"):
-        assert "77.25 EUR" in (folder / page).read_text()
-    publish(comparison, folder, if_changed=True)
-    assert load(folder / "results.json").price == mine, "no price asked for: the last one stays"

@@ -14,7 +14,7 @@ from pipeline.benchmark.record.trials import (
     records_of_trials,
 )
 from pipeline.estimator.accelerated import Accelerated
-from pipeline.tuning.space import PART, Space
+from pipeline.tuning.space import Space
 
 ALPHA, OTHER = "estimator__alpha", "estimator__tol"
 RANGE = FloatDistribution(0.0, 1.0)
@@ -41,16 +41,6 @@ def trial(alpha: float, steps: dict[int, float], value: float | None = None) -> 
     )  # fmt: skip
 
 
-def test_scores_of_a_loss_are_the_losses_themselves() -> None:
-    study = study_of(trial(0.5, {1: -2.0, 2: -4.0}, value=-3.0), trial(0.1, {1: -8.0}))
-    space = Space.of({ALPHA: RANGE, OTHER: RANGE}, Accelerated(Ridge()))
-    one, other = records_of_trials(study, space, -1)
-    assert (one.number, one.params["alpha"], one.score, one.folds) == (0, 0.5, 3.0, [2.0, 4.0])
-    assert (one.state, one.reason) == ("complete", "")
-    assert (other.score, other.folds) == (None, [8.0])
-    assert (other.state, other.reason) == ("pruned", "stopped after fold 1")
-
-
 def test_a_stopped_trial_has_no_score_though_optuna_keeps_its_last_one() -> None:
     study = study_of(trial(0.5, {1: 0.4, 2: 0.6}, value=0.5))
     stopped = study.ask({ALPHA: RANGE, OTHER: RANGE})
@@ -64,6 +54,7 @@ def test_a_stopped_trial_has_no_score_though_optuna_keeps_its_last_one() -> None
     one, other = records_of_trials(study, space, 1)
     assert (one.score, other.score, other.folds, other.worker) == (0.5, None, [0.9], "w3")
     assert (other.seconds, other.duration) == (7.0, 1.5)
+    assert records_of_trials(study, space, -1)[0].folds == [-0.4, -0.6], "of a loss"
 
 
 def test_a_space_is_told_by_the_values_that_estimators_are_given() -> None:
@@ -105,31 +96,6 @@ def test_the_best_value_at_an_edge_is_said() -> None:
     ]
 
 
-def test_a_parameter_of_several_parts_is_recorded_as_each_of_them_draws_it() -> None:
-    depth, rate, seed = (f"estimator__{name}" for name in ("max_depth", "learning_rate", "seed"))
-    rates = {rate: loguniform(0.01, 1)}
-    given = [{depth: randint(1, 4), **rates}, {depth: randint(4, 9), **rates}, {seed: [1, 2]}]
-    space = Space.of(given, Accelerated(XGBRegressor(seed=1)))
-    told = [(each.name, each.low, each.high, each.parts) for each in records_of_space(space)]
-    assert told == [
-        ("max_depth", 1, 3, (0,)), ("max_depth", 4, 8, (1,)), ("learning_rate", 0.01, 1, (0, 1)),
-        ("seed", None, None, (2,)),
-    ]  # fmt: skip
-    study, found = optuna.create_study(), []
-    for part, value in ((0, 3), (1, 4), (1, 6)):
-        held = {PART: part, f"{depth} [{part}]": value, f"{rate} [{part}]": 0.3}
-        kinds = {name: space.distributions[name] for name in held}
-        study.add_trial(optuna.trial.create_trial(params=held, distributions=kinds, value=1.0))
-        found.append(edges_of(space, study.trials[-1]))
-    assert [each.part for each in records_of_trials(study, space, 1)] == [0, 1, 1]
-    said = "The best max_depth, {}, lies at the {} end of its range in part {} of the space, {}."
-    assert found == [
-        [said.format(3, "high", 0, 3)],
-        [said.format(4, "low", 1, 4)],
-        [],
-    ]
-
-
 def test_importances_are_of_what_makes_candidates_good() -> None:
     draws = [i / 40 for i in range(40)]
     shares, why = importances_of(study_of(*(trial(a, {1: a}, value=a) for a in draws)))
@@ -137,16 +103,3 @@ def test_importances_are_of_what_makes_candidates_good() -> None:
     assert list(shares) == ["alpha", "tol"]
     assert sum(shares.values()) == pytest.approx(1)
     assert shares["alpha"] > 0.7
-
-
-def test_stopped_trials_count_by_the_folds_that_they_have() -> None:
-    """The fold is hard for all: of itself its score would make the stopped ones the best."""
-    best = [trial(0.9 + i / 100, {1: 5.0 + i, 2: 1.0 + i}, value=3.0 + i) for i in range(5)]
-    bad = [trial(i / 50, {1: 4.0}) for i in range(30)]
-    shares, _ = importances_of(study_of(*best, *bad))
-    assert shares["alpha"] > shares["tol"]
-
-
-def test_of_few_trials_it_is_said_that_they_do_not_tell() -> None:
-    shares, why = importances_of(study_of(trial(0.5, {1: 1.0}, value=1.0)))
-    assert (shares, why) == ({}, "1 trials have a score, and 4 is the least that tells")

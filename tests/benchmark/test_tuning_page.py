@@ -4,29 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
-from pipeline.benchmark.record.results import Interval
+from pipeline.benchmark.record.results import Interval, dumps
+from pipeline.benchmark.record.tuning_record import load_tuning
 from pipeline.benchmark.report import tuning_page as page
 from pipeline.benchmark.report.html import page_html
 from pipeline.benchmark.report.table import ReportTable
 from pipeline.benchmark.report.tuning_page import trial
 from pipeline.benchmark.single import FilePart
+from pipeline.errors import DataError
 from pipeline.task.scoring import ScoringInfo
 from tests.benchmark import fixtures, tunings
 
 
 def texts(table: ReportTable) -> list[list[str]]:
     return [[cell.text for cell in row] for row in table.rows]
-
-
-@pytest.mark.parametrize("make", [tunings.both, tunings.failing])
-def test_the_same_record_gives_the_same_bytes(make: object, tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        page.render_tuning(make(), tmp_path / name)  # type: ignore[operator]
-    for file in ("index.html", "report.md"):
-        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
 
 def test_the_headline_is_what_the_test_rows_say() -> None:
@@ -71,9 +66,13 @@ def test_every_trial_with_a_score_is_in_the_history() -> None:
     assert list(lines["complete"].x) == done
     assert set(lines) == {"complete", "stopped", "best so far"}, "it lacks the default"
     assert page.history_figure(record, record.searches[1]) is None
-    assert page.history_figure(tunings.single(), tunings.single().searches[0]) is None
-    default = page.history_figure(tunings.normal(), tunings.normal().searches[0]).lines[-1]
-    assert (default.label, default.kind) == ("as it is", "ideal")
+    normal = tunings.normal()
+    for smaller, best in ((False, max), (True, min)):
+        plan = replace(normal.protocol, smaller_is_better=smaller)
+        changed = replace(normal, protocol=plan)
+        done, *_, so_far, default = page.history_figure(changed, normal.searches[0]).lines
+        assert so_far.y[-1] == best(done.y)
+        assert (default.label, default.kind) == ("as it is", "ideal")
 
 
 def test_the_best_parameters_stand_beside_the_default_and_what_was_searched() -> None:
@@ -119,3 +118,20 @@ def test_the_page_says_how_to_run_what_was_found() -> None:
     assert f"run flights --pipelines boosting --set {tunings.PREFIX}learning_rate={rate}" in run
     assert predict.endswith("pipeline predict 'a b.model' IN OUT")
     assert fixtures.normal().task.name in run
+
+
+def test_what_is_no_record_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "tuning.json"
+    with pytest.raises(DataError, match="no such file; make one with `make tune`"):
+        load_tuning(path)
+    path.write_text('{"schema": "pipeline.results/2"}')
+    with pytest.raises(DataError, match=r"not a pipeline\.tuning/1 file"):
+        load_tuning(path)
+
+
+def test_a_record_of_an_older_version_is_read(tmp_path: Path) -> None:
+    record = tunings.normal()
+    known = msgspec.json.decode(dumps(record))
+    known["searches"][0]["trials"][0]["first_look"] = 0.7
+    (tmp_path / "tuning.json").write_bytes(msgspec.json.encode(known))
+    assert load_tuning(tmp_path / "tuning.json") == record

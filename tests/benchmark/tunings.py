@@ -31,20 +31,6 @@ SPACE = [
     ParameterRecord(name=PREFIX + "categorical_features", kind="choice",
                     choices=["from_dtype", None], default="from_dtype"),
 ]  # fmt: skip
-WIDE = [
-    *SPACE,
-    *(
-        ParameterRecord(name=f"{PREFIX}fraction_of_rows_{i}", kind="float", low=0.5, high=1.0)
-        for i in range(5)
-    ),
-    ParameterRecord(
-        name="columntransformer__pipeline-2__quantiletransformer__output_distribution",
-        kind="choice", choices=["uniform", "normal", "the_third_and_longest_of_all_distributions"],
-        default="uniform",
-    ),
-    ParameterRecord(name="columntransformer__onehotencoder__min_frequency", kind="int", low=1,
-                    high=2001, step=50, default=1),
-]  # fmt: skip
 
 
 def draw(random: np.random.Generator, parameter: ParameterRecord) -> Any:
@@ -152,15 +138,6 @@ def normal() -> TuningRecord:
     return record(search("boosting", "cpu", trials(25, SPACE)))
 
 
-def single() -> TuningRecord:
-    """One trial: the pipeline as it is."""
-    made = search(
-        "boosting", "cpu", trials(1, SPACE), edges=[], importances={}, differences={},
-        importances_why="one trial says nothing of parameters", ended="the time",
-    )  # fmt: skip
-    return record(made)
-
-
 def failing() -> TuningRecord:
     """A search with failures of both kinds, one that lacks its default, and one without a trial."""
     some = search("boosting", "cpu", trials(40, SPACE, failing=3, seed=3), default=None)
@@ -172,44 +149,14 @@ def failing() -> TuningRecord:
     return record(some, none, cautions=["'carrier' is a copy of the target."])
 
 
-def wide() -> TuningRecord:
-    """Twelve parameters with long names and values."""
-    return record(search("boosting", "cpu", trials(60, WIDE, seed=5)), space=WIDE)
-
-
-def both(factor: float = 0.25) -> TuningRecord:
-    """A search on the CPU and one on a GPU, for the same seconds."""
-    made = trials(25, SPACE)
-    more, until = trials(160, SPACE, pace=2.0 * factor, seed=9), made[-1].seconds
-    quick = [each for each in more if each.seconds <= until]
-    first, second = search("boosting", "cpu", made), search("boosting", "cuda", quick)
-    return record(first, second)
-
-
-def losses() -> TuningRecord:
-    """A search by a loss, of which less is better."""
-    made = [
-        replace(
-            each,
-            score=None if each.score is None else 1.2 - each.score,
-            folds=[1.2 - fold for fold in each.folds],
-        )
-        for each in trials(30, SPACE, seed=2)
-    ]
-    scores = {each.number: each.score for each in made if each.score is not None}
-    found = search("boosting", "cpu", made, best=min(scores, key=scores.__getitem__))
-    plan = replace(record(found).protocol, metric="log_loss", smaller_is_better=True)
-    return record(found, protocol=plan)
-
-
 def hostile() -> TuningRecord:
     """Foreign text wherever there can be some."""
     bad = fixtures.HOSTILE
-    base = wide()
+    base = normal()
     space = [
         replace(each, name=each.name + bad, default=bad) if i == 0 else
         replace(each, choices=[bad, bad + "2"]) if each.kind == "choice" else each
-        for i, each in enumerate(WIDE)
+        for i, each in enumerate(SPACE)
     ]  # fmt: skip
     made = [
         replace(each, params={p.name: bad if p.kind == "choice" or not i else each.params[p.name]
@@ -232,4 +179,4 @@ def hostile() -> TuningRecord:
     )  # fmt: skip
 
 
-EVERY = [normal, single, failing, wide, both, losses, hostile]
+EVERY = [normal, failing, hostile]

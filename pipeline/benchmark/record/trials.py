@@ -36,16 +36,7 @@ _STATES: Mapping[str, Literal["complete", "pruned", "failed"]] = {
 
 
 def records_of_trials(study: Study, space: Space, sign: int) -> list[TrialRecord]:
-    """Return the trials that have ended, with the values of the metric itself.
-
-    Parameters
-    ----------
-    study : optuna.study.Study
-    space : Space
-        What they are drawn from.
-    sign : {1, -1}
-        -1 where the study holds the negative of a loss.
-    """
+    """Return the trials that have ended; `sign` is -1 where their values are negative losses."""
     ended = [each for each in study.get_trials(deepcopy=False) if each.state.is_finished()]
     return [_record(each, space.read(each.params), sign) for each in ended]
 

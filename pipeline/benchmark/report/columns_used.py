@@ -50,12 +50,9 @@ def uses(importance: Importance) -> dict[str, Use]:
 
 def _found(results: Results, pipeline: str) -> dict[str, Importance]:
     """Return what the variants of a pipeline use, the reference first."""
-    return each_variant(results, lambda name: _of_cell(results, pipeline, name))
-
-
-def _of_cell(results: Results, pipeline: str, variant: str) -> Importance | None:
-    cell = measured(results, pipeline, variant)
-    return cell.importance if cell and cell.importance and cell.importance.columns else None
+    cells = each_variant(results, lambda name: measured(results, pipeline, name))
+    every = {name: cell.importance for name, cell in cells.items() if cell.importance}
+    return {name: found for name, found in every.items() if found.columns}
 
 
 def importance_sentences(results: Results) -> Iterator[str]:

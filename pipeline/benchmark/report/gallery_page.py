@@ -20,7 +20,7 @@ from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report.cards import machine_line
 from pipeline.benchmark.report.cells import cells_csv
 from pipeline.benchmark.report.html import page_html
-from pipeline.benchmark.report.panels import Page, Panel, Piece, shown
+from pipeline.benchmark.report.panels import Page, Panel, Piece
 from pipeline.benchmark.report.table import ReportTable, Row, TableCell, how_fast, row, span
 from pipeline.errors import PipelineError
 from pipeline.system.atomic import write_text
@@ -49,44 +49,38 @@ class Entry:
     why: str = ""
 
 
-@dataclass(frozen=True)
-class Gallery:
-    """The reports of all tasks; that of each lies at ``<name>/index.html``."""
+def gallery_page(entries: Sequence[Entry]) -> Page:
+    """Return the page over all tasks; the report of each lies at ``<name>/index.html``."""
+    every = [each.results for each in entries if each.results]
+    machines = "; ".join(sorted({machine_line(each.machine) for each in every}))
+    lead = f"Reports of {len(every)} of {count(len(entries), 'task')}. {machines}"
+    pieces = [Piece("table", speed_table(entries), "speed", "heat")]
+    if lacking := [each for each in entries if not each.results]:
+        pieces.append(Piece("heading", "Without a report"))
+        said = [(each.name, f"{each.summary} {each.why}".strip()) for each in lacking]
+        pieces.append(Piece("card", said))
+    panels = {"tasks": Panel("Each pipeline of each task", pieces)}
+    files = {"gallery.csv": "every run of every task as a table"}
+    return Page("Comparisons of all tasks", lead, panels, files)
 
-    entries: Sequence[Entry]
 
-    @property
-    def records(self) -> list[Results]:
-        """Of the tasks that have a report."""
-        return [each.results for each in self.entries if each.results]
-
-    def page(self) -> Page:
-        """Return the page; the same records give the same page."""
-        tasks = count(len(self.entries), "task")
-        machines = "; ".join(sorted({machine_line(each.machine) for each in self.records}))
-        lead = f"Reports of {len(self.records)} of {tasks}. {machines}"
-        files = {"gallery.csv": "every run of every task as a table"}
-        return Page("Comparisons of all tasks", lead, shown(PANELS, self), files)
-
-    def table(self) -> ReportTable:
-        """Return a row for each pipeline of each task, and the means of the variants."""
-        ran = {cell.variant for each in self.records for cell in each.cells if cell.runs}
-        every = dict.fromkeys(v.name for each in self.records for v in each.variants)
-        variants = [name for name in every if name in ran and name != REFERENCE]
-        rows = [
-            one
-            for each in self.entries
-            if each.results
-            for one in _rows(each.name, each.results, variants)
-        ]
-        means = [over_tasks(self.records, name) for name in variants]
-        if any(means):
-            cells = (_mean(mean) if mean else MISSING for mean in means)
-            rows.append(row("All tasks", "geometric mean", *cells, ""))
-        head = "Task", "Pipeline", *variants, "Metric"
-        return ReportTable(
-            "Speed against plain scikit-learn", head, "l" * len(head), tuple(rows), _NOTE
-        )
+def speed_table(entries: Sequence[Entry]) -> ReportTable:
+    """Return a row for each pipeline of each task, and the means of the variants."""
+    every = [each.results for each in entries if each.results]
+    ran = {cell.variant for each in every for cell in each.cells if cell.runs}
+    names = dict.fromkeys(variant.name for each in every for variant in each.variants)
+    variants = [name for name in names if name in ran and name != REFERENCE]
+    rows = [
+        one for each in entries if each.results for one in _rows(each.name, each.results, variants)
+    ]
+    means = [over_tasks(every, name) for name in variants]
+    if any(means):
+        cells = (_mean(mean) if mean else MISSING for mean in means)
+        rows.append(row("All tasks", "geometric mean", *cells, ""))
+    head = "Task", "Pipeline", *variants, "Metric"
+    return ReportTable(
+        "Speed against plain scikit-learn", head, "l" * len(head), tuple(rows), _NOTE
+    )
 
 
 def _rows(task: str, found: Results, variants: Sequence[str]) -> Iterator[Row]:
@@ -128,17 +122,6 @@ def shade(ratio: float) -> str:
     return f"{'f' if ratio < 1 else 's'}{step}"
 
 
-def _table(gallery: Gallery) -> Iterator[Piece]:
-    yield Piece("table", gallery.table(), "speed", "heat")
-    lacking = [each for each in gallery.entries if not each.results]
-    if lacking:
-        yield Piece("heading", "Without a report")
-        yield Piece("card", [(each.name, f"{each.summary} {each.why}".strip()) for each in lacking])
-
-
-PANELS = {"tasks": Panel("Each pipeline of each task", _table)}
-
-
 def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results: bool) -> Path:
     """Measure what can be measured and write the page; return its path.
 
@@ -158,9 +141,9 @@ def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results
     entries = [
         _entry(name, out, home, None if from_results else options) for name in task.task_names()
     ]
-    gallery = Gallery(entries)
-    write_text(out / "index.html", page_html(gallery.page()))
-    write_text(out / "gallery.csv", cells_csv(*gallery.records))
+    write_text(out / "index.html", page_html(gallery_page(entries)))
+    table = cells_csv(*(each.results for each in entries if each.results))
+    write_text(out / "gallery.csv", table)
     return out / "index.html"
 
 

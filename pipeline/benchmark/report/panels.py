@@ -14,25 +14,15 @@ from pipeline.task.numerals import count, integer, minute
 
 
 class Piece(NamedTuple):
-    """A piece of a panel.
-
-    Parameters
-    ----------
-    kind : str
-        The macro that draws it in HTML, and the function of `markdown.WRITERS` that writes it;
-        what has no such function is in HTML alone.
-    value : object
-        What is shown.
-    name : str
-        The anchor of a table or figure; of a text, its class in the style sheet.
-    note : str
-        Beside a figure's title; of a table, its class in the style sheet.
-    """
+    """A piece of a panel."""
 
     kind: str
+    """The macro that draws it in HTML, and its key in `markdown.WRITERS` if it is written there."""
     value: Any
     name: str = ""
+    """The anchor of a table or figure; of a text, its class in the style sheet."""
     note: str = ""
+    """Beside a figure's title; of a table, its class in the style sheet."""
 
 
 class Panel(NamedTuple):

@@ -29,27 +29,16 @@ Values = Iterable[str | TableCell]
 
 @dataclass(frozen=True)
 class ReportTable:
-    """Rows under a head, grouped by their first column.
-
-    Parameters
-    ----------
-    caption : str
-        What the table shows.
-    head : tuple of str
-        Names of the columns, with their units.
-    align : str
-        One letter per column: ``l`` for text, ``r`` for numbers.
-    rows : tuple of tuple of TableCell
-        As many cells per row as the head has.
-    note : str
-        How to read it; may be empty.
-    """
+    """Rows under a head, grouped by their first column."""
 
     caption: str
     head: tuple[str, ...]
+    """Names of the columns, with their units."""
     align: str
+    """One letter per column: ``l`` for text, ``r`` for numbers."""
     rows: tuple[Row, ...]
     note: str = ""
+    """How to read it."""
 
     def groups(self) -> list[list[Row]]:
         """Return the runs of rows that have the same first column."""
@@ -112,14 +101,7 @@ def by_pair(
 ) -> Callable[[OfPair], Callable[[Results], ReportTable]]:
     """Make a table with a row for each pipeline and variant that a function has values of.
 
-    Parameters
-    ----------
-    caption, note : str
-        As of `ReportTable`.
-    head : iterable of str
-        Columns after those of the pipeline and the variant.
-    align : str
-        Of these columns.
+    `head` and `align` are those of the columns after the pipeline and the variant.
     """
     names = ("Pipeline", "Variant", *head)
 

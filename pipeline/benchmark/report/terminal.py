@@ -21,20 +21,11 @@ _STYLES = {"good": "green", "bad": "bold red", "quiet": "dim"}
 
 
 def terminal_report(results: Results, rest: Path = Path("results.json")) -> Group:
-    """Return the table, what a run costs, and the first of what to know before believing a score.
-
-    Parameters
-    ----------
-    results : Results
-    rest : Path
-        The file that has all of it.
-    """
-    conclusion = verdict(results)
-    told = [*filter(None, [conclusion.skipped]), *cost_lines(results)]
-    lines = [*told, *in_terminal(conclusion.cautions, rest)]
-    table = summary_table(results)
-    shown = rich_table(table, conclusion.badge, f"{conclusion.gpu} {table.note}")
-    return Group(shown, *map(_text, lines))
+    """Return the table, what a run costs, and the first cautions; `rest` is the file of all."""
+    found, table = verdict(results), summary_table(results)
+    skipped = [found.skipped] if found.skipped else []
+    lines = [*skipped, *cost_lines(results), *in_terminal(found.cautions, rest)]
+    return Group(rich_table(table, found.badge, f"{found.gpu} {table.note}"), *map(_text, lines))
 
 
 def rich_table(value: ReportTable, title: str, caption: str) -> Table:

@@ -83,14 +83,7 @@ def headlines(record: TuningRecord) -> Iterator[str]:
 
 
 def tuning_lines(record: TuningRecord, folder: Path) -> Iterator[str]:
-    """Yield what a terminal says of the searches, and what to do with what they found.
-
-    Parameters
-    ----------
-    record : TuningRecord
-    folder : Path
-        Where it lies.
-    """
+    """Yield what a terminal says of the searches in a folder, and what to do with them."""
     for search, found in zip(record.searches, headlines(record), strict=True):
         yield found
         yield f"  {ended(search)}, after {search.seconds:.0f} s"
