@@ -124,6 +124,9 @@ def test_panels_come_in_order_in_both_forms(page: Page, source: str) -> None:
     lines = markdown.page_markdown(page).splitlines()
     titles = [each.title for each in page.panels.values()]
     assert [line[3:] for line in lines if line.startswith("## ")] == titles
+    pieces = [piece for panel in page.panels.values() for piece in panel.pieces]
+    captions = [piece.value.caption for piece in pieces if piece.kind == "table"]
+    assert {*map(markdown.text, captions)} <= {*lines}
 
 
 def test_nothing_is_loaded_and_no_script_runs(page: Page, source: str) -> None:

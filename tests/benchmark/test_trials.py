@@ -86,7 +86,7 @@ def test_the_best_value_at_an_edge_is_said() -> None:
     space = Space.of(given, Accelerated(XGBRegressor()))
     drawn = {
         "estimator__max_depth": 8,
-        "estimator__learning_rate": 0.3,
+        "estimator__learning_rate": 0.02,
         "estimator__subsample": 1.0,
     }
     made = optuna.trial.create_trial(params=drawn, distributions=space.distributions, value=1.0)

@@ -66,6 +66,10 @@ def test_every_trial_with_a_score_is_in_the_history() -> None:
     assert list(lines["complete"].x) == done
     assert set(lines) == {"complete", "stopped", "best so far"}, "it lacks the default"
     assert page.history_figure(record, record.searches[1]) is None
+    failed = [each.reason for each in search.trials if each.state == "failed"]
+    assert f"{len(failed)} failed: all trials; {max(failed, key=failed.count)} (" in page.ended(
+        search
+    )
     normal = tunings.normal()
     for smaller, best in ((False, max), (True, min)):
         plan = replace(normal.protocol, smaller_is_better=smaller)
