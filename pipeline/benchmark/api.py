@@ -14,7 +14,7 @@ from msgspec import structs
 from pipeline import notebook
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.judge.verdict import verdict
-from pipeline.benchmark.publish import PublishOptions, publish
+from pipeline.benchmark.publish import publish
 from pipeline.benchmark.record import results
 from pipeline.benchmark.report.tables import summary_table
 from pipeline.errors import ConfigError, clean
@@ -147,21 +147,19 @@ def report(
     """
     for choice in choices:
         pick(choice, ["changes", "rows", "seed", "split", "years"], "choice")
-    changes = _listed(choices.pop("changes", ()))
     _check_whole("repeats", repeats, 3, 1_000_000)
     _check_whole("seed", choices.get("seed", 0), 0, 2**32 - 1)
-    task, names = task.name if isinstance(task, NewTask) else task, ",".join(_listed(pipelines))
-    given = {"seed": 0, "split": None, "changes": changes} | choices
-    what, job, chosen = prepare(task, device=device, pipelines=names, home=Path(home), **given)
-    folder = Path(out) if out is not None else Path("reports") / task
-    asked: list[tuple[str, Any]] = [("set", change) for change in changes]
-    asked += [*choices.items(), ("repeats", repeats), ("device", device), ("data-home", home)]
-    asked += [("pipelines", names or None), ("out", out)]
-    publish(
-        Comparison(what, job, chosen, device, repeats, command=as_command(task, asked)),
-        folder,
-        PublishOptions(pages=True),
-    )
+    given = {"seed": 0, "split": None} | choices
+    given["changes"] = _listed(choices.get("changes", ()))
+    name, names = task.name if isinstance(task, NewTask) else task, ",".join(_listed(pipelines))
+    what, job, chosen = prepare(name, device=device, pipelines=names, home=Path(home), **given)
+    folder = Path("reports") / name if out is None else Path(out)
+    asked = {**given, "device": device, "pipelines": names, "data-home": home, "out": out}
+    pairs = [("set", each) for each in asked.pop("changes")]
+    pairs += [("repeats", repeats), *((n, v) for n, v in asked.items() if v not in (None, ""))]
+    words = [word for n, value in pairs for word in (f"--{n}", str(value))]
+    comparison = Comparison(what, job, chosen, device, repeats, command=["report", name, *words])
+    publish(comparison, folder, pages=True)
     found = results.load(folder / "results.json")
     return Report(**structs.asdict(found), page=str(folder / "index.html"))
 
@@ -174,13 +172,3 @@ def _listed(names: str | Sequence[str]) -> Sequence[str]:
 def _check_whole(name: str, value: object, least: int, most: int) -> None:
     if not isinstance(value, int) or not least <= value <= most:
         raise ConfigError(f"{name}={value!r} is not a whole number from {least} to {most:,}")
-
-
-def as_command(task: str, options: Sequence[tuple[str, Any]]) -> list[str]:
-    """Return the words of the command line that does what a script asks for.
-
-    >>> as_command("flights", [("set", "ridge__alpha=2"), ("device", "cpu"), ("rows", None)])
-    ['report', 'flights', '--set', 'ridge__alpha=2', '--device', 'cpu']
-    """
-    pairs = ((f"--{name}", str(value)) for name, value in options if value is not None)
-    return ["report", task, *(word for pair in pairs for word in pair)]

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from msgspec import structs
 from rich.console import Console
@@ -18,19 +14,29 @@ from pipeline.benchmark.report.cells import cells_csv
 from pipeline.benchmark.report.html import write_page
 from pipeline.benchmark.report.panels import comparison_page
 from pipeline.benchmark.report.terminal import terminal_report
-from pipeline.benchmark.run.live import watching
 from pipeline.benchmark.run.resume import FinishedRuns
-from pipeline.benchmark.run.worker import RunReport
 from pipeline.errors import DataError, clean
 from pipeline.system.atomic import publishing, sha256, write_bytes, write_text
+from pipeline.system.progress import progress
 
 
-@dataclass(frozen=True)
-class PublishOptions:
-    """What is to be made of a comparison besides its record.
+def publish(
+    comparison: Comparison,
+    folder: Path,
+    *,
+    pages: bool = False,
+    resume: bool = True,
+    if_changed: bool = False,
+    price: results.Price | None = None,
+) -> None:
+    """Measure and keep ``results.json``, with the pages of the report if asked.
 
     Parameters
     ----------
+    comparison : Comparison
+        What to compare.
+    folder : Path
+        Takes the results; what was there is replaced once all is written.
     pages : bool
         Write ``index.html`` and ``report.md`` as well.
     resume : bool
@@ -40,39 +46,27 @@ class PublishOptions:
     price : Price, optional
         Of this machine by the hour.
     """
-
-    pages: bool = False
-    resume: bool = True
-    if_changed: bool = False
-    price: results.Price | None = None
-
-
-def publish(comparison: Comparison, folder: Path, options: PublishOptions) -> None:
-    """Measure and keep ``results.json``, with the pages of the report if asked.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        What to compare.
-    folder : Path
-        Takes the results; what was there is replaced once all is written.
-    options : PublishOptions
-    """
-    if options.if_changed and is_current(comparison, folder):
+    if if_changed and is_current(comparison, folder):
         _say(f"{folder}: of the same code, data, versions and protocol, so not measured again")
-        if options.price is not None:
-            write_again(folder, options.price)
+        if price is not None:
+            write_again(folder, price)
         return
     with publishing(folder) as draft:
-        finished = find_finished(folder, comparison.fingerprint(), resume=options.resume)
-        with reporting_kept(finished), watching(comparison.task.name) as watch:
-            measured = comparison.measure(watch, finished)
-        measured = structs.replace(measured, price=options.price)
+        finished = find_finished(folder.resolve(), comparison, resume=resume)
+        try:
+            with progress(comparison.task.name, comparison.runs - finished.count) as say:
+                measured = comparison.measure(say, finished)
+        except BaseException:
+            if finished.count:
+                said = f"{finished.count} finished runs are kept; the same command resumes from"
+                _say(f"{said} them", stderr=True)
+            raise
+        measured = structs.replace(measured, price=price)
         write_bytes(draft / "results.json", results.dumps(measured))
-        if options.pages:
+        if pages:
             render(measured, draft)
     finished.drop()
-    rest = folder / ("index.html" if options.pages else "results.json")
+    rest = folder / ("index.html" if pages else "results.json")
     Console().print(terminal_report(measured, rest))
 
 
@@ -98,7 +92,7 @@ def write_again(folder: Path, price: results.Price | None = None) -> None:
     folder : Path
         Where ``results.json`` lies.
     price : Price, optional
-        As for `PublishOptions`.
+        Of this machine by the hour.
     """
     record = results.load(folder / "results.json")
     with publishing(folder) as draft:
@@ -131,50 +125,17 @@ def render(measured: results.Results, folder: Path) -> None:
     write_text(folder / "machine.json", results.dumps(measured.machine).decode())
 
 
-def kept(folder: Path) -> Path:
-    """Return where the finished runs of a comparison lie until it is published."""
-    return folder.parent / f".{folder.name}.runs"
-
-
-def find_finished(
-    folder: Path,
-    fingerprint: Mapping[str, str],
-    *,
-    resume: bool = True,
-    kind: type[Any] = RunReport,
-) -> FinishedRuns:
-    """Return the finished runs of a command, and say whether it resumes from them.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the results will be.
-    fingerprint : mapping of str to str
-    resume : bool, default=True
-    kind : type, default=Report
-        Of the reports of the runs.
-    """
-    folder = folder.resolve()
+def find_finished(folder: Path, comparison: Comparison, *, resume: bool = True) -> FinishedRuns:
+    """Return the finished runs that lie beside a folder of results, and say whether they count."""
+    path, record = folder.parent / f".{folder.name}.runs.jsonl", folder / "results.json"
     if not resume:
-        FinishedRuns(kept(folder)).drop()
+        path.unlink(missing_ok=True)
     # Where the results have changed since, the runs are in them.
-    record = folder / "results.json"
-    there = sha256(record.read_bytes())[:12] if record.exists() else "none"
-    finished = FinishedRuns(kept(folder), {**fingerprint, "results before": there}, kind)
+    there = sha256(record.read_bytes()) if record.exists() else ""
+    finished = FinishedRuns(path, {**comparison.fingerprint(), "results before": there})
     if finished.refused:
-        _say(f"earlier runs are not used: {'; '.join(finished.refused)}")
-    elif count := finished.count():
-        _say(f"resuming after {count} finished runs of an earlier command")
+        said = f"{', '.join(finished.refused)} changed since then"
+        _say(f"the runs of an earlier command are not used: {said}")
+    elif finished.count:
+        _say(f"resuming after {finished.count} finished runs of an earlier command")
     return finished
-
-
-@contextmanager
-def reporting_kept(finished: FinishedRuns) -> Iterator[None]:
-    """Say what is kept of the runs in a block that does not end well."""
-    try:
-        yield
-    except BaseException:
-        if count := finished.count():
-            said = f"{count} finished runs are kept; the same command resumes from them"
-            _say(said, stderr=True)
-        raise

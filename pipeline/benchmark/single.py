@@ -11,10 +11,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.benchmark.compare import record_of
+from pipeline.benchmark.compare import describe_data, record_of
 from pipeline.benchmark.judge import doubts
-from pipeline.benchmark.record import provenance
-from pipeline.benchmark.record.results import FilePart, Protocol, Results, Variant, dumps
+from pipeline.benchmark.record.results import FilePart as FilePart
+from pipeline.benchmark.record.results import Protocol, Results, Variant, dumps
 from pipeline.benchmark.run import measure
 from pipeline.benchmark.run.beforehand import before_runs
 from pipeline.benchmark.run.measure import Outcome
@@ -24,7 +24,6 @@ from pipeline.benchmark.run.worker import measured
 from pipeline.data import files, parquet, partitioned
 from pipeline.data.drift import fit_profiles
 from pipeline.data.schema import Schema
-from pipeline.estimator.accelerated import Accelerated
 from pipeline.serving import manifest
 from pipeline.serving.save import About, pack
 from pipeline.system import environment
@@ -42,17 +41,7 @@ def cautions_of(record: Results) -> list[str]:
 
 @dataclass(frozen=True)
 class PredictedBatch:
-    """What to run: a comparison of one variant, in this process, whose models are kept.
-
-    Parameters
-    ----------
-    task : Task
-    job : Job
-        Data, device (as the variant), seed, split and changed parameters.
-    pipelines : sequence of str
-    command : sequence of str
-        The words of the command line that does the same.
-    """
+    """A comparison of one variant, the job's, in this process; the models are kept."""
 
     task: Task
     job: Job
@@ -76,41 +65,26 @@ class PredictedBatch:
         """
         measure.check(self.task, self.job, self.pipelines)
         load = environment.load_average()
-        noted, baseline, scoring = before_runs(self.task, self.job)
+        known = before_runs(self.task, self.job)
         entries: dict[str, Variant] = {}
-        cells = [self._one(name, folder, say, baseline, entries) for name in self.pipelines]
+        cells = [self._one(name, folder, say, known.baseline, entries) for name in self.pipelines]
         plan = Protocol(
             seed=self.job.seed, repeats=1, warmups=0, clock=CLOCK, isolation="one process",
             order=[f"{runs.pipeline}/{runs.variant}" for runs in cells],
         )  # fmt: skip
-        record = record_of(
-            self.task,
-            self.job,
-            cells,
-            load,
-            protocol=plan,
-            source=environment.source(self.command),
-            variants=[*entries.values()],
-            cautions=noted,
-            baseline=baseline,
-            scoring=scoring,
-        )
+        variants = [*entries.values()]
+        record = record_of(self, cells, load, known, protocol=plan, variants=variants)
         (folder / "results.json").write_bytes(dumps(record))
         return record
 
     def _one(
-        self,
-        name: str,
-        folder: Path,
-        say: Say,
-        baseline: dict[str, float],
-        entries: dict[str, Variant],
+        self, name: str, folder: Path, say: Say, baseline: Any, entries: dict[str, Variant]
     ) -> CellRuns:
         """Run a pipeline and save it; add the variant that the device was to `entries`."""
+        task, kept = self.task, self.job.checkpoint and self.job.checkpoint / name
         say(f"{name}: reading, training, predicting")
-        kept = self.job.checkpoint and self.job.checkpoint / name
-        with explained(f"{self.task.name}: the pipeline {name!r}"):
-            outcome, report = measured(self.task, replace(self.job, pipeline=name, checkpoint=kept))
+        with explained(f"{task.name}: the pipeline {name!r}"):
+            outcome, report = measured(task, replace(self.job, pipeline=name, checkpoint=kept))
         if outcome.reading and outcome.reading.how != "in memory":
             say(f"{name}: {outcome.reading}")
         model, values = outcome.model, report.metrics
@@ -118,45 +92,20 @@ class PredictedBatch:
         say(f"{name}: {said}; {outcome.total:.2f} s on {model.device_}")
         (entry,) = (each for each in VARIANTS if each.name == model.device_)
         entries[entry.name] = msgspec.structs.replace(entry, why=model.device_why_)
+        table = folder / f"{name}.predictions.parquet"
+        columns = answer_columns(task, outcome, self.job)
+        pq.write_table(pa.table(columns), table, write_page_checksum=True)
         parts = {
-            "model": save_model(self.task, self.job, outcome, values, folder / f"{name}.model"),
-            "predictions": self._save_predictions(outcome, folder, name),
+            "model": save_model(task, self.job, outcome, values, folder / f"{name}.model"),
+            "predictions": _part(table),
         }
-        return CellRuns(name, entry.name, kind=self.task.kind, reports=[report], files=parts)
-
-    def _save_predictions(self, outcome: Outcome, folder: Path, name: str) -> FilePart:
-        path = folder / f"{name}.predictions.parquet"
-        columns = {**self._rows(), **answer_columns(self.task, outcome)}
-        if "prediction" in columns and truth.decides_otherwise(outcome.model.estimator):
-            if self.task.split(self.job.split)[1].folds:
-                del columns["prediction"]  # The models of the folds, who would decide, are gone.
-            else:
-                columns["prediction"] = self._decide(outcome)
-        pq.write_table(pa.table(columns), path, write_page_checksum=True)
-        return _part(path)
-
-    def _decide(self, outcome: Outcome) -> Any:
-        """Return what `predict` says of the test rows, where the probabilities do not tell."""
-        task, split = self.task, self.task.split(self.job.split)[1]
-        X, _ = parquet.read_parquet(self.job.path, task.features, task.target, split.test, "cpu")
-        return outcome.model.predict(X)
-
-    def _rows(self) -> dict[str, Any]:
-        """Return the numbers of the test rows in the file that the data were made of."""
-        path, number = self.job.path, self.task.row_id
-        if not number:
-            return {}
-        _, split = self.task.split(self.job.split)
-        rows = [] if split.folds else split.test
-        return {"row": parquet.read_parquet(path, [], [number], rows, "cpu")[1][number]}
+        return CellRuns(name, entry.name, reports=[report], files=parts)
 
 
 def save_model(
     task: Task, job: Job, outcome: Outcome, values: dict[str, float], folder: Path
 ) -> FilePart:
     """Save a fitted model, with the profile of its training rows if they fit in memory.
-
-    No clock sees that.
 
     Parameters
     ----------
@@ -174,26 +123,42 @@ def save_model(
     FilePart
         The list of sums of the folder.
     """
-    if outcome.reading is None or outcome.reading.need <= partitioned.room("cpu"):
-        _profile(task, job, outcome.model)
-    data = provenance.describe_data(task, job.path).sha256
-    about = About(values, data, format=task.format)
+    model = outcome.model
+    fits = outcome.reading is None or outcome.reading.need <= partitioned.room("cpu")
+    if fits and isinstance(model.inputs_, Schema):
+        rows = model.inputs_.take(_read(task, job, "train", task.features, task.target)[0])
+        model.profile_ = fit_profiles(model.inputs_.read(rows))
+    about = About(values, describe_data(task, job.path).sha256, format=task.format)
     folder.mkdir()
-    manifest.write_manifest(folder, *pack(outcome.model, about))
+    manifest.write_manifest(folder, *pack(model, about))
     sums = _part(folder / manifest.SUMS)
     return msgspec.structs.replace(sums, file=f"{folder.name}/{sums.file}")
 
 
-def _profile(task: Task, job: Job, model: Accelerated) -> None:
-    _, split = task.split(job.split)
-    rows = [] if split.folds else split.train
-    X, _ = parquet.read_parquet(job.path, task.features, task.target, rows, "cpu")
-    if isinstance(model.inputs_, Schema):
-        model.profile_ = fit_profiles(model.inputs_.read(model.inputs_.take(X)))
+def _read(task: Task, job: Job, part: str, features: Any, known: Any) -> Any:
+    """Return columns of the training or of the test rows; of all rows where there are folds."""
+    split = task.split(job.split)[1]
+    rows = [] if split.folds else getattr(split, part)
+    return parquet.read_parquet(job.path, features, known, rows, "cpu")
 
 
-def answer_columns(task: Task, outcome: Outcome) -> dict[str, Any]:
+def answer_columns(task: Task, outcome: Outcome, job: Job) -> dict[str, Any]:
     """Return what is true of the test rows and what was predicted, as columns for a file."""
+    columns = _columns(task, outcome)
+    if name := task.row_id:  # the number of the row in the file that the data were made of
+        columns = {"row": _read(task, job, "test", [], [name])[1][name]} | columns
+    if "prediction" in columns and truth.decides_otherwise(outcome.model.estimator):
+        if task.split(job.split)[1].folds:
+            del columns["prediction"]  # The models of the folds, who would decide, are gone.
+        else:
+            X, _ = _read(task, job, "test", task.features, task.target)
+            columns["prediction"] = outcome.model.predict(X)
+    return columns
+
+
+def _columns(task: Task, outcome: Outcome) -> dict[str, Any]:
+    if task.kind == "binary":
+        return _of_two(task, outcome)
     target, predicted = metrics.part(outcome.y_true, "target"), outcome.predicted
     if task.kind == "multiclass":
         names = pa.array(outcome.classes)
@@ -201,8 +166,6 @@ def answer_columns(task: Task, outcome: Outcome) -> dict[str, Any]:
         matrix = metrics.part(predicted, "probability")
         each = dict(zip(outcome.classes, () if matrix is None else matrix.T, strict=False))
         return {"truth": names.take(pa.array(target)), **answered, **_named(each)}
-    if task.kind == "binary":
-        return _of_two(task, outcome)
     fields = {"prediction": "prediction", "embedding": "embedding"}
     known = metrics.columns(outcome.y_true, {"target": "truth", "query": "query"})
     return known | metrics.columns(predicted, fields)

@@ -14,16 +14,39 @@ from pipeline.errors import ConfigError
 from pipeline.task.prepare import prepare
 
 
+def _shares(ctx: click.Context, param: click.Parameter, text: str) -> list[float]:
+    """Return shares of the rows in ascending order, each once."""
+    try:
+        shares = sorted({float(word) for word in text.split(",") if word.strip()})
+    except ValueError:
+        shares = [0.0]
+    if not all(0 < share <= 1 for share in shares):
+        raise ConfigError(
+            f"--sizes {text}: give shares of the rows up to 1, as 0.1,0.3; "
+            "--rows says how many rows a generated table has"
+        )
+    return shares
+
+
+def _price(ctx: click.Context, param: click.Parameter, text: str | None) -> Any:
+    if text is None:
+        return None
+    from pipeline.benchmark.report.costs import parse_price
+
+    return parse_price(text)
+
+
 def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of what is measured."""
     options = (
         click.option("--repeats", default=5, type=click.IntRange(min=3), show_default=True,
                      help="Timed runs of each variant."),
-        click.option("--sizes", default="", metavar="SHARES",
-                     help="Other sizes to time, such as 0.1,0.3,1.0."),
+        click.option("--sizes", default="", metavar="SHARES", callback=_shares,
+                     help="Shares of the rows to time besides, as 0.1,0.3."),
         click.option("--limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
                      help="Stop a variant of which a run takes longer."),
-        click.option("--price", metavar="'1.20 EUR'", help="Of an hour of this machine."),
+        click.option("--price", metavar="'1.20 EUR'", callback=_price,
+                     help="Of an hour of this machine."),
         click.option("--resume/--no-resume", default=True, show_default=True,
                      help="Go on after an interrupted command."),
     )  # fmt: skip
@@ -69,7 +92,7 @@ def report_(task: str, out: Path | None, from_results: bool, **options: Any) -> 
 
     folder = out or Path("reports") / task
     if from_results:
-        write_again(folder, _price(options["price"]))
+        write_again(folder, options["price"])
     else:
         _compare(task, out, pages=True, **options)
     echo(f"report: {(folder / 'index.html').resolve().as_uri()}")
@@ -98,25 +121,16 @@ def gallery(
 
 
 def _compare(
-    task: str, out: Path | None, *, repeats: int, sizes: str, limit: float | None,
-    pages: bool = False, **options: Any,
+    task: str, out: Path | None, *, repeats: int, sizes: list[float], limit: float | None,
+    price: Any, resume: bool, pages: bool = False, if_changed: bool = False, **options: Any,
 ) -> None:  # fmt: skip
-    from pipeline.benchmark.compare import Comparison, parse
-    from pipeline.benchmark.publish import PublishOptions, publish
+    from pipeline.benchmark.compare import Comparison
+    from pipeline.benchmark.publish import publish
 
-    sizes_, price = parse(sizes), _price(options.pop("price"))
-    resume, changed = options.pop("resume"), options.pop("if_changed", False)
-    publishing = PublishOptions(pages, resume, changed, price)
     what, job, pipelines = prepare(task, **options)
     comparison = Comparison(
-        what, job, pipelines, options["device"], repeats, sizes=sizes_, command=sys.argv[1:],
+        what, job, pipelines, options["device"], repeats, sizes=sizes, command=sys.argv[1:],
         limit=limit,
     )  # fmt: skip
-    publish(comparison, out or Path("reports") / task, publishing)
-
-
-def _price(text: str | None) -> Any:
-    """Return the price of an hour, or None where none was given."""
-    from pipeline.benchmark.report.costs import parse_price
-
-    return None if text is None else parse_price(text)
+    folder = out or Path("reports") / task
+    publish(comparison, folder, pages=pages, resume=resume, if_changed=if_changed, price=price)

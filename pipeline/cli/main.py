@@ -26,7 +26,6 @@ from pipeline.cli.benchmark import compare, gallery, report_
 from pipeline.cli.options import (
     INTERRUPTED,
     Names,
-    check_named,
     common_options,
     count,
     echo,
@@ -100,9 +99,9 @@ for _command in (compare, report_, tune, gallery):
 
 
 @commands.command()
-@click.argument("model", default="")
-@click.argument("source", metavar="IN", default="")
-@click.argument("target", metavar="OUT", default="")
+@click.argument("model")
+@click.argument("source", metavar="IN")
+@click.argument("target", metavar="OUT")
 @click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True)
 @click.option("--method", help="predict_proba, predict, transform, …, and no other; by default the "
               "first there is, with the class beside probabilities.")  # fmt: skip
@@ -140,7 +139,6 @@ def predict(
     from pipeline.serving.predict import PredictionJob, batches, run_job
     from pipeline.system.progress import progress
 
-    check_named(model, source, target)
     copied, may = (list(chain.from_iterable(names)) for names in (keep, allow_empty))
     job = PredictionJob(
         Path(model), Path(source), Path(target), keep=copied, allow_empty=may, **options

@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from pipeline.errors import ConfigError, clean
-from pipeline.optional import PYTHON
+from pipeline.errors import clean
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C."""
@@ -84,23 +83,3 @@ class Names(click.ParamType[list[str]]):
         except csv.Error as error:
             self.fail(f'{value}: {error}; write a,"b, c" for two names', param, ctx)
         return [name.strip() for row in rows for name in row if name.strip()]
-
-
-def check_named(model: str, source: str, target: str) -> None:
-    """Check that ``predict`` was told what with, of what and where to.
-
-    Raises
-    ------
-    ConfigError
-        Something is missing; it says how to name it, and which models there are.
-    """
-    given = {"MODEL": model, "IN": source, "OUT": target}
-    lost = [name for name, value in given.items() if not value.strip()]
-    if not lost:
-        return
-    from pipeline.serving.models import suggest_models
-
-    way = f"{PYTHON} -m pipeline predict MODEL IN OUT"
-    # MODEL may also be a folder of several.
-    there_are = suggest_models(Path(model)) if "MODEL" in lost else ""
-    raise ConfigError(f"predict needs {', '.join(lost)}: {way}{there_are}")

@@ -13,7 +13,6 @@ from pipeline.benchmark import compare
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.run import measure, rounds, variants
-from pipeline.benchmark.run.live import Watch
 from pipeline.benchmark.run.worker import RunReport, WorkerFailed
 from pipeline.errors import DeviceUnavailable, PipelineError
 from pipeline.system import devices
@@ -37,7 +36,7 @@ class FakeWorker:
     most_alive: ClassVar[list[int]] = []
     explained: ClassVar[list[int]] = []
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, limit: float | None) -> None:
         self.job, self.name, self.runs = job, f"{job.pipeline}/{job.variant}", 0
         self.alive.append(self.name)
         self.most_alive.append(len(self.alive))
@@ -90,9 +89,9 @@ def measured(monkeypatch: pytest.MonkeyPatch, small_flights: Path) -> Callable[.
 
     def run(failures: dict[str, int] | None = None, seed: int = 0, **options: Any) -> Results:
         monkeypatch.setattr(FakeWorker, "failures", failures or {})
-        job, watch = Job("flights", "", "", small_flights, seed=seed), options.pop("watch", None)
+        job, say = Job("flights", "", "", small_flights, seed=seed), options.pop("say", str)
         options = {"pipelines": ["logistic", "forest"], "repeats": 4, **options}
-        return Comparison(TASK, job, **options).measure(watch or Watch(str))
+        return Comparison(TASK, job, **options).measure(say)
 
     return run
 
@@ -104,33 +103,20 @@ def real(small_flights: Path) -> tuple[Results, list[str]]:
     job = Job("flights", "logistic", "cpu", small_flights)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUDA_VISIBLE_DEVICES", "")
-        found = Comparison(TASK, job, ["logistic"], repeats=2).measure(Watch(lines.append))
+        found = Comparison(TASK, job, ["logistic"], repeats=2).measure(lines.append)
     return found, lines
-
-
-def test_every_variant_runs_as_often_as_asked_and_the_warm_up_is_apart(
-    real: tuple[Results, list[str]],
-) -> None:
-    record, lines = real
-    assert [(c.pipeline, c.variant, c.status) for c in record.cells] == [
-        ("logistic", "reference", "ok"),
-        ("logistic", "cpu", "ok"),
-    ]
-    for cell in record.cells:
-        assert len(cell.runs) == record.protocol.repeats == 2
-        assert cell.warmup is not None
-        assert cell.warmup not in cell.runs
-        assert all(0 < sum(run.stages.values()) <= run.total for run in cell.runs)
-        assert cell.peak_rss_bytes > 2**26
-    assert len(lines) == 8
-    assert [line for line in lines if " seed " in line] == lines[6:]
-    assert [line for line in lines if "warm-up" in line] == lines[:2]
 
 
 def test_metrics_and_agreement_can_be_recomputed(
     real: tuple[Results, list[str]], small_flights: Path
 ) -> None:
-    record, _ = real
+    record, lines = real
+    assert [line for line in lines if "warm-up" in line] == lines[:2]
+    for cell in record.cells:
+        assert (cell.status, len(cell.runs), record.protocol.repeats) == ("ok", 2, 2)
+        assert cell.warmup not in (None, *cell.runs)
+        assert all(0 < sum(run.stages.values()) <= run.total for run in cell.runs)
+        assert cell.peak_rss_bytes > 2**26
     job = Job("flights", "logistic", "reference", small_flights)
     reference = measure.measure_once(TASK, TASK.pipeline("logistic", 0), job)
     cpu = measure.measure_once(
@@ -139,6 +125,9 @@ def test_metrics_and_agreement_can_be_recomputed(
     apart = np.abs(cpu.predicted - reference.predicted)
     same = (cpu.predicted > 0.5) == (reference.predicted > 0.5)
     first, second = record.cells
+    assert record.task.rows_train + record.task.rows_test == 6067
+    assert record.data.bytes == small_flights.stat().st_size
+    assert record.machine.threads, "thread pools as the workers had them"
     assert first.agreement is None
     assert second.agreement is not None
     assert second.agreement.max_difference == pytest.approx(apart.max(), rel=1e-3)
@@ -146,35 +135,6 @@ def test_metrics_and_agreement_can_be_recomputed(
     assert second.agreement.same_decision == pytest.approx(same.mean())
     assert first.metrics == pytest.approx(measure.judge_outcome(TASK, reference))
     assert second.metrics == pytest.approx(measure.judge_outcome(TASK, cpu))
-
-
-def test_the_record_describes_task_data_and_machine(
-    real: tuple[Results, list[str]], small_flights: Path
-) -> None:
-    record, _ = real
-    assert record.task.rows_train + record.task.rows_test == 6067
-    assert record.task.columns == len(TASK.features)
-    assert 0.15 < record.task.positive_rate < 0.3
-    assert record.task.margins == TASK.margins
-    assert record.task.split.startswith("time: ")
-    assert record.data.bytes == small_flights.stat().st_size
-    assert record.machine.threads, "thread pools as the workers had them"
-    assert record.pipelines[0].code.startswith("Pipeline(")
-    assert record.pipelines[0].title == TASK.pipelines["logistic"].__doc__
-
-
-@pytest.mark.quick(1)
-@pytest.mark.parametrize("device", ["auto", "cpu"])
-def test_the_gpu_is_skipped_with_the_reason(measured, device: str) -> None:
-    record = measured(device=device)
-    skipped = record.variants[2]
-    assert (skipped.name, skipped.status) == ("cuda", "skipped")
-    reasons = {"auto": devices.obstacle(), "cpu": "device='cpu' was asked for"}
-    assert skipped.why == reasons[device] != ""
-    status = {variant.name: variant.status for variant in record.variants}
-    assert status == dict.fromkeys(("reference", "cpu"), "ok") | dict.fromkeys(OTHERS, "skipped")
-    assert not [cell for cell in record.cells if cell.variant == "cuda"]
-    assert record.machine.no_gpu_why
 
 
 def test_a_gpu_takes_part_where_there_is_one(measured, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +147,11 @@ def test_a_gpu_takes_part_where_there_is_one(measured, monkeypatch: pytest.Monke
     }
 
 
-def test_a_gpu_that_is_asked_for_must_be_there(measured) -> None:
+def test_a_gpu_that_is_absent_is_skipped_unless_it_is_asked_for(measured) -> None:
+    record = measured()
+    status = {variant.name: variant.status for variant in record.variants}
+    assert status == dict.fromkeys(("reference", "cpu"), "ok") | dict.fromkeys(OTHERS, "skipped")
+    assert not [cell for cell in record.cells if cell.variant == "cuda"]
     with pytest.raises(DeviceUnavailable, match="needs a usable NVIDIA GPU"):
         measured(device="cuda")
 
@@ -215,24 +179,16 @@ def test_runs_are_in_order_and_only_one_pipeline_is_in_memory(measured) -> None:
     assert FakeWorker.alive == []
 
 
-def test_a_variant_that_fails_while_warming_up_is_recorded_and_the_rest_runs(measured) -> None:
-    record = measured({"forest/cpu": 1})
-    failed = record.cell("forest", "cpu")
-    assert (failed.status, failed.why) == ("failed", "forest/cpu fails in run 1")
-    assert (failed.warmup, failed.runs, failed.metrics, failed.agreement) == (None, [], {}, None)
-    done = [cell for cell in record.cells if cell is not failed]
-    assert all(cell.status == "ok" and len(cell.runs) == 4 for cell in done)
-    assert "forest/cpu" not in record.protocol.order
-
-
 def test_a_variant_that_fails_later_keeps_its_times_and_claims_nothing(measured) -> None:
-    record = measured({"logistic/cpu": 3, "forest/reference": 2})
+    record = measured({"logistic/cpu": 3, "forest/reference": 1})
     failed = record.cell("logistic", "cpu")
     assert (failed.status, failed.why) == ("failed", "logistic/cpu fails in run 3")
     assert [run.total for run in failed.runs] == [2.0]
     assert (failed.metrics, failed.agreement) == ({}, None)
     assert record.protocol.order.count("logistic/cpu") == 2, "no further turn after the failure"
     assert record.protocol.order.count("logistic/reference") == 4
+    assert record.cell("forest", "reference").warmup is None
+    assert "forest/reference" not in record.protocol.order
     alone = record.cell("forest", "cpu")
     assert (alone.status, alone.agreement) == ("ok", None), "there is no reference"
 
@@ -246,11 +202,9 @@ def test_when_nothing_succeeds_there_is_no_record(measured) -> None:
     assert caught.value.exit_code == 70
 
 
-def test_each_run_is_announced(measured) -> None:
+def test_each_run_has_a_line(measured) -> None:
     lines: list[str] = []
-    watch = Watch(lines.append)
-    measured({"forest/cpu": 3}, watch=watch, pipelines=["forest"], repeats=3)
-    assert len(lines) == 2 * (3 + 1) + 2 - 1, "after a failure a variant has no further runs"
-    assert (watch.done, watch.total) == (len(lines), len(lines))
+    measured({"forest/cpu": 3}, say=lines.append, pipelines=["forest"], repeats=3)
+    assert lines[:2] == ["forest  reference  warm-up  1.00 s", "forest  cpu  warm-up  1.00 s"]
     assert "forest  cpu  2/3 failed: forest/cpu fails in run 3" in lines
-    assert "forest  reference  3/3  4.00 s" in lines
+    assert lines[-2:] == [f"forest  reference  seed {n}  {n + 4}.00 s" for n in (1, 2)]

@@ -14,17 +14,15 @@ import psutil
 import pytest
 
 from pipeline.benchmark.record import results
-from pipeline.data.files import digest
-from pipeline.serving import manifest
 from pipeline.system.atomic import publishing
-from tests.commands import OLD, assert_one_message, intact, old_results, python, started
+from tests.commands import OLD, intact, old_results, started
 
 pytestmark = pytest.mark.slow
 
 INTERRUPTED = "interrupted; nothing was published"
 TASK = '''"""Programs that misbehave."""
 
-import os, time, traceback
+import os, time
 from pathlib import Path
 
 from sklearn.linear_model import LogisticRegression
@@ -34,11 +32,11 @@ from sklearn.preprocessing import StandardScaler
 from datasets import flights
 from pipeline.task.task import Split, Task
 
-class Narrow(LogisticRegression):
-    """Refuses what the steps of a plan hand it, as the accelerated variants do."""
+class Told(LogisticRegression):
+    """Writes down each fit."""
     def fit(self, X, y):
-        if any(frame.filename.endswith("plan.py") for frame in traceback.extract_stack()):
-            raise ValueError("a plan is too narrow for me")
+        with Path("fits").open("a") as file:
+            print(os.getpid(), file=file)
         return super().fit(X, y)
 
 class Waiting(LogisticRegression):
@@ -49,33 +47,24 @@ class Waiting(LogisticRegression):
             time.sleep(60)
         return super().fit(X, y)
 
-def narrow(seed):
-    """Fails in one variant."""
-    return make_pipeline(StandardScaler(), Narrow())
+def told(seed):
+    """Scales and learns."""
+    return make_pipeline(StandardScaler(), Told())
 
 def waiting(seed):
     """Does not end the first time."""
     return make_pipeline(StandardScaler(), Waiting())
 
-def sound(seed):
-    """Works."""
-    return make_pipeline(StandardScaler(), LogisticRegression())
-
 TASK = Task(
     name="odd", title="Odd", prepare=flights.prepare, target="late", licence="CC0", source="here",
     features=["day", "weekday", "distance"],
-    pipelines={"narrow": narrow, "waiting": waiting, "sound": sound},
+    pipelines={"waiting": waiting, "told": told},
     splits={"time": Split([("month", "<=", 9)], [("month", ">", 9)], "in time")},
     metrics={"roc_auc": roc_auc_score}, margins={"roc_auc": 0.002},
 )
 '''
-ORDINARY = """
-import ctypes, os, sys
-ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
-os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
-"""
-"""Gives up the right of root to write where permissions forbid it."""
-
+RUNS = 2 * (1 + 3) + 2
+"""Warm-up and three timed runs of two variants, and two seeds of the reference."""
 Process = subprocess.Popen[str]
 Start = Callable[..., AbstractContextManager[Process]]
 
@@ -138,14 +127,15 @@ def gone(processes: list[psutil.Process]) -> bool:
     return psutil.wait_procs(processes, timeout=300)[1] == []
 
 
-@pytest.mark.parametrize("command", ["run", "compare"])
 @pytest.mark.parametrize(
-    ("number", "code", "said"),
+    ("command", "number", "code", "said"),
     [
-        (signal.SIGINT, 130, INTERRUPTED),
-        (signal.SIGTERM, 143, ""),
-        (signal.SIGHUP, 129, ""),
-        (signal.SIGKILL, -9, ""),
+        ("run", signal.SIGINT, 130, INTERRUPTED),
+        ("compare", signal.SIGINT, 130, INTERRUPTED),
+        ("run", signal.SIGHUP, 129, ""),
+        ("compare", signal.SIGTERM, 143, ""),
+        ("run", signal.SIGKILL, -9, ""),
+        ("compare", signal.SIGKILL, -9, ""),
     ],
 )
 def test_an_end_in_the_middle_publishes_nothing_and_leaves_no_process(
@@ -169,75 +159,75 @@ def test_an_end_in_the_middle_publishes_nothing_and_leaves_no_process(
     assert intact(out)
 
 
-def test_ctrl_c_while_workers_start_is_told_by_one_line(start: Start, out: Path) -> None:
-    with start("compare", "sound") as process:
-        wait_for(lambda: any("entry" in "".join(p.cmdline()) for p in family(process)), process)
-        workers = family(process)
-        os.killpg(process.pid, signal.SIGINT)
-        said, err = process.communicate(timeout=300)
-    assert (process.returncode, said, err.strip()) == (130, "", INTERRUPTED)
-    assert gone(workers)
-    assert intact(out)
-
-
-def test_what_fails_or_is_killed_is_recorded_and_the_rest_runs(
+def test_a_worker_that_is_killed_is_recorded_and_the_rest_runs(
     start: Start, workspace: Path, out: Path
 ) -> None:
-    with start("compare", "waiting,narrow", "--repeats", 3) as process:
+    with start("compare", "waiting", "--repeats", 3) as process:
         os.kill(waiting(workspace, process), signal.SIGKILL)
         _, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (0, "")
-    cells = {f"{c.pipeline}/{c.variant}": c for c in results.load(out / "results.json").cells}
-    assert {name: (cell.why, len(cell.runs)) for name, cell in cells.items()} == {
-        "waiting/reference": (
-            "the process was killed (SIGKILL), most likely for lack of memory",
-            0,
+    first, second = results.load(out / "results.json").cells
+    assert (first.status, second.status) == ("failed", "ok")
+    assert first.why == "the process was killed (SIGKILL), most likely for lack of memory"
+    assert [len(first.runs), len(second.runs)] == [0, 3]
+
+
+def told(start: Start, workspace: Path, *options: object, end_after: int = 0) -> tuple[str, int]:
+    """Compare to the end, or until so many runs are told of; return what was said, and the fits."""
+    with start("compare", "told", "--repeats", 3, *options) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(end_after)]
+        if end_after:
+            os.kill(process.pid, signal.SIGKILL)
+        rest, err = process.communicate(timeout=300)
+    assert end_after or err == ""
+    return "".join(lines) + rest, len((workspace / "fits").read_text().split())
+
+
+def test_what_had_run_before_a_kill_is_not_run_again(
+    start: Start, workspace: Path, out: Path
+) -> None:
+    _, before = told(start, workspace, end_after=5)
+    said, fits = told(start, workspace)
+    finished = int(said.partition("resuming after ")[2].partition(" finished runs")[0])
+    assert finished >= 5
+    # A new process warms up once more, which does not count.
+    assert 0 <= fits - before - (RUNS - finished) <= 2
+    found = results.load(out / "results.json")
+    assert found.protocol.resumed == finished
+    assert [(c.status, len(c.runs)) for c in found.cells] == [("ok", 3), ("ok", 3)]
+    assert sorted(found.protocol.order) == ["told/cpu"] * 3 + ["told/reference"] * 3
+    assert set(found.cells[0].noise) == {"roc_auc"}
+    assert not list(out.parent.glob("*.jsonl")), "they are in the results"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ("--set", "told__C=0.5"),
+            "the runs of an earlier command are not used: pipelines changed",
         ),
-        "waiting/cpu": ("", 3),
-        "narrow/reference": ("", 3),
-        "narrow/cpu": (
-            'tasks/odd.py, line 17: `raise ValueError("a plan is too narrow for me")`: '
-            "ValueError: a plan is too narrow for me",
-            0,
-        ),
-    }
-    assert [cell.status for cell in cells.values()] == ["failed", "ok", "ok", "failed"]
+        (("--no-resume",), ""),
+    ],
+)
+def test_runs_of_other_work_are_not_taken_up(
+    start: Start, workspace: Path, options: tuple[object, ...], said: str
+) -> None:
+    _, before = told(start, workspace, end_after=2)
+    found, fits = told(start, workspace, *options)
+    assert said in found
+    assert "resuming" not in found
+    assert fits - before == RUNS
 
 
-def test_a_run_killed_at_any_moment_leaves_whole_results_of_one_run(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    run = ("-m", "pipeline", "run", "breast_cancer", "--device", "cpu", "--pipelines", "logistic",
-           "--data-home", tmp_path / "data", "--out", out, "--seed")  # fmt: skip
-    assert python(*run, 0).code == 0
-    start = time.perf_counter()
-    assert python(*run, 1).code == 0
-    seconds, shown = time.perf_counter() - start, [1]
-    # Most often where results are written and take their name.
-    for seed, share in enumerate((0.1, 0.6, 0.8, 0.9, 0.95, 1.0), start=2):
-        with started(*run, seed) as process:
-            time.sleep(seconds * share)
-            process.kill()
-        record = results.load(out / "results.json")
-        assert record.protocol.seed in (shown[-1], seed)
-        shown.append(record.protocol.seed)
-        for part in (record.cells[0].model, record.cells[0].predictions):
-            assert part is not None
-            assert digest(out / part.file) == part.sha256
-        manifest.read_manifest(out / "logistic.model")
-    assert len(set(shown)) < len(shown), "the first was killed before it published"
-
-
-def test_a_folder_that_is_read_only_ends_with_73(start: Start, out: Path, small_home: Path) -> None:
-    new = out.parent / "new"
-    out.parent.chmod(0o555)
-    try:
-        if python("-c", ORDINARY, "-c", "import sys; open(sys.argv[1], 'w')", new).code == 0:
-            pytest.skip("this user may write where permissions forbid it")
-        done = python(
-            "-c", ORDINARY, "-m", "pipeline", "run", "flights", "--device", "cpu",
-            "--pipelines", "logistic", "--data-home", small_home, "--out", new,
-        )  # fmt: skip
-    finally:
-        out.parent.chmod(0o755)
-    assert_one_message(done, 73, "Permission denied", str(out.parent))
-    assert intact(out)
+def test_ctrl_c_says_how_to_go_on(start: Start) -> None:
+    with start("compare", "told", "--repeats", 200) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=300)
+    assert process.returncode == 130
+    first, second = filter(None, err.splitlines())
+    assert first.endswith("finished runs are kept; the same command resumes from them")
+    assert second == INTERRUPTED

@@ -43,13 +43,6 @@ for model in models:
     except PipelineError as error:
         print(error.exit_code, error)
 """
-FEW_FILES = """
-import resource, sys
-from pipeline.cli.main import main
-resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-sys.argv[0] = "pipeline"
-main()
-"""
 
 
 def test_memory_that_runs_out_is_told_with_the_step_whichever_library_wants_it() -> None:
@@ -59,13 +52,6 @@ def test_memory_that_runs_out_is_told_with_the_step_whichever_library_wants_it()
     assert len(said) == 2, said
     assert said[0].startswith("71 standardscaler: the memory of the machine ran out in fit")
     assert said[1].startswith("71 xgbclassifier: the memory of the machine ran out in fit")
-
-
-def test_few_files_to_open_are_enough(small_home: Path, tmp_path: Path) -> None:
-    done = python("-c", FEW_FILES, "run", "flights", "--device", "cpu", "--pipelines", "logistic",
-                  "--data-home", small_home, "--out", tmp_path / "out")  # fmt: skip
-    assert done.code == 0, done.err
-    assert (tmp_path / "out" / "results.json").is_file()
 
 
 @pytest.fixture
@@ -86,18 +72,6 @@ def in_own_mounts(command: str) -> Done:
         env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
     )  # fmt: skip
     return Done(done.returncode, done.stdout, done.stderr)
-
-
-def test_a_generated_table_that_does_not_fit_on_the_disk_leaves_nothing(
-    disk: str, tmp_path: Path
-) -> None:
-    home = tmp_path / "disk" / "data"
-    done = in_own_mounts(
-        f"{disk} && '{sys.executable}' -m datasets synthetic --rows 1e5 --data-home '{home}' "
-        f"> /dev/null; code=$?; find '{home}' -name '*.parquet*'; exit $code"
-    )
-    assert (done.code, done.out) == (73, ""), done.err
-    assert "make room, or choose another folder with --data-home" in done.err
 
 
 @pytest.mark.parametrize("command", ["run", "compare", "predict"])

@@ -15,7 +15,7 @@ from scipy.stats import gmean
 import tasks
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.judge.aggregate import over_tasks
-from pipeline.benchmark.publish import PublishOptions, publish, render
+from pipeline.benchmark.publish import publish, render
 from pipeline.benchmark.record.results import Results, dumps
 from pipeline.benchmark.report.cells import cells_csv
 from pipeline.benchmark.report.gallery_page import (
@@ -174,6 +174,6 @@ def test_a_report_of_the_same_work_is_kept(
     runs: list[object] = []
     fresh = fixtures.normal()
     monkeypatch.setattr(Comparison, "measure", lambda *given: runs.append(given) or fresh)
-    publish(comparison, folder, PublishOptions(if_changed=change != "not asked for"))
+    publish(comparison, folder, if_changed=change != "not asked for")
     assert bool(runs) == (change != "nothing")
     assert ("not measured again" in capsys.readouterr().out) == (change == "nothing")

@@ -10,15 +10,15 @@ import pytest
 from pipeline.benchmark.record import results
 from pipeline.data.files import parquet_files
 from pipeline.task import task
-from tests.commands import ROOT, assert_one_message, call
+from tests.commands import ROOT, call
 
-# Task -> a program, a metric, and what the report sets beside the reference's answers.
+# Task -> a program and a metric.
 KINDS = {
-    "segments_synthetic": ("kmeans", "adjusted_rand", "Adjusted Rand index"),
-    "digits": ("logistic", "log_loss", "Largest |Δp|"),
-    "fraud": ("isolation", "average_precision", "Same decision at 0.5"),
-    "ranking": ("lambdamart", "ndcg_at_10", "queries of 8 to 35 rows"),
-    "synthetic": ("boosting", "roc_auc", "Same decision at 0.5"),
+    "segments_synthetic": ("kmeans", "adjusted_rand"),
+    "digits": ("logistic", "log_loss"),
+    "fraud": ("isolation", "average_precision"),
+    "ranking": ("lambdamart", "ndcg_at_10"),
+    "synthetic": ("boosting", "roc_auc"),
 }
 ROWS = {"ranking": 3_000, "synthetic": 3_000, "segments_synthetic": 1_000}
 """Of those that are generated."""
@@ -49,33 +49,17 @@ def ran(small_homes: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_run_keeps_what_was_predicted_and_how_good_it_is(name: str, ran) -> None:
-    estimator, metric, _ = KINDS[name]
+    estimator, metric = KINDS[name]
     record = results.load(ran[name] / "results.json")
     assert metric in record.cells[0].metrics
     table = pq.read_table(ran[name] / f"{estimator}.predictions.parquet")
     assert len(table) == record.task.rows_test
-    chances = [f"probability_{number}" for number in range(10)]
-    named = {"digits": ["truth", "prediction", *chances], "fraud": ["truth", "anomaly"]}
-    assert table.column_names == named.get(name, table.column_names)
     assert table.column_names[0] == "truth"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", KINDS)
-def test_a_report_compares_the_answers(name: str, small_homes: Path, tmp_path: Path) -> None:
-    estimator, metric, words = KINDS[name]
-    options = ["--device", "cpu", "--pipelines", estimator, "--repeats", "3"]
-    options += ["--data-home", small_homes]
-    done = call("report", name, *options, *rows(name), "--out", tmp_path / "report")
-    assert done.code == 0, done.err
-    found = results.load(tmp_path / "report" / "results.json")
-    cell = found.cell(estimator, "cpu")
-    assert cell is not None
-    assert (cell.status, cell.why) == ("ok", "")
-    assert metric in cell.differences
-    text = (tmp_path / "report" / "report.md").read_text(encoding="utf-8")
-    assert words.replace("|", "\\|") in text
-    assert "Quality parity: 1 of 1 within the declared margins" in text
+    if name == "digits":
+        chances = [f"probability_{number}" for number in range(10)]
+        assert table.column_names[1:] == ["prediction", *chances]
+    if name == "fraud":
+        assert table.column_names == ["truth", "anomaly"], "a score is no probability"
 
 
 @pytest.mark.quick(3)
@@ -90,14 +74,6 @@ def test_a_saved_model_predicts_new_rows(
     assert done.code == 0, done.err
     made = pq.read_metadata(tmp_path / "out.parquet").num_rows
     assert made == pq.read_metadata(source).num_rows
-
-
-def test_clusters_that_know_their_own_rows_alone_say_so(small_homes: Path, tmp_path) -> None:
-    options = ["--device", "cpu", "--pipelines", "hdbscan", "--data-home", small_homes]
-    assert call("run", "segments", *options, "--out", tmp_path / "run").code == 0
-    rows = small_homes / "digits" / "digits.parquet"
-    done = call("predict", tmp_path / "run" / "hdbscan.model", rows, tmp_path / "out.parquet")
-    assert_one_message(done, 2, "hdbscan.model: the model answers for the rows that it learnt")
 
 
 @pytest.mark.quick(1)

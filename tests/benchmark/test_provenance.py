@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import hashlib
-import os
-import platform
 import shlex
 import shutil
 import subprocess
@@ -12,12 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from msgspec import structs
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Binarizer
-from xgboost import XGBClassifier
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
 
-from pipeline.benchmark.record import provenance
+import tasks.flights
 from pipeline.planning import source_code
 from pipeline.system import devices, environment, gpu
 from tasks.flights import TASK
@@ -42,16 +37,6 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_machine_without_a_gpu_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    found = environment.machine({"openblas": "2"}, 0.5)
-    assert (found.gpus, found.threads, found.load_before) == ([], {"openblas": "2"}, 0.5)
-    assert found.no_gpu_why == devices.obstacle() != ""
-    assert found.python == platform.python_version()
-    assert 1 <= found.cores <= (os.cpu_count() or 1)
-    assert found.memory_bytes > 2**28
-
-
 def test_a_machine_with_a_gpu_describes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     device = gpu.Device("Synthetic GPU 1", 16 * 2**30, (9, 0))
     probe = gpu.Probe(driver="580.1", cuda="13.0", devices=(device,))
@@ -66,6 +51,11 @@ def test_a_machine_with_a_gpu_describes_it(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_source_is_the_commit_and_whether_it_is_all(checkout: Path) -> None:
     clean = environment.source(["list"])
     assert (clean.commit, clean.dirty) == (git("rev-parse", "HEAD"), False)
+    results = checkout / "docs" / "results" / "results.json"
+    results.parent.mkdir(parents=True)
+    results.write_text("1")
+    git("add", ".")
+    assert not environment.source(["list"]).dirty, "results are no change of the code"
     (checkout / "code.py").write_text("2")
     assert environment.source(["list"]).dirty
 
@@ -89,24 +79,18 @@ def test_the_command_can_be_pasted() -> None:
     assert environment.source(()).command == ""
 
 
-def test_the_data_are_described_by_their_bytes(tmp_path: Path) -> None:
-    path = tmp_path / "table.parquet"
-    path.write_bytes(b"table")
-    found = provenance.describe_data(TASK, path)
-    assert (found.path, found.bytes) == (str(path), 5)
-    assert found.sha256 == hashlib.sha256(b"table").hexdigest()
-    assert (found.licence, found.source) == (TASK.licence, TASK.source)
+@pytest.mark.parametrize("name", TASK.pipelines)
+def test_the_code_of_a_pipeline_makes_it_again(name: str) -> None:
+    changes = {"xgbclassifier__reg_lambda": 0.25} if name == "boosting" else {}
+    pipeline = TASK.pipeline(name, 7, changes)
+    again = eval(
+        source_code.code(pipeline),
+        {**vars(tasks.flights), "ColumnTransformer": ColumnTransformer, "nan": np.nan},
+    )
+    assert repr(params(again)) == repr(params(pipeline))
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (LogisticRegression(), "LogisticRegression()"),
-        (LogisticRegression(C=np.inf, max_iter=100), "LogisticRegression(C=inf)"),
-        (make_pipeline(Binarizer()), "Pipeline(steps=[('binarizer', Binarizer())])"),
-        (XGBClassifier(max_bin=8), "XGBClassifier(max_bin=8)"),
-        ("passthrough", "'passthrough'"),
-    ],
-)
-def test_code_has_what_differs_from_the_defaults(value: Any, text: str) -> None:
-    assert source_code.code(value) == text
+def params(pipeline: Any) -> dict[str, Any]:
+    """Return the values that are not estimators themselves."""
+    found = pipeline.get_params().items()
+    return {k: v for k, v in found if not isinstance(v, BaseEstimator | list)}

@@ -40,28 +40,14 @@ def european(path: Path) -> None:
     table.to_csv(path, sep=";", index=False, encoding="cp1252")
 
 
-def american(path: Path) -> None:
-    species = np.select([HEAVY > 5_400, HEAVY > 4_200], ["Gentoo", "Chin, strap"], "Adelie")
-    table = TABLE.assign(mass=[f"${n:,}.50" for n in MASS], day=DAYS.strftime("%m/%d/%Y"))
-    table.assign(good=species).to_csv(path, sep="\t", index=False)
-
-
 def lines(path: Path) -> None:
     table = TABLE.assign(mass=MASS, day=DAYS.strftime("%d %b %Y"), good=HEAVY > 4_900)
     table.to_json(path, orient="records", lines=True)
 
 
-def of_arrow(path: Path) -> None:
-    table = TABLE.assign(mass=MASS * 1.0, day=DAYS, good=HEAVY)
-    table.loc[3, "mass"] = np.nan
-    table.to_parquet(path)
-
-
 FILES: dict[str, tuple[str, Callable[[Path], None], Any]] = {
     "two classes": ("mine.csv", european, ["gut", "schlecht"]),
-    "three classes": ("mine.tsv.gz", american, ["Adelie", "Chin, strap", "Gentoo"]),
     "truth values": ("mine.jsonl", lines, None),
-    "a number": ("mine.parquet", of_arrow, None),
 }
 COMMANDS = """
 import sys

@@ -7,42 +7,22 @@ import re
 import subprocess
 import sys
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
 import tasks.flights
-from pipeline import __version__
-from pipeline.benchmark.publish import render
 from pipeline.benchmark.record import results
 from pipeline.cli import main
-from pipeline.system import doctor
 from pipeline.task import prepare, task
 from pipeline.task.own import new_task
 from tasks.flights import TASK
-from tests.benchmark import fixtures
-from tests.commands import ROOT, assert_one_message, call, python
-from tests.datasets import raw
+from tests.commands import ROOT, call, python
 
-COMMANDS = [
-    "run",
-    "compare",
-    "report",
-    "tune",
-    "gallery",
-    "predict",
-    "models",
-    "data",
-    "new-task",
-    "list",
-    "explain",
-    "doctor",
-]
+COMMANDS = "run compare report tune gallery predict models data new-task list explain doctor"
 HEAVY = {"sklearn", "pandas", "xgboost", "numpy", "rich", "pyarrow", "scipy", "matplotlib"}
 LOADED = """
 import runpy, sys
@@ -57,22 +37,7 @@ finally:
 def test_help_lists_every_command_in_the_order_of_use() -> None:
     code, out, _ = call("--help")
     listed = re.findall(r"^  ([a-z-]+) +[A-Z]", out.partition("Commands:")[2], re.MULTILINE)
-    assert (code, listed) == (0, COMMANDS)
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("flag", ["--help", "-h"])
-def test_each_command_has_help(command: str, flag: str) -> None:
-    code, out, err = call(command, flag)
-    assert (code, err) == (0, "")
-    summary = main.commands.commands[command].help.partition("\n")[0]
-    assert summary in re.sub(r"\s+", " ", out)
-
-
-@pytest.mark.parametrize("command", ["run", "compare", "report", "tune"])
-def test_every_option_says_what_it_is_for(command: str) -> None:
-    options = [p for p in main.commands.commands[command].params if p.opts[0].startswith("--")]
-    assert [p.name for p in options if not p.help and p.name != "repeats"] == []
+    assert (code, listed) == (0, COMMANDS.split())
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"]])
@@ -80,10 +45,6 @@ def test_what_needs_no_library_loads_none(arguments: list[str]) -> None:
     code, _, loaded = python("-c", LOADED, *arguments)
     assert code == 0, loaded
     assert set(loaded.split()) & HEAVY == set()
-
-
-def test_the_version_is_that_of_the_package() -> None:
-    assert call("--version") == (0, f"pipeline, version {__version__}\n", "")
 
 
 def test_list_gives_each_task_with_its_summary() -> None:
@@ -94,7 +55,6 @@ def test_list_gives_each_task_with_its_summary() -> None:
     assert lines["flights"].startswith("binary        327,346 rows  - ")
     assert lines["flights"].endswith(tasks.flights.__doc__.partition("\n")[0])
     assert lines["covertype"].startswith("multiclass    581,012 rows  11 MB to download ")
-    assert lines["taxi"].startswith("regression ")
     assert lines["ranking"].startswith("ranking        50,000 rows  generated, any ROWS ")
 
 
@@ -110,47 +70,9 @@ def test_explain_prints_every_step_of_every_program(device: str) -> None:
         assert rows[-1] == [last, device]
         assert {place for _, place in rows} == {device}
         assert len(rows) >= 4
-
-
-def test_explain_takes_the_programs_that_are_asked_for() -> None:
-    code, out, _ = call("explain", "flights", "--device", "cpu", "--pipelines", "forest, forest")
-    assert code == 0
-    assert [line for line in out.splitlines() if line in TASK.pipelines] == ["forest"]
-
-
-def test_explain_gives_data() -> None:
-    code, out, _ = call(
-        "explain", "flights", "--device", "cuda", "--pipelines", "boosting", "--json"
-    )
-    assert code == 0
-    found = json.loads(out)["boosting"]
-    assert found["device"] == "cuda"
-    assert found["steps"][-1]["implementation"] == "xgboost.XGBClassifier"
-    assert found["steps"][-1]["parameters"] == {"device": "cuda"}
-
-
-def test_explain_writes_a_page(tmp_path: Path) -> None:
-    page = tmp_path / "new" / "page.html"
-    assert call("explain", "flights", "--device", "cpu", "--html", str(page)).code == 0
-    text = page.read_text("utf-8")
-    assert all(f"<h2>{name}</h2>" in text for name in TASK.pipelines)
-
-
-def test_a_page_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    code, _, err = call("explain", "flights", "--device", "cpu", "--html", str(tmp_path))
-    assert code == 73
-    assert str(tmp_path) in err
-
-
-@pytest.mark.parametrize("broken", [True, False])
-def test_doctor_ends_with_what_it_found(monkeypatch: pytest.MonkeyPatch, broken: bool) -> None:
-    found = doctor.diagnose()
-    problem = doctor.Problem("error", "numpy is broken", "make setup")
-    found = replace(found, problems=(problem,) if broken else ())
-    monkeypatch.setattr(doctor, "diagnose", lambda: found)
-    code, out, _ = call("doctor")
-    assert code == int(broken)
-    assert ("numpy is broken" in out) == broken
+    _, out, _ = call("explain", "flights", "--device", device, "--pipelines", "boosting", "--json")
+    ((name, found),) = json.loads(out).items()
+    assert (name, found["device"]) == ("boosting", device)
 
 
 def test_run_keeps_a_valid_record(small_home: Path, tmp_path: Path) -> None:
@@ -189,42 +111,13 @@ def test_report_writes_pages_beside_the_record(small_home: Path, tmp_path: Path)
     assert "logistic" in done.out.replace(str(out), "")
 
 
-def test_report_again_makes_the_pages_from_the_record(tmp_path: Path) -> None:
-    kept = results.dumps(fixtures.normal())
-    (tmp_path / "results.json").write_bytes(kept)
-    done = call("report", "flights", "--out", tmp_path, "--from-results")
-    assert (done.code, done.err) == (0, "")
-    assert (tmp_path / "results.json").read_bytes() == kept
-    render(fixtures.normal(), tmp_path / "direct")
-    for name in ("index.html", "report.md"):
-        assert (tmp_path / name).read_bytes() == (tmp_path / "direct" / name).read_bytes()
-
-
-def test_an_unforeseen_error_shows_where_it_was_and_ends_with_70(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fail(*, json: bool) -> int:
-        raise ZeroDivisionError("a fault of ours")
-
-    monkeypatch.setattr(doctor, "print_diagnosis", fail)
-    code, _, err = call("doctor")
-    assert code == 70
-    assert "Traceback" in err
-    assert "ZeroDivisionError: a fault of ours" in err
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
         [],
-        ["runn", "flights"],
-        ["run"],
-        ["run", "flights", "--seed", "x"],
-        ["run", "flights", "--seed", "-1"],
+        ["predict", "model"],
         ["run", "flights", "--seed", str(2**32)],
         ["compare", "flights", "--repeats", "2"],
-        ["report", "flights", "--repeat"],
-        ["run", "flights", "surplus"],
         ["data", "synthetic", "--rows", "inf"],
     ],
 )
@@ -251,41 +144,16 @@ def test_a_reader_that_goes_away_is_no_fault() -> None:
     ("text", "expected"),
     [
         ("a__b=1", ("a__b", 1)),
-        ("a__b=0.5", ("a__b", 0.5)),
         ("a__b=None", ("a__b", None)),
-        ("a__b=True", ("a__b", True)),
         ("a__b=hist", ("a__b", "hist")),
-        ("a__b='1'", ("a__b", "1")),
         ("a__b=[1, 2]", ("a__b", [1, 2])),
         (" a__b = x=y ", ("a__b", "x=y")),
-        ("a__b={[]: 1}", ("a__b", "{[]: 1}")),
         ("a__b=__import__('os')", ("a__b", "__import__('os')")),
         ("a__b=" + "-" * 100_000 + "1", ("a__b", "-" * 100_000 + "1")),
-        ("a__b=", ("a__b", "")),
     ],
 )
 def test_values_are_python_literals_or_else_text(text: str, expected: tuple[str, object]) -> None:
     assert prepare.parse_change(text) == expected
-
-
-def test_data_downloaded_by_hand_is_taken(tmp_path: Path) -> None:
-    given = raw.write("higgs", tmp_path / "given")
-    done = call("data", "higgs", "--data-home", tmp_path / "home", "--from", given)
-    path = tmp_path / "home" / "higgs" / "higgs.parquet"
-    assert (done.code, done.out) == (0, f"data: {path}\n")
-    assert pq.read_metadata(path).num_rows == raw.ROWS
-
-
-def test_data_that_is_not_the_pinned_one_ends_with_65(tmp_path: Path) -> None:
-    given = raw.write("covertype", tmp_path / "given")
-    done = call("data", "covertype", "--data-home", tmp_path / "home", "--from", given)
-    assert done.code == 65
-    assert "covtype.data.gz: SHA-256 is" in done.err
-
-
-def test_a_task_without_a_download_takes_no_file(tmp_path: Path) -> None:
-    done = call("data", "digits", "--data-home", tmp_path / "home", "--from", tmp_path)
-    assert_one_message(done, 65, "digits needs no download")
 
 
 def test_nothing_that_a_terminal_obeys_is_printed(

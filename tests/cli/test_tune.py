@@ -36,25 +36,6 @@ def end(home: Path, out: Path, number: signal.Signals) -> tuple[int, str]:
 
 
 @pytest.mark.slow
-def test_flights_are_tuned_by_all_pipelines(small_home: Path, tmp_path: Path) -> None:
-    out = tmp_path / "flights-tuning"
-    options = ["--device", "cpu", "--trials", 3, "--cv", 3, "--timeout", 600]
-    done = call("tune", "flights", "--data-home", small_home, "--out", out, *options)
-    assert done.code == 0, done.err
-    record = load_tuning(out / "tuning.json")
-    assert [each.pipeline for each in record.searches] == ["logistic", "forest", "boosting"]
-    for search in record.searches:
-        assert [trial.number for trial in search.trials] == [0, 1, 2]
-        assert search.default == 0
-        assert (out / f"{search.pipeline}.model" / "SHA256SUMS").is_file()
-        assert f"{search.pipeline}  cpu: roc_auc of the test rows" in done.out
-    assert f"tuning: {(out / 'index.html').as_uri()}" in done.out
-    assert call("tune", "flights", "--out", out, "--from-results").out == (
-        f"tuning: {(out / 'index.html').as_uri()}\n"
-    )
-
-
-@pytest.mark.slow
 def test_the_same_command_with_more_trials_goes_on(small_home: Path, tmp_path: Path) -> None:
     out, whole = tmp_path / "out", tmp_path / "whole"
     for trials, folder in ((2, out), (4, out), (4, whole)):
@@ -66,6 +47,9 @@ def test_the_same_command_with_more_trials_goes_on(small_home: Path, tmp_path: P
     done = call(*words(small_home, out, 4, "--set", "logisticregression__max_iter=99"))
     assert_one_message(done, 2, "with other estimator", "--no-resume begins anew")
     assert load_tuning(out / "tuning.json").searches[0] == parts
+    assert call("tune", "flights", "--out", out, "--from-results").out == (
+        f"tuning: {(out / 'index.html').as_uri()}\n"
+    )
     assert call(*words(small_home, out, 2, "--no-resume")).code == 0
     assert len(load_tuning(out / "tuning.json").searches[0].trials) == 2
 

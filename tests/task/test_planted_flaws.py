@@ -27,7 +27,6 @@ from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.report.tuning_page import tuning_lines
 from pipeline.benchmark.run import rounds, variants, worker
-from pipeline.benchmark.run.live import Watch
 from pipeline.benchmark.single import PredictedBatch, cautions_of
 from pipeline.benchmark.tune import publish_tuning
 from pipeline.task import task
@@ -288,7 +287,7 @@ def test_the_best_value_at_the_edge_of_a_search_is_found(tmp_path: Path) -> None
 class HereWorker:
     """A worker that runs its job in this process."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, limit: float | None) -> None:
         self.job = job
 
     def __enter__(self) -> HereWorker:
@@ -313,7 +312,7 @@ def test_a_solver_that_gives_up_is_found(
     monkeypatch.setattr(variants, "available", lambda package: False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        record = Comparison(what, job, ["only"], "cpu", repeats=1).measure(Watch(str))
+        record = Comparison(what, job, ["only"], "cpu", repeats=1).measure(str)
     found = verdict(record).cautions
     assert len(found) == (most == 3)
     for each in found:

@@ -37,7 +37,6 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.run import measure, rounds
-from pipeline.benchmark.run.live import Watch
 from pipeline.benchmark.single import PredictedBatch
 from pipeline.data import partitioned
 from pipeline.errors import ConfigError, DataError
@@ -245,7 +244,7 @@ def test_what_no_run_can_use_is_refused_before_any(
     task, job = replace(task, pipelines=near), Job("own", "", "cpu", write(y))
     lines: list[str] = []
     for asked in (
-        lambda: Comparison(task, job, ["near", "linear"]).measure(Watch(lines.append)),
+        lambda: Comparison(task, job, ["near", "linear"]).measure(lines.append),
         lambda: PredictedBatch(task, job, ["near", "linear"]).run(tmp_path, lines.append),
     ):
         with pytest.raises((ConfigError, DataError), match="^own: "):

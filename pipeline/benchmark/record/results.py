@@ -193,8 +193,6 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """What the last timed run took of the machine."""
     importance: Importance | None = None
     """Of the model of the last timed run."""
-    stopped_after: float | None = None
-    """Seconds that a run was given, where one took longer and was stopped."""
     diagnostics: Diagnostics | None = None
     """Of its answers; None for rankings and clusters."""
     model: FilePart | None = None
@@ -283,7 +281,7 @@ def _without_dropped(data: Any) -> Any:
     if isinstance(price, dict) and "machine" in price:
         whole["price"] = {name: price.get(name) for name in ("per_hour", "currency")}
     for cell in whole["cells"] if isinstance(whole.get("cells"), list) else ():
-        _drop(cell, "trace")
+        _drop(cell, "stopped_after", "trace")
         found = cell.get("diagnostics") if isinstance(cell, dict) else None
         _drop(found, "confused", "residuals", "thresholds")
     return data

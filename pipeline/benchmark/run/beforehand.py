@@ -1,10 +1,7 @@
-"""What is known of a task before its runs: cautions, and what the dummy scores.
+"""What is known of a task before its runs: cautions, and what a dummy scores.
 
-The dummy is a program that never looks at the columns.
-
-For classes `DummyClassifier(strategy="prior")`, which answers with their shares among the training
-rows; for a number `DummyRegressor()`, which answers with its mean there. Rankings and clusters
-have none.
+The dummy looks at no column: `DummyClassifier(strategy="prior")` predicts the shares of the classes
+in the training rows, `DummyRegressor()` their mean. Rankings and clusters have none.
 """
 
 from __future__ import annotations
@@ -22,22 +19,17 @@ from pipeline.task.cautions.examine import of_task
 from pipeline.task.scoring import ScoringInfo
 from pipeline.task.task import Job, Task
 
-WITHOUT = ("ranking", "clusters")
-"""Kinds of tasks that have no dummy."""
-
 
 class Known(NamedTuple):
-    """What is known before the runs."""
+    """Cautions, the worst first; the dummy's value of each metric; what the metrics are."""
 
     cautions: list[str]
-    """What to know before a score is believed, the worst first."""
     baseline: dict[str, float]
-    """Metric -> the dummy's value."""
     scoring: ScoringInfo
 
 
 def before_runs(task: Task, job: Job) -> Known:
-    """Look through the table of a task, and score a dummy.
+    """Look through the table of a task, and score a dummy on the same rows.
 
     An error is put among the cautions, and ends no run.
     """
@@ -47,7 +39,8 @@ def before_runs(task: Task, job: Job) -> Known:
     try:
         noted += of_task(task, job)
         lacking = "No dummy was scored"
-        baseline, scoring = _score(task, job)
+        if task.kind not in ("ranking", "clusters"):
+            baseline, scoring = _score(task, job)
     except Exception as error:
         why = " ".join(str(error).split())
         noted.insert(0, f"{lacking}: {type(error).__name__}: {why}")
@@ -55,16 +48,6 @@ def before_runs(task: Task, job: Job) -> Known:
 
 
 def _score(task: Task, job: Job) -> tuple[dict[str, float], ScoringInfo]:
-    """Return the dummy's value of each metric that has one, and what is known of the metrics.
-
-    Parameters
-    ----------
-    task : Task
-    job : Job
-        It learns from the same training rows, and is judged on the same test rows.
-    """
-    if task.kind in WITHOUT:
-        return {}, metrics.scoring_of(task)
     number = task.kind == "regression"
     dummy = DummyRegressor() if number else DummyClassifier(strategy="prior")
     # It looks at no column, so one will do.

@@ -40,44 +40,31 @@ PLAIN = ("reference", "intelex", "accel")
 _STAGE = {"fit_transform": "preprocess", "transform": "preprocess", "copy": "copy", "fit": "fit"}
 _WHOLE = {"fit_transform", "fit_predict"}
 """Calls of the last step that learn and answer in one; they count as its fit."""
+_ALONE = {"ranking": "queries", "clusters": "all rows"}
+"""Kind -> what has to be in one table, as texts have."""
 
 
 @dataclass
 class Outcome:
-    """What a run gave.
-
-    Attributes
-    ----------
-    total : float
-        Seconds of wall time.
-    stages : dict of str to float
-        Stage -> seconds.
-    rows_train : int
-    y_true, predicted : numpy.ndarray, shape (n_test,)
-        What is judged of the test rows, see :mod:`pipeline.task.metrics`.
-    classes : numpy.ndarray or None
-        Where there are any: those of the training rows in order, then others of the test rows.
-    weights : numpy.ndarray or None
-        Of the test rows, where the task has them.
-    placements, execution_log : list
-        Where the steps ran and what moved; empty for the reference.
-    model : object
-        The fitted `Pipeline` or `Accelerated`.
-    reading : Preflight or None
-        How the table was read, where there was a choice.
-    """
+    """What a run gave."""
 
     total: float = 0.0
+    """Seconds of wall time."""
     stages: dict[str, float] = field(default_factory=dict)
     rows_train: int = 0
     y_true: Any = None
     predicted: Any = None
+    """What is judged of the test rows, as is `y_true`; see :mod:`pipeline.task.metrics`."""
     classes: Any = None
+    """Where there are any: those of the training rows in order, then others of the test rows."""
     weights: Any = None
+    """Of the test rows, where the task has them."""
     placements: list[Placement] = field(default_factory=list)
     execution_log: list[Event] = field(default_factory=list)
     model: Any = None
+    """The fitted `Pipeline` or `Accelerated`."""
     reading: Preflight | None = None
+    """How the table was read, where there was a choice."""
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -101,7 +88,10 @@ def measure_once(task: Task, pipeline: Estimator, job: Job) -> Outcome:
         _accelerated(task, model, split, job.path, outcome)
     outcome.total = time.perf_counter() - start
     if task.kind == "clusters":
-        outcome.y_true = _with_rows(task, split, job.path, outcome.y_true)
+        X, _ = parquet.read_parquet(job.path, task.columns, task.target, split.train, "cpu")
+        rows = X.astype("float32")
+        row = rows.fillna(rows.mean()).to_numpy()
+        outcome.y_true = metrics.fields(target=outcome.y_true, row=row)
     elif outcome.classes is not None:
         outcome.classes, outcome.y_true = truth.encode_truth(task, outcome.classes, outcome.y_true)
     if outcome.weights is not None:
@@ -149,15 +139,11 @@ def check(task: Task, job: Job, pipelines: Sequence[str]) -> None:
     for name in pipelines:
         truth.require_weights(task, task.pipeline(name, job.seed, job.changes))
     train, test = (
-        truth.learnt(task, _read_others(task, job.path, rows), part)[0]
+        truth.learnt(task, parquet.read_parquet(job.path, [], _others(task), rows, "cpu")[1], part)
         for rows, part in ((split.train, "training"), (split.test, "test"))
     )
     if task.kind in ("binary", "multiclass"):
-        truth.encode_truth(task, truth.classes_of(task, train), test)
-
-
-def _read_others(task: Task, path: Path, rows: Any) -> Any:
-    return parquet.read_parquet(path, [], _others(task), rows, "cpu")[1]
+        truth.encode_truth(task, truth.classes_of(task, train[0]), test[0])
 
 
 def judge_outcome(task: Task, outcome: Outcome) -> dict[str, float]:
@@ -173,9 +159,13 @@ def _accelerated(
 
     def read_rows(rows: Table) -> Any:
         with outcome.stage("read"):
-            if active() is None and _in_one_process(task):
-                return parquet.read_parquet(path, task.features, _others(task), rows, device)
-            features, more = _table(task), [task.weight] if task.weight else []
+            if whole := "texts" if isinstance(task.features, str) else _ALONE.get(task.kind):
+                if active() is None:
+                    return parquet.read_parquet(path, task.features, _others(task), rows, device)
+                raise ConfigError(
+                    f"{task.name}: {whole} are read by one process; leave out --cluster"
+                )
+            features, more = task.columns, [task.weight] if task.weight else []
             outcome.reading = preflight(path, [*features, *more, task.target], device=device)
             X, y = read(path, [*features, *more], task.target, rows=rows, device=device)
             # The files of a folder may come in another order by another reader.
@@ -239,13 +229,6 @@ def _others(task: Task) -> list[str]:
     return [task.target, *filter(None, (task.query, task.weight))]
 
 
-def _with_rows(task: Task, split: Split, path: Path, target: np.ndarray) -> np.ndarray:
-    """Return the known clusters with the rows as numbers, a missing one the mean of its column."""
-    frame, _ = parquet.read_parquet(path, task.columns, task.target, split.train, "cpu")
-    rows = frame.astype("float32")
-    return metrics.fields(target=target, row=rows.fillna(rows.mean()).to_numpy())
-
-
 def _device(task: Task, model: Accelerated, path: Path) -> str:
     choice = choose(model.device)
     if model.device != "auto":
@@ -279,10 +262,11 @@ def _reference(task: Task, pipeline: Estimator, split: Split, path: Path, outcom
 
 
 def _read_plain(task: Task, path: Path, rows: Table) -> tuple[Any, dict[str, np.ndarray]]:
-    frame = pd.read_parquet(
-        path, columns=[*task.columns, *_others(task)], filters=list(rows) or None
-    )
-    return frame[_wanted(task)], {name: frame[name].to_numpy() for name in _others(task)}
+    columns = [*task.columns, *_others(task)]
+    frame = pd.read_parquet(path, columns=columns, filters=list(rows) or None)
+    # A name gives a column, a list a frame.
+    wanted = task.features if isinstance(task.features, str) else task.columns
+    return frame[wanted], {name: frame[name].to_numpy() for name in _others(task)}
 
 
 def read_test_rows(task: Task, job: Job) -> Any:
@@ -329,24 +313,3 @@ def _placed(leaf: Estimator, step: str) -> Placement:
     where = ("cuda" if leaf._gpu is not None else "cpu") if ran else "cuda or cpu"
     note = "" if where == "cuda" else "cuml.accel leaves to scikit-learn what it has no twin for"
     return Placement(step, f"cuml.accel {type(leaf).__name__}", where, note)
-
-
-def _in_one_process(task: Task) -> bool:
-    """Return whether all rows of a task have to be in one table: texts, queries, clusters."""
-    return isinstance(task.features, str) or task.kind in _ALONE
-
-
-_ALONE = {"ranking": "queries", "clusters": "all rows"}
-
-
-def _table(task: Task) -> list[str]:
-    """Return the columns that workers read; texts are no table."""
-    if _in_one_process(task):
-        what = _ALONE.get(task.kind, "texts")
-        raise ConfigError(f"{task.name}: {what} are read by one process; leave out --cluster")
-    return list(task.columns)
-
-
-def _wanted(task: Task) -> Any:
-    """Return what selects the features from a frame: a name gives a column, a list a frame."""
-    return task.features if isinstance(task.features, str) else task.columns

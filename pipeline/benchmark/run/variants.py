@@ -38,12 +38,11 @@ def variants(device: str) -> list[Variant]:
     """
     devices.choose(device)
     no_gpu = "device='cpu' was asked for" if device == "cpu" else devices.obstacle()
-    return [_skip(variant, no_gpu) for variant in VARIANTS]
-
-
-def _skip(variant: Variant, no_gpu: str) -> Variant:
-    """Return the variant, skipped if there is a reason."""
-    package, missing = NEEDED.get(variant.name, ("", ""))
-    why = no_gpu if variant.device == "cuda" else ""
-    why = why or (missing if package and not available(package) else "")
-    return structs.replace(variant, status="skipped", why=why) if why else variant
+    found = []
+    for variant in VARIANTS:
+        package, missing = NEEDED.get(variant.name, ("", ""))
+        why = no_gpu if variant.device == "cuda" else ""
+        why = why or (missing if package and not available(package) else "")
+        status = "skipped" if why else "ok"
+        found.append(structs.replace(variant, status=status, why=why))
+    return found

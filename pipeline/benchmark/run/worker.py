@@ -1,4 +1,4 @@
-"""A process of its own for one variant, which runs whenever it is told to."""
+"""A process of its own for one variant, which runs its job whenever it is told to."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
-from pipeline.backends.base import Placement
+from pipeline.benchmark.judge import integrity
+from pipeline.benchmark.judge.column_importance import column_importance
 from pipeline.benchmark.record.results import Importance
+from pipeline.benchmark.run import measure
+from pipeline.benchmark.run.measure import Outcome
 from pipeline.records import Usage
+from pipeline.system import environment
+from pipeline.system.monitor import watching
 from pipeline.system.threads import keep_freed_memory
+from pipeline.task import task
 from pipeline.task.faults import describe_fault
 from pipeline.task.task import ON_GPU, Job, Task
-from pipeline.trace import Event
 
 START = 60.0
 """Seconds that a process may take to start and to import."""
@@ -33,39 +36,14 @@ EXPLAINING = 120.0
 
 
 class WorkerFailed(Exception):
-    """A run raised an error, or the process is gone; the message says which."""
+    """A run raised an error, took too long, or its process is gone; the message says which."""
 
 
-class WorkerGone(WorkerFailed):
-    """The process is gone; the message says how it ended."""
+@dataclass(kw_only=True)
+class RunReport(Outcome):
+    """What a worker sends back after a run: plain data and host arrays, no model."""
 
-
-class WorkerStopped(WorkerFailed):
-    """A run took longer than it was given, and its process was ended.
-
-    Parameters
-    ----------
-    after : float
-        Seconds.
-    """
-
-    def __init__(self, after: float) -> None:
-        super().__init__(f"stopped: a run took longer than {after:g} s (--limit)")
-        self.after = after
-
-
-@dataclass(frozen=True)
-class RunReport:
-    """What a worker sends back after a run: plain data and host arrays."""
-
-    total: float
-    stages: dict[str, float]
     metrics: dict[str, float]
-    rows_train: int
-    y_true: Any
-    predicted: Any
-    placements: list[Placement]
-    execution_log: list[Event]
     peak_rss_bytes: int
     threads: dict[str, str]
     cpu_seconds: float
@@ -73,18 +51,12 @@ class RunReport:
     usage: Usage
     work: dict[str, str]
     """See `pipeline.benchmark.judge.integrity`."""
-    classes: Any = None
-    """For whose places truth and prediction stand."""
     importance: Importance | None = None
     """Of the columns, where it was asked for."""
 
 
-Answer = Callable[[Any, Any], object]
-"""Gets a job and a request, and returns what the worker sends back."""
-
-
 class WorkerProcess:
-    """A process that works on one job again and again.
+    """A process that runs one job again and again.
 
     It is a new Python, not a fork, and imports nothing of the script that starts it. It has a
     session of its own, so that Ctrl-C does not reach it: the parent ends its workers itself.
@@ -92,19 +64,16 @@ class WorkerProcess:
     Parameters
     ----------
     job : Job
-        Of any kind that has a ``variant``.
-    answer : callable, optional
-        ``answer(job, request)`` returns what is sent back; by default a `RunReport` of a run.
     limit : float, optional
-        Seconds that an answer may take; the start of the process has `START` more.
+        Seconds that a run may take; the start of the process has `START` more.
 
     Examples
     --------
     ``with WorkerProcess(job) as worker: worker.run()`` returns a `RunReport` a call.
     """
 
-    def __init__(self, job: Any, answer: Answer | None = None, limit: float | None = None) -> None:
-        self._limit, self._rest = limit, START
+    def __init__(self, job: Job, limit: float | None = None) -> None:
+        self._limit, self._extra = limit, START
         self._channel, other = multiprocessing.Pipe()
         begin = job.variant, other.fileno(), os.getpid()
         code = (
@@ -118,8 +87,8 @@ class WorkerProcess:
                 pass_fds=[other.fileno()],
                 start_new_session=True,
             )
-        with suppress(OSError):  # It is gone; the first request tells so.
-            self._channel.send_bytes(pickle.dumps((serve, (answer or report_run, job))))
+        with suppress(OSError):  # It is gone; the first run tells so.
+            self._channel.send_bytes(pickle.dumps((serve, job)))
 
     def __enter__(self) -> WorkerProcess:
         """Return the worker."""
@@ -130,42 +99,30 @@ class WorkerProcess:
         self._channel.close()
         self._end(patience=5 if kind is None else 0)
 
-    def run(self, seed: int | None = None, *, explain: bool = False) -> Any:
-        """Run the job once, with another seed if one is given, and return its report.
+    def run(self, seed: int | None = None, *, explain: bool = False) -> RunReport:
+        """Run the job once and return its report.
 
         Parameters
         ----------
         seed : int, optional
+            In place of the job's.
         explain : bool, default=False
             Ask the model for the importance of its columns, once the clock has stopped.
 
         Raises
         ------
         WorkerFailed
-            The run failed; the message is the error's.
+            The run failed, took longer than the limit, or the process is gone.
         """
-        self._rest = max(self._rest, EXPLAINING if explain else 0.0)
-        return self.ask((seed, explain))
-
-    def ask(self, request: object) -> Any:
-        """Return the answer to a request.
-
-        Raises
-        ------
-        WorkerFailed
-            It failed; the message is the error's.
-        WorkerStopped
-            It took longer than the limit.
-        """
+        extra, self._extra = max(self._extra, EXPLAINING * explain), 0.0
         try:
-            self._channel.send(request)
-            if self._limit is not None and not self._channel.poll(self._limit + self._rest):
+            self._channel.send((seed, explain))
+            if self._limit is not None and not self._channel.poll(self._limit + extra):
                 self._end(patience=0)
-                raise WorkerStopped(self._limit)
-            self._rest = 0.0
+                raise WorkerFailed(f"stopped: a run took longer than {self._limit:g} s (--limit)")
             answer = self._channel.recv()
         except (EOFError, OSError):
-            raise WorkerGone(_cause(self._end(patience=5))) from None
+            raise WorkerFailed(_cause(self._end(patience=5))) from None
         if isinstance(answer, str):
             raise WorkerFailed(answer)
         return answer
@@ -188,37 +145,28 @@ def _cause(exit_code: int) -> str:
     return f"the process ended with exit code {exit_code}"
 
 
-def serve(channel: Connection, task: tuple[Answer, Any]) -> None:
-    """Answer each request on the channel, or send an error in words."""
-    answer, job = task
+def serve(channel: Connection, job: Job) -> None:
+    """Run a job for each request on the channel; send its report, or an error in words."""
     keep_freed_memory()
     warnings.simplefilter("ignore")
     while True:
         try:
-            channel.send(_try(answer, job, channel.recv()))
+            seed, explain = channel.recv()
+            channel.send(_try(job if seed is None else replace(job, seed=seed), explain=explain))
         except (EOFError, OSError):
             return
         gc.collect()
 
 
-def _try(answer: Answer, job: Any, request: object) -> object:
+def _try(job: Job, *, explain: bool) -> RunReport | str:
     try:
-        return answer(job, request)
+        return once(job, explain=explain)
     except Exception as error:
         return describe_fault(error)
 
 
-def report_run(job: Job, request: tuple[int | None, bool]) -> RunReport:
-    """Run a job once, with another seed or explained as the request says."""
-    seed, explain = request
-    return once(job if seed is None else replace(job, seed=seed), explain=explain)
-
-
 def once(job: Job, *, explain: bool = False) -> RunReport:
     """Run a job in this process and return plain data."""
-    from pipeline.benchmark.judge.column_importance import column_importance
-    from pipeline.task import task
-
     what = task.load(job.task)
     outcome, report = measured(what, job)
     # No rows are left that the model of all folds has not learnt from.
@@ -227,13 +175,8 @@ def once(job: Job, *, explain: bool = False) -> RunReport:
     return report
 
 
-def measured(what: Task, job: Job) -> tuple[Any, RunReport]:
-    """Run a job of a task in this process; return the `Outcome` and its report."""
-    from pipeline.benchmark.judge import integrity
-    from pipeline.benchmark.run import measure
-    from pipeline.system import environment
-    from pipeline.system.monitor import watching
-
+def measured(what: Task, job: Job) -> tuple[Outcome, RunReport]:
+    """Run a job of a task in this process; return the outcome and its report."""
     start = time.process_time()
     with watching(gpu=job.variant in ON_GPU) as seen:
         outcome = measure.measure_once(
@@ -241,20 +184,13 @@ def measured(what: Task, job: Job) -> tuple[Any, RunReport]:
         )
     cpu_seconds, peak = time.process_time() - start, peak_rss()
     return outcome, RunReport(
-        total=outcome.total,
-        stages=outcome.stages,
+        **vars(outcome) | dict.fromkeys(("model", "reading", "weights")),
         metrics=measure.judge_outcome(what, outcome),
-        rows_train=outcome.rows_train,
-        y_true=outcome.y_true,
-        predicted=outcome.predicted,
-        placements=outcome.placements,
-        execution_log=outcome.execution_log,
         peak_rss_bytes=peak,
         threads=environment.threads(),
         cpu_seconds=cpu_seconds,
         usage=seen[0],
         work=integrity.work(outcome.model),
-        classes=outcome.classes,
     )
 
 
@@ -263,13 +199,8 @@ def peak_rss() -> int:
 
     Not `ru_maxrss`, which a child inherits from the process that started it.
     """
-    return status_bytes("VmHWM")
-
-
-def status_bytes(name: str) -> int:
-    """Return a count of this process in bytes, as ``"VmData"``; 0 where there is none."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
         return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(name)), 0)
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM")), 0)
