@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import FastICA
-from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif
+from sklearn.feature_selection import SelectKBest, VarianceThreshold, chi2, f_classif, f_regression
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -135,6 +135,23 @@ OF_CATEGORIES = [
 ]
 
 
+SCORES = [(f_classif, "yes and no"), (f_classif, "numbers"), (chi2, "numbers"), (f_regression, "")]
+
+
+@pytest.mark.parametrize(("score", "kind"), SCORES)
+def test_no_rows_come_back_for_the_scores_of_columns(
+    score: Any, kind: str, device: Recorder
+) -> None:
+    X = np.abs(np.random.default_rng(0).normal(size=(100 * ROWS, 3)))
+    y: Any = (X[:, 0] + X[:, 1] ** 2 > 1.5).astype("int64")
+    y = {"yes and no": np.where(y, "yes", "no"), "numbers": y + 3}.get(kind, X[:, 0] * 3 + X[:, 1])
+    model = Accelerated(SelectKBest(score, k=2), device="cuda", dtype="float64", host_bytes=0)
+    model.fit(frames.to_device(X, "cuda"), y)
+    reference = SelectKBest(score, k=2).fit(X, y)
+    np.testing.assert_allclose(model.to_sklearn().scores_, reference.scores_, rtol=1e-9)
+    assert device.nbytes("host", "explicit") < STATE
+
+
 def waits(estimator: Any, columns: int, *, text: bool = False) -> int:
     """Return how often the host waits while a step is fitted on a table, read once, and used."""
     values = np.random.default_rng(0).integers(0, 9, (SHORT, columns)).astype("float64")
@@ -168,7 +185,10 @@ def test_columns_of_categories_are_waited_for_when_their_values_come(
     assert waits(estimator, FEW, text=text) <= FEW + (8 if text else 6)
 
 
-KEPT = ("RobustScaler", "SimpleImputer, median", "SimpleImputer, median of a frame")
+KEPT = (
+    *("PowerTransformer, Box-Cox", "RobustScaler", "SelectKBest, f_classif"),
+    *("SimpleImputer, median", "SimpleImputer, median of a frame"),
+)
 """Whose peak is a copy of the columns and one column more, however the rows are cut."""
 A_BLOCK = {"SimpleImputer, most frequent": memory.COLUMNS + 2, "PowerTransformer, Box-Cox": 3}
 """Waits for a further block: once for what is wrong in it, once for what is learnt of it."""
@@ -177,11 +197,11 @@ A_BLOCK = {"SimpleImputer, most frequent": memory.COLUMNS + 2, "PowerTransformer
 @pytest.mark.parametrize("name", one_in(9, memory.CASES))
 def test_a_transformer_takes_no_more_than_its_bound_and_less_in_halves(name: str) -> None:
     found = memory.taken(name)
-    assert found.peak <= max(memory.MOST, 1.5 + found.made)
+    assert round(found.peak, 2) <= max(memory.MOST, 1.5 + found.made)
     assert found.passes <= 2
     assert round(memory.a_block(name)) <= A_BLOCK.get(name, 2)
     whole, half = memory.taken(name, 4).peak, memory.taken(name, 4, halves=True).peak
-    assert half == whole <= memory.MOST if name in KEPT else half < whole
+    assert round(half, 2) == round(whole, 2) <= memory.MOST if name in KEPT else half < whole
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,9 @@ from pipeline.typing import Array, Estimator
 T = TypeVar("T")
 R = TypeVar("R")
 
+ON_GPU = ("linear", "averaged_inverted_cdf")
+"""NumPy's methods of quantiles that need no copy of the rows; the second is that of bins."""
+
 
 @dataclass(frozen=True)
 class RowBlocks:
@@ -151,7 +154,7 @@ def take_rows(stat: RowBlocks, chosen: np.ndarray) -> RowBlocks:
 def quantile(stat: RowBlocks, q: Any, method: Any = "linear") -> np.ndarray:
     """Return quantiles of each column, missing values left out, as `numpy.nanquantile` does.
 
-    On a GPU only those by linear interpolation are found there.
+    On a GPU only the methods of `ON_GPU` are found there.
 
     The method is one of NumPy's nine; shape (n_quantiles, n_columns), NaN for an empty column.
 
@@ -162,8 +165,8 @@ def quantile(stat: RowBlocks, q: Any, method: Any = "linear") -> np.ndarray:
     [2.0, 3.0]
     """
     q = np.asarray(q, dtype="float64")
-    if stat.xp is not np and method == "linear":
-        return _quantiles_on_gpu(stat, q)
+    if stat.xp is not np and method in ON_GPU:
+        return _quantiles_on_gpu(stat, q, method)
 
     def find(values: np.ndarray) -> Any:
         return np.quantile(values, q, method=method, overwrite_input=True)
@@ -196,10 +199,17 @@ def _of_columns(stat: RowBlocks, find: Callable[[np.ndarray], Any], none: Any) -
     return np.stack(on_all_cores(found, range(stat.n_columns), stat.blocks[0]))
 
 
-def _quantiles_on_gpu(stat: RowBlocks, q: np.ndarray) -> np.ndarray:
+def _quantiles_on_gpu(stat: RowBlocks, q: np.ndarray, method: str = "linear") -> np.ndarray:
     stat.record_transfers()
-    places = np.maximum(stat.counts - 1, 0)[:, None] * q
-    low, high = (np.asarray(edge(places), dtype="int64") for edge in (np.floor, np.ceil))
+    counts = stat.counts[:, None]
+    if method == "linear":
+        places = np.maximum(counts - 1, 0) * q
+        ends = np.floor(places), np.ceil(places)
+        share = places - ends[0]
+    else:  # the mean of two where a share of the rows is a whole number of them, or one of them
+        places, share = counts * q - 1, 0.5
+        ends = np.ceil(places), np.floor(places) + 1
+    low, high = (np.clip(end, 0, np.maximum(counts - 1, 0)).astype("int64") for end in ends)
 
     def select(j: int) -> Any:
         # CuPy would sort NaN too, but for some sizes by a kernel that has no place for it.
@@ -207,9 +217,9 @@ def _quantiles_on_gpu(stat: RowBlocks, q: np.ndarray) -> np.ndarray:
         column.sort()
         return column[stat.xp.asarray(np.stack([low[j], high[j]]))]
 
-    ends = frames.to_host(stat.xp.stack([*map(select, range(stat.n_columns))])).astype("float64")
-    lower, upper = ends[:, 0], ends[:, 1]
-    return (lower + (upper - lower) * (places - low)).T
+    found = frames.to_host(stat.xp.stack([*map(select, range(stat.n_columns))])).astype("float64")
+    lower, upper = found[:, 0], found[:, 1]
+    return (lower + (upper - lower) * share).T
 
 
 def warn_of_empty(stat: RowBlocks) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from scipy import special
 from sklearn.base import clone
 from sklearn.feature_selection import (
     GenericUnivariateSelect,
@@ -15,20 +17,27 @@ from sklearn.feature_selection import (
     SelectKBest,
     SelectPercentile,
     VarianceThreshold,
+    chi2,
+    f_classif,
+    f_regression,
 )
 
 from pipeline.data import frames
 from pipeline.data.output import container
+from pipeline.data.target import encode_labels
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.twin import MANY, Twin, any_value
+from pipeline.preprocessing.statistics.categories import tally
 from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.preprocessing.statistics.moments import Moments, moments
 from pipeline.preprocessing.statistics.quantiles import RowBlocks
 from pipeline.preprocessing.transformers.scalers import require_finite
-from pipeline.typing import Target
+from pipeline.typing import Array, Target
 
 S = TypeVar("S")
+Test = tuple[np.ndarray, np.ndarray]
+"""Statistics and p-values, shape (n_columns,)."""
 
 NONE_LEFT = (
     "No features were selected: either the data is too noisy or the selection test too strict."
@@ -131,11 +140,99 @@ def _variances(stats: VarianceStats, *, exact: bool) -> np.ndarray:
     )
 
 
+def deviations_in_classes(column: Array, codes: Array, rows: Array) -> Any:
+    """Return the sums of deviations from the first row, by class, and squares within the classes.
+
+    So they are exactly zero for a constant.
+    """
+    xp = frames.xp(column)
+    column -= column[:1].copy()
+    sums = tally(codes, len(rows), xp, column)
+    column -= (sums / rows)[codes]
+    column *= column
+    return xp.append(sums, column.sum())
+
+
+def analysis_of_variance(found: np.ndarray, y: np.ndarray) -> Test:
+    """Return `f_classif` of `deviations_in_classes`; NaN for a constant, which is warned of."""
+    rows, sums, within = np.bincount(y)[:, None], found[:-1], found[-1]
+    free = np.float64(len(rows) - 1), np.float64(len(y) - len(rows))
+    middle = sums.sum(axis=0) / len(y)
+    between = (rows * (sums / rows - middle) ** 2).sum(axis=0) / free[0]
+    constant = np.flatnonzero(within == 0)
+    if len(constant) and not between.all():
+        warnings.warn(f"Features {constant} are constant.", UserWarning, stacklevel=2)
+    ratio = between / (within / free[1])
+    return ratio, special.fdtrc(*free, ratio)
+
+
+def sums_in_classes(column: Array, codes: Array, rows: Array) -> Any:
+    """Return the sums of each class, and the least value."""
+    xp = frames.xp(column)
+    return xp.append(tally(codes, len(rows), xp, column), column.min())
+
+
+def chi_squared(found: np.ndarray, y: np.ndarray) -> Test:
+    """Return `chi2` of `sums_in_classes`.
+
+    Raises
+    ------
+    ValueError
+        Some value is negative.
+    """
+    rows, sums = np.bincount(y)[:, None], found[:-1]
+    if (found[-1] < 0).any():
+        raise ValueError("Input X must be non-negative.")
+    if len(rows) == 1:  # scikit-learn sets a class without rows against it.
+        rows, sums = np.r_[rows, [[0]]], np.r_[sums, np.zeros_like(sums)]
+    expected = rows / len(y) * sums.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        chi = ((sums - expected) ** 2 / expected).sum(axis=0)
+    return chi, special.chdtrc(len(rows) - 1, chi)
+
+
+def products_with(column: Array, y: Array) -> Any:
+    """Return the sums of products of the deviations of a column and the target, and of squares."""
+    column -= column[:1].copy()
+    column -= column.mean()
+    product = (column * y).sum()
+    column *= column
+    return frames.xp(column).append(product, column.sum())
+
+
+def regression(found: np.ndarray, y: np.ndarray) -> Test:
+    """Return `f_regression` of `products_with`; as there, 0 for a constant."""
+    products, squares = found
+    free = len(y) - 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        explained = products**2 / (squares * np.square(y - y.mean()).sum())
+        explained = np.where(np.isnan(explained), 0.0, np.minimum(explained, 1.0))
+        ratio = explained / (1 - explained) * free
+    scores = np.nan_to_num(ratio, nan=0.0, posinf=np.finfo("float64").max)
+    return scores, special.fdtrc(1, free, ratio)
+
+
+class Score(NamedTuple):
+    """How columns are scored where they are on a GPU."""
+
+    learn: Callable[..., Any]
+    """Returns sums over a column, whose values are lost."""
+    finish: Callable[[np.ndarray, np.ndarray], Test]
+    of_classes: bool = True
+
+
+ON_GPU: dict[Any, Score] = {
+    f_classif: Score(deviations_in_classes, analysis_of_variance),
+    chi2: Score(sums_in_classes, chi_squared),
+    f_regression: Score(products_with, regression, of_classes=False),
+}
+
+
 class UnivariateTwin(_SelectorTwin[RowBlocks]):
     """Keep the columns that tell most of the target, each by itself.
 
-    scikit-learn computes the scores on the host, of all rows: which of equal ones comes first
-    depends on their last digits.
+    On the host scikit-learn computes the scores, for which of equal ones comes first depends on
+    their last digits. On a GPU those of `ON_GPU` are computed there, in float64 and centred.
     """
 
     needs_target = True
@@ -152,11 +249,25 @@ class UnivariateTwin(_SelectorTwin[RowBlocks]):
         return RowBlocks([block.values])
 
     def finalize(self, stats: RowBlocks) -> None:
-        """Let scikit-learn set `scores_` and `pvalues_`."""
-        rows = stats.to_host()
-        stats.blocks.clear()  # scikit-learn makes copies of its own
-        self.fitted = clone(self.estimator).fit(rows, self._y)
+        """Set `scores_` and `pvalues_`."""
+        y, score, xp = np.asarray(self._y), ON_GPU.get(self.estimator.score_func), stats.xp
         del self._y
+        known = y.dtype.kind in "iufb" or (score and score.of_classes and _are_texts(y))
+        if score is None or xp is np or not known or y.shape != (stats.n_rows,):
+            rows = stats.to_host()
+            stats.blocks.clear()  # scikit-learn makes copies of its own
+            self.fitted = clone(self.estimator).fit(rows, None if y.shape == () else y)
+            return
+        stats.record_transfers()
+        # scikit-learn checks the parameters, on any table that can be scored.
+        ramp = np.arange(4.0)[:, None].repeat(stats.n_columns, axis=1)
+        self.fitted = clone(self.estimator).fit(ramp, [0, 1, 0, 1])
+        y = encode_labels(y)[0].astype("int64") if score.of_classes else y.astype("float64")
+        beside = [y, np.bincount(y)] if score.of_classes else [y - y.mean()]
+        beside = [frames.to_device(each, "cuda") for each in beside]
+        columns = (stats.column(j).astype("float64", copy=False) for j in range(stats.n_columns))
+        found = frames.to_host(xp.stack([score.learn(each, *beside) for each in columns], axis=1))
+        self.fitted.scores_, self.fitted.pvalues_ = score.finish(found, y)
 
     def apply(self, block: Numbers) -> Numbers:
         """Return the selected columns; the others must be finite too, as in scikit-learn."""
@@ -166,6 +277,10 @@ class UnivariateTwin(_SelectorTwin[RowBlocks]):
     def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
         """Return the selected columns, which `statistics` has checked."""
         return super().apply(block)
+
+
+def _are_texts(y: np.ndarray) -> bool:
+    return y.dtype.kind in "US" or y.dtype == object and all(isinstance(label, str) for label in y)
 
 
 class SelectKBestTwin(UnivariateTwin):

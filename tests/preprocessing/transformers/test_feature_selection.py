@@ -25,6 +25,7 @@ from sklearn.feature_selection import (
 )
 
 from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.transformers import feature_selection
 from tests.names import one_in, plain
 from tests.preprocessing.cases import ROWS, numbers
 from tests.preprocessing.parity import (
@@ -143,3 +144,33 @@ def test_selection_refuses_what_sklearn_does() -> None:
     assert_both_refuse(SelectKBest(f_classif, k=2), numbers().assign(b=np.nan), LABELS)
     said = assert_both_refuse(SelectKBest(chi2, k=2), -numbers().abs(), LABELS)
     assert "Input X must be non-negative." in said
+
+
+SCORED = {
+    "noise": _rng.normal(size=(ROWS, 3)) + 0.1 * LABELS[:, None],
+    "far from zero": 1e9 + np.c_[REAL, LABELS, LABELS * REAL],
+    "constants": np.c_[np.full((ROWS, 3), CONSTANTS), REAL],
+    "the target": np.c_[LABELS, -LABELS, REAL],
+}
+
+
+@pytest.mark.filterwarnings(
+    "ignore:Features .* are constant", "ignore:.* in divide", "ignore:.* in sqrt"
+)
+@pytest.mark.parametrize("score", feature_selection.ON_GPU, ids=lambda score: score.__name__)
+@pytest.mark.parametrize("name", SCORED)
+def test_scores_of_a_gpu_are_those_of_sklearn(name: str, score: Any) -> None:
+    X = SCORED[name] if score is not chi2 else np.abs(SCORED[name])
+    how, y = feature_selection.ON_GPU[score], LABELS - LABELS.min()
+    given = (y, np.bincount(y)) if how.of_classes else (y - y.mean(),)
+    learnt = np.stack([how.learn(column.copy(), *given) for column in X.T], axis=1)
+    found, pvalues = how.finish(learnt, y)
+    centre = X.mean(axis=0) * (name == "far from zero") * (score is not chi2)
+    expected, wanted = score(X - centre, LABELS)
+    # To scikit-learn a constant that binary fractions do not hold differs within its classes.
+    known = np.ptp(X, axis=0) > 0 if score is not f_regression else slice(None)
+    if name == "the target":  # whose fit is perfect, or but for rounding
+        known = slice(2, None)
+        assert (found[:2] > 1e9).all() or score is chi2
+    np.testing.assert_allclose(found[known], expected[known], rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(pvalues[known], wanted[known], rtol=1e-5, atol=1e-12)
