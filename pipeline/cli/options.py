@@ -92,15 +92,10 @@ def check_named(model: str, source: str, target: str) -> None:
     Raises
     ------
     ConfigError
-        Something is missing; it says how to name it, and which models there are.
+        Something is missing; it says how to name it.
     """
     given = {"MODEL": model, "IN": source, "OUT": target}
     lost = [name for name, value in given.items() if not value.strip()]
-    if not lost:
-        return
-    from pipeline.serving.models import suggest_models
-
-    way = f"{PYTHON} -m pipeline predict MODEL IN OUT"
-    # MODEL may also be a folder of several.
-    there_are = suggest_models(Path(model)) if "MODEL" in lost else ""
-    raise ConfigError(f"predict needs {', '.join(lost)}: {way}{there_are}")
+    if lost:
+        way = f"{PYTHON} -m pipeline predict MODEL IN OUT"
+        raise ConfigError(f"predict needs {', '.join(lost)}: {way}")

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable
-from copy import deepcopy
 from typing import Any, Final
 from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
-import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
@@ -27,7 +24,6 @@ _NAMES: Final = {
     "datetime": "date",
     "numpy": "bool character complexfloating dtype flexible floating generic inexact integer "
     "max mean median min number signedinteger sum unsignedinteger",
-    "pandas": "NA NaT",
     "pipeline.backends.xgboost.saved": "Booster",
     "pipeline.preprocessing.transformers.calendar": "CalendarFeatures",
     "scipy._lib.array_api_compat.numpy._aliases": "asarray",
@@ -77,19 +73,6 @@ TRUSTED: Final = sorted(f"{m}.{name}" for m, names in _NAMES.items() for name in
 """Parameters and fitted attributes of estimators that skops does not trust by itself."""
 
 
-def _named(module: str, name: str) -> Callable[[], None]:
-    """Return a function that skops writes as a name, to be looked up when the file is read."""
-
-    def stand_in() -> None:
-        raise NotImplementedError
-
-    stand_in.__module__, stand_in.__name__ = module, name
-    return stand_in
-
-
-_NA, _NAT = _named("pandas", "NA"), _named("pandas", "NaT")
-
-
 def dump_skops(value: object, estimator: BaseEstimator) -> bytes:
     """Return values as the bytes of a skops file.
 
@@ -108,9 +91,6 @@ def dump_skops(value: object, estimator: BaseEstimator) -> bytes:
     try:
         data: bytes = load("skops.io").dumps(value)
         strangers = _strangers(data)
-        if any(name.endswith(("NAType", "NaTType")) for name in strangers):
-            data = load("skops.io").dumps(deepcopy(value, {id(pd.NA): _NA, id(pd.NaT): _NAT}))
-            strangers = _strangers(data)
     except (TypeError, ValueError) as error:
         raise ConfigError(
             f"{_place(estimator)}: cannot be saved without pickle: {error}"

@@ -32,25 +32,13 @@ from pipeline.errors import ConfigError, DataError, OutOfMemory, OutputError
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.as_given import GivenInput
 from pipeline.estimator.inputs import TextInput
-from pipeline.serving import outputs
+from pipeline.serving import manifest, outputs
 from pipeline.serving.answers import METHODS, Question, unique
-from pipeline.serving.job import (
-    ROWS,
-    SCHEMA,
-    PredictionJob,
-    Record,
-    check_empty,
-    files_of,
-    sums,
-    warn_of_marks,
-    warn_of_names,
-)
+from pipeline.serving.job import ROWS, SCHEMA, PredictionJob, Record
 from pipeline.serving.load import load
-from pipeline.system.atomic import flush, locked, writing
-from pipeline.system.devices import release_memory
+from pipeline.system.atomic import flush, locked, sha256, writing
 from pipeline.system.progress import Say
 from pipeline.system.threads import alone
-from pipeline.typing import Table
 
 __all__ = [
     "METHODS",
@@ -64,8 +52,6 @@ __all__ = [
     "run_job",
 ]
 
-FEWEST: Final = 64
-"""Rows below which a batch is not halved again for want of memory."""
 _UNNAMED: Final = re.compile(r"^__index_level_0__$")
 """What pandas calls an index without a name, in a file."""
 _KINDS: Final[Mapping[type, str]] = {TextInput: "text", Schema: "number"}
@@ -92,14 +78,14 @@ def predict_file(
         CSV, JSON lines, Parquet, Feather, or a folder of one kind of them, read as the file of the
         training rows was.
     target : str or Path
-        The file to write: CSV or JSON lines where its name says so, and Parquet otherwise.
+        The file to write: CSV where its name says so, and Parquet otherwise.
     copy_columns : sequence of str
         Columns of the source to copy; without any, the rows are numbered.
     device : {"auto", "cpu", "cuda"}
     say : callable, optional
         Gets a line of text for every batch.
     **options
-        Fields of `PredictionJob`: ``method``, ``rows``, ``allow_empty``, ``quote_formulas``.
+        Fields of `PredictionJob`: ``method``, ``rows``.
 
     Returns
     -------
@@ -109,11 +95,11 @@ def predict_file(
     Raises
     ------
     DataError
-        A file is damaged, or does not fit the model, or a column has lost all its values.
+        A file is damaged, or does not fit the model.
     ConfigError
         The model has no such method, or the input no such column; or a file would be lost.
     OutOfMemory
-        Even a few rows are too many.
+        A batch is too large.
     OutputLocked
         Another process writes the same predictions.
     WorkerLost
@@ -191,7 +177,6 @@ class _Batch(NamedTuple):
 
     output: pa.Table
     counted: dict[str, Difference]
-    casts: set[str]
     valued: set[str]
     """Columns of the input that hold any value."""
 
@@ -213,9 +198,6 @@ class Predictor:
         self.features = self._features()
         self._check_columns()
         self.source = whole.reading(self.features, self._kinds(), self.copied)
-        if whole.is_csv:
-            warn_of_marks(job, self.model.profile_, format)
-        warn_of_names(job, self.question.classes)
 
     def _features(self) -> list[str]:
         """Return the columns of the fit, or those that there are where these had no names."""
@@ -256,10 +238,8 @@ class Predictor:
 
     def write(self, draft: Path, say: Say) -> Record:
         """Write the predictions of all rows to a file, and return what is said of them."""
-        quotes = self.job.quote_formulas
-        with outputs.TableWriter(draft, self.job.target, quote_formulas=quotes) as writer:
+        with outputs.TableWriter(draft, self.job.target) as writer:
             record = self._write(writer, say)
-            check_empty(record, self.job, self.model.profile_)
             writer.finish(SCHEMA, _as_text(record))
         return record
 
@@ -267,7 +247,6 @@ class Predictor:
         start, total = time.perf_counter(), self.source.rows()
         of = f" of {total:,}" if total is not None else ""
         counted: dict[str, Difference] = {}
-        casts: set[str] = set()
         valued: set[str] = set()
         names: list[str] = []
         rows = n_batches = 0
@@ -278,7 +257,6 @@ class Predictor:
                     counted[name].add(more)
                 else:
                     counted[name] = more
-            casts |= batch.casts
             valued |= batch.valued
             names = batch.output.column_names
             rows, n_batches = rows + len(batch.output), n_batches + 1
@@ -289,9 +267,8 @@ class Predictor:
             schema=SCHEMA,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             model=str(self.job.model),
-            model_sha256=sums(self.job.model),
+            model_sha256=sha256((self.job.model / manifest.SUMS).read_bytes()),
             input=str(self.job.source),
-            input_bytes=sum(each.stat().st_size for each in files_of(self.job.source)),
             rows=rows,
             method=self.question.method,
             classes=self.question.classes,
@@ -299,13 +276,11 @@ class Predictor:
             seconds=time.perf_counter() - start,
             batches=n_batches,
             not_read=[name for name in self.there if name not in {*self.features, *self.copied}],
-            casts=sorted(casts),
             columns=list(counted.values()),
-            empty=[n for n in self._read_by_steps() if n in {*self.there} - valued],
             cluster=cluster.about if (cluster := active()) is not None else "",
             output=str(self.job.target),
             output_columns=names,
-            cautions=drift.cautions(counted, self.model.profile_),
+            cautions=[*drift.cautions(counted, self.model.profile_), *self._empty(valued)],
         )
 
     def _batches(self, tables: Iterable[pa.Table]) -> Iterator[_Batch]:
@@ -321,7 +296,7 @@ class Predictor:
         X = self._rows(table)
         try:
             taken = self.model.inputs_.take(X)
-            counted, casts = self._compare(X, taken)
+            counted = self._compare(taken)
             answers = self.question.columns(partial(self._ask, taken))
         except DataError as error:
             raise DataError(
@@ -330,7 +305,7 @@ class Predictor:
         output = pa.table(unique([*self._identity(table, start), *answers.items()]))
         outputs.check_cells(self.job.target, output)
         valued = {name for name in table.column_names if table[name].null_count < len(table)}
-        return _Batch(output, counted, casts, valued)
+        return _Batch(output, counted, valued)
 
     def _identity(self, table: pa.Table, start: int) -> list[tuple[str, Any]]:
         """Return the columns that say which row it is: those that are copied, or its number."""
@@ -339,25 +314,11 @@ class Predictor:
         return [("row", np.arange(start, start + len(table)))]
 
     def _ask(self, taken: Any, method: str) -> Any:
-        values = self._answer(taken, method)
-        return self._dense(values, method) if frames.is_sparse(values) else values
-
-    def _answer(self, taken: Any, method: str) -> Any:
-        """Return what the model says of rows, by halves where memory runs out."""
-        rows = taken.shape[0]
         try:
-            return getattr(self.model, method)(taken)
+            values = getattr(self.model, method)(taken)
         except OutOfMemory as error:
-            if rows <= FEWEST:
-                raise OutOfMemory(f"{error} (with {rows} rows at a time)") from error
-        release_memory(self.model.device_)
-        cut = rows // 2
-        halves = (
-            (taken.iloc[:cut], taken.iloc[cut:])
-            if hasattr(taken, "iloc")
-            else (taken[:cut], taken[cut:])
-        )
-        return partitioned.concatenate([self._answer(half, method) for half in halves])
+            raise OutOfMemory(f"{error}; or set fewer rows of a batch (--rows)") from error
+        return self._dense(values, method) if frames.is_sparse(values) else values
 
     def _rows(self, table: pa.Table) -> Any:
         names = {*table.column_names}
@@ -377,14 +338,20 @@ class Predictor:
         X.columns = pd.Index([n for n in of_fit if str(n) in names], tupleize_cols=False)
         return X
 
-    def _compare(self, X: Table, taken: Any) -> tuple[dict[str, Difference], set[str]]:
-        """Return what the batch holds, and what its columns were changed to."""
+    def _compare(self, taken: Any) -> dict[str, Difference]:
+        """Return how the rows of a batch differ from those of the fit."""
         if not isinstance(self.model.inputs_, Schema):
-            return {}, set()
-        counted = drift.compare(self.model.inputs_.read(taken), self.model.profile_)
-        pairs = zip(X.dtypes, taken.dtypes, X.columns, strict=True) if frames.is_frame(X) else ()
-        casts = {f"{n}: {was} became {now}" for was, now, n in pairs if str(was) != str(now)}
-        return counted, casts
+            return {}
+        return drift.compare(self.model.inputs_.read(taken), self.model.profile_)
+
+    def _empty(self, valued: set[str]) -> list[str]:
+        """Return cautions of columns without any value, where no profile knows of them."""
+        empty = {*self.there} - valued - {*self.model.profile_}
+        return [
+            f"{name!r}: no row has a value, and all are predicted as missing; check where"
+            for name in self._read_by_steps()
+            if name in empty
+        ]
 
     def _dense(self, values: Any, method: str) -> Any:
         """Return sparse rows with all their cells, as a Parquet file has them, where they fit."""

@@ -36,7 +36,6 @@ COMMANDS = [
     "tune",
     "gallery",
     "predict",
-    "models",
     "data",
     "new-task",
     "list",
@@ -203,7 +202,7 @@ def test_report_again_makes_the_pages_from_the_record(tmp_path: Path) -> None:
 def test_an_unforeseen_error_shows_where_it_was_and_ends_with_70(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fail(*, json: bool) -> int:
+    def fail() -> int:
         raise ZeroDivisionError("a fault of ours")
 
     monkeypatch.setattr(doctor, "print_diagnosis", fail)

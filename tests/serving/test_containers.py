@@ -67,11 +67,6 @@ def as_csv(sep: str = ";", encoding: str = "utf-8", **options: Any) -> Callable[
     return lambda path: WRITTEN.to_csv(path, sep=sep, encoding=encoding, index=False, **options)
 
 
-def below_titles(path: Path) -> None:
-    text = WRITTEN.to_csv(sep=";", index=False)
-    path.write_text(f"Payments\nof 2024\n{text}", encoding="utf-8")
-
-
 def as_lines(path: Path) -> None:
     lines = "".join(json.dumps(row) + "\n" for row in WRITTEN.to_dict("records"))
     path.write_bytes(gzip.compress(lines.encode()) if path.suffix == ".gz" else lines.encode())
@@ -94,13 +89,6 @@ FILES: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "Parquet": ("in.parquet", WRITTEN.to_parquet),
     "Feather": ("in.feather", WRITTEN.to_feather),
     "folder of CSV": ("in", in_folder(lambda t, p: t.to_csv(p, sep=";", index=False), ".csv")),
-}
-FORMATS: dict[str, tuple[Callable[[Path], Any], dict[str, Any]]] = {
-    "tabs": (as_csv("\t"), {"delimiter": "\t"}),
-    "bars": (as_csv("|"), {"delimiter": "|"}),
-    "cp1252": (as_csv(encoding="cp1252"), {"encoding": "cp1252"}),
-    "UTF-16": (as_csv(encoding="utf-16"), {"encoding": "utf-16"}),
-    "titles": (below_titles, {"skip_rows": 2}),
 }
 
 
@@ -130,28 +118,9 @@ def test_a_file_of_any_kind_is_predicted_as_its_frame(kind: str, rows: int, tmp_
     check(tmp_path, tmp_path / name, model, wanted, rows)
 
 
-@pytest.mark.quick(1)
-@pytest.mark.parametrize("kind", FORMATS)
-def test_a_file_is_read_as_that_of_the_fit_was(kind: str, tmp_path: Path) -> None:
-    write, options = FORMATS[kind]
-    format = structs.replace(FORMAT, **{"delimiter": ";", **options})
-    model, wanted = model_of(format, tmp_path)
-    write(tmp_path / "in.txt")
-    check(tmp_path, tmp_path / "in.txt", model, wanted, 23)
-
-
 @pytest.mark.quick(3)
 @pytest.mark.parametrize("name", ["in.csv", "in.parquet", "in.jsonl"])
-@pytest.mark.parametrize(
-    ("column", "value"),
-    [
-        ("price", "cheap"),
-        ("day", "2024-13-01"),
-        ("time", "noon"),
-        ("paid", "maybe"),
-        ("sum", "1,5"),
-    ],
-)
+@pytest.mark.parametrize(("column", "value"), [("price", "cheap"), ("day", "2024-13-01")])
 def test_a_cell_that_does_not_fit_is_named(
     name: str, column: str, value: str, tmp_path: Path
 ) -> None:
@@ -173,7 +142,6 @@ def test_a_cell_that_does_not_fit_is_named(
 
 LACKING: dict[str, tuple[dict[str, str], str]] = {
     "another case": ({"city": "City"}, r"\['city'\] .*; 'City' may be 'city': rename it"),
-    "two": ({"city": "town", "code": "codes"}, r"\['code', 'city'\] .*; 'codes' may be 'code'"),
     "nothing alike": ({"city": "zzz"}, r"lacks the columns \['city'\] .*fitted on$"),
 }
 

@@ -27,7 +27,7 @@ from pipeline.estimator.as_given import GivenInput
 CHANCE = np.random.default_rng(0)
 X = pd.DataFrame({"length": CHANCE.normal(size=60), "width": CHANCE.normal(size=60)})
 SPECIES = np.array(["Adelie", "Chin, strap", 'Gen"too é'])[CHANCE.integers(0, 3, 60)]
-KINDS = [".parquet", "", ".csv", ".jsonl", ".CSV"]
+KINDS = [".parquet", "", ".csv", ".CSV"]
 
 
 def saved(estimator: Any, y: Any, folder: Path) -> Accelerated:
@@ -45,36 +45,8 @@ def predicted(folder: Path, table: pd.DataFrame = X, kind: str = "", **options: 
     return read(target)
 
 
-FORMULAS = ["=1+1", "+A1", "-5", "@sum", "-2+3", "\t=1", "1,5", "-1.5e-3", "", " =1", "a=1", "=é\n"]
-QUOTED = ["'=1+1", "'+A1", "-5", "'@sum", "'-2+3", "'\t=1", "1,5", "-1.5e-3", "", "' =1", "a=1",
-          "'=é\n"]  # fmt: skip
-
-
-@pytest.mark.parametrize("source", ["in.csv", "in.parquet"])
-def test_text_that_a_spreadsheet_runs_is_quoted_where_that_is_asked_for(
-    source: str, tmp_path: Path
-) -> None:
-    saved(LogisticRegression(), np.where(X["length"] > 0, "=yes", "no"), tmp_path)
-    table = X.iloc[: len(FORMULAS)].assign(**{"=text": FORMULAS})
-    write = table.to_csv if source == "in.csv" else table.to_parquet
-    write(tmp_path / source, index=False)
-    how = {"copy_columns": ["=text", "length"], "device": "cpu"}
-    files = tmp_path / "model", tmp_path / source
-    for quote, names, texts in ((False, "=text", FORMULAS), (True, "'=text", QUOTED)):
-        predict_file(*files, tmp_path / "o.csv", quote_formulas=quote, **how)
-        made = pd.read_csv(tmp_path / "o.csv", keep_default_na=False)
-        assert [*made] == [names, "length", "prediction", "probability_=yes", "probability_no"]
-        assert made[names].tolist() == texts
-        assert {*made["prediction"]} == {"'=yes" if quote else "=yes", "no"}
-        np.testing.assert_allclose(made["length"], table["length"])
-    with pytest.raises(ConfigError, match=r"quoted in \.csv files alone"):
-        predict_file(*files, tmp_path / "o", quote_formulas=True, **how)
-
-
 def read(path: Path) -> pd.DataFrame:
     """Return a file as pandas reads it by its name."""
-    if path.suffix == ".jsonl":
-        return pd.DataFrame([json.loads(line) for line in path.read_text().splitlines()])
     if path.suffix.lower() == ".csv":
         return pd.read_csv(path, float_precision="round_trip")
     return pd.read_parquet(path)
@@ -157,13 +129,12 @@ COPIED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("kind", [".csv", ".jsonl"])
-def test_columns_that_are_copied_come_back(kind: str, tmp_path: Path) -> None:
+def test_columns_that_are_copied_come_back(tmp_path: Path) -> None:
     saved(LinearRegression(), X["width"], tmp_path)
     table = pa.table({**{name: X[name][:6] for name in X}, **COPIED})
     pq.write_table(table, tmp_path / "in.parquet")
     options: Any = {"copy_columns": [*COPIED], "device": "cpu", "rows": 4}
-    target = tmp_path / f"out{kind}"
+    target = tmp_path / "out.csv"
     predict_file(tmp_path / "model", tmp_path / "in.parquet", target, **options)
     made = read(target)
     assert list(made) == [*COPIED, "prediction"]
@@ -188,25 +159,16 @@ def test_keys_are_copied_from_csv_as_they_are_written(kind: str, tmp_path: Path)
     assert made[[*keys]].to_dict("records") == [keys] * 60
 
 
-@pytest.mark.parametrize("name", ["None", "NA", "null"])
-def test_classes_that_csv_would_lose_are_told(name: str, tmp_path: Path) -> None:
-    saved(LogisticRegression(), np.resize([name, "mild"], 60), tmp_path)
-    with pytest.warns(UserWarning, match=rf"the classes \['{name}'\] stand for missing values"):
-        predicted(tmp_path, kind=".csv")
-    assert name in set(predicted(tmp_path, kind=".jsonl")["prediction"])
-
-
 REFUSED: dict[str, tuple[dict[str, Any], str, type[Exception]]] = {
-    "Excel": ({"kind": ".xlsx"}, r"out\.xlsx: .*\.parquet, \.csv", ConfigError),
-    "no kind at all": ({"kind": ".2024"}, r"out\.2024: ", ConfigError),
+    "Excel": ({"kind": ".xlsx"}, r"out\.xlsx: .*\.parquet or \.csv", ConfigError),
     "lists as CSV": (
         {"kind": ".csv", "copy_columns": ["list"]},
         r"'list' holds list<.*>, .*write a \.parquet file",
         ConfigError,
     ),
-    "infinite numbers as JSON": (
-        {"kind": ".jsonl", "copy_columns": ["far"]},
-        "'far' holds infinite numbers, which JSON does not have",
+    "bytes as CSV": (
+        {"kind": ".csv", "copy_columns": ["bytes"]},
+        "'bytes' holds binary",
         ConfigError,
     ),
     "a copy with the name of the prediction": (
@@ -222,7 +184,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, type[Exception]]] = {
 def test_what_cannot_be_written_is_refused(case: str, tmp_path: Path) -> None:
     options, says, error = REFUSED[case]
     saved(LogisticRegression(), np.resize(["a", "b"], 60), tmp_path)
-    table = X.assign(prediction=1, probability_b=2, list=[[1]] * 60, bytes=b"", far=np.inf)
+    table = X.assign(prediction=1, probability_b=2, list=[[1]] * 60, bytes=b"")
     with pytest.raises(error, match=says):
         predicted(tmp_path, table, **options)
     assert not list(tmp_path.glob("out*"))
