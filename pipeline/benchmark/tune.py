@@ -187,7 +187,7 @@ class TunedBatch:
     def _refuse_early_stopping(self, name: str, space: Space) -> None:
         """Refuse what could be searched, and not be fitted to be judged by the test rows."""
         stops = early_stopping.NAME
-        drawn = {each.rpartition("__")[2] for part in space.parts for each in part}
+        drawn = {each.rpartition("__")[2] for each in space.parameters}
         if stops in drawn or early_stopping.stops_early(space.estimator):
             raise ConfigError(
                 f"{self.task.name}: the pipeline {name!r} has {stops}, and a pipeline that is "
@@ -382,13 +382,7 @@ def space_of(task: Task, pipeline: str) -> Any:
     given = task.spaces.get(pipeline, "default")
     if isinstance(given, str):
         return given
-    if isinstance(given, Mapping):
-        return _prefixed(given)
-    return [_prefixed(part) for part in given]
-
-
-def _prefixed(part: Mapping[str, Any]) -> dict[str, Any]:
-    return {f"{PREFIX}{name}": each for name, each in part.items()}
+    return {f"{PREFIX}{name}": each for name, each in given.items()}
 
 
 def tuned_variants(device: str) -> list[Variant]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
@@ -69,17 +69,12 @@ class Listed:
 
     @classmethod
     def of(cls, where: str, given: Any) -> Listed:
-        """Label the values, where one needs it; refuse none at all, NaN and duplicates."""
+        """Label the values, where one needs it; refuse none at all."""
         values = [each.item() if isinstance(each, np.generic) else each for each in given]
         if not values:
             raise ConfigError(f"{where} is empty; leave the parameter out, or give it values")
-        if any(isinstance(each, float) and each != each for each in values):
-            raise ConfigError(f"{where} holds NaN; leave it out")
-        for i, each in enumerate(values):
-            if any(_same(each, other) for other in values[:i]):
-                raise ConfigError(f"{where} holds {_short(each)} twice; leave one out")
-        # For Optuna and as a key, True and 1.0 are 1.
-        plain = all(isinstance(each, _PLAIN) for each in values)
+        # For Optuna and as a key, True and 1.0 are 1, and NaN is not itself.
+        plain = all(isinstance(each, _PLAIN) and each == each for each in values)
         if not plain or len(set(values)) < len(values):
             return cls({f"{i}: {_short(each)}": each for i, each in enumerate(values)})
         return cls({each: each for each in values})
@@ -123,17 +118,11 @@ def parameter(name: str, given: Any) -> Parameter:
         return Ranged(given)
     if isinstance(given, rv_frozen):
         return _of_scipy(where, given)
-    if isinstance(given, scipy.stats.rv_continuous | scipy.stats.rv_discrete):
-        said = f"scipy.stats.{given.name}"
-        raise ConfigError(f"{where} is a distribution without its arguments; pass {said}(...)")
     text = isinstance(given, str | bytes)
     if isinstance(given, np.ndarray) and given.ndim or isinstance(given, Sequence) and not text:
         return Listed.of(where, given)
-    many = isinstance(given, Iterable) and not text
-    wanted = "a list of its values" if many else f"[{_short(given)}] for this value alone"
     raise ConfigError(
-        f"{where} is {_short(given)}, which is neither a list of values nor a distribution of "
-        f"Optuna; pass {wanted}"
+        f"{where} is {_short(given)}; pass a list of values, or a distribution of Optuna"
     )
 
 
@@ -142,14 +131,13 @@ def _of_scipy(where: str, given: Any) -> Ranged:
     _, loc, _ = given.dist._parse_args(*given.args, **given.kwds)
     log = isinstance(given.dist, type(scipy.stats.loguniform)) and not np.any(loc)
     whole = isinstance(given.dist, type(scipy.stats.randint))
-    said = f"{where} is scipy.stats.{given.dist.name} with {given.args} and {given.kwds}"
-    if not (log or whole or isinstance(given.dist, type(scipy.stats.uniform))):
+    known = log or whole or isinstance(given.dist, type(scipy.stats.uniform))
+    if not known or not np.isfinite([low, high]).all():
         raise ConfigError(
-            f"{said}; of scipy, only uniform, loguniform without loc, and randint can be used: "
-            "pass a FloatDistribution or IntDistribution of Optuna, or a list of values"
+            f"{where} is scipy.stats.{given.dist.name} with {given.args} and {given.kwds}; of "
+            "scipy, only uniform, loguniform without loc, and randint with finite ends can be "
+            "used: pass a FloatDistribution or IntDistribution of Optuna, or a list of values"
         )
-    if np.ndim(low) or np.ndim(high) or not np.isfinite([low, high]).all():
-        raise ConfigError(f"{said}, which draws no numbers; correct its arguments")
     if whole:
         return Ranged(kinds.IntDistribution(int(low), int(high)))
     return Ranged(kinds.FloatDistribution(float(low), float(high), log=log))

@@ -1,9 +1,8 @@
-"""What a search draws candidates from: a space of parameters, in one part or several."""
+"""What a search draws candidates from: a space of parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from pipeline.errors import ConfigError
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.optional import load
 from pipeline.tuning.default_spaces import default_space, unset
-from pipeline.tuning.parameter import Listed, Parameter, parameter
+from pipeline.tuning.parameter import Parameter, parameter
 from pipeline.typing import Estimator
 
 if TYPE_CHECKING:
@@ -22,15 +21,13 @@ if TYPE_CHECKING:
     from optuna.trial import Trial
 
 DEFAULT = "default"
-PART = "part of the space"
-"""The parameter of a study that says which part a trial is drawn from, where there are several."""
 
 
 class Space:
-    """Parameters of an `estimator`; each trial draws those of one of the `parts`."""
+    """Parameters of an `estimator`, and what each trial draws them from."""
 
-    def __init__(self, parts: Sequence[Mapping[str, Parameter]], estimator: Estimator) -> None:
-        self.parts = parts
+    def __init__(self, parameters: Mapping[str, Parameter], estimator: Estimator) -> None:
+        self.parameters = parameters
         self.estimator = estimator
 
     @classmethod
@@ -40,65 +37,44 @@ class Space:
             if given != DEFAULT:
                 raise ConfigError(f"space={given!r} is neither {DEFAULT!r} nor a mapping")
             given = default_space(estimator)
-        parts = [given] if isinstance(given, Mapping) else given
-        if not isinstance(parts, Sequence) or not all(isinstance(each, Mapping) for each in parts):
-            said = type(given).__name__
-            raise ConfigError(f"space is of type {said}; pass a mapping, or a list of mappings")
-        if not any(parts):
+        if not isinstance(given, Mapping):
+            raise ConfigError(
+                f"space is of type {type(given).__name__}; pass a mapping, or {DEFAULT!r}; search "
+                "each of several spaces by itself"
+            )
+        if not given:
             raise ConfigError("space is empty; name at least one parameter")
-        read = [{name: parameter(name, each) for name, each in part.items()} for part in parts]
-        for part in read:
-            _check_names(part, estimator)
-        return cls(read, estimator)
-
-    def held(self, name: str, part: int) -> str:
-        """Return what a study calls a parameter: with the part, where there are several."""
-        return f"{name} [{part}]" if len(self.parts) > 1 else name
+        known = estimator.get_params()
+        for name in given:
+            # A step that is drawn itself may bring parameters of its own.
+            if name not in known and not any(name.startswith(f"{each}__") for each in given):
+                raise ConfigError(f"space[{name!r}]: {_say_unknown(str(name), known, estimator)}")
+        return cls({name: parameter(name, each) for name, each in given.items()}, estimator)
 
     @cached_property
     def distributions(self) -> dict[str, BaseDistribution]:
-        """What a study knows of: parameter of a trial -> distribution of Optuna."""
-        known = {
-            self.held(name, i): each.distribution
-            for i, part in enumerate(self.parts)
-            for name, each in part.items()
-        }
-        if len(self.parts) > 1:
-            categorical = load("optuna.distributions.CategoricalDistribution")
-            known[PART] = categorical(tuple(range(len(self.parts))))
-        return known
+        """What a study knows of: parameter -> distribution of Optuna."""
+        return {name: each.distribution for name, each in self.parameters.items()}
 
     def draw(self, trial: Trial) -> dict[str, Any]:
         """Draw a candidate; return parameters as `set_params` takes them."""
-        drawn = {PART: 0}
-        if len(self.parts) > 1:
-            drawn[PART] = _suggest(trial, PART, self.distributions[PART])
-        for name in self.parts[drawn[PART]]:
-            held = self.held(name, drawn[PART])
-            drawn[held] = _suggest(trial, held, self.distributions[held])
-        return self.read(drawn)
+        return self.read({name: _suggest(trial, name, d) for name, d in self.distributions.items()})
 
     def read(self, drawn: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters that the `params` of a trial stand for."""
-        i = drawn.get(PART, 0)
-        return {name: each.value(drawn[self.held(name, i)]) for name, each in self.parts[i].items()}
+        return {name: each.value(drawn[name]) for name, each in self.parameters.items()}
 
     def place(self, params: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return what a trial with these parameters holds; None where they are not in the space."""
         known = {**params, **unset(self.estimator, params)}
-        for i, part in enumerate(self.parts):
-            with suppress(LookupError):
-                own = {self.held(name, i): each.hold(known[name]) for name, each in part.items()}
-                return own | ({PART: i} if len(self.parts) > 1 else {})
-        return None
+        try:
+            return {name: each.hold(known[name]) for name, each in self.parameters.items()}
+        except LookupError:
+            return None
 
     def describe(self) -> dict[str, str]:
         """Return each parameter with what it is drawn from, as text that tells spaces apart."""
-        return {
-            self.held(name, i): each.text
-            for i, part in enumerate(self.parts)
-            for name, each in part.items()
-        }
+        return {name: each.text for name, each in self.parameters.items()}
 
 
 def candidate_of(estimator: Estimator, params: Mapping[str, Any]) -> Estimator:
@@ -106,26 +82,7 @@ def candidate_of(estimator: Estimator, params: Mapping[str, Any]) -> Estimator:
     return clone(estimator).set_params(**clone(dict(params), safe=False))
 
 
-def _check_names(part: Mapping[str, Parameter], estimator: Estimator) -> None:
-    known = set(estimator.get_params())
-    for name, each in part.items():
-        inner = _common_params(each)
-        if inner is not None:
-            known = {other for other in known if not other.startswith(f"{name}__")}
-            known |= {f"{name}__{other}" for other in inner}
-    for name in part:
-        if name not in known:
-            raise ConfigError(f"space[{name!r}]: {_say_unknown(str(name), known, estimator)}")
-
-
-def _common_params(each: Parameter) -> set[str] | None:
-    """Return the parameters that all values have; None where no value is an estimator."""
-    values = each.values.values() if isinstance(each, Listed) else ()
-    names = [set(value.get_params()) if hasattr(value, "get_params") else set() for value in values]
-    return set.intersection(*names) if any(names) else None
-
-
-def _say_unknown(name: str, known: set[str], estimator: Estimator) -> str:
+def _say_unknown(name: str, known: Mapping[str, Any], estimator: Estimator) -> str:
     lacks = f"{type(estimator).__name__} has no such parameter"
     if isinstance(estimator, Accelerated) and f"estimator__{name}" in known:
         return f"{lacks}; those of its pipeline begin with estimator__: 'estimator__{name}'"
