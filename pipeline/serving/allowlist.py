@@ -10,9 +10,8 @@ from __future__ import annotations
 import io
 import warnings
 from typing import Any, Final
-from zipfile import ZIP_STORED, BadZipFile, ZipFile
+from zipfile import ZIP_STORED, ZipFile
 
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
 from pipeline.backends.cuml.tables import XGBOOST
@@ -73,15 +72,8 @@ TRUSTED: Final = sorted(f"{m}.{name}" for m, names in _NAMES.items() for name in
 """Parameters and fitted attributes of estimators that skops does not trust by itself."""
 
 
-def dump_skops(value: object, estimator: BaseEstimator) -> bytes:
-    """Return values as the bytes of a skops file.
-
-    Parameters
-    ----------
-    value : object
-        Estimators, and what is kept beside them.
-    estimator : estimator
-        The user's own, of which the error names the parameter.
+def dump_skops(value: object) -> bytes:
+    """Return estimators, and what is kept beside them, as the bytes of a skops file.
 
     Raises
     ------
@@ -92,14 +84,12 @@ def dump_skops(value: object, estimator: BaseEstimator) -> bytes:
         data: bytes = load("skops.io").dumps(value)
         strangers = _strangers(data)
     except (TypeError, ValueError) as error:
-        raise ConfigError(
-            f"{_place(estimator)}: cannot be saved without pickle: {error}"
-        ) from error
+        raise ConfigError(f"the model cannot be saved without pickle: {error}") from error
     if strangers:
         raise ConfigError(
-            f"{_place(estimator)}: {', '.join(strangers)} cannot be saved without pickle; a model "
-            "file holds estimators of scikit-learn and XGBoost, numbers, text, arrays and NumPy's "
-            "ufuncs: change the step, or keep `to_sklearn()` in a way of your own"
+            f"the model holds {', '.join(strangers)}, which cannot be saved without pickle; a "
+            "model file holds estimators of scikit-learn and XGBoost, numbers, text, arrays and "
+            "ufuncs of NumPy: change the step, or keep `to_sklearn()` in a way of your own"
         )
     return data
 
@@ -156,18 +146,3 @@ def _strangers(data: bytes) -> list[str]:
 
 def _line(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).partition(chr(10))[0][:200]}"
-
-
-def _place(estimator: BaseEstimator) -> str:
-    """Return the path of the parameter that cannot be saved, the innermost that is one."""
-    params = estimator.get_params(deep=True)
-    paths = [path for path, value in params.items() if _is_strange(value)]
-    named = max(paths, key=lambda p: (p.count("__"), not isinstance(params[p], list)), default="")
-    return ".".join(["estimator", *filter(None, named.split("__"))])
-
-
-def _is_strange(value: object) -> bool:
-    try:
-        return bool(_strangers(load("skops.io").dumps(value)))
-    except (BadZipFile, TypeError, ValueError):
-        return True

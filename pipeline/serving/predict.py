@@ -11,7 +11,6 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -219,8 +218,8 @@ class Predictor:
         lost = [name for name in self._read_by_steps() if name not in known]
         if lost and not isinstance(self.model.inputs_, GivenInput):  # which may do without
             raise DataError(
-                f"{source}: lacks the columns {lost} that the model was fitted on"
-                f"{_alike(lost, there)}"
+                f"{source}: lacks the columns {lost} that the model was fitted on; there are "
+                f"{there[:20]}"
             )
 
     def _read_by_steps(self) -> list[str]:
@@ -366,18 +365,6 @@ class Predictor:
                 "(min_frequency, max_categories)"
             )
         return values.toarray(order="F")  # whose columns Arrow takes over without a copy
-
-
-def _alike(lost: Sequence[str], there: Sequence[str]) -> str:
-    """Return which columns may be meant by those that are not there.
-
-    >>> _alike(["mass"], ["Mass ", "wing"])
-    "; 'Mass ' may be 'mass': rename it"
-    """
-    plain = {name.strip().casefold(): name for name in there}
-    pairs = {name: get_close_matches(name.strip().casefold(), plain, n=1) for name in lost}
-    alike = [f"{plain[near[0]]!r} may be {name!r}" for name, near in pairs.items() if near]
-    return f"; {', '.join(alike)}: rename it" if alike else ""
 
 
 def _with_starts(tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, int]]:

@@ -83,7 +83,7 @@ def encode(state: SavedState, objects: SavedObjects) -> dict[str, bytes]:
     """
     text = msgspec.json.format(msgspec.json.encode(state), indent=1) + b"\n"
     held = {name: getattr(objects, name) for name in objects.__struct_fields__}
-    return {STATE: text, MODEL: allowlist.dump_skops(held, objects.estimator)}
+    return {STATE: text, MODEL: allowlist.dump_skops(held)}
 
 
 def decode(files: Mapping[str, bytes]) -> tuple[SavedState, SavedObjects]:

@@ -125,7 +125,6 @@ class Loop:
         del self._running[trial.number]
         if self._say:
             ended = recall(self.study, self.space)
-            complete = [each for each in ended if each.state == COMPLETE]
-            best = max(complete, key=lambda each: each.score, default=None)
-            also = f"; best {best} (trial {best.number})" if best else ""
-            self._say(f"{len(ended)} of {self.trials}, trial {outcome.number}: {outcome}{also}")
+            best = max((each.score for each in ended if each.state == COMPLETE), default=np.nan)
+            told = f"{len(ended)} of {self.trials}, trial {outcome.number}: {outcome}"
+            self._say(f"{told}; best {best:.5g}")

@@ -98,9 +98,9 @@ def test_nothing_outlives_the_process(number: int, tmp_path: Path) -> None:
     ("where", "options", "said"),
     [
         ("locl", {}, "'locl' is not 'local', 'cuda' or tcp://HOST:PORT"),
-        ("local", {"worker": 2}, "has no option 'worker', but workers"),
+        ("local", {"worker": 2}, "has no option 'worker', but memory_limit"),
         ("local", {"rmm_pool_size": 1}, "has no option 'rmm_pool_size'"),
-        ("cuda", {"protocol": "ucx"}, "has no option 'protocol', but dashboard, host"),
+        ("cuda", {"protocol": "ucx"}, "has no option 'protocol', but memory_limit, retries"),
         (
             "tcp://127.0.0.1:1",
             {"memory_limit": 1},

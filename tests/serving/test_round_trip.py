@@ -305,7 +305,7 @@ def test_what_cannot_be_saved_is_refused_with_its_place(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=says):
             pack(twice, About())
     for each, says in (
-        (model, r"estimator\.func: .*mine cannot be saved without pickle"),
+        (model, r"holds .*mine, which cannot be saved without pickle"),
         (LogisticRegression(), "save takes an Accelerated and got LogisticRegression"),
     ):
         with pytest.raises(ConfigError, match=says):

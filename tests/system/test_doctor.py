@@ -66,24 +66,6 @@ def test_missing_packages_and_versions_out_of_bounds_are_errors(versions, extra,
 
 
 @pytest.mark.parametrize(
-    ("versions", "clash"),
-    [
-        ({"nvidia-nccl-cu12": "2", "nvidia-nccl-cu13": "2"}, True),
-        ({"xgboost": "3.2.0", "xgboost-cpu": "3.2.0"}, True),
-        ({"xgboost-cu12": "3.4.1", "xgboost": "3.4.1"}, True),
-        ({"cudf-cu12": "26.10.2", "cudf-cu13": "26.10.2"}, True),
-        (CPU, False),
-        (CU13, False),
-        ({"xgboost-cu12": "3.4.1", "nvidia-nccl-cu12": "2"}, False),
-    ],
-)
-def test_packages_that_own_the_same_files_are_an_error(versions, clash) -> None:
-    found = list(doctor.clashes(versions))
-    assert [problem.kind for problem in found] == ["error"] * clash
-    assert all(name in problem.what for problem in found for name in versions)
-
-
-@pytest.mark.parametrize(
     ("installed", "fits", "kind", "fix"),
     [
         ("", "cu13", "error", "make setup GPU=cu13"),
@@ -130,12 +112,6 @@ def test_this_environment_is_examined(capsys) -> None:
     assert re.search(
         r"auto would use (cpu|cuda) .*\nPackages +(cpu|cu12|cu13|conda) installed", said
     )
-
-
-def test_a_wrong_variable_is_a_problem_of_its_own(monkeypatch) -> None:
-    monkeypatch.setenv("GPU", "cu99")
-    problems = doctor.diagnose().problems
-    assert ("unset GPU", True) in [(p.fix, "cu99" in p.what) for p in problems]
 
 
 def test_with_the_gpu_hidden_nothing_is_tried_on_it_and_the_reason_given(monkeypatch) -> None:
