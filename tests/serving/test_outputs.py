@@ -13,16 +13,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
-from sklearn.tree import DecisionTreeClassifier
 
 import pipeline
 from pipeline import Accelerated, predict_file
 from pipeline.errors import ConfigError, DataError
-from pipeline.estimator.as_given import GivenInput
 
 CHANCE = np.random.default_rng(0)
 X = pd.DataFrame({"length": CHANCE.normal(size=60), "width": CHANCE.normal(size=60)})
@@ -188,40 +184,6 @@ def test_what_cannot_be_written_is_refused(case: str, tmp_path: Path) -> None:
     with pytest.raises(error, match=says):
         predicted(tmp_path, table, **options)
     assert not list(tmp_path.glob("out*"))
-
-
-def test_names_of_targets_and_classes_that_fall_together_are_refused(tmp_path: Path) -> None:
-    y = pd.DataFrame({"a": np.resize(["b_c", "x"], 60), "a_b": np.resize(["c", "x", "y"], 60)})
-    saved(DecisionTreeClassifier(), y, tmp_path)
-    with pytest.raises(ConfigError, match="named 'probability_a_b_c'"):
-        predicted(tmp_path)
-
-
-def test_columns_are_found_by_name_where_sklearn_gets_the_rows_as_they_are(tmp_path: Path) -> None:
-    model = Accelerated(LinearRegression(), device="cpu").fit(X, X["width"] * 2 - X["length"])
-    wanted = model.predict(X)
-    model.inputs_ = GivenInput(model.to_sklearn())
-    pipeline.save(model, tmp_path / "model")
-    made = predicted(tmp_path, X[["width", "length"]].assign(more="x"))
-    np.testing.assert_allclose(made["prediction"], wanted)
-
-
-@pytest.mark.parametrize("table", ["whole", "texts alone", "another name"])
-def test_texts_are_found_by_the_name_of_their_column(table: str, tmp_path: Path) -> None:
-    whole = X.assign(body=[f"{name} found {i % 7}" for i, name in enumerate(SPECIES)], y=1)
-    steps = make_pipeline(TfidfVectorizer(), LogisticRegression())
-    model = Accelerated(steps, device="cpu").fit(whole["body"], SPECIES)
-    pipeline.save(model, tmp_path / "model")
-    held = {
-        "whole": whole,
-        "texts alone": whole[["body"]],
-        "another name": whole[["body"]].rename(columns={"body": "text"}),
-    }
-    made = predicted(tmp_path, held[table])
-    assert made["prediction"].tolist() == model.predict(whole["body"]).tolist()
-    assert list(made)[0] == "row"
-    with pytest.raises(ConfigError, match="one column of text .*; name it 'body', or leave"):
-        predicted(tmp_path, whole.rename(columns={"body": "text"}))
 
 
 def test_a_script_gets_a_record_with_a_link(tmp_path: Path) -> None:

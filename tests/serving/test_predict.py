@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import signal
@@ -23,7 +22,7 @@ from sklearn.preprocessing import OneHotEncoder
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated
-from pipeline.errors import ConfigError, DataError, OutputLocked
+from pipeline.errors import ConfigError, DataError
 from pipeline.serving.load import load
 from pipeline.serving.predict import (
     SCHEMA,
@@ -158,13 +157,6 @@ def test_a_killed_run_leaves_the_old_predictions_and_the_next_makes_all(
     run_job(PredictionJob(model, source, target, "cpu", rows=50), quiet)
     assert pq.read_metadata(target).num_rows == 60 * len(TABLE)
     assert not (tmp_path / ".out.draft").exists()
-
-
-def test_one_writer_at_a_time(here: Here) -> None:
-    with (here.folder / ".out.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(OutputLocked):
-            here.predict()
 
 
 def test_the_record_is_in_the_file_and_beside_it(here: Here) -> None:

@@ -24,13 +24,6 @@ def test_what_is_too_large_is_not_kept_and_moves_nothing() -> None:
     assert (cache.get("a"), cache.get("b"), cache.held_bytes) == ("A", None, 4)
 
 
-def test_another_value_takes_the_place_of_one() -> None:
-    cache = Cache(4)
-    cache.put("a", "A", 4)
-    cache.put("a", "B", 3)
-    assert (cache.get("a"), cache.held_bytes) == ("B", 3)
-
-
 def test_a_pickled_cache_is_empty_and_as_large() -> None:
     cache = Cache(4)
     cache.put("a", "A", 4)

@@ -81,18 +81,6 @@ def test_packages_that_do_not_fit_the_machine_are_reported(installed, fits, kind
     assert (problem.kind, problem.fix) == (kind, fix)
 
 
-@pytest.mark.parametrize(
-    ("program", "failed", "said"),
-    [
-        ("print('first'); print('it computes')", False, "it computes"),
-        ("raise RuntimeError('cudaError')", True, "RuntimeError: cudaError"),
-        ("import os; os.kill(os.getpid(), 9)", True, "it ended with -9"),
-    ],
-)
-def test_a_program_is_quoted_by_its_last_line(program, failed, said) -> None:
-    assert doctor.try_program(program) == (failed, said)
-
-
 def test_the_text_has_device_machine_and_problems_with_their_fix() -> None:
     text = doctor.format_diagnosis(HEALTHY)
     assert "auto would use cpu (no driver)" in text
@@ -112,11 +100,6 @@ def test_this_environment_is_examined(capsys) -> None:
     assert re.search(
         r"auto would use (cpu|cuda) .*\nPackages +(cpu|cu12|cu13|conda) installed", said
     )
-
-
-def test_with_the_gpu_hidden_nothing_is_tried_on_it_and_the_reason_given(monkeypatch) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
-    assert doctor.diagnose().gpu_test.startswith("not run: ")
 
 
 def test_nothing_heavy_is_imported() -> None:

@@ -10,7 +10,7 @@ import pytest
 from optuna.distributions import FloatDistribution
 from sklearn.callback import ProgressBar
 from sklearn.datasets import load_breast_cancer
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -182,3 +182,19 @@ def test_callbacks_are_refused_where_they_are_set(search: Search) -> None:
         search.set_callbacks(ProgressBar())
     with pytest.warns(UserWarning, match="The estimator Search does not support callbacks"):
         make_pipeline(StandardScaler(), failing(trials=1)).set_callbacks(ProgressBar()).fit(X, y)
+
+
+@pytest.mark.parametrize("score", [np.nan, np.inf, -np.inf])
+def test_a_score_that_is_no_number_fails_its_trial(score: float) -> None:
+    def scorer(model: Any, X: Any, y: Any) -> float:
+        return score if model.C > 1 else 0.5
+
+    search = Search(
+        LogisticRegression(C=10.0), {"C": FloatDistribution(0.01, 100, log=True)}, trials=3, cv=2,
+        scoring=scorer, random_state=0,
+    )  # fmt: skip
+    with pytest.warns(FitFailedWarning, match="trials failed"):
+        found = search.fit(X[:, :2], y)
+    first = found.cv_results_["reason"][found.cv_results_["trial"] == 0]
+    assert first.tolist() == [f"fold 1: the score is {score}"]
+    assert found.best_params_["C"] <= 1

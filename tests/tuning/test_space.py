@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import optuna
 import pytest
 import scipy.stats
-from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -124,24 +121,6 @@ def test_estimators_come_back_as_clones() -> None:
     assert given[0] not in scalers
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        FloatDistribution(0.1, 0.9, step=0.2),
-        FloatDistribution(1e-4, 1e2, log=True),
-        IntDistribution(1, 9, step=2),
-        IntDistribution(1, 1000, log=True),
-        CategoricalDistribution(("l1", "l2", None)),
-    ],
-    ids=named,
-)
-def test_optunas_own_draws_are_the_same(given: Any) -> None:
-    study, reference = new_study(), new_study()
-    space = Space.of({"a": given}, Anything())
-    for _ in range(20):
-        assert space.draw(study.ask()) == reference.ask({"a": given}).params
-
-
 # ---- the estimator as it is
 
 
@@ -198,34 +177,6 @@ def test_none_of_xgboost_is_what_xgboost_takes_for_it() -> None:
 
 
 # ---- descriptions
-
-DESCRIBED = """
-import numpy as np, scipy.stats
-from sklearn.svm import SVC
-from sklearn.preprocessing import StandardScaler
-from tests.tuning.test_space import Anything, Space, same_again
-space = Space.of({"a": [SVC(C=3), StandardScaler(), same_again, np.arange(3), "x", object,
-                        {"d", "e", "f"}, SVC(random_state=np.random.RandomState(0))],
-                  "b": scipy.stats.uniform(1, scale=2)}, Anything())
-print(space.describe())
-"""
-
-
-@pytest.mark.slow
-def test_descriptions_are_the_same_in_each_process() -> None:
-    said = [
-        subprocess.run(
-            [sys.executable, "-c", DESCRIBED],
-            check=True,
-            capture_output=True,
-            text=True,
-            cwd=Path(__file__).parents[2],
-        ).stdout
-        for _ in range(2)
-    ]
-    assert said[0] == said[1]
-    assert "0x" not in said[0]
-
 
 DIFFERENT: Sequence[Any] = [
     [1, 2],

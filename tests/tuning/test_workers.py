@@ -78,12 +78,6 @@ def test_scores_are_those_of_a_search_in_this_process(
     assert scores(there) == scores(here)
 
 
-def test_the_log_says_which_worker_did_what(threads: Any) -> None:
-    events = search("ours").execution_log_.entries
-    assert {event.worker for event in events} == {"0", "1"}
-    assert str(events[0]).startswith(f"{events[0].worker}: ")
-
-
 class Refusing(LogisticRegression):
     def fit(self, X: Any, y: Any) -> Refusing:
         if self.C < 1:
