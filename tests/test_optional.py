@@ -31,7 +31,7 @@ def test_a_package_that_is_not_installed_is_named_with_a_suggestion() -> None:
     ("words", "way"),
     [
         (["-m", "pipeline", "list"], "error: {} has no package click; run `make setup`, "
-         "then use `.venv/bin/python -m pipeline`"),
+         "then use `.venv/bin/python`"),
         (["-c", "import pipeline; pipeline.Accelerated"], "ModuleNotFoundError: {} has no package "
          "{}; run `make setup`, then use `.venv/bin/python`"),
     ],

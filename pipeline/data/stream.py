@@ -46,11 +46,6 @@ class TableFile:
     copied: Sequence[str] = ()
     tell: bool = False
 
-    @property
-    def is_csv(self) -> bool:
-        """Whether the file is read as CSV."""
-        return container_of(table_files(self.path)[0]) == "csv"
-
     @cached_property
     def files(self) -> list[OpenedFile]:
         """The file, or those of the folder."""

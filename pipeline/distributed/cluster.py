@@ -264,7 +264,6 @@ def _start_local(where: str, options: ClusterOptions, stack: ExitStack) -> Clust
 def _start_cuda(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
     if not available("dask_cuda"):
         raise ConfigError("dask-cuda is not installed; run `make setup` on a machine with a GPU")
-    stack.enter_context(_cudf_options_restored())
     client = _start("dask_cuda.LocalCUDACluster", cuda_arguments(options), stack)
     return Cluster(client, options, "the GPU workers on this machine")
 
@@ -281,18 +280,6 @@ def _deaf_to_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _cudf_options_restored() -> Iterator[None]:
-    """Put cuDF's settings back: `LocalCUDACluster` turns spilling on in this process as well."""
-    names = ("spill", "spill_stats")
-    before = {name: load("cudf.get_option")(name) for name in names}
-    try:
-        yield
-    finally:
-        for name in names:
-            load("cudf.set_option")(name, before[name])
 
 
 def _connect(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:

@@ -54,15 +54,7 @@ def compute_on_cluster(cluster: Cluster, tasks: Sequence[Any]) -> Sequence[Any]:
 
 
 def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) -> T:
-    """Return the result of work in which workers wait for each other; not if one goes away.
-
-    Parameters
-    ----------
-    cluster : Cluster
-    work : callable
-        Called in the client's event loop.
-    needed : set of str
-        Addresses of the workers that must not go away.
+    """Return the result of work, in the client's event loop, while the `needed` workers are there.
 
     Raises
     ------

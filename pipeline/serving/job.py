@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import Final, Literal
-from urllib.parse import quote
 
 import msgspec
 
@@ -47,16 +45,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     output_columns: list[str]
     cautions: list[str]
     """How the rows are unlike those of the fit, as far as that is known."""
-
-    def _repr_html_(self) -> str:
-        """Return a link to the file, and what it holds."""
-        link = f'<a href="{quote(self.output)}">{escape(self.output)}</a>'
-        columns = ", ".join(map(escape, self.output_columns))
-        doubts = "".join(f"<p>caution: {escape(doubt)}</p>" for doubt in self.cautions)
-        return (
-            f"<p>{self.rows:,} rows predicted by <code>{escape(self.model)}</code> "
-            f"({escape(self.method)}) in {self.seconds:.1f} s: {link}</p><p>{columns}</p>{doubts}"
-        )
 
 
 @dataclass(frozen=True)

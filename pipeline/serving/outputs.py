@@ -34,13 +34,7 @@ def is_csv(target: Path) -> bool:
 
 
 def check_cells(target: Path, table: pa.Table) -> None:
-    """Refuse columns that are no cells of text, where the file holds text.
-
-    Raises
-    ------
-    ConfigError
-        A column holds lists, bytes or the like.
-    """
+    """Refuse columns of lists, bytes and the like, where the file holds text."""
     for field in table.schema if is_csv(target) else ():
         if pa.types.is_nested(field.type) or "binary" in str(field.type):
             raise ConfigError(
@@ -55,12 +49,9 @@ def _decoded(kind: pa.DataType) -> pa.DataType:
 
 
 class TableWriter:
-    """Writes tables to a file one after the other; all get the types of the first one.
+    """Writes tables to a draft one after the other; all get the types of the first one.
 
-    Parameters
-    ----------
-    draft, target : Path
-        The file, and the name that it has later, which says what it is.
+    The name that the file has later, its `target`, says what it is.
     """
 
     def __init__(self, draft: Path, target: Path) -> None:

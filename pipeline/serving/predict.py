@@ -89,7 +89,7 @@ def predict_file(
     Returns
     -------
     Record
-        What is kept beside the file too; a notebook shows a link to the file.
+        What is kept beside the file too.
 
     Raises
     ------
@@ -354,15 +354,12 @@ class Predictor:
 
     def _dense(self, values: Any, method: str) -> Any:
         """Return sparse rows with all their cells, as a Parquet file has them, where they fit."""
-        rows, width = values.shape
-        a_row, free = width * values.dtype.itemsize, partitioned.room("cpu")
-        if partitioned.COPIES * rows * a_row > free:
+        need = partitioned.COPIES * int(np.prod(values.shape)) * values.dtype.itemsize
+        if need > (free := partitioned.room("cpu")):
             raise ConfigError(
-                f"{method} makes {width:,} columns, of which a file holds every cell: "
-                f"{rows:,} rows are {rows * a_row:,} bytes, and {partitioned.COPIES} times that is "
-                f"needed: {free:,} are free; set rows (--rows) to at most "
-                f"{free // (partitioned.COPIES * a_row):,}, or group rare categories "
-                "(min_frequency, max_categories)"
+                f"{method} makes {values.shape[1]:,} columns, and a file holds every cell: that "
+                f"needs {need:,} bytes, and {free:,} are free; set fewer rows of a batch (--rows), "
+                "or group rare categories (min_frequency, max_categories)"
             )
         return values.toarray(order="F")  # whose columns Arrow takes over without a copy
 

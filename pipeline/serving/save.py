@@ -111,11 +111,12 @@ def pack(model: Accelerated, about: About) -> tuple[dict[str, bytes], Manifest]:
         profile=model.profile_,
         output=vars(model).get("_sklearn_output_config", {}).get("transform"),
     )
+    used = getattr(model.inputs_, "used", None)
     objects = state.SavedObjects(
         estimator=without_memory(model.estimator),
         classes=getattr(model, "classes_", None),
         names=model.inputs_.names,
-        used=state.used(model.inputs_),
+        used=used and list(used),
         steps=[(each.names, each.fitted) for each in packed],
     )
     estimators = [objects.estimator, *(each.fitted for each in packed if each.fitted is not None)]

@@ -153,12 +153,6 @@ def pack_inputs(inputs: Input) -> InputState:
     )
 
 
-def used(inputs: Input) -> list[Any] | None:
-    """Return the names of the columns that some step reads, None for all."""
-    found = inputs.used if isinstance(inputs, Schema) else None
-    return None if found is None else list(found)
-
-
 def unpack_inputs(state: InputState, names: Sequence[Any] | None, used: list[Any] | None) -> Input:
     """Return what a model takes in."""
     if state.kind in ("texts", "labels"):

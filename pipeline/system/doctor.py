@@ -177,20 +177,7 @@ def _test_gpu(installed: str, obstacle: str) -> tuple[str, list[Problem]]:
 
 
 def try_program(program: str, timeout: float = TIMEOUT_S) -> tuple[bool, str]:
-    """Run a Python program in a process of its own.
-
-    Parameters
-    ----------
-    program : str
-    timeout : float, default 120
-        Seconds until it is killed.
-
-    Returns
-    -------
-    failed : bool
-    said : str
-        The last line it printed, or what happened to it.
-    """
+    """Run a Python program in a process of its own; return whether it failed, and its last line."""
     command = [sys.executable, "-c", program]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable
-from contextlib import ExitStack, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 
 from pipeline.distributed import cluster as clusters
 from pipeline.distributed.cluster import ClusterOptions
-from pipeline.optional import load
 
 dask_cuda = pytest.importorskip("dask_cuda")
 
@@ -61,23 +59,6 @@ def unknown(cluster: Any) -> set[str]:
 def plugins(cluster: Any) -> dict[str, Any]:
     options = cluster.worker_spec[0]["options"]
     return {type(plugin).__name__: plugin for plugin in options["plugins"]}
-
-
-@pytest.mark.parametrize("before", [False, True])
-def test_cudf_spills_as_before_when_the_cluster_has_ended(
-    before: bool, made: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cudf = pytest.importorskip("cudf")
-    instead = {"dask_cuda.LocalCUDACluster": made, "distributed.Client": nullcontext}
-    monkeypatch.setattr(clusters, "load", lambda name: instead.get(name) or load(name))
-    cudf.set_option("spill", before)
-    try:
-        with ExitStack() as stack:
-            clusters._start_cuda("cuda", ClusterOptions(), stack)
-            assert cudf.get_option("spill")
-        assert cudf.get_option("spill") == before
-    finally:
-        cudf.set_option("spill", False)
 
 
 def test_one_worker_a_gpu_on_loopback(made: Callable[..., Any]) -> None:
