@@ -18,7 +18,7 @@ import msgspec
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import DataError
 from pipeline.optional import version
-from pipeline.records import PlacementRecord
+from pipeline.records import PlacementRecord, dumps
 from pipeline.system.atomic import sha256
 
 MANIFEST: Final = "model.manifest.json"
@@ -68,8 +68,7 @@ def versions() -> dict[str, str]:
 
 def write_manifest(folder: Path, files: Mapping[str, bytes], manifest: Manifest) -> None:
     """Write the parts, the manifest, and the list of all sums, into an empty folder."""
-    text = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
-    everything = {**files, MANIFEST: text}
+    everything = {**files, MANIFEST: dumps(manifest)}
     sums = "".join(f"{sha256(data)}  {name}\n" for name, data in sorted(everything.items()))
     for name, data in {**everything, SUMS: sums.encode()}.items():
         (folder / name).write_bytes(data)

@@ -10,10 +10,11 @@ import re
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -31,30 +32,98 @@ from pipeline.errors import ConfigError, DataError, OutOfMemory, OutputError
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.as_given import GivenInput
 from pipeline.estimator.inputs import TextInput
+from pipeline.records import dumps
 from pipeline.serving import manifest, outputs
-from pipeline.serving.answers import METHODS, Question, unique
-from pipeline.serving.job import ROWS, SCHEMA, PredictionJob, Record
+from pipeline.serving.answers import Question, unique
 from pipeline.serving.load import load
 from pipeline.system.atomic import flush, locked, sha256, writing
 from pipeline.system.progress import Say
 from pipeline.system.threads import alone
 
-__all__ = [
-    "METHODS",
-    "ROWS",
-    "SCHEMA",
-    "PredictionJob",
-    "Predictor",
-    "Record",
-    "batches",
-    "predict_file",
-    "run_job",
-]
-
+SCHEMA: Final = "pipeline.prediction/4"
+ROWS: Final = 131_072
+"""Rows of a batch: 20 columns of float64 are 20 MiB."""
 _UNNAMED: Final = re.compile(r"^__index_level_0__$")
 """What pandas calls an index without a name, in a file."""
 _KINDS: Final[Mapping[type, str]] = {TextInput: "text", Schema: "number"}
 """What a file without names at fit holds."""
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """About the predictions: in the metadata of their file, and beside it."""
+
+    schema: Literal["pipeline.prediction/4"]
+    created: str
+    model: str
+    model_sha256: str
+    """Of the model's list of sums, and so of all of it."""
+    input: str
+    rows: int
+    method: str
+    classes: list[str] | None
+    device: str
+    seconds: float
+    """Wall time."""
+    batches: int
+    not_read: list[str]
+    """Columns of the input that the model was not fitted on."""
+    columns: list[Difference]
+    """Empty where the model was fitted without ``profile=True``."""
+    cluster: str
+    """Whose workers predicted; empty where it was this process."""
+    output: str
+    """The file of the predictions."""
+    output_columns: list[str]
+    cautions: list[str]
+    """How the rows are unlike those of the fit, as far as that is known."""
+
+
+@dataclass(frozen=True)
+class PredictionJob:
+    """What to predict, and how.
+
+    Parameters
+    ----------
+    model, source, target : Path
+        The model's folder, a table, and the file to write: CSV where its name says so, and Parquet
+        otherwise.
+    device : {"auto", "cpu", "cuda"}
+    method : str, optional
+        By default ``"predict_proba"``, ``"predict"`` or ``"transform"``, the first that
+        the model has; the first with the class beside the probabilities.
+    keep : sequence of str
+        Columns of the input to copy to the output; without any, the rows are numbered.
+    rows : int
+        Of a batch.
+    """
+
+    model: Path
+    source: Path
+    target: Path
+    device: str = "auto"
+    method: str | None = None
+    keep: Sequence[str] = field(default_factory=tuple)
+    rows: int = ROWS
+
+    def check(self) -> None:
+        """Check that the files are there, and that none would be written over.
+
+        Raises
+        ------
+        DataError
+            There is no input.
+        ConfigError
+            The output is the input, or lies in the model's folder, or has no name of a table.
+        """
+        outputs.is_csv(self.target)
+        if not self.source.exists():
+            raise DataError(f"{self.source}: no such file")
+        target = self.target.resolve()
+        if target.exists() and target.samefile(self.source):
+            raise ConfigError(f"{self.target}: is the input; choose another name for the output")
+        for folder, whole in ((self.model, manifest.is_model), (self.source, Path.is_dir)):
+            if folder.resolve() in target.parents and whole(folder):
+                raise ConfigError(f"{self.target}: lies in {folder}; choose another folder")
 
 
 def predict_file(
@@ -148,7 +217,7 @@ def run_job(job: PredictionJob, say: Say) -> Record:
     with writing(target), locked(target):
         try:
             record = Predictor(job).write(draft, say)
-            about.write_bytes(_as_text(record))
+            about.write_bytes(dumps(record))
             flush(about)
             # Terminated here, the file has no record beside it, and never that of another file.
             beside.unlink(missing_ok=True)
@@ -159,10 +228,6 @@ def run_job(job: PredictionJob, say: Say) -> Record:
             draft.unlink(missing_ok=True)
             about.unlink(missing_ok=True)
     return record
-
-
-def _as_text(record: Record) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
 
 
 def batches(job: PredictionJob) -> int:
@@ -239,7 +304,7 @@ class Predictor:
         """Write the predictions of all rows to a file, and return what is said of them."""
         with outputs.TableWriter(draft, self.job.target) as writer:
             record = self._write(writer, say)
-            writer.finish(SCHEMA, _as_text(record))
+            writer.finish(SCHEMA, dumps(record))
         return record
 
     def _write(self, writer: outputs.TableWriter, say: Say) -> Record:

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from pipeline.errors import ConfigError, DataError
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.routing import WEIGHTS, routes
-from pipeline.tuning.last_step import last_step
+from pipeline.tuning.default_spaces import last_step
 from pipeline.typing import Array, Estimator, Table, Target
 
 NAME = "early_stopping_rounds"

@@ -17,9 +17,8 @@ from pipeline.errors import ConfigError, OutputError
 from pipeline.optional import load, version
 from pipeline.system.atomic import locked
 from pipeline.tuning.evaluate import Evaluation, Judged
-from pipeline.tuning.parameter import described, digest
 from pipeline.tuning.results import COMPLETE, FAILED, PRUNED, RUNNING, Outcome
-from pipeline.tuning.space import Space
+from pipeline.tuning.space import Space, described, digest
 from pipeline.tuning.stopping import estimated
 
 if TYPE_CHECKING:

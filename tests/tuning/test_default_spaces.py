@@ -21,8 +21,7 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline import Accelerated
 from pipeline.errors import ConfigError
-from pipeline.tuning.default_spaces import _UNSET, SPACES, default_space, unset
-from pipeline.tuning.last_step import last_step
+from pipeline.tuning.default_spaces import _UNSET, SPACES, default_space, last_step, unset
 from pipeline.tuning.space import Space
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -24,8 +24,7 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated
 from pipeline.errors import ConfigError
-from pipeline.tuning.parameter import described, digest
-from pipeline.tuning.space import Space
+from pipeline.tuning.space import Space, described, digest
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 

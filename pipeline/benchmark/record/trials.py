@@ -12,8 +12,7 @@ from pipeline.benchmark.record.tuning_record import ParameterRecord, TrialRecord
 from pipeline.optional import load
 from pipeline.planning import source_code
 from pipeline.tuning.default_spaces import unset
-from pipeline.tuning.parameter import Listed, Parameter
-from pipeline.tuning.space import Space
+from pipeline.tuning.space import Listed, Parameter, Space
 from pipeline.tuning.stopping import estimated
 from pipeline.tuning.study import DIRECTION, judged_folds
 
