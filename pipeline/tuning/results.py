@@ -26,15 +26,14 @@ class Outcome:
 
     @property
     def score(self) -> float:
-        """The mean over the folds of a complete trial; nan for others."""
-        if self.state != COMPLETE:
-            return np.nan
+        """The mean over the folds."""
         return float(np.mean([judged.score for judged in self.folds.values()]))
 
     def __str__(self) -> str:
         """Return what came of it."""
-        words = {COMPLETE: f"{self.score:.5g}", PRUNED: f"stopped {self.reason}"}
-        return words.get(self.state, f"failed, {self.reason}")
+        if self.state == COMPLETE:
+            return f"{self.score:.5g}"
+        return f"stopped {self.reason}" if self.state == PRUNED else f"failed, {self.reason}"
 
 
 def tabulate(

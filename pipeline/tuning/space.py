@@ -64,7 +64,7 @@ class Ranged:
         if not known or isinstance(value, bool) or not isfinite(float(value)):
             raise LookupError(value)
         count = not self.whole and isinstance(value, Integral) and value == 1 == each.high
-        if count or (each.log and value <= 0) or not each._contains(float(value)):
+        if count or not each._contains(float(value)):
             raise LookupError(value)
         return int(value) if self.whole else float(value)
 

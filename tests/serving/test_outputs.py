@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 
@@ -83,6 +84,15 @@ def test_classes_have_their_names_and_type(labels: str, tmp_path: Path) -> None:
     assert made["prediction"].tolist() == model.predict(X).tolist()
     assert made["prediction"].dtype == pd.Series(y.tolist()).dtype
     np.testing.assert_array_equal(made[names], model.predict_proba(X)[:, -len(names) :])
+
+
+def test_a_tie_is_decided_as_the_model_decides_it(tmp_path: Path) -> None:
+    boosting = GradientBoostingClassifier(n_estimators=1, learning_rate=1e-300, init="zero")
+    model = saved(boosting, X["width"] > 0, tmp_path)
+    made = predicted(tmp_path)
+    assert set(made["probability"]) == {0.5}
+    assert made["prediction"].tolist() == model.predict(X).tolist()
+    assert made["prediction"].nunique() == 2
 
 
 METHODS: dict[str, tuple[Any, Any, str | None, list[str]]] = {

@@ -102,9 +102,13 @@ def test_an_error_of_a_fit_ends_its_trial_or_the_search() -> None:
 def test_workers_that_cannot_see_the_file_are_sent_the_table(
     name: str, threads: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    near = search(name)
+    near, sent, hold = search(name), [], workers.hold_on_workers
     monkeypatch.setattr(SharedTable, "file", "/nowhere/table")
+    monkeypatch.setattr(
+        workers, "hold_on_workers", lambda client, each: sent.append(each) or hold(client, each)
+    )
     assert scores(search(name)) == scores(near)
+    assert [type(each.X) for each in sent] == [np.ndarray]
 
 
 class Odd(LogisticRegression):
