@@ -32,7 +32,7 @@ BENCH = $(python) -m tools.bench $(@:bench-%=%) --seed '$(SEED)'$(if $(REPEATS),
 PYTEST = OMP_NUM_THREADS=1 $(python) -m pytest --numprocesses logical --dist loadfile
 SETUP = python=$$(tools/find-python 3.11 $(PYTHON3)) && "$$python" tools/setup.py $(PYTHON3)
 
-.PHONY: help setup setup-bench setup-tables setup-contract doctor list models new-task data fetched \
+.PHONY: help setup setup-bench setup-tables setup-contract doctor list new-task data fetched \
 	synthetic explain run compare report tune gallery predict bench bench-preprocessing \
 	bench-programs bench-searches bench-prediction bench-importance bench-tables gpu-proof test \
 	test-full test-sklearn fuzz test-contract contract-snapshot lint format types audit lock \
@@ -56,9 +56,8 @@ setup-contract:
 
 doctor: ## Say what this machine has, what is wrong and how to fix it
 list: ## List the tasks: kind, rows, what is to be downloaded
-models: ## List the saved models: task, metrics, when they were made
 new-task: ## Make a task of your own table: ARGS='my.csv target --split time --by "sold on"'
-doctor list models new-task: setup
+doctor list new-task: setup
 	@$(RUN) $@ $(ARGS)
 
 data: setup ## Fetch and verify the data of TASK

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import platform
 import sys
 from importlib import metadata
 from typing import Any
@@ -27,15 +26,9 @@ def why_not_here(error: Exception) -> str:
         The error, if the fault is not this Python's.
     """
     name = (getattr(error, "name", None) or "pipeline").partition(".")[0]
-    if sys.version_info < (3, 11):  # noqa: UP036
-        lacks = f"is Python {platform.python_version()}, and 3.11 is the oldest that will do"
-    elif isinstance(error, ModuleNotFoundError) and name != "pipeline":
-        lacks = f"has no package {name}"
-    else:
+    if not isinstance(error, ModuleNotFoundError) or name == "pipeline":
         raise error
-    module = sys.modules["__main__"].__spec__
-    used = f"{PYTHON} -m pipeline" if module and module.name == "pipeline.__main__" else PYTHON
-    return f"{sys.executable} {lacks}; run `make setup`, then use `{used}`"
+    return f"{sys.executable} has no package {name}; run `make setup`, then use `{PYTHON}`"
 
 
 def available(package: str) -> bool:

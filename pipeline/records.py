@@ -101,7 +101,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     gpu_bytes: int | None
     """Most memory in use, of the whole GPU."""
     energy: dict[str, Energy]
-    """``"processor"``, ``"gpu"``."""
+    """``"gpu"``: of the whole GPU, where its driver counts it."""
     not_measured: dict[str, str]
     """What could not be read, and why."""
 

@@ -23,7 +23,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from pipeline import notebook
 from pipeline.errors import BudgetExceeded
 
 SMALL = 64 * 1024
@@ -140,16 +139,6 @@ class ExecutionLog:
     def __repr__(self) -> str:
         """One line per entry."""
         return "\n".join(str(entry) for entry in self.entries) or "nothing has run"
-
-    def _repr_html_(self) -> str:
-        columns = ("Step", "Call", "Device", "ms", "Bytes to device", "Bytes to host", "Why")
-        rows = [
-            (e.place, e.call, e.device, f"{1e3 * e.seconds:.1f}", f"{e.to_device_bytes:,}",
-             f"{e.to_host_bytes:,}", e.why if e.tells else "")
-            for e in self.entries
-        ]  # fmt: skip
-        title = f"{len(rows)} calls in {self.seconds(*{e.call for e in self.entries}):.3f} s"
-        return notebook.render_parts(title, notebook.HtmlTable(columns, rows, numbers=columns[3:6]))
 
 
 _within: ContextVar[str] = ContextVar("within", default="")

@@ -13,8 +13,6 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from tools import setup
-
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXTRAS = ("cpu", "cu12", "cu13")
@@ -91,15 +89,6 @@ def test_every_pin_is_exact_and_hashed_and_none_names_an_address(lock) -> None:
     assert re.findall(r"://|^-.*| @ |file:|^[./].*", text, re.MULTILINE) == []
 
 
-@pytest.mark.parametrize("python", GPU_PYTHONS)
-@pytest.mark.parametrize("extra", ["cu12", "cu13"])
-def test_with_and_without_a_gpu_the_shared_packages_are_the_same(extra, python) -> None:
-    cpu, cuda = versions("cpu", python), versions(extra, python)
-    assert {name: cuda.get(name) for name in cpu if name != "xgboost-cpu"} == {
-        name: version for name, version in cpu.items() if name != "xgboost-cpu"
-    }
-
-
 @pytest.mark.parametrize("machine", PROCESSORS)
 @pytest.mark.parametrize(
     ("extra", "xgboost", "nccl"),
@@ -113,34 +102,6 @@ def test_one_xgboost_and_one_nccl_are_installed(extra, xgboost, nccl, machine) -
     names = versions(extra, "3.12", machine)
     assert [name for name in names if name.startswith("xgboost")] == [xgboost]
     assert [name for name in names if name.startswith("nvidia-nccl")] == nccl
-
-
-@pytest.mark.parametrize(("extra", "python"), PLACES)
-def test_every_environment_has_the_same_xgboost_but_that_of_python_3_11(extra, python) -> None:
-    (version,) = (v for name, v in versions(extra, python).items() if name.startswith("xgboost"))
-    assert version == ("3.2.0" if python == "3.11" else "3.4.1")
-
-
-def test_a_gpu_is_set_up_with_the_pythons_of_its_locks_and_a_cpu_without_cuda() -> None:
-    assert GPU_PYTHONS[0] == "{}.{}".format(*setup.GPU_PYTHON)
-    cuda = [n for n in versions("cpu", "3.12") if re.search(r"cuda|cupy|-cu1[23]$|rapids", n)]
-    assert cuda == []
-
-
-def test_what_builds_the_project_is_locked() -> None:
-    locked = versions("build", "3.12")
-    for text in [*PROJECT["build-system"]["requires"], *PROJECT["dependency-groups"]["build"]]:
-        wanted = Requirement(text)
-        assert wanted.specifier.contains(locked[wanted.name])
-
-
-def test_the_extras_exclude_each_other_and_the_tests_run_on_what_the_others_bring() -> None:
-    (conflict,) = PROJECT["tool"]["uv"]["conflicts"]
-    extras = PROJECT["project"]["optional-dependencies"]
-    assert {entry["extra"] for entry in conflict} == set(EXTRAS)
-    assert set(extras) == {*EXTRAS, "cluster", "explain", "tune"}
-    for extra in ("cluster", "explain", "tune"):
-        assert set() < set(extras[extra]) <= set(PROJECT["dependency-groups"]["dev"])
 
 
 def test_every_file_of_the_library_is_packaged() -> None:

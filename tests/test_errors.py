@@ -34,18 +34,6 @@ def test_the_table_names_every_error() -> None:
     assert found - {"Reason"} == set(CODES)
 
 
-@pytest.mark.parametrize(
-    ("reason", "line"),
-    [
-        (Reason("a.b", "has no twin"), "a.b: has no twin"),
-        (Reason("a", "is refused", "use None"), "a: is refused; use None"),
-        (Reason("a", "is refused", "use None", "drop"), "a(drop): is refused; use None"),
-    ],
-)
-def test_reason_is_one_line(reason: Reason, line: str) -> None:
-    assert str(reason) == line
-
-
 def test_unsupported_keeps_all_reasons_as_data() -> None:
     reasons = Reason("a", "x"), Reason("b", "y", parameter="p")
     error = Unsupported(*reasons)

@@ -81,14 +81,6 @@ def test_imports_go_to_the_right() -> None:
     assert {file: names for file, names in wrong.items() if names} == {}
 
 
-def test_an_import_to_the_left_is_found(tmp_path: Path) -> None:
-    file = tmp_path / "frames.py"
-    file.write_text(
-        "def f():\n    from pipeline.planning.plan import Plan\n    import pipeline.errors\n"
-    )
-    assert leftward(file, "data") == ["pipeline.planning.plan.Plan"]
-
-
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """Not for types nor within a function either; `pipeline` itself offers what is below it."""
     files = [f for folder in ("pipeline", "datasets", "tasks", "tools") for f in modules(folder)]

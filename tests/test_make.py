@@ -99,23 +99,11 @@ def test_any_word_reaches_the_command_through_the_shell(tmp_path: Path) -> None:
     assert [*tmp_path.rglob("pwned")] == []
 
 
-def test_stray_variables_of_the_shell_change_nothing() -> None:
-    stray = dict.fromkeys(["OUT", "TASK", "SEED", "PYTHON", "ARGS", "ROWS", "TESTS"], "stray")
-    assert commands("run", **stray) == commands("run")
-
-
 @pytest.mark.parametrize("target", ["test", "test-full"])
 def test_tests_come_after_style_and_types(target) -> None:
     text = "\n".join(commands(target))
     order = [text.index(word) for word in ("ruff check", "ruff format", "mypy", "pytest")]
     assert order == sorted(order)
-
-
-@pytest.mark.parametrize("target", ["test-contract", "contract-snapshot"])
-def test_the_contract_has_an_environment_of_its_own(target) -> None:
-    first, *_, last = commands(target)
-    assert first.endswith(" --gpu cu13 --venv .venv-contract")
-    assert last.startswith(".venv-contract/bin/python -m ")
 
 
 def test_each_commit_is_checked_as_the_continuous_integration_does() -> None:
@@ -160,47 +148,3 @@ def test_clean_removes_environments_and_caches_and_nothing_else(tmp_path) -> Non
     assert make("clean", root=tmp_path).returncode == 0
     assert not [name for name in made if (tmp_path / name).parent.exists()]
     assert not [name for name in kept if not (tmp_path / name).exists()]
-
-
-@pytest.mark.parametrize(
-    ("failing", "called", "code"),
-    [
-        ("", "test-full test-sklearn test-contract test test", 0),
-        ("test-full", "test-full", 7),
-        ("test-sklearn", "test-full test-sklearn", 7),
-        ("test-contract", "test-full test-sklearn test-contract", 7),
-        ("test", "test-full test-sklearn test-contract test", 7),
-    ],
-)
-def test_the_checks_run_all_parts_and_fail_with_any(tmp_path, failing, called, code) -> None:
-    called_here = quote(str(tmp_path / "called"))
-    for name, text in {
-        "make": f'echo "$1" >> {called_here}; [ "$1" != "{failing}" ] || exit 7',
-        "git": 'for folder; do :; done; mkdir -p "$folder"',
-    }.items():
-        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
-        (tmp_path / name).chmod(0o755)
-    environ = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    done = subprocess.run(
-        [ROOT / ".ci" / "run"], cwd=tmp_path, env=environ, capture_output=True, check=False
-    )
-    assert done.returncode == code
-    assert (tmp_path / "called").read_text().split() == called.split()
-
-
-@pytest.mark.parametrize("unsound", ["", "bench", "tables"])
-def test_every_lock_is_audited_whichever_is_unsound(tmp_path: Path, unsound: str) -> None:
-    shutil.copy(ROOT / "Makefile", tmp_path)
-    shutil.copytree(ROOT / "requirements", tmp_path / "requirements")
-    fake = tmp_path / "fake"
-    fake.write_text(f'#!/bin/sh\necho "asked: $*"\n[ "$7" != "requirements/{unsound}.txt" ]\n')
-    fake.chmod(0o755)
-    done = make("--silent", "audit", "PYTHON=./fake", root=tmp_path)
-    asked = re.findall(r"^asked: (.*) (\S+)$", done.stdout, re.MULTILINE)
-    assert {how for how, _ in asked} == {
-        "-m pip_audit --strict --require-hashes --disable-pip --requirement"
-    }
-    assert [lock for _, lock in asked] == sorted(
-        f"requirements/{file.name}" for file in (ROOT / "requirements").iterdir()
-    )
-    assert done.returncode == (2 if unsound else 0)

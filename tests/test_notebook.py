@@ -15,7 +15,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import pipeline
-from pipeline import notebook
 from pipeline.benchmark import api
 from pipeline.system import doctor
 from tests.benchmark import fixtures
@@ -88,12 +87,3 @@ def test_what_a_table_becomes_is_short_and_escaped(
     show, words = OF_FOLDER[name]
     links = check(show(tmp_path), words)
     assert links == (["a%20folder/%3Ci%3E/index.html"] if name == "report" else [])
-
-
-def test_numbers_stand_to_the_right() -> None:
-    table = notebook.HtmlTable(["a", "n"], [["x", 1]], numbers=["n"])
-    assert '<td class="number">1</td>' in notebook.render_parts("title", table)
-
-
-def test_what_is_empty_is_not_shown() -> None:
-    assert "Before" not in notebook.render_parts("title", notebook.Lines([], "Before", "caution"))

@@ -31,7 +31,7 @@ TO_ITS_CHILD = {
     "benchmark/run/entry.py", "benchmark/run/worker.py", "data/shared.py", "tuning/workers.py",
 }  # fmt: skip
 """What hands objects to processes of its own, over a pipe, in a folder of its own or by Dask."""
-HASHES = {"backends/identity.py", "backends/xgboost/checkpoints.py", "tuning/parameter.py"}
+HASHES = {"backends/identity.py", "backends/xgboost/checkpoints.py", "tuning/space.py"}
 """What calls `joblib.hash` alone, which reads no file."""
 PICKLES = {"pickle", "joblib", "dill", "cloudpickle", "marshal", "shelve"}
 

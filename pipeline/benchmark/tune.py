@@ -182,7 +182,7 @@ class TunedBatch:
                 f"{where} has no space to search: {error}; write {way} into "
                 f"tasks/{self.task.name}.py"
             ) from error
-        drawn = {each.rpartition("__")[2] for part in space.parts for each in part}
+        drawn = {each.rpartition("__")[2] for each in space.parameters}
         if stops in drawn or early_stopping.stops_early(space.estimator):
             raise ConfigError(
                 f"{where} has {stops}, and a pipeline that is fitted as it is has no rows to stop "
@@ -313,8 +313,7 @@ def space_of(task: Task, pipeline: str) -> Any:
     given = task.spaces.get(pipeline, "default")
     if isinstance(given, str):
         return given
-    parts = [given] if isinstance(given, Mapping) else given
-    return [{f"{PREFIX}{name}": each for name, each in part.items()} for part in parts]
+    return {f"{PREFIX}{name}": each for name, each in given.items()}
 
 
 def tuned_variants(device: str) -> list[Variant]:

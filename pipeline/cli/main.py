@@ -120,29 +120,18 @@ for _command in (compare, report_, tune, gallery):
     show_default=True,
     help="Rows of a batch.",
 )
-@click.option(
-    "--allow-empty",
-    default=(),
-    type=Names(),
-    multiple=True,
-    help="Columns that may lack any value.",
-)
-@click.option("--quote-formulas", is_flag=True,
-              help="In CSV, put a ' before text that a spreadsheet would run.")  # fmt: skip
 @on_cluster
 def predict(
     model: str, source: str, target: str, cluster: str | None, workers: int | None,
-    keep: Sequence[list[str]], allow_empty: Sequence[list[str]], **options: Any,
+    keep: Sequence[list[str]], **options: Any,
 ) -> None:  # fmt: skip
     """Predict the rows of IN (CSV, Parquet, …) with a saved MODEL, into OUT (.csv, .parquet, …)."""
     from pipeline.distributed.cluster import optional_cluster
     from pipeline.serving.predict import PredictionJob, batches, run_job
     from pipeline.system.progress import progress
 
-    copied, may = (list(chain.from_iterable(names)) for names in (keep, allow_empty))
-    job = PredictionJob(
-        Path(model), Path(source), Path(target), keep=copied, allow_empty=may, **options
-    )
+    copied = list(chain.from_iterable(keep))
+    job = PredictionJob(Path(model), Path(source), Path(target), keep=copied, **options)
     job.check()
     with (
         optional_cluster(cluster, workers=workers),
@@ -153,17 +142,6 @@ def predict(
         echo(f"caution: {caution}")
     rate = record.rows / record.seconds
     echo(f"predictions: {target} ({record.rows:,} rows, {rate:,.0f} a second)")
-
-
-@commands.command()
-@click.argument("folder", type=click.Path(path_type=Path), default=Path("runs"))
-def models(folder: Path) -> None:
-    """List the saved models in FOLDER (runs): task, metrics, when they were made."""
-    from pipeline.serving.models import list_models
-
-    if not (lines := list_models(folder)):
-        raise ConfigError(f"{folder}: holds no model; `{PYTHON} -m pipeline run TASK` makes some")
-    echo("\n".join(lines))
 
 
 @commands.command()

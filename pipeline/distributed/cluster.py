@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,12 @@ from pipeline.optional import available, load
 from pipeline.system import hardware
 from pipeline.typing import Params
 
-LOOPBACK = "127.0.0.1"
+_ADDRESSES = {
+    "host": "127.0.0.1",
+    "dashboard_address": "127.0.0.1:0",
+    "worker_dashboard_address": "127.0.0.1:0",
+}
+"""By default, the pages of scheduler and workers are open to the network."""
 TCP_LEAST = 12
 """Seconds: Dask sends that many probes, one a second, before it gives a connection up."""
 SCHEMES = ("tcp://", "tls://", "ucx://", "ucxx://")
@@ -35,10 +39,6 @@ class ClusterOptions:
     memory_limit : str or int, default="auto"
         Memory of one worker, as ``"4GB"``: it is killed when it takes more. ``"auto"`` is an equal
         share of this machine's.
-    host : str, default="127.0.0.1"
-        Address that the scheduler and the workers listen on.
-    dashboard : str, default="127.0.0.1:0"
-        Address and port of the scheduler's pages; port 0 takes a free one.
     timeout : float, default=60.0
         Seconds after which a worker that says nothing counts as lost.
     retries : int, default=2
@@ -47,8 +47,6 @@ class ClusterOptions:
 
     workers: int | None = None
     memory_limit: str | int = "auto"
-    host: str = LOOPBACK
-    dashboard: str = f"{LOOPBACK}:0"
     timeout: float = 60.0
     retries: int = 2
 
@@ -185,7 +183,7 @@ def _check_options(where: str, options: Params) -> tuple[str, ClusterOptions]:
         raise ConfigError(f"cluster {where!r} is not 'local', 'cuda' or tcp://HOST:PORT")
     for name in options:
         if name not in _OPTIONS_OF[kind]:
-            known = get_close_matches(name, _OPTIONS_OF[kind], n=1) or sorted(_OPTIONS_OF[kind])
+            known = sorted(_OPTIONS_OF[kind])
             raise ConfigError(f"cluster {where!r} has no option {name!r}, but {', '.join(known)}")
     return kind, ClusterOptions(**options)
 
@@ -228,7 +226,7 @@ def local_arguments(options: ClusterOptions) -> dict[str, Any]:
         "threads_per_worker": max(1, cores // workers),
         "memory_limit": options.memory_limit,
         "preload": [*load("dask.config.get")("distributed.worker.preload"), PRELOAD],
-        **_find_addresses(options),
+        **_ADDRESSES,
     }
 
 
@@ -240,16 +238,7 @@ def cuda_arguments(options: ClusterOptions) -> dict[str, Any]:
         "memory_limit": options.memory_limit,
         "enable_cudf_spill": True,
         "rmm_async": True,
-        **_find_addresses(options),
-    }
-
-
-def _find_addresses(options: ClusterOptions) -> dict[str, Any]:
-    # Without addresses of their own, the pages of scheduler and workers are open to the network.
-    return {
-        "host": options.host,
-        "dashboard_address": options.dashboard,
-        "worker_dashboard_address": f"{options.host}:0",
+        **_ADDRESSES,
     }
 
 
@@ -275,7 +264,6 @@ def _start_local(where: str, options: ClusterOptions, stack: ExitStack) -> Clust
 def _start_cuda(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
     if not available("dask_cuda"):
         raise ConfigError("dask-cuda is not installed; run `make setup` on a machine with a GPU")
-    stack.enter_context(_cudf_options_restored())
     client = _start("dask_cuda.LocalCUDACluster", cuda_arguments(options), stack)
     return Cluster(client, options, "the GPU workers on this machine")
 
@@ -292,18 +280,6 @@ def _deaf_to_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _cudf_options_restored() -> Iterator[None]:
-    """Put cuDF's settings back: `LocalCUDACluster` turns spilling on in this process as well."""
-    names = ("spill", "spill_stats")
-    before = {name: load("cudf.get_option")(name) for name in names}
-    try:
-        yield
-    finally:
-        for name in names:
-            load("cudf.set_option")(name, before[name])
 
 
 def _connect(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Sequence, Set
 from contextlib import suppress
 from functools import partial
 from traceback import clear_frames
@@ -28,9 +28,6 @@ SETTLE = 5.0
 
 CLEAN_UP = 15.0
 """Seconds that work has to put things in order once it was broken off."""
-
-FULL = 0.9
-"""Share of a worker's memory limit above which its loss is put down to memory."""
 
 OF_CLUSTERS = ("asyncio", "concurrent", "dask", "distributed", "tornado", "xgboost")
 """Packages whose errors may be what the loss of a worker looks like from elsewhere."""
@@ -57,15 +54,7 @@ def compute_on_cluster(cluster: Cluster, tasks: Sequence[Any]) -> Sequence[Any]:
 
 
 def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) -> T:
-    """Return the result of work in which workers wait for each other; not if one goes away.
-
-    Parameters
-    ----------
-    cluster : Cluster
-    work : callable
-        Called in the client's event loop.
-    needed : set of str
-        Addresses of the workers that must not go away.
+    """Return the result of work, in the client's event loop, while the `needed` workers are there.
 
     Raises
     ------
@@ -89,8 +78,11 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) 
             future = partial(load("distributed.Future"), client=cluster.client)
             begun = set(cluster.client.futures) - known
             cluster.client.cancel([*map(future, begun)], force=True)
-            _free(cluster, set(before) - needed, len(before))
-            said = explain_loss(lost, before)
+            _free(cluster, needed, len(before))
+            said = (
+                f"worker {', '.join(sorted(lost))} was lost; its log says why: out of memory "
+                "(memory_limit=, smaller partitions), killed, or a broken machine"
+            )
         if not said:
             raise
         raise WorkerLost(said) from error
@@ -106,31 +98,17 @@ def explain_killed(error: Exception) -> str:
     )
 
 
-def _free(cluster: Cluster, spared: Set[str], n_workers: int) -> None:
+def _free(cluster: Cluster, needed: Set[str], n_workers: int) -> None:
     """Restart workers whose threads wait for one that was lost, which they may do for ever.
 
-    Not before it is replaced: tasks that find no worker at all are never begun. Those that the work
-    did not need are spared.
+    Not before it is replaced: tasks that find no worker at all are never begun.
     """
-    await_workers(cluster, n_workers)
-    end = time.monotonic() + SETTLE
-    while (held := _find_busy(cluster, spared)) and time.monotonic() < end:
-        time.sleep(POLL)
+    held = [*needed & set(await_workers(cluster, n_workers))]
     with suppress(ValueError, OSError, RuntimeError):  # It has no nanny, or has gone as well.
         if held:
             cluster.client.restart_workers(
                 held, timeout=cluster.options.timeout, raise_for_error=False
             )
-
-
-def _find_busy(cluster: Cluster, spared: Set[str]) -> list[str]:
-    there = [worker for worker in cluster.workers() if worker not in spared]
-    found = cluster.client.run(_count_threads, workers=there, on_error="ignore") if there else {}
-    return [worker for worker, busy in found.items() if busy]
-
-
-def _count_threads(dask_worker: Any) -> int:
-    return len(dask_worker.active_threads)
 
 
 def _find_lost(cluster: Cluster, before: Set[str], error: Exception) -> set[str]:
@@ -192,28 +170,3 @@ def await_workers(cluster: Cluster, n_workers: int) -> dict[str, dict[str, Any]]
             "see their logs, or raise the cluster's timeout"
         )
     return workers
-
-
-def explain_loss(lost: set[str], before: Mapping[str, Any]) -> str:
-    """Return why workers were lost.
-
-    Parameters
-    ----------
-    lost : set of str
-        Their addresses.
-    before : mapping
-        What the scheduler knew of them, as `Cluster.workers` returns it.
-    """
-    full = [before[worker] for worker in lost if _share(before[worker]) > FULL]
-    memory = (
-        f"; it was at {_share(full[0]):.0%} of its memory limit of "
-        f"{full[0]['memory_limit']:,} bytes: give workers more, or make smaller partitions"
-        if full
-        else "; its log says why: out of memory (memory_limit=), killed, or a broken machine"
-    )
-    return f"worker {', '.join(sorted(lost))} was lost{memory}"
-
-
-def _share(worker: Mapping[str, Any]) -> float:
-    limit = worker["memory_limit"]
-    return float(worker["metrics"].get("memory", 0) / limit) if limit else 0.0

@@ -9,13 +9,9 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable
-from copy import deepcopy
 from typing import Any, Final
-from zipfile import ZIP_STORED, BadZipFile, ZipFile
+from zipfile import ZIP_STORED, ZipFile
 
-import pandas as pd
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
 from pipeline.backends.cuml.tables import XGBOOST
@@ -27,7 +23,6 @@ _NAMES: Final = {
     "datetime": "date",
     "numpy": "bool character complexfloating dtype flexible floating generic inexact integer "
     "max mean median min number signedinteger sum unsignedinteger",
-    "pandas": "NA NaT",
     "pipeline.backends.xgboost.saved": "Booster",
     "pipeline.preprocessing.transformers.calendar": "CalendarFeatures",
     "scipy._lib.array_api_compat.numpy._aliases": "asarray",
@@ -77,28 +72,8 @@ TRUSTED: Final = sorted(f"{m}.{name}" for m, names in _NAMES.items() for name in
 """Parameters and fitted attributes of estimators that skops does not trust by itself."""
 
 
-def _named(module: str, name: str) -> Callable[[], None]:
-    """Return a function that skops writes as a name, to be looked up when the file is read."""
-
-    def stand_in() -> None:
-        raise NotImplementedError
-
-    stand_in.__module__, stand_in.__name__ = module, name
-    return stand_in
-
-
-_NA, _NAT = _named("pandas", "NA"), _named("pandas", "NaT")
-
-
-def dump_skops(value: object, estimator: BaseEstimator) -> bytes:
-    """Return values as the bytes of a skops file.
-
-    Parameters
-    ----------
-    value : object
-        Estimators, and what is kept beside them.
-    estimator : estimator
-        The user's own, of which the error names the parameter.
+def dump_skops(value: object) -> bytes:
+    """Return estimators, and what is kept beside them, as the bytes of a skops file.
 
     Raises
     ------
@@ -108,18 +83,13 @@ def dump_skops(value: object, estimator: BaseEstimator) -> bytes:
     try:
         data: bytes = load("skops.io").dumps(value)
         strangers = _strangers(data)
-        if any(name.endswith(("NAType", "NaTType")) for name in strangers):
-            data = load("skops.io").dumps(deepcopy(value, {id(pd.NA): _NA, id(pd.NaT): _NAT}))
-            strangers = _strangers(data)
     except (TypeError, ValueError) as error:
-        raise ConfigError(
-            f"{_place(estimator)}: cannot be saved without pickle: {error}"
-        ) from error
+        raise ConfigError(f"the model cannot be saved without pickle: {error}") from error
     if strangers:
         raise ConfigError(
-            f"{_place(estimator)}: {', '.join(strangers)} cannot be saved without pickle; a model "
-            "file holds estimators of scikit-learn and XGBoost, numbers, text, arrays and NumPy's "
-            "ufuncs: change the step, or keep `to_sklearn()` in a way of your own"
+            f"the model holds {', '.join(strangers)}, which cannot be saved without pickle; a "
+            "model file holds estimators of scikit-learn and XGBoost, numbers, text, arrays and "
+            "ufuncs of NumPy: change the step, or keep `to_sklearn()` in a way of your own"
         )
     return data
 
@@ -176,18 +146,3 @@ def _strangers(data: bytes) -> list[str]:
 
 def _line(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).partition(chr(10))[0][:200]}"
-
-
-def _place(estimator: BaseEstimator) -> str:
-    """Return the path of the parameter that cannot be saved, the innermost that is one."""
-    params = estimator.get_params(deep=True)
-    paths = [path for path, value in params.items() if _is_strange(value)]
-    named = max(paths, key=lambda p: (p.count("__"), not isinstance(params[p], list)), default="")
-    return ".".join(["estimator", *filter(None, named.split("__"))])
-
-
-def _is_strange(value: object) -> bool:
-    try:
-        return bool(_strangers(load("skops.io").dumps(value)))
-    except (BadZipFile, TypeError, ValueError):
-        return True

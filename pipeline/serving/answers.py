@@ -36,15 +36,9 @@ Ask = Callable[[str], Any]
 
 @dataclass(frozen=True)
 class Question:
-    """What a model is asked about each row.
+    """What a model is asked about each row: one of `METHODS`.
 
-    Parameters
-    ----------
-    model : Accelerated
-    method : str
-        One of `METHODS`.
-    decides : bool
-        Whether the class stands beside its probability.
+    Where it `decides`, the class stands beside its probability.
     """
 
     model: Accelerated
@@ -75,13 +69,7 @@ class Question:
         return [str(each) for each in labels] if isinstance(labels, np.ndarray) else None
 
     def columns(self, ask: Ask) -> dict[str, Any]:
-        """Return the columns of the output by name.
-
-        Raises
-        ------
-        ConfigError
-            Two would have the same name.
-        """
+        """Return the columns of the output by name."""
         values = ask(self.method)
         decided = self._decide(values, ask) if self.decides else ()
         return unique([*decided, *self._named(self.method, values)])

@@ -16,7 +16,6 @@ from pipeline.planning.classify import Rows
 from pipeline.planning.lower import LoweringOptions, lower
 from pipeline.planning.plan import run_as_given
 from pipeline.serving import manifest, state, steps
-from pipeline.serving.models import first_of, list_models, suggest_models
 from pipeline.system.devices import Choice, choose, prepare_memory
 
 
@@ -56,10 +55,9 @@ def load(path: str | Path, device: str = "auto") -> Accelerated:
 
 def _no_model(folder: Path) -> str:
     if not folder.exists():
-        made = "; make one with `pipeline.save(model, path)`"
-        return f"{folder}: no such model{suggest_models(folder) or made}"
-    if lines := list_models(folder):
-        return f"{folder}: a folder of models; name one of them:\n{first_of(lines)}"
+        return f"{folder}: no such model; make one with `pipeline.save(model, path)`"
+    if models := sorted(folder.glob(f"*/{manifest.MANIFEST}")):
+        return f"{folder}: a folder of models; name one of them, as {models[0].parent}"
     return (
         f"{folder}: not a folder that `pipeline.save` made; pickles, skops files and boosters are "
         "not read: fit the model again and save it"

@@ -1,8 +1,7 @@
 """The manifest of a model folder, and the check that all of the folder is what was saved.
 
-Sizes and hashes are compared before any parser sees a byte: first those of every file
-with ``SHA256SUMS``, which `sha256sum --check` reads as well, then those of the parts with
-the manifest. What was checked is what is parsed: each file is read once.
+The hash of every file is compared with ``SHA256SUMS``, which `sha256sum --check` reads as well,
+before any parser sees a byte. What was checked is what is parsed: each file is read once.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ import msgspec
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import DataError
 from pipeline.optional import version
-from pipeline.records import PlacementRecord
+from pipeline.records import PlacementRecord, dumps
 from pipeline.system.atomic import sha256
 
 MANIFEST: Final = "model.manifest.json"
 SUMS: Final = "SHA256SUMS"
-FORMAT: Final = "pipeline.model/3"
+FORMAT: Final = "pipeline.model/4"
 LARGEST_TEXT: Final = 64 * 1024**2
 """Largest manifest or list of sums that is read, in bytes."""
 
@@ -33,33 +32,10 @@ XGBOOSTS = ("xgboost", "xgboost-cpu", "xgboost-cu13")
 _SUM = re.compile(r"([0-9a-f]{64})  ([A-Za-z0-9][A-Za-z0-9._-]{0,199})")
 
 
-class ModelPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A file of the folder."""
-
-    file: str
-    sha256: str
-    bytes: int
-
-
-class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A column of the training table, for readers; the loader has its own form of it."""
-
-    name: str
-    kind: str
-    used: bool
-    missing: float | None = None
-    """Share of the training rows; this and what follows only with ``profile=True``."""
-    low: float | None = None
-    """Dates and durations in nanoseconds."""
-    high: float | None = None
-    distinct: int | None = None
-    """Number of different texts."""
-
-
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``model.manifest.json``."""
 
-    format: Literal["pipeline.model/3"]
+    format: Literal["pipeline.model/4"]
     created: str
     """UTC, ISO 8601."""
     versions: dict[str, str]
@@ -68,14 +44,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     device: str
     """Where it was fitted."""
     device_why: str
-    columns: list[Field] | None
-    """None where the training rows had no names."""
     plan: list[PlacementRecord]
     metrics: dict[str, float]
     data_sha256: str | None
     certificate: dict[str, Any] | None
     """Of parity with scikit-learn, where one was made."""
-    parts: list[ModelPart]
     table_format: TableFormat | None = None
     """How the file of the training rows was written, where that is known."""
     targets: list[str] | None = None
@@ -95,18 +68,10 @@ def versions() -> dict[str, str]:
 
 def write_manifest(folder: Path, files: Mapping[str, bytes], manifest: Manifest) -> None:
     """Write the parts, the manifest, and the list of all sums, into an empty folder."""
-    text = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
-    everything = {**files, MANIFEST: text}
+    everything = {**files, MANIFEST: dumps(manifest)}
     sums = "".join(f"{sha256(data)}  {name}\n" for name, data in sorted(everything.items()))
     for name, data in {**everything, SUMS: sums.encode()}.items():
         (folder / name).write_bytes(data)
-
-
-def list_parts(files: Mapping[str, bytes]) -> list[ModelPart]:
-    """Return what the manifest says of files."""
-    return [
-        ModelPart(file=name, sha256=sha256(data), bytes=len(data)) for name, data in files.items()
-    ]
 
 
 def read_manifest(folder: Path) -> tuple[Manifest, dict[str, bytes]]:
@@ -119,12 +84,6 @@ def read_manifest(folder: Path) -> tuple[Manifest, dict[str, bytes]]:
     """
     files = _summed(folder)
     manifest = _manifest(files.pop(MANIFEST), folder)
-    listed = {part.file: part for part in manifest.parts}
-    if set(listed) != set(files):
-        raise DataError(f"{folder}: the manifest lists {sorted(listed)}, there are {sorted(files)}")
-    for name, data in files.items():
-        if (len(data), sha256(data)) != (listed[name].bytes, listed[name].sha256):
-            raise DataError(f"{folder / name}: is not the file that the manifest describes")
     return manifest, files
 
 
@@ -177,31 +136,16 @@ def _checked(path: Path, recorded: str) -> bytes:
 def _manifest(data: bytes, folder: Path) -> Manifest:
     path = folder / MANIFEST
     try:
-        known = msgspec.json.decode(data, type=_Kind)
-        kind = known.format
+        kind = msgspec.json.decode(data, type=_Kind).format
         if kind != FORMAT:
             raise DataError(
                 f"{path}: format {kind!r}, and this version reads {FORMAT!r}; fit the model again "
                 "and save it, or load it with the version that saved it"
             )
-        _check_notations(known.table_format or {}, path)
         return msgspec.json.decode(data, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"{path}: not a manifest: {error}") from error
 
 
-def _check_notations(format: dict[str, Any], path: Path) -> None:
-    """Refuse a table format with footnotes, multipliers or spellings, which are none here."""
-    columns: dict[str, dict[str, Any]] = format.get("columns", {})
-    for field in ("marked", "scaled", "same", "strip"):
-        if gone := [name for name, each in columns.items() if each.get(field)]:
-            raise DataError(
-                f"{path}: the model reads {gone} with {field}=, which this version does not; write "
-                "their cells otherwise and make the task and the model again, or load it with the "
-                "version that saved it"
-            )
-
-
 class _Kind(msgspec.Struct):
     format: str
-    table_format: dict[str, Any] | None = None

@@ -1,89 +1,45 @@
-"""What predictions are written as, by the name of their file: Parquet, CSV or JSON lines."""
+"""What predictions are written as, by the name of their file: Parquet or CSV."""
 
 from __future__ import annotations
 
 import os
-import re
 from contextlib import closing
 from pathlib import Path
-from typing import Final, Literal
 
-import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
 from pipeline.data.arrow_types import decoded_type
 from pipeline.errors import ConfigError
 
-Kind = Literal["parquet", "csv", "jsonl"]
-KINDS: Final[dict[str, Kind]] = {
-    "": "parquet",
-    ".parquet": "parquet",
-    ".csv": "csv",
-    ".jsonl": "jsonl",
-}
-_FORMULA: Final = r"^\s*[=+\-@\t\r]"
-"""Text that a spreadsheet runs."""
-_NUMBER: Final = r"^\s*[+-]?([0-9][0-9.,]*|[.,][0-9]+)([eE][+-]?[0-9]+)?\s*$"
-_SLICE: Final = 8192
-"""Rows that are Python objects at a time."""
-_CELLS: Final = (
-    pa.types.is_boolean,
-    pa.types.is_integer,
-    pa.types.is_floating,
-    pa.types.is_decimal,
-    pa.types.is_date,
-    pa.types.is_timestamp,
-    pa.types.is_time,
-    pa.types.is_string,
-    pa.types.is_large_string,
-    pa.types.is_string_view,
-    pa.types.is_null,
-)
-"""What a cell of text can stand for."""
 
+def is_csv(target: Path) -> bool:
+    """Return whether CSV is written to a file, and not Parquet, by its name.
 
-def output_kind(target: Path) -> Kind:
-    """Return what is written to a file, by its name.
-
-    >>> output_kind(Path("late.CSV")), output_kind(Path("run.2/late"))
-    ('csv', 'parquet')
+    >>> is_csv(Path("late.CSV")), is_csv(Path("run.2/late"))
+    (True, False)
 
     Raises
     ------
     ConfigError
         The name says that it is something else.
     """
-    kind = KINDS.get(target.suffix.lower())
-    if kind is None:
+    ending = target.suffix.lower()
+    if ending not in ("", ".parquet", ".csv"):
         raise ConfigError(
-            f"{target}: predictions are written as .parquet, .csv or .jsonl; choose such a name"
+            f"{target}: predictions are written as .parquet or .csv; choose such a name"
         )
-    return kind
+    return ending == ".csv"
 
 
 def check_cells(target: Path, table: pa.Table) -> None:
-    """Refuse columns that are no cells of text, where the file holds text.
-
-    Raises
-    ------
-    ConfigError
-        A column holds lists, bytes or the like; or infinite numbers, for JSON.
-    """
-    kind = output_kind(target)
-    for field, column in zip(table.schema, table.columns, strict=True):
-        if kind != "parquet" and not any(fits(_decoded(field.type)) for fits in _CELLS):
+    """Refuse columns of lists, bytes and the like, where the file holds text."""
+    for field in table.schema if is_csv(target) else ():
+        if pa.types.is_nested(field.type) or "binary" in str(field.type):
             raise ConfigError(
                 f"{target}: the column {field.name!r} holds {field.type}, which is no cell of "
                 "text; write a .parquet file, or do not copy the column"
-            )
-        infinite = pa.types.is_floating(field.type) and pc.any(pc.is_inf(column)).as_py()
-        if kind == "jsonl" and infinite:
-            raise ConfigError(
-                f"{target}: the column {field.name!r} holds infinite numbers, which JSON does not "
-                "have; write a .csv or .parquet file"
             )
 
 
@@ -93,18 +49,13 @@ def _decoded(kind: pa.DataType) -> pa.DataType:
 
 
 class TableWriter:
-    """Writes tables to a file one after the other; all get the types of the first one.
+    """Writes tables to a draft one after the other; all get the types of the first one.
 
-    Parameters
-    ----------
-    draft, target : Path
-        The file, and the name that it has later, which says what it is.
-    quote_formulas : bool
-        Put a ``'`` before text that a spreadsheet would run.
+    The name that the file has later, its `target`, says what it is.
     """
 
-    def __init__(self, draft: Path, target: Path, *, quote_formulas: bool = False) -> None:
-        self.kind, self.quotes = output_kind(target), quote_formulas
+    def __init__(self, draft: Path, target: Path) -> None:
+        self.csv = is_csv(target)
         self.schema: pa.Schema | None = None
         self.stream = draft.open("wb")
         self.parquet: pq.ParquetWriter | None = None
@@ -115,21 +66,14 @@ class TableWriter:
         if self.schema is None:
             self.schema = table.schema
         table = table.cast(self.schema)
-        if self.kind == "parquet":
-            if self.parquet is None:
-                self.parquet = pq.ParquetWriter(self.stream, self.schema, write_page_checksum=True)
-            self.parquet.write_table(table)
-            return
-        table = table.cast(pa.schema([(each.name, _decoded(each.type)) for each in table.schema]))
-        if self.quotes:
-            table = _quoted(table)
-        if self.kind == "csv":
+        if self.csv:
+            table = table.cast(pa.schema([(col.name, _decoded(col.type)) for col in table.schema]))
             how = pyarrow.csv.WriteOptions(include_header=first)
             pyarrow.csv.write_csv(table, self.stream, how)
-        else:
-            encode = msgspec.json.Encoder().encode_lines
-            for start in range(0, len(table), _SLICE):
-                self.stream.write(encode(_written_out(table.slice(start, _SLICE)).to_pylist()))
+            return
+        if self.parquet is None:
+            self.parquet = pq.ParquetWriter(self.stream, self.schema, write_page_checksum=True)
+        self.parquet.write_table(table)
 
     def __enter__(self) -> TableWriter:
         """Return the writer, whose file is closed with the block."""
@@ -147,31 +91,3 @@ class TableWriter:
             self.parquet.close()
         self.stream.flush()
         os.fsync(self.stream.fileno())
-
-
-def _quoted(table: pa.Table) -> pa.Table:
-    """Return a table of which a spreadsheet runs no text; a number is none, whatever its sign.
-
-    >>> _quoted(pa.table({"=a": ["=1+1", "-5", "-5+A1", "b"]})).to_pydict()
-    {"'=a": ["'=1+1", '-5', "'-5+A1", 'b']}
-    """
-    for number, field in enumerate(table.schema):
-        column = table.column(number)
-        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
-            runs = pc.match_substring_regex(column, _FORMULA)
-            plain = pc.match_substring_regex(column, _NUMBER)
-            mark = pa.scalar("'", field.type)
-            quoted = pc.binary_join_element_wise(mark, column, pa.scalar("", field.type))
-            column = pc.if_else(pc.and_not(runs, plain), quoted, column)
-        name = f"'{field.name}" if re.match(_FORMULA, field.name) else field.name
-        table = table.set_column(number, name, column)
-    return table
-
-
-def _written_out(table: pa.Table) -> pa.Table:
-    """Return a table whose dates are texts of full precision."""
-    for number, field in enumerate(table.schema):
-        if pa.types.is_temporal(field.type):
-            text = table.column(number).cast(pa.string())
-            table = table.set_column(number, field.name, text)
-    return table

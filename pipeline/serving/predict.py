@@ -10,11 +10,11 @@ import re
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -34,44 +34,98 @@ from pipeline.errors import ConfigError, DataError, OutOfMemory, OutputError
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.as_given import GivenInput
 from pipeline.estimator.inputs import TextInput
-from pipeline.serving import outputs
-from pipeline.serving.answers import METHODS, Question, unique
-from pipeline.serving.job import (
-    ROWS,
-    SCHEMA,
-    PredictionJob,
-    Record,
-    check_empty,
-    files_of,
-    sums,
-    warn_of_marks,
-    warn_of_names,
-)
+from pipeline.records import dumps
+from pipeline.serving import manifest, outputs
+from pipeline.serving.answers import Question, unique
 from pipeline.serving.load import load
-from pipeline.system.atomic import flush, locked, writing
-from pipeline.system.devices import release_memory
+from pipeline.system.atomic import flush, locked, sha256, writing
 from pipeline.system.progress import Say
 from pipeline.system.threads import alone
-from pipeline.typing import Table
 
-__all__ = [
-    "METHODS",
-    "ROWS",
-    "SCHEMA",
-    "PredictionJob",
-    "Predictor",
-    "Record",
-    "batches",
-    "predict_file",
-    "run_job",
-]
-
-FEWEST: Final = 64
-"""Rows below which a batch is not halved again for want of memory."""
+SCHEMA: Final = "pipeline.prediction/4"
+ROWS: Final = 131_072
+"""Rows of a batch: 20 columns of float64 are 20 MiB."""
 _UNNAMED: Final = re.compile(r"^__index_level_0__$")
 """What pandas calls an index without a name, in a file."""
 _KINDS: Final[Mapping[type, str]] = {TextInput: "text", Schema: "number"}
 """What a file without names at fit holds."""
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """About the predictions: in the metadata of their file, and beside it."""
+
+    schema: Literal["pipeline.prediction/4"]
+    created: str
+    model: str
+    model_sha256: str
+    """Of the model's list of sums, and so of all of it."""
+    input: str
+    rows: int
+    method: str
+    classes: list[str] | None
+    device: str
+    seconds: float
+    """Wall time."""
+    batches: int
+    not_read: list[str]
+    """Columns of the input that the model was not fitted on."""
+    columns: list[Difference]
+    """Empty where the model was fitted without ``profile=True``."""
+    cluster: str
+    """Whose workers predicted; empty where it was this process."""
+    output: str
+    """The file of the predictions."""
+    output_columns: list[str]
+    cautions: list[str]
+    """How the rows are unlike those of the fit, as far as that is known."""
+
+
+@dataclass(frozen=True)
+class PredictionJob:
+    """What to predict, and how.
+
+    Parameters
+    ----------
+    model, source, target : Path
+        The model's folder, a table, and the file to write: CSV where its name says so, and Parquet
+        otherwise.
+    device : {"auto", "cpu", "cuda"}
+    method : str, optional
+        By default ``"predict_proba"``, ``"predict"`` or ``"transform"``, the first that
+        the model has; the first with the class beside the probabilities.
+    keep : sequence of str
+        Columns of the input to copy to the output; without any, the rows are numbered.
+    rows : int
+        Of a batch.
+    """
+
+    model: Path
+    source: Path
+    target: Path
+    device: str = "auto"
+    method: str | None = None
+    keep: Sequence[str] = field(default_factory=tuple)
+    rows: int = ROWS
+
+    def check(self) -> None:
+        """Check that the files are there, and that none would be written over.
+
+        Raises
+        ------
+        DataError
+            There is no input.
+        ConfigError
+            The output is the input, or lies in the model's folder, or has no name of a table.
+        """
+        outputs.is_csv(self.target)
+        if not self.source.exists():
+            raise DataError(f"{self.source}: no such file")
+        target = self.target.resolve()
+        if target.exists() and target.samefile(self.source):
+            raise ConfigError(f"{self.target}: is the input; choose another name for the output")
+        for folder, whole in ((self.model, manifest.is_model), (self.source, Path.is_dir)):
+            if folder.resolve() in target.parents and whole(folder):
+                raise ConfigError(f"{self.target}: lies in {folder}; choose another folder")
 
 
 def predict_file(
@@ -94,28 +148,28 @@ def predict_file(
         CSV, JSON lines, Parquet, Feather, or a folder of one kind of them, read as the file of the
         training rows was.
     target : str or Path
-        The file to write: CSV or JSON lines where its name says so, and Parquet otherwise.
+        The file to write: CSV where its name says so, and Parquet otherwise.
     copy_columns : sequence of str
         Columns of the source to copy; without any, the rows are numbered.
     device : {"auto", "cpu", "cuda"}
     say : callable, optional
         Gets a line of text for every batch.
     **options
-        Fields of `PredictionJob`: ``method``, ``rows``, ``allow_empty``, ``quote_formulas``.
+        Fields of `PredictionJob`: ``method``, ``rows``.
 
     Returns
     -------
     Record
-        What is kept beside the file too; a notebook shows a link to the file.
+        What is kept beside the file too.
 
     Raises
     ------
     DataError
-        A file is damaged, or does not fit the model, or a column has lost all its values.
+        A file is damaged, or does not fit the model.
     ConfigError
         The model has no such method, or the input no such column; or a file would be lost.
     OutOfMemory
-        Even a few rows are too many.
+        A batch is too large.
     OutputLocked
         Another process writes the same predictions.
     WorkerLost
@@ -165,7 +219,7 @@ def run_job(job: PredictionJob, say: Say) -> Record:
     with writing(target), locked(target):
         try:
             record = Predictor(job).write(draft, say)
-            about.write_bytes(_as_text(record))
+            about.write_bytes(dumps(record))
             flush(about)
             # Terminated here, the file has no record beside it, and never that of another file.
             beside.unlink(missing_ok=True)
@@ -176,10 +230,6 @@ def run_job(job: PredictionJob, say: Say) -> Record:
             draft.unlink(missing_ok=True)
             about.unlink(missing_ok=True)
     return record
-
-
-def _as_text(record: Record) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
 
 
 def batches(job: PredictionJob) -> int:
@@ -193,7 +243,6 @@ class _Batch(NamedTuple):
 
     output: pa.Table
     counted: dict[str, Difference]
-    casts: set[str]
     valued: set[str]
     """Columns of the input that hold any value."""
 
@@ -211,16 +260,12 @@ class Predictor:
         format = self.model.table_format_
         sources = open_sources(job.source, format)
         self.there, self.index = sources[0].names, sources[0].index()
-        is_csv = sources[0].kind == "csv"
         self.copied = list(dict.fromkeys([*self.index, *job.keep]))
         self.features = self._features()
         self._check_columns()
         self.source = TableStream(
             job.source, sources, self.features, self._kinds(), format, self.copied
         )
-        if is_csv:
-            warn_of_marks(job, self.model.profile_, format)
-        warn_of_names(job, self.question.classes)
 
     def _features(self) -> list[str]:
         """Return the columns of the fit, or those that there are where these had no names."""
@@ -242,8 +287,8 @@ class Predictor:
         lost = [name for name in self._read_by_steps() if name not in known]
         if lost and not isinstance(self.model.inputs_, GivenInput):  # which may do without
             raise DataError(
-                f"{source}: lacks the columns {lost} that the model was fitted on"
-                f"{_alike(lost, there)}"
+                f"{source}: lacks the columns {lost} that the model was fitted on; there are "
+                f"{there[:20]}"
             )
 
     def _read_by_steps(self) -> list[str]:
@@ -261,18 +306,15 @@ class Predictor:
 
     def write(self, draft: Path, say: Say) -> Record:
         """Write the predictions of all rows to a file, and return what is said of them."""
-        quotes = self.job.quote_formulas
-        with outputs.TableWriter(draft, self.job.target, quote_formulas=quotes) as writer:
+        with outputs.TableWriter(draft, self.job.target) as writer:
             record = self._write(writer, say)
-            check_empty(record, self.job, self.model.profile_)
-            writer.finish(SCHEMA, _as_text(record))
+            writer.finish(SCHEMA, dumps(record))
         return record
 
     def _write(self, writer: outputs.TableWriter, say: Say) -> Record:
         start, total = time.perf_counter(), row_count(self.job.source)
         of = f" of {total:,}" if total is not None else ""
         counted: dict[str, Difference] = {}
-        casts: set[str] = set()
         valued: set[str] = set()
         names: list[str] = []
         rows = n_batches = 0
@@ -283,7 +325,6 @@ class Predictor:
                     counted[name].add(more)
                 else:
                     counted[name] = more
-            casts |= batch.casts
             valued |= batch.valued
             names = batch.output.column_names
             rows, n_batches = rows + len(batch.output), n_batches + 1
@@ -294,9 +335,8 @@ class Predictor:
             schema=SCHEMA,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             model=str(self.job.model),
-            model_sha256=sums(self.job.model),
+            model_sha256=sha256((self.job.model / manifest.SUMS).read_bytes()),
             input=str(self.job.source),
-            input_bytes=sum(each.stat().st_size for each in files_of(self.job.source)),
             rows=rows,
             method=self.question.method,
             classes=self.question.classes,
@@ -304,13 +344,11 @@ class Predictor:
             seconds=time.perf_counter() - start,
             batches=n_batches,
             not_read=[name for name in self.there if name not in {*self.features, *self.copied}],
-            casts=sorted(casts),
             columns=list(counted.values()),
-            empty=[n for n in self._read_by_steps() if n in {*self.there} - valued],
             cluster=cluster.about if (cluster := active()) is not None else "",
             output=str(self.job.target),
             output_columns=names,
-            cautions=drift.cautions(counted, self.model.profile_),
+            cautions=[*drift.cautions(counted, self.model.profile_), *self._empty(valued)],
         )
 
     def _batches(self, tables: Iterable[pa.Table]) -> Iterator[_Batch]:
@@ -326,7 +364,7 @@ class Predictor:
         X = self._rows(table)
         try:
             taken = self.model.inputs_.take(X)
-            counted, casts = self._compare(X, taken)
+            counted = self._compare(taken)
             answers = self.question.columns(partial(self._ask, taken))
         except DataError as error:
             raise DataError(
@@ -335,7 +373,7 @@ class Predictor:
         output = pa.table(unique([*self._identity(table, start), *answers.items()]))
         outputs.check_cells(self.job.target, output)
         valued = {name for name in table.column_names if table[name].null_count < len(table)}
-        return _Batch(output, counted, casts, valued)
+        return _Batch(output, counted, valued)
 
     def _identity(self, table: pa.Table, start: int) -> list[tuple[str, Any]]:
         """Return the columns that say which row it is: those that are copied, or its number."""
@@ -344,25 +382,11 @@ class Predictor:
         return [("row", np.arange(start, start + len(table)))]
 
     def _ask(self, taken: Any, method: str) -> Any:
-        values = self._answer(taken, method)
-        return self._dense(values, method) if frames.is_sparse(values) else values
-
-    def _answer(self, taken: Any, method: str) -> Any:
-        """Return what the model says of rows, by halves where memory runs out."""
-        rows = taken.shape[0]
         try:
-            return getattr(self.model, method)(taken)
+            values = getattr(self.model, method)(taken)
         except OutOfMemory as error:
-            if rows <= FEWEST:
-                raise OutOfMemory(f"{error} (with {rows} rows at a time)") from error
-        release_memory(self.model.device_)
-        cut = rows // 2
-        halves = (
-            (taken.iloc[:cut], taken.iloc[cut:])
-            if hasattr(taken, "iloc")
-            else (taken[:cut], taken[cut:])
-        )
-        return partitioned.concatenate([self._answer(half, method) for half in halves])
+            raise OutOfMemory(f"{error}; or set fewer rows of a batch (--rows)") from error
+        return self._dense(values, method) if frames.is_sparse(values) else values
 
     def _rows(self, table: pa.Table) -> Any:
         names = {*table.column_names}
@@ -382,40 +406,31 @@ class Predictor:
         X.columns = pd.Index([n for n in of_fit if str(n) in names], tupleize_cols=False)
         return X
 
-    def _compare(self, X: Table, taken: Any) -> tuple[dict[str, Difference], set[str]]:
-        """Return what the batch holds, and what its columns were changed to."""
+    def _compare(self, taken: Any) -> dict[str, Difference]:
+        """Return how the rows of a batch differ from those of the fit."""
         if not isinstance(self.model.inputs_, Schema):
-            return {}, set()
-        counted = drift.compare(self.model.inputs_.read(taken), self.model.profile_)
-        pairs = zip(X.dtypes, taken.dtypes, X.columns, strict=True) if frames.is_frame(X) else ()
-        casts = {f"{n}: {was} became {now}" for was, now, n in pairs if str(was) != str(now)}
-        return counted, casts
+            return {}
+        return drift.compare(self.model.inputs_.read(taken), self.model.profile_)
+
+    def _empty(self, valued: set[str]) -> list[str]:
+        """Return cautions of columns without any value, where no profile knows of them."""
+        empty = {*self.there} - valued - {*self.model.profile_}
+        return [
+            f"{name!r}: no row has a value, and all are predicted as missing; check where"
+            for name in self._read_by_steps()
+            if name in empty
+        ]
 
     def _dense(self, values: Any, method: str) -> Any:
         """Return sparse rows with all their cells, as a Parquet file has them, where they fit."""
-        rows, width = values.shape
-        a_row, free = width * values.dtype.itemsize, partitioned.room("cpu")
-        if partitioned.COPIES * rows * a_row > free:
+        need = partitioned.COPIES * int(np.prod(values.shape)) * values.dtype.itemsize
+        if need > (free := partitioned.room("cpu")):
             raise ConfigError(
-                f"{method} makes {width:,} columns, of which a file holds every cell: "
-                f"{rows:,} rows are {rows * a_row:,} bytes, and {partitioned.COPIES} times that is "
-                f"needed: {free:,} are free; set rows (--rows) to at most "
-                f"{free // (partitioned.COPIES * a_row):,}, or group rare categories "
-                "(min_frequency, max_categories)"
+                f"{method} makes {values.shape[1]:,} columns, and a file holds every cell: that "
+                f"needs {need:,} bytes, and {free:,} are free; set fewer rows of a batch (--rows), "
+                "or group rare categories (min_frequency, max_categories)"
             )
         return values.toarray(order="F")  # whose columns Arrow takes over without a copy
-
-
-def _alike(lost: Sequence[str], there: Sequence[str]) -> str:
-    """Return which columns may be meant by those that are not there.
-
-    >>> _alike(["mass"], ["Mass ", "wing"])
-    "; 'Mass ' may be 'mass': rename it"
-    """
-    plain = {name.strip().casefold(): name for name in there}
-    pairs = {name: get_close_matches(name.strip().casefold(), plain, n=1) for name in lost}
-    alike = [f"{plain[near[0]]!r} may be {name!r}" for name, near in pairs.items() if near]
-    return f"; {', '.join(alike)}: rename it" if alike else ""
 
 
 def _with_starts(tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, int]]:

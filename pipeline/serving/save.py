@@ -15,15 +15,13 @@ import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from pipeline.data.schema import Schema
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError
 from pipeline.estimator.accelerated import Accelerated
-from pipeline.estimator.inputs import DaskInput
 from pipeline.planning import source_code
 from pipeline.planning.plan import placement_records
 from pipeline.serving import manifest, state, steps
-from pipeline.serving.manifest import Field, Manifest
+from pipeline.serving.manifest import Manifest
 from pipeline.system.atomic import publishing
 
 
@@ -36,8 +34,6 @@ class About:
     metrics : mapping of str to float
     data_sha256 : str, optional
         Of the file of the training rows.
-    certificate : mapping, optional
-        Of parity with scikit-learn, as JSON can hold it.
     format : TableFormat, optional
         How the file of the training rows was written, by which files are read for predictions; by
         default what the model has as `table_format_`.
@@ -45,7 +41,6 @@ class About:
 
     metrics: Mapping[str, float] = field(default_factory=dict)
     data_sha256: str | None = None
-    certificate: Mapping[str, Any] | None = None
     format: TableFormat | None = None
 
 
@@ -62,7 +57,7 @@ def save(model: Accelerated, path: str | Path, about: About | None = None) -> Pa
     path : str or Path
         The folder; a model that is there is replaced in one step.
     about : About, optional
-        Metrics, hash of the data and certificate for the manifest.
+        Metrics and hash of the data for the manifest.
 
     Returns
     -------
@@ -116,21 +111,23 @@ def pack(model: Accelerated, about: About) -> tuple[dict[str, bytes], Manifest]:
         profile=model.profile_,
         output=vars(model).get("_sklearn_output_config", {}).get("transform"),
     )
+    used = getattr(model.inputs_, "used", None)
     objects = state.SavedObjects(
         estimator=without_memory(model.estimator),
         classes=getattr(model, "classes_", None),
         names=model.inputs_.names,
-        used=state.used(model.inputs_),
+        used=used and list(used),
         steps=[(each.names, each.fitted) for each in packed],
     )
     estimators = [objects.estimator, *(each.fitted for each in packed if each.fitted is not None)]
-    replaced: dict[int, Any] = dict(pair for each in estimators for pair in mappings(each).items())
-    if replaced := replaced | {id(each): [*each.tolist()] for each in held_by_pandas(estimators)}:
+    for each in estimators:
+        check_keys(each)
+    if replaced := {id(each): [*each.tolist()] for each in held_by_pandas(estimators)}:
         objects = deepcopy(objects, replaced)
     files = state.encode(saved, objects)
     for each in packed:
         files |= each.files
-    return files, _manifest(model, about, files)
+    return files, _manifest(model, about)
 
 
 def without_memory(estimator: BaseEstimator) -> BaseEstimator:
@@ -142,37 +139,23 @@ def without_memory(estimator: BaseEstimator) -> BaseEstimator:
     return clone(estimator).set_params(**dict.fromkeys(folders))
 
 
-def mappings(estimator: BaseEstimator) -> dict[int, dict[Any, Any]]:
-    """Return, by identity, what to write for parameters whose keys skops would not keep.
-
-    A class weight of True and False is one of 1 and 0, which are equal to them.
+def check_keys(estimator: BaseEstimator) -> None:
+    """Refuse parameters that are mappings of which skops would not keep the keys.
 
     Raises
     ------
     ConfigError
-        A key is neither text nor a number, or two are the same as text.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> list(mappings(LogisticRegression(class_weight={True: 2, False: 1})).values())
-    [{1: 2, 0: 1}]
+        A key is neither text nor a number, or is a truth value, or two are the same as text.
     """
-    params = estimator.get_params(deep=True)
-    held = {path: value for path, value in params.items() if isinstance(value, dict)}
-    for path, value in held.items():
-        known = all(isinstance(key, str | int | float | np.generic) for key in value)
-        if not known or len({str(key) for key in value}) < len(value):
-            name = path.replace("__", ".")
+    for path, value in estimator.get_params(deep=True).items():
+        keys = [*value] if isinstance(value, dict) else []
+        known = all(isinstance(key, str | int | float | np.generic) for key in keys)
+        bools = any(isinstance(key, bool | np.bool_) for key in keys)
+        if not known or bools or len({str(key) for key in keys}) < len(keys):
             raise ConfigError(
-                f"estimator.{name}: a mapping with the keys {[*value]} cannot be saved; use keys "
-                "that are all text, or all numbers"
+                f"estimator.{path.replace('__', '.')}: a mapping with the keys {keys} cannot be "
+                "saved; use keys that are all text, or all numbers, as 1 for True"
             )
-    return {
-        id(value): {int(key) if isinstance(key, bool) else key: v for key, v in value.items()}
-        for value in held.values()
-        if any(isinstance(key, bool) for key in value)
-    }
 
 
 def held_by_pandas(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
@@ -199,7 +182,7 @@ def held_by_pandas(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
         yield from held_by_pandas(each, seen)
 
 
-def _manifest(model: Accelerated, about: About, files: Mapping[str, bytes]) -> Manifest:
+def _manifest(model: Accelerated, about: About) -> Manifest:
     return Manifest(
         format=manifest.FORMAT,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -207,42 +190,10 @@ def _manifest(model: Accelerated, about: About, files: Mapping[str, bytes]) -> M
         estimator=source_code.code(model.estimator),
         device=model.device_,
         device_why=model.device_why_,
-        columns=_fields(model),
         plan=placement_records(model.plan_.placements),
         metrics={name: float(value) for name, value in about.metrics.items()},
         data_sha256=about.data_sha256,
-        certificate=_certificate(model, about),
-        parts=manifest.list_parts(files),
+        certificate=msgspec.to_builtins(getattr(model, "certificate_", None)),
         table_format=about.format or model.table_format_,
         targets=model.target_names_,
     )
-
-
-def _certificate(model: Accelerated, about: About) -> dict[str, Any] | None:
-    """Return what `certify` found last, unless another certificate is given."""
-    if about.certificate is not None:
-        return dict(about.certificate)
-    found = getattr(model, "certificate_", None)
-    return None if found is None else msgspec.to_builtins(found)
-
-
-def _fields(model: Accelerated) -> list[Field] | None:
-    inputs = model.inputs_
-    if isinstance(inputs, Schema) and inputs.columns is not None:
-        used = inputs.used
-        return [
-            _field(str(name), column.kind, model, used=used is None or name in used)
-            for name, column in inputs.columns.items()
-        ]
-    if isinstance(inputs, DaskInput) and inputs.names is not None:
-        return [_field(str(name), "unknown", model, used=True) for name in inputs.names]
-    return None
-
-
-def _field(name: str, kind: str, model: Accelerated, *, used: bool) -> Field:
-    learnt = model.profile_.get(name)
-    if learnt is None:
-        return Field(name=name, kind=kind, used=used)
-    distinct = None if learnt.values is None else len(learnt.values)
-    seen = {"missing": learnt.missing, "low": learnt.low, "high": learnt.high}
-    return Field(name=name, kind=kind, used=used, distinct=distinct, **seen)

@@ -83,7 +83,7 @@ def encode(state: SavedState, objects: SavedObjects) -> dict[str, bytes]:
     """
     text = msgspec.json.format(msgspec.json.encode(state), indent=1) + b"\n"
     held = {name: getattr(objects, name) for name in objects.__struct_fields__}
-    return {STATE: text, MODEL: allowlist.dump_skops(held, objects.estimator)}
+    return {STATE: text, MODEL: allowlist.dump_skops(held)}
 
 
 def decode(files: Mapping[str, bytes]) -> tuple[SavedState, SavedObjects]:
@@ -151,12 +151,6 @@ def pack_inputs(inputs: Input) -> InputState:
     return InputState(
         kind="partitions", n_features=inputs.n_features, columns=columns, sparse=inputs.sparse
     )
-
-
-def used(inputs: Input) -> list[Any] | None:
-    """Return the names of the columns that some step reads, None for all."""
-    found = inputs.used if isinstance(inputs, Schema) else None
-    return None if found is None else list(found)
 
 
 def unpack_inputs(state: InputState, names: Sequence[Any] | None, used: list[Any] | None) -> Input:

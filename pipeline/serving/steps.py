@@ -77,20 +77,11 @@ State = ProgramState | BoosterState | ModelState
 
 @dataclass(frozen=True)
 class Packed:
-    """A fitted step.
-
-    Parameters
-    ----------
-    state : State
-    names : list, optional
-        Of the columns of the rows that it was fitted on.
-    fitted : estimator, optional
-        None of a booster.
-    files : mapping of str to bytes
-    """
+    """A fitted step; `fitted` is None of a booster."""
 
     state: State
     names: list[Any] | None
+    """Of the columns of the rows that it was fitted on."""
     fitted: Estimator
     files: Mapping[str, bytes]
 
@@ -132,23 +123,9 @@ def _pack_program(program: Program) -> Packed:
 
 
 def unpack_steps(plan: Plan, saved: Sequence[tuple[str, Packed]], *, fallback: bool) -> None:
-    """Make a lowered plan the fitted one that was saved.
+    """Make a lowered plan the fitted one that was saved, as names of steps and their parts.
 
-    Parameters
-    ----------
-    plan : Plan
-        Unfitted.
-    saved : sequence of (str, Packed)
-        The names of the steps, and what was kept of them.
-    fallback : bool
-        What the device cannot take over may run on the host.
-
-    Raises
-    ------
-    DataError
-        The states are not those of the plan's steps.
-    Unsupported
-        A step cannot be taken over by the device, and `fallback` is off.
+    With `fallback`, what the device cannot take over runs on the host; else it is `Unsupported`.
     """
     names, here = [name for name, _ in saved], [step.name for step in plan.steps]
     if names != here:

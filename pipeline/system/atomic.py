@@ -14,7 +14,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 
@@ -174,7 +174,8 @@ def write_bytes(path: Path, content: bytes) -> None:
         flush(aside)
         aside.replace(path)
     except OSError as error:
-        _discard(aside)
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
         reason = error.strerror or error
         raise OutputError(f"{path}: {reason}; name another folder or free this one") from error
 
@@ -201,10 +202,3 @@ def read_sealed(path: Path) -> bytes:
 def sha256(data: bytes) -> str:
     """Return the SHA-256 of some bytes, in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
-
-
-def _discard(aside: Path) -> None:
-    try:
-        aside.unlink(missing_ok=True)
-    except OSError:
-        return

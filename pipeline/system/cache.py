@@ -23,8 +23,7 @@ class Cache:
 
     Attributes
     ----------
-    held_bytes, most_bytes : int
-        Now, and at the highest.
+    held_bytes : int
 
     Examples
     --------
@@ -37,7 +36,7 @@ class Cache:
 
     def __init__(self, room_bytes: int, device: str = "cpu") -> None:
         self.room_bytes, self.device = room_bytes, device
-        self.held_bytes = self.most_bytes = 0
+        self.held_bytes = 0
         self._values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._lock = RLock()
         _CACHES.add(self)
@@ -65,7 +64,6 @@ class Cache:
                 self.held_bytes -= freed
             self._values[key] = value, n_bytes
             self.held_bytes += n_bytes
-            self.most_bytes = max(self.most_bytes, self.held_bytes)
 
     def clear(self) -> None:
         """Keep nothing."""

@@ -17,14 +17,7 @@ STACK = ("cudf", "cuml", "cupy")
 
 @dataclass(frozen=True)
 class Choice:
-    """A device and the reason for it.
-
-    Parameters
-    ----------
-    name : {"cpu", "cuda"}
-    why : str
-        One sentence.
-    """
+    """A device, "cpu" or "cuda", and the reason for it in one sentence."""
 
     name: str
     why: str

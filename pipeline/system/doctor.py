@@ -28,11 +28,6 @@ TIMEOUT_S = 120.0
 
 _EXTRA_OF = {"cudf-cu13": "cu13", "cudf-cu12": "cu12", "cudf": "conda", "xgboost-cpu": "cpu"}
 _CUDA_EXTRAS = ("cu12", "cu13", "conda")
-_SAME_FILES = (
-    ("nvidia-nccl-cu12", "nvidia-nccl-cu13"),
-    ("xgboost", "xgboost-cpu", "xgboost-cu12"),
-    ("cudf-cu12", "cudf-cu13"),
-)
 _GPU_PROGRAM = """
 import cudf, cupy, xgboost
 assert int((cupy.arange(3) + 1).sum()) == 6, "cupy adds wrongly"
@@ -87,8 +82,9 @@ def diagnose() -> Diagnosis:
     requirements = project_requirements()
     versions = installed_versions(requirements)
     installed = installed_extra(versions)
-    fits, why, problems = _fitting_extra(found, os.environ)
-    problems += [*clashes(versions), *package_problems(requirements, versions, installed)]
+    here = {name: value for name, value in os.environ.items() if name != "GPU"}
+    fits, why = gpu.choose_extra(found, here)
+    problems = [*package_problems(requirements, versions, installed)]
     problems += mismatch(installed, fits, why)
     tested, test_problems = _test_gpu(installed, gpu.why_unusable(found, os.environ))
     choice = devices.choose("auto")
@@ -118,7 +114,7 @@ def project_requirements() -> list[Requirement]:
 def installed_versions(requirements: Iterable[Requirement]) -> dict[str, str]:
     """Return name -> version of the installed ones among all packages this project knows."""
     names = {requirement.name for requirement in requirements}
-    names.update(_EXTRA_OF, *_SAME_FILES)
+    names.update(_EXTRA_OF)
     return {name: known for name in sorted(names) if (known := version(name))}
 
 
@@ -150,15 +146,6 @@ def package_problems(
             yield Problem("error", what, fix)
 
 
-def clashes(versions: Mapping[str, str]) -> Iterator[Problem]:
-    """Yield an error for each set of packages that overwrite each other's files."""
-    for names in _SAME_FILES:
-        both = [name for name in names if name in versions]
-        if len(both) > 1:
-            what = f"{' and '.join(both)} own the same files; the last one installed won"
-            yield Problem("error", what, REMAKE)
-
-
 def mismatch(installed: str, fits: str, why: str) -> list[Problem]:
     """Return what is wrong with an installed extra on a machine that another one fits.
 
@@ -179,15 +166,6 @@ def mismatch(installed: str, fits: str, why: str) -> list[Problem]:
     return []
 
 
-def _fitting_extra(found: gpu.Probe, environ: Mapping[str, str]) -> tuple[str, str, list[Problem]]:
-    try:
-        return *gpu.choose_extra(found, environ), []
-    except ValueError as error:
-        without = {name: value for name, value in environ.items() if name != "GPU"}
-        problem = Problem("error", str(error), "unset GPU")
-        return *gpu.choose_extra(found, without), [problem]
-
-
 def _test_gpu(installed: str, obstacle: str) -> tuple[str, list[Problem]]:
     if installed not in _CUDA_EXTRAS:
         return "not run: no CUDA packages are installed", []
@@ -199,20 +177,7 @@ def _test_gpu(installed: str, obstacle: str) -> tuple[str, list[Problem]]:
 
 
 def try_program(program: str, timeout: float = TIMEOUT_S) -> tuple[bool, str]:
-    """Run a Python program in a process of its own.
-
-    Parameters
-    ----------
-    program : str
-    timeout : float, default 120
-        Seconds until it is killed.
-
-    Returns
-    -------
-    failed : bool
-    said : str
-        The last line it printed, or what happened to it.
-    """
+    """Run a Python program in a process of its own; return whether it failed, and its last line."""
     command = [sys.executable, "-c", program]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)

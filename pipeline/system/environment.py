@@ -39,15 +39,7 @@ def threads() -> dict[str, str]:
 
 
 def machine(pools: dict[str, str], load: float) -> Machine:
-    """Return the record of this machine.
-
-    Parameters
-    ----------
-    pools : dict
-        What `threads` returned in the process that computed.
-    load : float
-        One-minute load average before the work began.
-    """
+    """Return the record of this machine, with what `threads` and `load_average` returned."""
     here, probe, why_not = hardware.describe(), gpu.probe(), devices.obstacle()
     return Machine(
         cpu=here.cpu,
@@ -73,15 +65,7 @@ def _gpu(device: gpu.Device, driver: str) -> Gpu:
 
 
 def source(words: Sequence[str], module: str = "pipeline") -> Source:
-    """Return the revision of the code, and the command that reproduces the record.
-
-    Parameters
-    ----------
-    words : sequence of str
-        Of the command, after its module; nothing where no command makes the record.
-    module : str
-        That is run.
-    """
+    """Return the revision of the code, and the command of these words that makes the record."""
     # What another measurement wrote just before is no change of the code.
     code = ("--untracked-files=no", "--", ":/", ":(top,exclude)docs/results")
     return Source(

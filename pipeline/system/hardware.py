@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
-import resource
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,9 @@ class Hardware:
     cores : int
         Those that this process may use: its affinity and its control groups count.
     memory_bytes : int
-        Memory that this process may use: its control groups and its own limits count; 0 where
-        unknown.
+        Memory that this process may use: its control groups count.
     memory_free_bytes : int
-        The part of it that is free now, caches counted as free; 0 where unknown.
+        The part of it that is free now, caches counted as free.
     """
 
     system: str
@@ -47,23 +47,17 @@ def describe(root: Path = Path("/")) -> Hardware:
     root : Path
         Folder that holds ``proc`` and ``sys``.
     """
-    present = os.cpu_count() or 1
-    memory = _meminfo(root)
-    limits = [*_group_limits(root), *_own_limits(root)]
+    memory, limits = psutil.virtual_memory(), [*_group_limits(root)]
     return Hardware(
         system=" ".join([platform.system(), platform.release(), platform.machine()]),
         cpu=_cpu(root),
-        cores_present=present,
-        cores=max(1, int(min(_affinity(present), _cpu_quota(root)))),
-        memory_bytes=min([memory.get("MemTotal", 0), *(limit for limit, _ in limits)]),
+        cores_present=os.cpu_count() or 1,
+        cores=max(1, int(min(len(os.sched_getaffinity(0)), _cpu_quota(root)))),
+        memory_bytes=min([memory.total, *(limit for limit, _ in limits)]),
         memory_free_bytes=min(
-            [memory.get("MemAvailable", 0), *(max(0, limit - used) for limit, used in limits)]
+            [memory.available, *(max(0, limit - used) for limit, used in limits)]
         ),
     )
-
-
-def _affinity(present: int) -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else present
 
 
 def _cpu(root: Path) -> str:
@@ -72,11 +66,6 @@ def _cpu(root: Path) -> str:
         if key.strip() in ("model name", "Model") and value.strip():
             return value.strip()
     return platform.processor() or platform.machine()
-
-
-def _meminfo(root: Path) -> dict[str, int]:
-    lines = (line.split() for line in _read(root / "proc/meminfo").splitlines())
-    return {words[0].rstrip(":"): int(words[1]) * 1024 for words in lines if len(words) == 3}
 
 
 def _cpu_quota(root: Path) -> float:
@@ -101,16 +90,6 @@ def _group_limits(root: Path) -> Iterator[tuple[int, int]]:
             stat = dict(line.split() for line in _read(folder / "memory.stat").splitlines())
             caches = sum(int(stat.get(f"{kind}_file", 0)) for kind in ("active", "inactive"))
             yield int(limit), max(0, int(used or 0) - caches)
-
-
-def _own_limits(root: Path) -> Iterator[tuple[int, int]]:
-    """Yield the limits that were set on this process, and what counts against each."""
-    lines = (line.split() for line in _read(root / "proc/self/status").splitlines())
-    used = {words[0]: int(words[1]) * 1024 for words in lines if words[-1:] == ["kB"]}
-    for what, name in ((resource.RLIMIT_DATA, "VmData:"), (resource.RLIMIT_AS, "VmSize:")):
-        limit = resource.getrlimit(what)[0]
-        if limit != resource.RLIM_INFINITY:
-            yield limit, used.get(name, 0)
 
 
 def _control_groups(root: Path, controller: str) -> Iterator[Path]:

@@ -1,4 +1,4 @@
-"""What a run takes of the machine beside its own processor time and memory: GPU and energy.
+"""What a run takes of the GPU: time, memory and energy.
 
 What cannot be read is named with the reason, never guessed.
 """
@@ -10,28 +10,22 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from pipeline.records import Energy, Usage
 
 INTERVAL = 0.1
 """Seconds between two looks at the GPU."""
-_RAPL = "sys/class/powercap/intel-rapl:0/energy_uj"
-_RAPL_RANGE = "sys/class/powercap/intel-rapl:0/max_energy_range_uj"
-_HOW = {"processor": "RAPL, the whole package", "gpu": "NVML's counter, the whole GPU"}
 
 
 @contextmanager
-def watching(*, gpu: bool, root: Path = Path("/"), nvml: Any = None) -> Iterator[list[Usage]]:
+def watching(*, gpu: bool, nvml: Any = None) -> Iterator[list[Usage]]:
     """Watch while the block runs; the list holds what was seen when it has ended.
 
     Parameters
     ----------
     gpu : bool
         Whether to look at the first GPU that this process may use.
-    root : Path
-        Folder that holds ``sys``.
     nvml : module, optional
         ``pynvml`` or a stand-in.
 
@@ -48,45 +42,33 @@ def watching(*, gpu: bool, root: Path = Path("/"), nvml: Any = None) -> Iterator
             device = _Gpu(nvml or import_module("pynvml"))
         except Exception as error:  # of NVML's many kinds, or of the import
             missing["gpu"] = str(error) or type(error).__name__
-    before = _counters(root, device, missing)
+    before = _joules(device, missing)
     try:
         yield seen
     finally:
         if device:
             device.stop()
-        after = _counters(root, device, missing)
-        spent = {part: after[part] - before[part] for part in before if part in after}
-        if "processor" in spent:
-            spent["processor"] %= (_number(root / _RAPL_RANGE, {}) or float("inf")) / 1e6
+        after, energy = _joules(device, missing), {}
+        if before is not None and after is not None:
+            energy["gpu"] = Energy(joules=after - before, how="NVML's counter, the whole GPU")
         seen.append(
             Usage(
                 gpu_use=sum(device.uses) / len(device.uses) if device else None,
                 gpu_bytes=max(device.bytes) if device else None,
-                energy={part: Energy(joules=j, how=_HOW[part]) for part, j in spent.items()},
+                energy=energy,
                 not_measured=missing,
             )
         )
 
 
-def _counters(root: Path, device: _Gpu | None, missing: dict[str, str]) -> dict[str, float]:
-    """Return the joules that were counted; `missing` takes why others cannot be read."""
-    found = {}
-    if (microjoules := _number(root / _RAPL, missing)) is not None:
-        found["processor"] = microjoules / 1e6
-    if device:
-        try:
-            found["gpu"] = device.nvml.nvmlDeviceGetTotalEnergyConsumption(device.handle) / 1e3
-        except device.nvml.NVMLError as error:
-            missing["gpu energy"] = str(error)
-    return found
-
-
-def _number(path: Path, missing: dict[str, str]) -> float | None:
+def _joules(device: _Gpu | None, missing: dict[str, str]) -> float | None:
+    """Return the joules that a GPU has counted; `missing` takes why they cannot be read."""
+    if device is None:
+        return None
     try:
-        return float(path.read_text())
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        missing["processor energy"] = f"RAPL cannot be read: {reason}"
+        return float(device.nvml.nvmlDeviceGetTotalEnergyConsumption(device.handle) / 1e3)
+    except device.nvml.NVMLError as error:
+        missing["gpu energy"] = str(error)
         return None
 
 

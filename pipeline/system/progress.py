@@ -105,17 +105,7 @@ def progress(what: str, total: int) -> Iterator[Say]:
         task = bar.add_task(what, total=total)
 
         def say(text: str) -> None:
-            text = clean(text)
-            bar.console.print(text, markup=False, highlight=False)
-            bar.update(task, advance=1, description=f"{what}, {_name(text)}")
+            bar.console.print(clean(text), markup=False, highlight=False)
+            bar.advance(task)
 
         yield say
-
-
-def _name(line: str) -> str:
-    """Return what a line is about: what stands before its numbers.
-
-    >>> _name("logistic  cpu  2/5  1.23 s"), _name("logistic: roc_auc 0.9; 1.23 s")
-    ('logistic cpu', 'logistic')
-    """
-    return " ".join(line.partition(": ")[0].split("  ")[:2])

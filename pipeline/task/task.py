@@ -110,9 +110,9 @@ class Task:
         How files with rows to predict are read.
     row_id : str
         Column with the number of each row in the file that the data were made of.
-    spaces : mapping of str to mapping, list of mapping, or str
+    spaces : mapping of str to mapping or str
         Pipeline -> what `make tune` draws its parameters from: each parameter with a list of values
-        or a distribution, as ``randint(1, 9)``; several of these mappings; or ``"default"``.
+        or a distribution, as ``randint(1, 9)``; or ``"default"``, as for those that are not named.
     mute : sequence of str
         Ids of cautions that are not to be shown, as ``"groups"``.
     """
@@ -164,8 +164,7 @@ class Task:
                 raise ConfigError(f"{self.name}: {name!r} is {function!r}, which is no function")
         for name, space in self.spaces.items():
             pick(name, self.pipelines, f"pipeline among the spaces of {self.name}")
-            parts = space if isinstance(space, list) and space else [space]
-            if space != "default" and not all(isinstance(p, Mapping) and p for p in parts):
+            if space != "default" and not (isinstance(space, Mapping) and space):
                 told = f"the space of {name!r} is {space!r}; give each parameter what it is drawn"
                 raise ConfigError(f"{self.name}: {told} from, or 'default'")
 

@@ -23,9 +23,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.pipeline import Pipeline
+
 from pipeline.errors import ConfigError
+from pipeline.estimator.accelerated import Accelerated
 from pipeline.optional import load
-from pipeline.tuning.last_step import last_step
 from pipeline.typing import Estimator
 
 
@@ -134,13 +137,38 @@ _UNSET = {
 """What XGBoost takes for None."""
 
 
+def last_step(estimator: Estimator) -> tuple[str, Estimator]:
+    """Return what the names of its parameters begin with, and the estimator.
+
+    Looks through `Accelerated`, the last step of a `Pipeline` and `TransformedTargetRegressor`.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> last_step(make_pipeline(Ridge()))
+    ('ridge__', Ridge())
+    """
+    inner: Estimator | None = None
+    name = ""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        inner = None if isinstance(last, str) else last
+    elif isinstance(estimator, Accelerated):
+        name, inner = "estimator", estimator.estimator
+    elif isinstance(estimator, TransformedTargetRegressor):
+        name, inner = "regressor", estimator.regressor
+    if inner is None:
+        return "", estimator
+    prefix, found = last_step(inner)
+    return f"{name}__{prefix}", found
+
+
 def default_space(estimator: Estimator) -> dict[str, Any]:
     """Return the default space of the last step of an estimator.
 
     Parameters
     ----------
     estimator : estimator
-        Whose last step, as `last_step` finds it, is in `SPACES`.
+        Whose `last_step` is in `SPACES`.
 
     Returns
     -------

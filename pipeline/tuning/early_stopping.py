@@ -9,12 +9,11 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 from sklearn.pipeline import Pipeline
-from sklearn.utils.multiclass import type_of_target
 
 from pipeline.errors import ConfigError, DataError
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.routing import WEIGHTS, routes
-from pipeline.tuning.last_step import last_step
+from pipeline.tuning.default_spaces import last_step
 from pipeline.typing import Array, Estimator, Table, Target
 
 NAME = "early_stopping_rounds"
@@ -89,9 +88,7 @@ def hold_out(
 
 
 def _can_stratify(labels: np.ndarray, n_judging: int) -> bool:
-    if type_of_target(labels) not in ("binary", "multiclass"):
-        return False
-    counts = np.unique(labels, return_counts=True)[1]
+    counts = np.unique(labels, return_counts=True)[1] if labels.ndim == 1 else np.zeros(1)
     return bool(counts.min() >= 2 and len(counts) <= min(n_judging, len(labels) - n_judging))
 
 

@@ -14,7 +14,7 @@ from pipeline.trace import ExecutionLog
 from pipeline.tuning.evaluate import Judged, Task
 from pipeline.tuning.results import COMPLETE, FAILED, PRUNED, Outcome
 from pipeline.tuning.space import Space
-from pipeline.tuning.stopping import PairedGap, reason_to_stop
+from pipeline.tuning.stopping import reason_to_stop
 from pipeline.tuning.study import ask, begin, recall, report, seconds_of, tell, unfinished
 from pipeline.tuning.workers import InProcess, OnWorkers
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class Loop:
     """The trials of one search, of which the study has the record.
 
-    `timeout` and `trial_timeout` are seconds. `seed` decides what is drawn; it is None where the
-    study has a sampler of the user's. Ctrl-C ends the loop, and sets `interrupted`.
+    `timeout` is in seconds; `seed` decides what is drawn. With `prune`, trials are stopped between
+    folds. Ctrl-C ends the loop, and sets `interrupted`.
     """
 
     study: Study
@@ -36,9 +36,9 @@ class Loop:
     slots: InProcess | OnWorkers
     n_splits: int
     trials: int
-    timeout: float | None = None
-    trial_timeout: float | None = None
-    seed: int | None = None
+    timeout: float | None
+    prune: bool
+    seed: int
     log: ExecutionLog = field(default_factory=ExecutionLog, init=False)
     interrupted: bool = field(default=False, init=False)
 
@@ -46,7 +46,7 @@ class Loop:
         """Start the clock."""
         self.seconds = seconds_of(self.study.get_trials(deepcopy=False))
         self.started = time.monotonic()
-        self._running: dict[int, tuple[Trial, Outcome, float]] = {}
+        self._running: dict[int, tuple[Trial, Outcome]] = {}
         self._unfinished: list[tuple[Trial, Outcome]] = []
         self._say: Say | None = None
 
@@ -91,21 +91,18 @@ class Loop:
         return begin(self.study, self.space, own), self.space.read(own)
 
     def _begin(self, trial: Trial, outcome: Outcome) -> None:
-        self._running[trial.number] = trial, outcome, time.monotonic()
+        self._running[trial.number] = trial, outcome
         self._advance(trial, outcome)
 
     def _take(self, task: Task, judged: Judged) -> None:
         """Take the result of a task, and go on with its trial, or end it."""
-        trial, outcome, began = self._running[task.trial]
+        trial, outcome = self._running[task.trial]
         self.log.events.extend(judged.events)
         outcome.folds[task.fold] = judged
         report(trial, task.fold, judged)
-        limit = self.trial_timeout
         if judged.error or not np.isfinite(judged.score):
             why = f"fold {task.fold + 1}: the score is {judged.score}"
             self._end(trial, outcome, FAILED, judged.error or why)
-        elif limit is not None and time.monotonic() - began > limit:
-            self._end(trial, outcome, FAILED, f"took longer than trial_timeout={limit:g} s")
         else:
             self._advance(trial, outcome)
 
@@ -114,12 +111,11 @@ class Loop:
         done = len(outcome.folds)
         if done == self.n_splits:
             self._end(trial, outcome, COMPLETE)
-        elif done and (why := reason_to_stop(self.study, trial)):
+        elif done and self.prune and (why := reason_to_stop(self.study, trial.number)):
             self._end(trial, outcome, PRUNED, why)
         elif self.left > 0:
-            # If all began with the same fold, the sampler would learn what is best on that fold;
-            # pruners of Optuna compare the steps of trials, and read them in order.
-            first = outcome.number if isinstance(self.study.pruner, PairedGap) else 0
+            # If all began with the same fold, the sampler would learn what is best on that fold.
+            first = outcome.number if self.prune else 0
             fold = (first + done) % self.n_splits
             self.slots.submit(Task(trial.number, outcome.params, fold))
 
@@ -129,7 +125,6 @@ class Loop:
         del self._running[trial.number]
         if self._say:
             ended = recall(self.study, self.space)
-            complete = [each for each in ended if each.state == COMPLETE]
-            best = max(complete, key=lambda each: each.score, default=None)
-            also = f"; best {best} (trial {best.number})" if best else ""
-            self._say(f"{len(ended)} of {self.trials}, trial {outcome.number}: {outcome}{also}")
+            best = max((each.score for each in ended if each.state == COMPLETE), default=np.nan)
+            told = f"{len(ended)} of {self.trials}, trial {outcome.number}: {outcome}"
+            self._say(f"{told}; best {best:.5g}")

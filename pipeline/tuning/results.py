@@ -26,15 +26,14 @@ class Outcome:
 
     @property
     def score(self) -> float:
-        """The mean over the folds of a complete trial; nan for others."""
-        if self.state != COMPLETE:
-            return np.nan
+        """The mean over the folds."""
         return float(np.mean([judged.score for judged in self.folds.values()]))
 
     def __str__(self) -> str:
         """Return what came of it."""
-        words = {COMPLETE: f"{self.score:.5g}", PRUNED: f"stopped {self.reason}"}
-        return words.get(self.state, f"failed, {self.reason}")
+        if self.state == COMPLETE:
+            return f"{self.score:.5g}"
+        return f"stopped {self.reason}" if self.state == PRUNED else f"failed, {self.reason}"
 
 
 def tabulate(
@@ -42,7 +41,7 @@ def tabulate(
 ) -> dict[str, Any]:
     """Return `cv_results_` of trials that have ended, made by scikit-learn's `format_results`.
 
-    Times are means over the folds that ran; scores are nan of trials that are not complete.
+    Times and scores are nan of trials that are not complete.
     """
     none = Judged(np.nan, np.nan, np.nan)
     judged = [[each.folds.get(fold, none) for fold in range(n_splits)] for each in outcomes]
@@ -60,10 +59,7 @@ def tabulate(
         # scikit-learn warns of the missing scores of stopped trials.
         warnings.filterwarnings("ignore", "One or more of the test scores", UserWarning)
         warnings.filterwarnings("ignore", "invalid value", RuntimeWarning)
-        results = format_results([dict(each.params) for each in outcomes], n_splits, out, more)
-        warnings.filterwarnings("ignore", "Mean of empty slice|Degrees of freedom", RuntimeWarning)
-        for name in ("fit_time", "score_time"):
-            times = np.array([[getattr(one, name) for one in folds] for folds in judged])
-            results[f"mean_{name}"] = np.nanmean(times, axis=1)
-            results[f"std_{name}"] = np.nanstd(times, axis=1)
+        results: dict[str, Any] = format_results(
+            [dict(each.params) for each in outcomes], n_splits, out, more
+        )
     return results

@@ -6,13 +6,12 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import closing
-from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -31,14 +30,9 @@ from pipeline.tuning.evaluate import Evaluation
 from pipeline.tuning.loop import Loop
 from pipeline.tuning.results import COMPLETE, FAILED, Outcome, tabulate
 from pipeline.tuning.space import Space, candidate_of
-from pipeline.tuning.stopping import pruner_of
 from pipeline.tuning.study import identity_of, open_study, recall
 from pipeline.tuning.workers import open_slots
 from pipeline.typing import Estimator, Table, Target
-
-if TYPE_CHECKING:
-    from optuna.pruners import BasePruner
-    from optuna.samplers import BaseSampler
 
 
 class Search(BaseSearchCV):
@@ -54,10 +48,9 @@ class Search(BaseSearchCV):
     estimator : estimator
         Cloned, never changed. The first candidate is the estimator as it is, if the space holds
         it.
-    space : mapping, sequence of mapping, or "default"
+    space : mapping or "default"
         Parameter of the estimator -> distribution of Optuna, list of values, or ``uniform``,
-        ``loguniform`` or ``randint`` of scipy. Of several mappings, each trial is drawn from one.
-        ``"default"`` is `default_space` of the estimator.
+        ``loguniform`` or ``randint`` of scipy; ``"default"`` is `default_space` of the estimator.
     trials : int, default=50
         Candidates, with those of a study that is resumed.
     timeout : float, optional
@@ -66,22 +59,18 @@ class Search(BaseSearchCV):
         As `GridSearchCV` takes it; by default 5 folds. All candidates have the same folds.
     scoring : str or callable, optional
         One metric, as `GridSearchCV` takes it: higher is better.
-    prune : bool or optuna.pruners.BasePruner, default=True
-        Whether, or by what, candidates are stopped before their last fold.
+    prune : bool, default=True
+        Whether candidates are stopped before their last fold.
     refit : bool, default=True
         Whether to fit the best candidate on all rows.
     storage : str or Path, optional
         A file that the study is kept in, from which a search that was killed goes on.
-    sampler : optuna.samplers.BaseSampler, optional
-        What draws the candidates; by default `TPESampler`.
     validation_fraction : float, default=0.1
         Share of the training rows of a fold that XGBoost's early stopping is judged by.
-    trial_timeout : float, optional
-        Seconds after which a trial has failed; looked at after each of its folds.
     error_score : "raise" or float, default=nan
         ``"raise"`` ends the search at the first trial that fails; else it is recorded as failed.
     random_state : int, RandomState or None, default=None
-        Of what is drawn.
+        Of what is drawn, by Optuna's `TPESampler`.
     verbose : int, default=0
         With 1, each trial is told, with the best value and the time left.
 
@@ -137,12 +126,10 @@ class Search(BaseSearchCV):
         "timeout": [Interval(Real, 0, None, closed="neither"), None],
         "cv": ["cv_object"],
         "scoring": "no_validation",
-        "prune": "no_validation",
+        "prune": ["boolean"],
         "refit": ["boolean"],
         "storage": [str, PathLike, None],
-        "sampler": [HasMethods(["sample_relative", "sample_independent"]), None],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "trial_timeout": [Interval(Real, 0, None, closed="neither"), None],
         "error_score": [StrOptions({"raise"}), np.nan],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -157,12 +144,10 @@ class Search(BaseSearchCV):
         timeout: float | None = None,
         cv: Any = None,
         scoring: str | Callable[..., float] | None = None,
-        prune: bool | BasePruner = True,
+        prune: bool = True,
         refit: bool = True,
         storage: str | Path | None = None,
-        sampler: BaseSampler | None = None,
         validation_fraction: float = 0.1,
-        trial_timeout: float | None = None,
         error_score: str | float = np.nan,
         random_state: Any = None,
         verbose: int = 0,
@@ -176,9 +161,7 @@ class Search(BaseSearchCV):
         self.prune = prune
         self.refit = refit
         self.storage = storage
-        self.sampler = sampler
         self.validation_fraction = validation_fraction
-        self.trial_timeout = trial_timeout
         self.error_score = error_score
         self.random_state = random_state
         self.verbose = verbose
@@ -239,11 +222,6 @@ class Search(BaseSearchCV):
                 f"scoring={self.scoring!r}: a search is for one metric; pass its name, and see "
                 "others of best_estimator_ with cross_validate"
             )
-        if type(self.sampler).__name__ in ("BruteForceSampler", "GridSampler"):
-            raise ConfigError(
-                f"sampler={type(self.sampler).__name__} ends the study by itself, which only "
-                "study.optimize allows; for all of a grid, fit GridSearchCV on shared(X)"
-            )
 
     def _forget(self) -> None:
         """Forget what an earlier fit has found."""
@@ -275,17 +253,15 @@ class Search(BaseSearchCV):
     def _search(self, evaluation: Evaluation) -> Evaluation:
         """Search; return the evaluation with the seed that the study began with."""
         space = Space.of(self.space, self.estimator)
-        require_able(self.estimator, {name for part in space.parts for name in part})
+        require_able(self.estimator, space.parameters)
         identity = partial(identity_of, self, evaluation, space)
-        with open_study(self.storage, identity, pruner_of(self.prune), evaluation.seed) as study:
-            if self.sampler is not None:
-                study.sampler = deepcopy(self.sampler)
+        with open_study(self.storage, identity, evaluation.seed) as study:
             self.study_ = study
             evaluation = replace(evaluation, seed=study.user_attrs["search"]["seed"])
             with closing(open_slots(evaluation)) as slots:
                 loop = Loop(
-                    study, space, slots, self.n_splits_, self.trials, self.timeout,
-                    self.trial_timeout, seed=evaluation.seed if self.sampler is None else None,
+                    study, space, slots, self.n_splits_, self.trials, self.timeout, self.prune,
+                    evaluation.seed,
                 )  # fmt: skip
                 loop.run(self.verbose)
             self._take(loop)

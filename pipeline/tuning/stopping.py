@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pipeline.errors import ConfigError
 from pipeline.optional import load
 
 if TYPE_CHECKING:
-    from optuna.pruners import BasePruner
     from optuna.study import Study
-    from optuna.trial import FrozenTrial, Trial
+    from optuna.trial import FrozenTrial
 
 MARGIN = 0.25
 """Standard errors by which a candidate must be behind to be stopped."""
@@ -21,26 +19,20 @@ STARTUP = 3
 """Complete trials before a candidate is stopped."""
 
 
-class PairedGap:
-    """A pruner for Optuna, of trials that report the score of fold ``k`` at step ``k = 1, …, K``.
+def reason_to_stop(study: Study, number: int) -> str:
+    """Return why to stop a trial of a study; empty where it goes on.
 
-    Folds are paired: between folds, the difference of two candidates varies less than their scores.
-    Let ``d`` be the mean difference to the best complete trial over the ``k`` folds that are done.
-    The mean over all ``K`` folds then differs from ``d`` with the standard error
-    ``s √(1/k - 1/K)``, where ``s`` is the standard deviation of such differences between folds,
-    pooled over all trials. A trial is stopped when ``d`` plus `margin` standard errors is below 0.
-    So the normal quantile of `margin` is the predictive power at which clinical trials are ended
-    for futility [1]_: 0.25 stops what has a chance of less than 40 %.
+    Trials report the score of fold ``k`` at step ``k = 1, …, K``. Folds are paired: between folds,
+    the difference of two candidates varies less than their scores. Let ``d`` be the mean
+    difference to the best complete trial over the ``k`` folds that are done. The mean over all
+    ``K`` folds then differs from ``d`` with the standard error ``s √(1/k - 1/K)``, where ``s`` is
+    the standard deviation of such differences between folds, pooled over all trials. A trial is
+    stopped when ``d`` plus `MARGIN` standard errors is below 0. So the normal quantile of `MARGIN`
+    is the predictive power at which clinical trials are ended for futility [1]_: 0.25 stops what
+    has a chance of less than 40 %.
 
     Few of many candidates become the best one, so a small margin loses little. Nothing but the
     study decides: a search that is resumed stops the same trials.
-
-    Parameters
-    ----------
-    margin : float, default=0.25
-        Larger values stop fewer trials.
-    startup : int, default=3
-        Complete trials before a trial is stopped.
 
     References
     ----------
@@ -51,35 +43,27 @@ class PairedGap:
     --------
     >>> from optuna import create_study
     >>> from optuna.trial import create_trial
-    >>> study = create_study(direction="maximize", pruner=PairedGap(startup=1))
-    >>> study.add_trial(create_trial(value=0.8, intermediate_values={1: 0.7, 2: 0.9}))
+    >>> study = create_study(direction="maximize")
+    >>> best = create_trial(value=0.8, intermediate_values={1: 0.7, 2: 0.9})
+    >>> study.add_trials([best] * STARTUP)
     >>> trial = study.ask()
     >>> trial.report(0.6, 1)
-    >>> trial.should_prune()
-    True
+    >>> reason_to_stop(study, trial.number)
+    'after 1 of 2 folds: 0.1 behind trial 0'
     """
-
-    def __init__(self, margin: float = MARGIN, startup: int = STARTUP) -> None:
-        self.margin, self.startup = margin, startup
-
-    def prune(self, study: Study, trial: FrozenTrial) -> bool:
-        """Return whether to stop a trial, as Optuna's pruners do."""
-        return bool(self.reason(study, trial))
-
-    def reason(self, study: Study, trial: FrozenTrial) -> str:
-        """Return why to stop a trial; empty where it goes on."""
-        trials = study.get_trials(deepcopy=False)
-        complete = [each for each in trials if each.state.name == "COMPLETE"]
-        done = len(trial.intermediate_values)
-        if len(complete) < max(self.startup, 1) or not done:
-            return ""
-        best = max(complete, key=_value)
-        gap = float(_gaps(trial, best).mean())
-        deviation = pooled_deviation([_gaps(each, best) for each in trials if each is not best])
-        n_folds = len(best.intermediate_values)
-        if gap + self.margin * deviation * (1 / done - 1 / n_folds) ** 0.5 >= 0:
-            return ""
-        return f"after {done} of {n_folds} folds: {-gap:.3g} behind trial {best.number}"
+    trials = study.get_trials(deepcopy=False)
+    trial = trials[number]
+    complete = [each for each in trials if each.state.name == "COMPLETE"]
+    done = len(trial.intermediate_values)
+    if len(complete) < STARTUP or not done:
+        return ""
+    best = max(complete, key=_value)
+    gap = float(_gaps(trial, best).mean())
+    deviation = pooled_deviation([_gaps(each, best) for each in trials if each is not best])
+    n_folds = len(best.intermediate_values)
+    if gap + MARGIN * deviation * (1 / done - 1 / n_folds) ** 0.5 >= 0:
+        return ""
+    return f"after {done} of {n_folds} folds: {-gap:.3g} behind trial {best.number}"
 
 
 def _value(trial: FrozenTrial) -> float:
@@ -125,24 +109,3 @@ def estimated(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
         make(value=value, params=each.params, distributions=each.distributions)
         for each, value in zip(ended, values, strict=True)
     ]
-
-
-def reason_to_stop(study: Study, trial: Trial) -> str:
-    """Return why the pruner of a study stops a trial; empty where it goes on."""
-    if isinstance(study.pruner, PairedGap):
-        return study.pruner.reason(study, study.get_trials(deepcopy=False)[trial.number])
-    if not trial.should_prune():
-        return ""
-    last = study.get_trials(deepcopy=False)[trial.number].last_step
-    return f"after fold {last}: by {type(study.pruner).__name__}"
-
-
-def pruner_of(prune: bool | BasePruner) -> BasePruner:
-    """Return the pruner that the parameter `prune` of `Search` stands for."""
-    if isinstance(prune, PairedGap | load("optuna.pruners.BasePruner")):
-        return cast("BasePruner", prune)
-    if not isinstance(prune, bool | np.bool_):
-        raise ConfigError(f"prune={prune!r} is neither a boolean nor a pruner of Optuna")
-    # Optuna calls this one method alone, and without Optuna there is nothing to inherit.
-    made: Any = PairedGap() if prune else load("optuna.pruners.NopPruner")()
-    return cast("BasePruner", made)

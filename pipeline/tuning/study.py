@@ -17,13 +17,11 @@ from pipeline.errors import ConfigError, OutputError
 from pipeline.optional import load, version
 from pipeline.system.atomic import locked
 from pipeline.tuning.evaluate import Evaluation, Judged
-from pipeline.tuning.parameter import described, digest
 from pipeline.tuning.results import COMPLETE, FAILED, PRUNED, RUNNING, Outcome
-from pipeline.tuning.space import Space
+from pipeline.tuning.space import Space, described, digest
 from pipeline.tuning.stopping import estimated
 
 if TYPE_CHECKING:
-    from optuna.pruners import BasePruner
     from optuna.storages import JournalStorage
     from optuna.study import Study
     from optuna.trial import FrozenTrial, Trial
@@ -39,7 +37,6 @@ _STATES = {COMPLETE: "COMPLETE", PRUNED: "PRUNED", FAILED: "FAIL", RUNNING: "RUN
 def open_study(
     storage: str | Path | None,
     identify: Callable[[], Mapping[str, str]],
-    pruner: BasePruner,
     seed: int = 0,
 ) -> Iterator[Study]:
     """Yield the study of a search; its attribute "search" has the seed that it began with.
@@ -57,7 +54,7 @@ def open_study(
     with ExitStack() as stack:
         stack.callback(optuna.logging.set_verbosity, before)
         if storage is None:
-            study = optuna.create_study(direction=DIRECTION, pruner=pruner)
+            study = optuna.create_study(direction=DIRECTION)
             study.set_user_attr("search", {"seed": seed})
         else:
             if "://" in str(storage):
@@ -68,7 +65,7 @@ def open_study(
                 journal = open_journal(path)
             except OSError as error:
                 raise OutputError(f"{path}: {error.strerror}; name another file") from error
-            study = _study_in(path, journal, identify(), pruner, seed)
+            study = _study_in(path, journal, identify(), seed)
         yield study
 
 
@@ -104,18 +101,15 @@ def open_journal(path: Path) -> JournalStorage:
     return storage
 
 
-def _study_in(
-    path: Path, storage: JournalStorage, identity: Mapping[str, str], pruner: BasePruner, seed: int
-) -> Study:
+def _study_in(path: Path, storage: JournalStorage, identity: Mapping[str, str], seed: int) -> Study:
     """Return the study of a file: the one that it holds, if it is of this search, or a new one."""
     optuna, name = load("optuna"), digest(dict(identity))
     # A kill may have left a study that says nothing of its search yet.
     known = [one for one in storage.get_all_studies() if one.study_name != name or one.user_attrs]
     if not known:
         study: Study = optuna.create_study(
-            storage=storage, study_name=name, direction=DIRECTION, pruner=pruner,
-            load_if_exists=True,
-        )  # fmt: skip
+            storage=storage, study_name=name, direction=DIRECTION, load_if_exists=True
+        )
         study.set_user_attr("search", {"seed": seed, "identity": dict(identity)})
         return study
     if len(known) > 1 or "search" not in known[0].user_attrs:
@@ -127,7 +121,7 @@ def _study_in(
             f"{path} holds a search with other {', '.join(changed)}; set back what has changed, or "
             "name another file as storage"
         )
-    found: Study = optuna.load_study(study_name=known[0].study_name, storage=storage, pruner=pruner)
+    found: Study = optuna.load_study(study_name=known[0].study_name, storage=storage)
     return found
 
 
@@ -153,8 +147,7 @@ def identity_of(search: Any, evaluation: Evaluation, space: Space) -> dict[str, 
         "folds": evaluation.folds,
         "groups": evaluation.groups,
         "scoring": described(search.scoring),
-        "prune": described(search.prune),
-        "sampler": described(search.sampler),
+        "prune": search.prune,
         "validation_fraction": search.validation_fraction,
         "random_state": search.random_state,
     }
@@ -224,15 +217,12 @@ def begin(study: Study, space: Space, drawn: Mapping[str, Any]) -> Trial:
     return trial
 
 
-def ask(study: Study, space: Space, seed: int | None) -> tuple[Trial, dict[str, Any]]:
+def ask(study: Study, space: Space, seed: int) -> tuple[Trial, dict[str, Any]]:
     """Draw the next candidate.
 
-    With a seed, what is drawn depends on it, the number of the trial and the trials before, so a
-    search that was killed draws what it would have drawn. Without, the sampler of the study draws.
+    What is drawn depends on the seed, the number of the trial and the trials before, so a search
+    that was killed draws what it would have drawn.
     """
-    if seed is None:
-        trial = study.ask()
-        return trial, space.draw(trial)
     known = study.get_trials(deepcopy=False)
     sampler = load("optuna.samplers.TPESampler")(seed=(seed * 1_000_003 + len(known)) % 2**32)
     guess = load("optuna").create_study(direction=DIRECTION, sampler=sampler)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import time
 import warnings
 from collections import Counter
@@ -10,14 +9,13 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from pipeline.data.shared import SharedRows, shared
+from pipeline.data.shared import SharedRows
 from pipeline.distributed.cluster import Cluster, active, on_a_worker
 from pipeline.distributed.ordered_map import hold_on_workers, submit_task
 from pipeline.distributed.retry import POLL, await_workers
@@ -58,35 +56,6 @@ class InProcess:
         """Nothing is under way."""
 
 
-class Sent:
-    """An evaluation on its way to the workers, pickled; each one opens it once.
-
-    It `shares` where the estimator takes `SharedRows`: then the table comes from its file, or
-    with the evaluation where a worker cannot see that.
-    """
-
-    def __init__(self, pickled: bytes, shares: bool) -> None:
-        self.pickled, self.shares = pickled, shares
-        self._lock = Lock()
-        self._opened: Evaluation | None = None
-
-    def __reduce__(self) -> Any:
-        """Leave what was opened behind."""
-        return Sent, (self.pickled, self.shares)
-
-    def open(self, threads: int, memory: int | None) -> Evaluation:
-        """Return the evaluation for a worker of so many threads and bytes of memory."""
-        with self._lock:
-            if self._opened is None:
-                opened: Evaluation = pickle.loads(self.pickled)
-                X = shared(opened.X) if self.shares else opened.X
-                if self.shares:
-                    X.table.limit_bytes = memory or X.table.limit_bytes
-                estimator = _with_threads(opened.estimator, threads)
-                self._opened = replace(opened, X=X, estimator=estimator)
-            return self._opened
-
-
 def _with_threads(estimator: Estimator, threads: int) -> Estimator:
     """Return an estimator that asks for a worker's cores where it asked for all."""
     every = {
@@ -97,11 +66,15 @@ def _with_threads(estimator: Estimator, threads: int) -> Estimator:
     return clone(estimator).set_params(**every) if every else estimator
 
 
-def run_task(sent: Sent, task: Task) -> Judged:
+def run_task(evaluation: Evaluation, task: Task) -> Judged:
     """Run a task on this worker."""
     worker = load("distributed.get_worker")()
-    threads, name = worker.state.nthreads, str(worker.name)
-    evaluation = sent.open(threads, worker.memory_manager.memory_limit)
+    threads, name, memory = (
+        worker.state.nthreads, str(worker.name), worker.memory_manager.memory_limit
+    )  # fmt: skip
+    if isinstance(evaluation.X, SharedRows):
+        evaluation.X.table.limit_bytes = memory or evaluation.X.table.limit_bytes
+    evaluation = replace(evaluation, estimator=_with_threads(evaluation.estimator, threads))
     with threadpool_limits(threads), limit_threads(threads):
         judged = evaluation.run(task)
     events = [replace(event, worker=name) for event in judged.events]
@@ -114,12 +87,11 @@ class OnWorkers:
     def __init__(self, cluster: Cluster, evaluation: Evaluation) -> None:
         self.cluster = cluster
         self.workers = await_workers(cluster, 1)
-        X, shares = evaluation.X, isinstance(evaluation.X, SharedRows)
-        if shares:  # A worker that is being replaced gives no answer.
+        X = evaluation.X
+        if isinstance(X, SharedRows):  # A worker that is being replaced gives no answer.
             seen = cluster.client.run(Path(X.table.file).exists, on_error="ignore")
-            X = X if all(seen.values()) else X.rows()
-        sent = Sent(load("cloudpickle.dumps")(replace(evaluation, X=X)), shares)
-        self._sent = hold_on_workers(cluster.client, sent)
+            evaluation = replace(evaluation, X=X if all(seen.values()) else X.rows())
+        self._sent = hold_on_workers(cluster.client, evaluation)
         self._running: dict[Future, tuple[Task, str]] = {}
 
     @property

@@ -92,11 +92,6 @@ def test_the_best_parameters_stand_beside_the_default_and_what_was_searched() ->
     ]
     assert rows[tunings.PREFIX + "categorical_features"][2] == "from_dtype, None"
     assert f"boosting, cpu: {search.edges[0]}" in page_html(page.tuning_page(record))
-    leaves = tunings.SPACE[1]
-    parted = [replace(leaves, high=32), replace(leaves, low=33, parts=(1,))]
-    parts = replace(record, spaces={"boosting": parted})
-    [row] = texts(page.parameter_table(parts, search))
-    assert row[3] == "4 to 32, logarithmic or 33 to 256, logarithmic"
 
 
 def test_doubts_and_few_trials_are_said() -> None:

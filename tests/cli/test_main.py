@@ -22,7 +22,7 @@ from pipeline.task.own import new_task
 from tasks.flights import TASK
 from tests.commands import ROOT, call, python
 
-COMMANDS = "run compare report tune gallery predict models data new-task list explain doctor"
+COMMANDS = "run compare report tune gallery predict data new-task list explain doctor"
 HEAVY = {"sklearn", "pandas", "xgboost", "numpy", "rich", "pyarrow", "scipy", "matplotlib"}
 LOADED = """
 import runpy, sys

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
@@ -18,7 +17,6 @@ from pipeline.errors import OutOfMemory
 from pipeline.optional import load
 from pipeline.preprocessing.engine.program import Program
 from pipeline.serving import predict
-from pipeline.serving.load import load as load_model
 from pipeline.serving.save import save
 from pipeline.system import devices, threads
 from tests import programs
@@ -90,35 +88,18 @@ def test_a_fit_that_does_not_fit_is_done_again_in_halves_and_says_so(
     np.testing.assert_allclose(model.predict_proba(programs.TABLE), expected, rtol=1e-5)
 
 
-def small(monkeypatch: pytest.MonkeyPatch, most: int) -> list[int]:
-    """Make a GPU that has room for some rows; return the list of those that were asked for."""
-    asked: list[int] = []
-    whole = Model.call
-
-    def call(self: Any, method: str, X: Any, **params: Any) -> Any:
-        asked.append(X.shape[0])
-        if X.shape[0] > most:
-            raise FULL["RMM"]
-        return whole(self, method, X, **params)
-
-    monkeypatch.setattr(Model, "call", call)
-    return asked
-
-
-def test_a_batch_that_does_not_fit_is_predicted_in_halves(
+def test_a_batch_that_does_not_fit_names_the_option(
     device: Recorder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    def call(self: Any, method: str, X: Any, **params: Any) -> Any:
+        raise FULL["RMM"]
+
     folder = save(fitted("cpu"), tmp_path / "model")
     programs.TABLE.to_parquet(tmp_path / "in.parquet")
-    wanted = load_model(folder, "cpu").predict_proba(programs.TABLE)[:, 1]
-    asked = small(monkeypatch, 70)
+    monkeypatch.setattr(Model, "call", call)
     job = predict.PredictionJob(folder, tmp_path / "in.parquet", tmp_path / "out", "cuda")
-    record = predict.run_job(job, lambda _: None)
-    assert (record.device, record.batches) == ("cuda", 1)
-    assert asked == [240, 120, 60, 60, 120, 60, 60]
-    assert load("cupy").cuda.runtime.trims == 3
-    found = pd.read_parquet(tmp_path / "out")["probability"]
-    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    with pytest.raises(OutOfMemory, match=r"fewer rows of a batch \(--rows\)"):
+        predict.run_job(job, lambda _: None)
 
 
 X = np.arange(8.0).reshape(-1, 2)

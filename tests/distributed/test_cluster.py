@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import asyncio
 import inspect
 import json
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -98,9 +96,9 @@ def test_nothing_outlives_the_process(number: int, tmp_path: Path) -> None:
     ("where", "options", "said"),
     [
         ("locl", {}, "'locl' is not 'local', 'cuda' or tcp://HOST:PORT"),
-        ("local", {"worker": 2}, "has no option 'worker', but workers"),
+        ("local", {"worker": 2}, "has no option 'worker', but memory_limit"),
         ("local", {"rmm_pool_size": 1}, "has no option 'rmm_pool_size'"),
-        ("cuda", {"protocol": "ucx"}, "has no option 'protocol', but dashboard, host"),
+        ("cuda", {"protocol": "ucx"}, "has no option 'protocol', but memory_limit, retries"),
         (
             "tcp://127.0.0.1:1",
             {"memory_limit": 1},
@@ -191,47 +189,6 @@ def test_a_scheduler_of_the_users_own_is_used_and_its_loss_is_an_error_in_time(a
         with pytest.raises(ClusterUnavailable, match=error):
             retry.compute_on_cluster(cluster, [delayed(os.getpid)()])
         assert time.monotonic() - start < 40
-
-
-WORK = {
-    "computes": lambda cluster: retry.compute_on_cluster(cluster, [delayed(time.sleep)(60)]),
-    "trains": lambda cluster: retry.watch(cluster, lambda: asyncio.sleep(60), set()),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("work", WORK.values(), ids=WORK.keys())
-def test_a_scheduler_that_freezes_meanwhile_is_an_error_in_time(work: Any, apart: Any) -> None:
-    address, (_, scheduler) = apart
-    with pipeline.cluster(address, timeout=8) as cluster:
-        short = replace(cluster, options=ClusterOptions(timeout=2))
-        assert retry.compute_on_cluster(short, [delayed(sum)([1, 2])]) == [3]
-        timer = threading.Timer(1, scheduler.send_signal, [signal.SIGSTOP])
-        timer.start()
-        start = time.monotonic()
-        with pytest.raises(ClusterUnavailable, match="no answer within 2 s; start it anew"):
-            work(short)
-        assert time.monotonic() - start < 20
-        scheduler.send_signal(signal.SIGCONT)
-
-
-@pytest.mark.slow
-def test_workers_have_the_memory_they_were_given_and_may_be_slow_to_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from distributed import LocalCluster
-
-    closes: list[Any] = []
-
-    class Slow(LocalCluster):
-        def close(self, timeout: Any = None) -> None:
-            closes.append(super().close(timeout))
-            raise TimeoutError
-
-    monkeypatch.setattr("distributed.LocalCluster", Slow)
-    with pipeline.cluster("local", workers=1, memory_limit="700MB") as cluster:
-        (worker,) = cluster.workers().values()
-    assert (worker["memory_limit"], len(closes)) == (700_000_000, 1)
 
 
 def wait_for_address(file: Path) -> str:

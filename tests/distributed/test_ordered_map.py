@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,18 +20,6 @@ from tests.clusters import in_process
 
 pytest.importorskip("distributed")
 PIECES = 24
-
-
-class Recorded:
-    """Writes a line for each process that reads it from what was sent."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        with self.path.open("a") as file:
-            file.write(f"{os.getpid()}\n")
 
 
 def squared(shared: Any, number: int) -> int:
@@ -76,18 +63,6 @@ def test_results_come_in_order_and_few_pieces_are_under_way(threads: Cluster) ->
     assert found == [number**2 for number in range(PIECES)]
 
 
-@pytest.mark.slow
-def test_what_is_shared_is_sent_to_each_worker_and_not_with_each_piece(
-    two: Any, tmp_path: Path
-) -> None:
-    path = tmp_path / "processes"
-    list(ordered_map.map_in_order(squared, Recorded(path), pieces([])))
-    workers = {str(pid) for pid in two.client.run(os.getpid).values()}
-    sent = [pid for pid in path.read_text().split() if pid in workers]
-    assert set(sent) == workers
-    assert len(sent) <= 2 * len(workers), "Dask may drop a copy and send it again"
-
-
 @pytest.mark.alone
 @pytest.mark.slow
 def test_when_all_workers_are_killed_their_pieces_are_made_again(two: Any) -> None:
@@ -124,24 +99,3 @@ def test_work_is_not_waited_for_once_no_worker_is_left(threads: Cluster) -> None
         threads.client.cluster.scale(0)
         with pytest.raises(WorkerLost, match="none came back"):
             list(made)
-
-
-class Blinking(Cluster):
-    """Has no worker at the first look while a piece is waited for."""
-
-    asked = 0
-
-    def workers(self) -> dict[str, dict[str, Any]]:
-        Blinking.asked += 1
-        return {} if Blinking.asked == 3 else super().workers()
-
-
-def delayed(shared: Any, number: int) -> int:
-    time.sleep(1)
-    return number
-
-
-def test_a_replacement_is_waited_for_while_a_piece_is(threads: Cluster) -> None:
-    with within(Blinking(threads.client, ClusterOptions(timeout=0.3))):
-        assert list(ordered_map.map_in_order(delayed, None, [(7,)])) == [7]
-    assert Blinking.asked > 3

@@ -253,11 +253,11 @@ def test_memory_keeps_to_its_room(calls) -> None:
     rows = shared(X, room_bytes=100_000)
     search(*PROGRAMS["third step"], rows, dtype="auto")
     cache = rows.table.cache()
-    assert 50_000 < cache.most_bytes <= 100_000
+    assert 50_000 < cache.held_bytes <= 100_000
     assert calls["columntransformer", "fit_transform"] > 3 + 1
     none = shared(X, room_bytes=0)
     found = search(*PROGRAMS["third step"], none, dtype="auto").cv_results_["mean_test_score"]
-    assert none.table.cache().most_bytes == 0
+    assert none.table.cache().held_bytes == 0
     plain = search(*PROGRAMS["third step"], dtype="auto").cv_results_["mean_test_score"]
     assert np.array_equal(found, plain)
 

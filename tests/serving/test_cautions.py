@@ -17,7 +17,6 @@ from sklearn.preprocessing import OneHotEncoder
 
 import pipeline
 from pipeline import Accelerated, CalendarFeatures
-from pipeline.data.drift import ColumnProfile, Difference, cautions
 from tests.commands import call
 
 CHANCE = np.random.default_rng(0)
@@ -69,31 +68,9 @@ def test_rows_unlike_those_of_the_fit_are_told(case: str, tmp_path: Path) -> Non
     for said, warned, words in zip(record.cautions, told, says, strict=True):
         assert pd.Series([said]).str.match(words).all(), said
         assert said in str(warned.message)
-        assert f"caution: {said[:5]}".replace("'", "&#x27;") in record._repr_html_()
     kept = json.loads((tmp_path / "out.csv.record.json").read_text())
     assert kept["cautions"] == record.cautions
     done = call("predict", folder, tmp_path / "in.parquet", tmp_path / "again.csv")
     assert [line for line in done.out.splitlines() if line.startswith("caution: ")] == [
         f"caution: {each}" for each in record.cautions
     ]
-
-
-@pytest.mark.parametrize(
-    ("at_fit", "now", "told"),
-    [
-        ((0, 1000), (1, 5), False),  # 20 %, of too few rows to tell
-        ((0, 1000), (4, 10), True),
-        ((0, 10), (4, 10), False),  # of too few rows at fit
-        ((300, 1000), (34, 100), False),
-        ((300, 1000), (60, 100), True),
-        ((0, 100_000), (400, 100_000), False),  # surely more, and hardly any
-        ((10, 100_000), (6_000, 100_000), True),
-    ],
-)
-def test_more_missing_values_than_chance_explains_are_told(
-    at_fit: tuple[int, int], now: tuple[int, int], *, told: bool
-) -> None:
-    (lacked, learnt), (lacking, rows) = at_fit, now
-    profile = {"x": ColumnProfile(kind="number", rows=learnt, without=lacked)}
-    found = {"x": Difference(name="x", rows=rows, without=lacking, missing_at_fit=0)}
-    assert bool(cautions(found, profile)) is told

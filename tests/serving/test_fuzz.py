@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from hypothesis import strategies as st
 
 from pipeline.errors import ConfigError, DataError, PipelineError
 from pipeline.serving import allowlist, load, manifest
-from tests.names import one_in
 from tests.serving.test_formats import FOLDERS
 from tests.serving.test_load import members, zipped
 
@@ -106,21 +104,6 @@ def test_schemas_of_objects_are_read_or_refused(number: int, data: Any) -> None:
     with contextlib.suppress(DataError, ConfigError), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         allowlist.loads(zipped({**parts, "schema.json": schema}), "model.skops")
-
-
-ATTRIBUTES = sorted(set(re.findall(rb'"(\w+_)": \{', b"".join(OBJECTS))))
-
-
-@pytest.mark.quick(2)
-@pytest.mark.parametrize("number", one_in(3, range(len(CORPUS))))
-def test_a_model_without_an_attribute_is_refused_or_read(number: int) -> None:
-    files = CORPUS[number]
-    held = [name for name in ATTRIBUTES if b'"%s": {' % name in files["model.skops"]]
-    assert held
-    for name in held:
-        parts = members(files["model.skops"])
-        parts["schema.json"] = parts["schema.json"].replace(b'"%s": {' % name, b'"x%s": {' % name)
-        unpacked({**files, "model.skops": zipped(parts)})
 
 
 @pytest.mark.parametrize("depth", [500, 100_000])

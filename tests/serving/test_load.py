@@ -11,11 +11,9 @@ import re
 import shutil
 import sys
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 import skops.io
@@ -59,22 +57,6 @@ def folder(saved: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(saved, tmp_path / "model"))
 
 
-FOREIGN: dict[str, Callable[[Path], object]] = {
-    "text": lambda path: path.write_text("not a model"),
-    "folder": lambda path: path.mkdir(),
-    "skops": lambda path: skops.io.dump(RandomForestClassifier(1).fit(X, Y), path),
-    "booster": lambda path: XGBClassifier(n_estimators=1).fit(X, Y).save_model(f"{path}.ubj"),
-}
-
-
-@pytest.mark.parametrize("form", FOREIGN)
-def test_what_this_package_did_not_save_is_not_read(tmp_path: Path, form: str) -> None:
-    FOREIGN[form](tmp_path / "foreign")
-    (path,) = tmp_path.iterdir()
-    with pytest.raises(DataError, match="not a folder that `pipeline.save` made; pickles, skops"):
-        load(path)
-
-
 def test_a_pickle_is_refused_and_does_not_run(tmp_path: Path, marker: Path) -> None:
     bad = tmp_path / "bad"
     bad.write_bytes(pickle.dumps(Marker(marker)))
@@ -102,7 +84,7 @@ def _replace(folder: Path, name: str, data: bytes) -> None:
     """Change a part as somebody would who can compute sums."""
     found, files = manifest.read_manifest(folder)
     files[name] = data
-    rewrite(folder, files, msgspec.structs.replace(found, parts=manifest.list_parts(files)))
+    rewrite(folder, files, found)
 
 
 def rewrite(folder: Path, files: dict[str, bytes], described: manifest.Manifest) -> None:
@@ -164,14 +146,6 @@ def test_what_is_compressed_is_not_unpacked(folder: Path) -> None:
     parts = {"schema.json": b"[" * 50_000_000}
     _replace(folder, "model.skops", zipped(parts, zipfile.ZIP_DEFLATED))
     with pytest.raises(DataError, match="its parts are compressed"):
-        load(folder)
-
-
-def test_a_part_of_another_model_is_refused(folder: Path, tmp_path: Path) -> None:
-    other = programs.on_cpu(programs.program(RandomForestClassifier(1)))
-    save(other.fit(programs.TABLE, programs.NUMBERS), tmp_path / "other")
-    _replace(folder, "state.json", (tmp_path / "other" / "state.json").read_bytes())
-    with pytest.raises(DataError, match="are not those of the estimator"):
         load(folder)
 
 

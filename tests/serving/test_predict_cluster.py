@@ -16,7 +16,6 @@ from xgboost import XGBClassifier
 
 import pipeline
 from pipeline import Accelerated
-from pipeline.errors import DataError
 from pipeline.serving.predict import PredictionJob, Record, run_job
 from pipeline.serving.save import save
 from tests import clusters, programs
@@ -107,19 +106,3 @@ def test_a_killed_worker_changes_nothing(
     record = run_job(job(files, tmp_path / "there"), killing(two, how_many))
     assert record.rows == len(TABLE)
     assert held(tmp_path / "there").equals(held(tmp_path / "here"))
-
-
-@pytest.mark.usefixtures("threads")
-def test_an_error_names_the_rows_as_it_does_without(
-    files: tuple[Path, Path], tmp_path: Path
-) -> None:
-    X = TABLE.astype({"n2": object})
-    X.loc[35, "n2"] = "many"
-    X.astype({"n2": str}).to_parquet(tmp_path / "in.parquet")
-    work = PredictionJob(files[0], tmp_path / "in.parquet", tmp_path / "out", "cpu", rows=10)
-    errors = []
-    for each in (alone, lambda work: run_job(work, nothing)):
-        with pytest.raises(DataError, match="in.parquet") as found:
-            each(work)
-        errors.append(str(found.value))
-    assert errors[0] == errors[1]

@@ -29,10 +29,6 @@ class Refused(NoExchange):
         return -1
 
 
-class Denied(Refused):
-    code = errno.EACCES
-
-
 @pytest.fixture(params=["exchange", NoExchange, Refused], ids=["exchange", "without", "refused"])
 def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run on a system with and without the exchange of two names."""
@@ -113,15 +109,6 @@ def test_any_name_will_do_and_drafts_of_dead_runs_are_removed(
     assert (dead.exists(), other.exists()) == (False, True)
 
 
-def test_a_link_stays_and_what_it_points_to_is_replaced(folder: Path) -> None:
-    link = folder.with_name("link")
-    link.symlink_to(folder)
-    put(link, "new")
-    assert link.is_symlink()
-    assert (folder / "record.json").read_text() == "new"
-    assert beside(link) == {"results", ".results.lock", "link"}
-
-
 def test_every_file_is_on_disk_before_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,20 +143,3 @@ def test_what_is_in_the_way_stays(tmp_path: Path) -> None:
     empty.mkdir()
     put(empty, "new")
     assert (empty / "b").read_text() == "new"
-
-
-def test_an_error_of_the_system_names_its_file(folder: Path) -> None:
-    full = OSError(errno.ENOSPC, "No space left on device", "model.skops")
-    says = r"model\.skops: No space left on device"
-    with pytest.raises(OutputError, match=says) as caught, publishing(folder):
-        raise full
-    assert caught.value.exit_code == 73
-
-
-def test_an_exchange_that_is_denied_leaves_the_old_results(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(atomic.ctypes, "CDLL", Denied)
-    with pytest.raises(OutputError, match="results: Permission denied"):
-        put(folder, "new")
-    assert holds(folder, "old")

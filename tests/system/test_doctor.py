@@ -66,24 +66,6 @@ def test_missing_packages_and_versions_out_of_bounds_are_errors(versions, extra,
 
 
 @pytest.mark.parametrize(
-    ("versions", "clash"),
-    [
-        ({"nvidia-nccl-cu12": "2", "nvidia-nccl-cu13": "2"}, True),
-        ({"xgboost": "3.2.0", "xgboost-cpu": "3.2.0"}, True),
-        ({"xgboost-cu12": "3.4.1", "xgboost": "3.4.1"}, True),
-        ({"cudf-cu12": "26.10.2", "cudf-cu13": "26.10.2"}, True),
-        (CPU, False),
-        (CU13, False),
-        ({"xgboost-cu12": "3.4.1", "nvidia-nccl-cu12": "2"}, False),
-    ],
-)
-def test_packages_that_own_the_same_files_are_an_error(versions, clash) -> None:
-    found = list(doctor.clashes(versions))
-    assert [problem.kind for problem in found] == ["error"] * clash
-    assert all(name in problem.what for problem in found for name in versions)
-
-
-@pytest.mark.parametrize(
     ("installed", "fits", "kind", "fix"),
     [
         ("", "cu13", "error", "make setup GPU=cu13"),
@@ -97,18 +79,6 @@ def test_packages_that_own_the_same_files_are_an_error(versions, clash) -> None:
 def test_packages_that_do_not_fit_the_machine_are_reported(installed, fits, kind, fix) -> None:
     (problem,) = doctor.mismatch(installed, fits, "the reason")
     assert (problem.kind, problem.fix) == (kind, fix)
-
-
-@pytest.mark.parametrize(
-    ("program", "failed", "said"),
-    [
-        ("print('first'); print('it computes')", False, "it computes"),
-        ("raise RuntimeError('cudaError')", True, "RuntimeError: cudaError"),
-        ("import os; os.kill(os.getpid(), 9)", True, "it ended with -9"),
-    ],
-)
-def test_a_program_is_quoted_by_its_last_line(program, failed, said) -> None:
-    assert doctor.try_program(program) == (failed, said)
 
 
 def test_the_text_has_device_machine_and_problems_with_their_fix() -> None:
@@ -130,17 +100,6 @@ def test_this_environment_is_examined(capsys) -> None:
     assert re.search(
         r"auto would use (cpu|cuda) .*\nPackages +(cpu|cu12|cu13|conda) installed", said
     )
-
-
-def test_a_wrong_variable_is_a_problem_of_its_own(monkeypatch) -> None:
-    monkeypatch.setenv("GPU", "cu99")
-    problems = doctor.diagnose().problems
-    assert ("unset GPU", True) in [(p.fix, "cu99" in p.what) for p in problems]
-
-
-def test_with_the_gpu_hidden_nothing_is_tried_on_it_and_the_reason_given(monkeypatch) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
-    assert doctor.diagnose().gpu_test.startswith("not run: ")
 
 
 def test_nothing_heavy_is_imported() -> None:

@@ -92,29 +92,6 @@ def test_a_driver_that_does_not_serve_says_why(
     assert (extra, why in found) == ("cpu", True)
 
 
-def test_memory_the_driver_does_not_tell_is_unknown_not_zero(driver: Driver) -> None:
-    driver("580.95.05, NVIDIA GB10, [N/A], 12.1")
-    (device,) = probe().devices
-    assert device.memory_bytes is None
-    assert "memory unknown" in str(device)
-
-
-@pytest.mark.parametrize(
-    ("banner", "cuda"), [("CUDA UMD Version: 13.1", "13.1"), ("nothing of the kind", "")]
-)
-def test_the_cuda_version_is_read_where_there_is_one(
-    driver: Driver, banner: str, cuda: str
-) -> None:
-    driver(H200, banner=banner)
-    assert (probe().cuda, probe().why_not) == (cuda, "")
-
-
-def test_without_the_command_there_is_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu, "unsupported", lambda *host: "")
-    monkeypatch.setattr(gpu.shutil, "which", lambda name: None)
-    assert "nvidia-smi was not found" in probe().why_not
-
-
 @pytest.mark.parametrize(
     ("host", "why"),
     [
@@ -151,17 +128,6 @@ def test_gpus_can_be_hidden(driver: Driver, value: str, extra: str) -> None:
     chosen, why = gpu.choose_extra(probe(), {"CUDA_VISIBLE_DEVICES": value})
     assert chosen == extra
     assert ("CUDA_VISIBLE_DEVICES" in why) == (extra == "cpu")
-
-
-@pytest.mark.parametrize("value", [*gpu.EXTRAS, "", "auto"])
-def test_the_variable_overrides_what_was_found_or_leaves_it_open(
-    driver: Driver, value: str
-) -> None:
-    driver(H200)
-    extra, why = gpu.choose_extra(probe(), {"GPU": value})
-    overridden = value in gpu.EXTRAS
-    assert extra == (value if overridden else "cu13")
-    assert (why == f"set by GPU={value}") is overridden
 
 
 @pytest.mark.skipif(

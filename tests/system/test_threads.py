@@ -1,12 +1,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
@@ -36,37 +33,6 @@ def test_few_results_wait_to_be_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     time.sleep(0.05)
     assert len(made) <= 5
     assert len(list(results)) == 99
-
-
-MAPPED = """
-import ctypes, sys
-import numpy as np
-from pipeline.system.threads import keep_freed_memory
-
-class Mallinfo(ctypes.Structure):
-    _fields_ = [(f"field{i}", ctypes.c_int) for i in range(10)]
-
-if "keep" in sys.argv:
-    keep_freed_memory()
-library = ctypes.CDLL(None)
-library.mallinfo.restype = Mallinfo
-before = library.mallinfo().field3
-held = np.full(20 * 2**17, 1.0)
-print(library.mallinfo().field3 - before)
-"""
-"""Prints how many more pieces of memory have pages of their own, which go when they are freed."""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="of glibc alone")
-@pytest.mark.parametrize(("arguments", "pieces"), [((), "1"), (("keep",), "0")])
-def test_freed_memory_is_kept_only_where_that_was_asked_for(
-    arguments: tuple[str, ...], pieces: str
-) -> None:
-    command = [sys.executable, "-c", MAPPED, *arguments]
-    # Dask sets such a variable, by which glibc keeps to what it says.
-    environ = {name: value for name, value in os.environ.items() if "MALLOC_" not in name}
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == pieces
 
 
 def test_a_limit_leaves_the_other_cores_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,14 +68,3 @@ def test_one_scipy_thread_leaves_numpy_all(sizes: Callable[[], list[int]]) -> No
     with one_scipy_thread:
         assert sizes() == [1, *[2] * (len(sizes()) - 1)]
     assert set(sizes()) == {2}
-
-
-def test_it_ends_with_the_last_of_those_within(sizes: Callable[[], list[int]]) -> None:
-    first, second = ExitStack(), ExitStack()
-    first.enter_context(one_scipy_thread)
-    second.enter_context(one_scipy_thread)
-    first.close()
-    assert sizes()[0] == 1
-    with pytest.raises(ZeroDivisionError), second:
-        1 / 0  # noqa: B018
-    assert sizes()[0] == 2

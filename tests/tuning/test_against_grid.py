@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
-from sklearn import config_context
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_classification, make_regression
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import get_scorer, make_scorer
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from sklearn.svm import SVC
 
@@ -82,38 +81,11 @@ def test_what_is_found_is_what_a_grid_finds(name: str) -> None:
     assert search.cv_results_["trial"].tolist() == [0, 1, 2, 3]
 
 
-def test_an_iterator_of_folds_is_used_once() -> None:
-    folds = list(KFold(3).split(X))
-    search = plain(LogisticRegression(), C, cv=iter(folds)).fit(X, Y)
-    again = plain(LogisticRegression(), C, cv=folds).fit(X, Y)
-    assert search.n_splits_ == 3
-    np.testing.assert_array_equal(
-        search.cv_results_["mean_test_score"], again.cv_results_["mean_test_score"]
-    )
-    with pytest.raises(ValueError, match="yields no folds"):
-        search.fit(X, Y)
-
-
 def test_groups_and_weights() -> None:
     search = plain(LogisticRegression(), C, cv=GroupKFold(3), scoring="accuracy")
     assert_same(search, X, Y, groups=GROUPS, sample_weight=WEIGHTS)
     with pytest.raises(ValueError, match="groups"):
         search.fit(X, Y)
-
-
-def test_routed_groups_and_weights() -> None:
-    with config_context(enable_metadata_routing=True):
-        model = LogisticRegression().set_fit_request(sample_weight=True)
-        scorer = get_scorer("accuracy").set_score_request(sample_weight=True)
-        search = plain(model, C, cv=GroupKFold(3), scoring=scorer, refit=False)
-        assert_same(search, X, Y, groups=GROUPS, sample_weight=WEIGHTS)
-
-
-def test_weights_that_the_metric_does_not_take_are_told() -> None:
-    scorer = make_scorer(lambda y, predicted: float((y == predicted).mean()))
-    search = plain(LogisticRegression(), C, scoring=scorer)
-    with pytest.warns(UserWarning, match="does not support sample_weight"):
-        search.fit(X, Y, sample_weight=WEIGHTS)
 
 
 def test_without_a_last_fit_there_is_nothing_to_predict_with() -> None:

@@ -10,19 +10,18 @@ import numpy as np
 import optuna
 import pytest
 from optuna.samplers import RandomSampler
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils import all_estimators
 from xgboost import XGBClassifier, XGBRegressor
 
-from pipeline import Accelerated, Search, explain
+from pipeline import Accelerated
 from pipeline.errors import ConfigError
-from pipeline.tuning.default_spaces import _UNSET, SPACES, default_space, unset
-from pipeline.tuning.last_step import last_step
+from pipeline.tuning.default_spaces import _UNSET, SPACES, default_space, last_step, unset
 from pipeline.tuning.space import Space
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -61,17 +60,6 @@ def test_candidates_fit(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_candidates_run_on_a_gpu_where_the_estimator_does(name: str) -> None:
-    model = CLASSES[name]()
-    supported = explain(model, device="cuda").supported
-    space = Space.of("default", model)
-    study = optuna.create_study(sampler=RandomSampler(seed=0))
-    for _ in range(12):
-        candidate = clone(model).set_params(**space.draw(study.ask()))
-        assert explain(candidate, device="cuda").supported == supported
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_the_estimator_as_it_is_is_a_candidate(name: str) -> None:
     model = CLASSES[name]()
     placed = Space.of("default", model).place(model.get_params())
@@ -96,13 +84,6 @@ def test_names_begin_as_set_params_wants_them(estimator: Any, prefix: str) -> No
     found = last_step(estimator)[1]
     assert isinstance(found, Ridge)
     assert found.alpha == 7.5
-
-
-@pytest.mark.parametrize(
-    "estimator", [make_pipeline(MinMaxScaler(), "passthrough"), TransformedTargetRegressor()]
-)
-def test_a_container_without_a_last_estimator_is_its_own(estimator: Any) -> None:
-    assert last_step(estimator) == ("", estimator)
 
 
 OWN = type("Ridge", (Ridge,), {"__module__": "mine"})
@@ -136,9 +117,3 @@ def test_xgboost_takes_for_none_what_we_say() -> None:
     said = unset(model, model.get_params())
     as_said = XGBRegressor(**said).fit(X, NUMBERS)
     assert as_said.get_booster().save_raw() == model.get_booster().save_raw()
-
-
-def test_search_takes_default() -> None:
-    model = Accelerated(make_pipeline(MinMaxScaler(), LogisticRegression()), device="cpu")
-    search = Search(model, "default", trials=3, cv=2, random_state=0).fit(X, LABELS)
-    assert search.cv_results_["params"][0] == {"estimator__logisticregression__C": 1.0}

@@ -93,16 +93,6 @@ def test_scores_are_those_of_steps_that_never_saw_the_judging_rows(name: str) ->
     )
 
 
-def test_nothing_is_printed_and_an_eval_set_of_ones_own_is_left_alone(capsys: Any) -> None:
-    search().fit(X, y)
-    assert capsys.readouterr().out == ""
-    mine = [(X.iloc[:50], y[:50])]
-    found = search(trials=1).fit(X, y, eval_set=mine, verbose=False)
-    best = found.best_estimator_
-    again = clone(best).fit(X, y, eval_set=mine, verbose=False)
-    np.testing.assert_array_equal(best.predict_proba(X), again.predict_proba(X))
-
-
 def test_metadata_routing() -> None:
     with config_context(enable_metadata_routing=True):
         last = clone(BOOSTED).set_fit_request(sample_weight=True)
@@ -150,11 +140,6 @@ def test_the_last_rows_judge_where_they_are_in_order() -> None:
 def test_too_few_rows(fraction: float) -> None:
     with pytest.raises(DataError, match=f"validation_fraction={fraction} of 20 rows leaves"):
         choose(np.arange(20), y, fraction=fraction)
-
-
-def test_one_group_cannot_be_held_out() -> None:
-    with pytest.raises(DataError, match="of one group"):
-        choose(np.arange(20), y, groups=np.zeros(N))
 
 
 def choose(positions: np.ndarray, y: np.ndarray, model: Any = BOOSTED, **changed: Any) -> Any:

@@ -73,13 +73,6 @@ def test_copies_of_what_is_fitted(fitted: Search, tmp_path: Path) -> None:
     assert not hasattr(clone(fitted), "best_params_")
 
 
-def test_it_is_shown_as_other_searches_are(fitted: Search) -> None:
-    assert repr(search_of()).startswith("Search(cv=3,")
-    assert "best_estimator_" in fitted._repr_html_()
-    assert "best_estimator_" not in search_of()._repr_html_()
-    assert fitted.get_params()["estimator__estimator__logisticregression__C"] == 1.0
-
-
 def test_another_fit_forgets_the_last_one(fitted: Search) -> None:
     again = copy.deepcopy(fitted).set_params(refit=False)
     again.fit(X.to_numpy(), Y)

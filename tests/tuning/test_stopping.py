@@ -1,4 +1,4 @@
-"""Which candidates are stopped, against simulated searches and Optuna's own pruners."""
+"""Which candidates are stopped, against simulated searches."""
 
 from __future__ import annotations
 
@@ -8,34 +8,28 @@ import pytest
 from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState, create_trial
 
-from pipeline.errors import ConfigError
-from pipeline.tuning.stopping import (
-    PairedGap,
-    estimated,
-    pooled_deviation,
-    pruner_of,
-    reason_to_stop,
-)
+from pipeline.tuning.stopping import estimated, pooled_deviation, reason_to_stop
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 FOLDS = np.array([0.70, 0.74, 0.71, 0.73, 0.72])
 """What is easy or hard of the folds, for all candidates alike."""
 
 
-def study_of(*scores: np.ndarray, pruner: PairedGap | None = None) -> optuna.Study:
+def study_of(*scores: np.ndarray) -> optuna.Study:
     """Return a study of complete trials with these scores of their folds."""
-    study = optuna.create_study(direction="maximize", pruner=pruner or PairedGap())
+    study = optuna.create_study(direction="maximize")
     for each in scores:
         steps = {k: float(score) for k, score in enumerate(each, 1)}
         study.add_trial(create_trial(value=float(each.mean()), intermediate_values=steps))
     return study
 
 
-def reported(study: optuna.Study, scores: np.ndarray) -> optuna.trial.Trial:
+def stopped(study: optuna.Study, scores: np.ndarray) -> str:
+    """Return why a trial with these scores is stopped."""
     trial = study.ask()
     for k, score in enumerate(scores, 1):
         trial.report(float(score), k)
-    return trial
+    return reason_to_stop(study, trial.number)
 
 
 def three(noise: float = 0.002) -> list[np.ndarray]:
@@ -45,43 +39,37 @@ def three(noise: float = 0.002) -> list[np.ndarray]:
 
 def test_an_easy_fold_does_not_save_a_bad_candidate_nor_a_hard_one_stop_a_good_one() -> None:
     study = study_of(*three())
-    far = reported(study, FOLDS[:1] - 0.05)
-    assert far.should_prune()
-    assert reason_to_stop(study, far).startswith("after 1 of 5 folds: 0.0")
+    assert stopped(study, FOLDS[:1] - 0.05).startswith("after 1 of 5 folds: 0.0")
     # Fold 2 is the easiest, and fold 1 the hardest; means of other folds would say the reverse.
-    assert reported(study, FOLDS[:2] - 0.01).should_prune()
-    good = reported(study, FOLDS[:1] + 0.005)
-    assert good.should_prune() is False
-    assert reason_to_stop(study, good) == ""
+    assert stopped(study, FOLDS[:2] - 0.01)
+    assert stopped(study, FOLDS[:1] + 0.005) == ""
 
 
 def test_nothing_is_stopped_before_enough_is_known() -> None:
     bad = FOLDS[:1] - 0.2
-    assert not reported(study_of(*three()[:2]), bad).should_prune()
-    assert reported(study_of(*three()[:2], pruner=PairedGap(startup=2)), bad).should_prune()
-    assert not study_of(*three()).ask().should_prune()
+    assert not stopped(study_of(*three()[:2]), bad)
+    assert stopped(study_of(*three()), bad)
+    assert not stopped(study_of(*three()), bad[:0])
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])
-@pytest.mark.parametrize("margin", [0.25, 1.0])
-def test_the_limit_is_the_margin_in_standard_errors(k: int, margin: float) -> None:
+def test_the_limit_is_the_margin_in_standard_errors(k: int) -> None:
     base = three()
     best = max(base, key=lambda each: float(each.mean()))
     others = [each - best for each in base if each is not best]
     deviation = pooled_deviation([*others, np.zeros(k)])  # Its own gaps are all the same.
-    limit = margin * deviation * np.sqrt(1 / k - 1 / 5)
-    for share, stopped in ((1.1, True), (0.9, False)):
-        study = study_of(*base, pruner=PairedGap(margin=margin))
-        assert reported(study, best[:k] - share * limit).should_prune() == stopped
+    limit = 0.25 * deviation * np.sqrt(1 / k - 1 / 5)
+    for share, is_stopped in ((1.1, True), (0.9, False)):
+        assert bool(stopped(study_of(*base), best[:k] - share * limit)) == is_stopped
 
 
 def test_folds_of_stopped_trials_tell_of_the_deviation_too() -> None:
     calm = study_of(*three(1e-5))
-    assert reported(calm, FOLDS[:1] - 0.002).should_prune()
+    assert stopped(calm, FOLDS[:1] - 0.002)
     for sign in (1, -1, 1, -1):
         steps = {1: 0.70 + sign * 0.02, 2: 0.74 - sign * 0.02}
         calm.add_trial(create_trial(state=TrialState.PRUNED, intermediate_values=steps))
-    assert not reported(calm, FOLDS[:1] - 0.002).should_prune()
+    assert not stopped(calm, FOLDS[:1] - 0.002)
 
 
 def test_a_sampler_learns_what_stopped_trials_would_score() -> None:
@@ -98,17 +86,3 @@ def test_a_sampler_learns_what_stopped_trials_would_score() -> None:
     assert [each.value for each in made[3:]] == [pytest.approx(best.value + gap)]
     assert made[3].params == study.trials[3].params
     assert estimated(study.trials[3:]) == []
-
-
-def test_prune_is_a_boolean_or_a_pruner() -> None:
-    assert isinstance(pruner_of(True), PairedGap)
-    assert isinstance(pruner_of(False), optuna.pruners.NopPruner)
-    mine, theirs = PairedGap(margin=0.5), optuna.pruners.ThresholdPruner(lower=0.5)
-    assert pruner_of(mine) is mine
-    assert pruner_of(theirs) is theirs
-    with pytest.raises(ConfigError, match="prune='median' is neither"):
-        pruner_of("median")  # type: ignore[arg-type]
-    study = study_of(*three(), pruner=theirs)
-    assert reason_to_stop(study, reported(study, FOLDS[:2])) == ""
-    trial = reported(study, np.array([0.7, 0.4]))
-    assert reason_to_stop(study, trial) == "after fold 2: by ThresholdPruner"

@@ -13,10 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
-from optuna.samplers import RandomSampler
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_breast_cancer
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -45,7 +43,7 @@ CASES = {
 
 def search(name: str, **params: Any) -> Search:
     estimator, rows, parameter = CASES[name]
-    draws = {"trials": 6, "cv": 3, "prune": False, "sampler": RandomSampler(seed=0), "refit": False}
+    draws = {"trials": 6, "cv": 3, "prune": False, "random_state": 0, "refit": False}
     given = {**draws, "scoring": "roc_auc", **params}
     return Search(estimator, {parameter: C}, **given).fit(rows, y)
 
@@ -80,19 +78,6 @@ def test_scores_are_those_of_a_search_in_this_process(
     assert scores(there) == scores(here)
 
 
-def test_the_log_says_which_worker_did_what(threads: Any) -> None:
-    events = search("ours").execution_log_.entries
-    assert {event.worker for event in events} == {"0", "1"}
-    assert str(events[0]).startswith(f"{events[0].worker}: ")
-
-
-class InTurn(RandomSampler):
-    """Draws each choice once."""
-
-    def sample_independent(self, study: Any, trial: Any, name: str, distribution: Any) -> Any:
-        return distribution.choices[trial.number]
-
-
 class Refusing(LogisticRegression):
     def fit(self, X: Any, y: Any) -> Refusing:
         if self.C < 1:
@@ -103,7 +88,7 @@ class Refusing(LogisticRegression):
 @pytest.mark.usefixtures("threads")
 def test_an_error_of_a_fit_ends_its_trial_or_the_search() -> None:
     space = {"C": CategoricalDistribution([1.0, 0.5])}
-    asked = {"trials": 2, "cv": 2, "sampler": InTurn(), "refit": False}
+    asked = {"trials": 2, "cv": 2, "random_state": 1, "refit": False}
     with pytest.warns(FitFailedWarning, match="C is too low"):
         found = Search(Refusing(), space, **asked).fit(X[:, :3], y)
     reasons = dict(zip(found.cv_results_["param_C"], found.cv_results_["reason"], strict=True))
@@ -117,17 +102,13 @@ def test_an_error_of_a_fit_ends_its_trial_or_the_search() -> None:
 def test_workers_that_cannot_see_the_file_are_sent_the_table(
     name: str, threads: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    near = search(name)
+    near, sent, hold = search(name), [], workers.hold_on_workers
     monkeypatch.setattr(SharedTable, "file", "/nowhere/table")
+    monkeypatch.setattr(
+        workers, "hold_on_workers", lambda client, each: sent.append(each) or hold(client, each)
+    )
     assert scores(search(name)) == scores(near)
-
-
-def test_a_fit_has_the_threads_of_its_worker() -> None:
-    forest = RandomForestClassifier(n_jobs=-1)
-    assert workers._with_threads(forest, 3).n_jobs == 3
-    assert workers._with_threads(Accelerated(forest), 3).estimator.n_jobs == 3
-    assert forest.n_jobs == -1
-    assert workers._with_threads(PLAIN, 3) is PLAIN
+    assert [type(each.X) for each in sent] == [np.ndarray]
 
 
 class Odd(LogisticRegression):
@@ -148,7 +129,8 @@ class Odd(LogisticRegression):
 def odd(*moods: str, **params: Any) -> dict[str, str]:
     """Return the reason for which each candidate has failed."""
     space = {"mood": CategoricalDistribution(moods)}
-    found = Search(Odd(), space, trials=len(moods), cv=2, sampler=InTurn(), **params)
+    seed = {2: 1}.get(len(moods), 0)  # by which each mood is drawn once
+    found = Search(Odd(), space, trials=len(moods), cv=2, random_state=seed, **params)
     results = found.fit(X[:, :3], y).cv_results_
     return dict(zip(results["param_mood"], results["reason"], strict=True))
 

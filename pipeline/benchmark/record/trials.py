@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from msgspec import structs
 
 from pipeline.benchmark.record.tuning_record import ParameterRecord, TrialRecord
 from pipeline.optional import load
 from pipeline.planning import source_code
 from pipeline.tuning.default_spaces import unset
-from pipeline.tuning.parameter import Listed, Parameter
-from pipeline.tuning.space import PART, Space
+from pipeline.tuning.space import Listed, Parameter, Space
 from pipeline.tuning.stopping import estimated
 from pipeline.tuning.study import DIRECTION, judged_folds
 
@@ -56,7 +54,6 @@ def _record(trial: FrozenTrial, params: Mapping[str, Any], sign: int) -> TrialRe
         seconds=float(trial.user_attrs.get("seconds", 0.0)),
         duration=sum(each.fit_time + each.score_time for each in judged),
         worker=judged[-1].worker if judged else "",
-        part=trial.params.get(PART, 0),
     )
 
 
@@ -68,20 +65,13 @@ def trial_as_it_is(study: Study, space: Space) -> int | None:
 
 
 def records_of_space(space: Space) -> list[ParameterRecord]:
-    """Return what each parameter is drawn from, by its name in the pipeline.
-
-    One that parts of the space draw in different ways has a record for each way.
-    """
+    """Return what each parameter is drawn from, by its name in the pipeline."""
     own = space.estimator.get_params()
     own |= unset(space.estimator, own)
-    found: dict[str, dict[str, ParameterRecord]] = {}
-    for i, part in enumerate(space.parts):
-        for name, each in part.items():
-            ways = found.setdefault(name, {})
-            known = ways.get(each.text)
-            made = known or _parameter(name.removeprefix(PREFIX), each, plain(own.get(name)))
-            ways[each.text] = structs.replace(made, parts=(*(known.parts if known else ()), i))
-    return [each for ways in found.values() for each in ways.values()]
+    return [
+        _parameter(name.removeprefix(PREFIX), each, plain(own.get(name)))
+        for name, each in space.parameters.items()
+    ]
 
 
 def _parameter(name: str, each: Parameter, default: Any) -> ParameterRecord:
@@ -98,11 +88,9 @@ def _parameter(name: str, each: Parameter, default: Any) -> ParameterRecord:
 
 def edges_of(space: Space, trial: FrozenTrial) -> list[str]:
     """Return sentences that say which numbers of a trial lie at an end of their range."""
-    part, values = trial.params.get(PART, 0), space.read(trial.params)
-    where = f" in part {part} of the space" if len(space.parts) > 1 else ""
-    found = []
+    values, found = space.read(trial.params), []
     for here in records_of_space(space):
-        if part not in here.parts or here.low is None or here.high is None:
+        if here.low is None or here.high is None:
             continue
         value = values[PREFIX + here.name]
         ends = np.array([here.low, here.high], float)
@@ -113,7 +101,7 @@ def edges_of(space: Space, trial: FrozenTrial) -> list[str]:
             if low < high and gap <= near:
                 found.append(
                     f"The best {here.name}, {value:.6g}, lies at the {end} end of its "
-                    f"range{where}, {limit:.6g}."
+                    f"range, {limit:.6g}."
                 )
     return found
 

@@ -27,8 +27,8 @@ TUNING_SCHEMA: Final = "pipeline.tuning/1"
 TUNING_FILE: Final = "tuning.json"
 
 
-class ParameterRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A parameter of a space, by its name in the pipeline."""
+class ParameterRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A parameter of a space, by its name in the pipeline; what others wrote is passed over."""
 
     name: str
     kind: Literal["float", "int", "choice"]
@@ -42,8 +42,6 @@ class ParameterRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Of a choice: numbers, texts, booleans and null; anything else as code."""
     default: Any = None
     """The value of the pipeline as it is."""
-    parts: tuple[int, ...] = (0,)
-    """The parts of the space that draw it from this; a parameter has a record for each way."""
 
 
 class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,8 +65,6 @@ class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Of its fits and predictions, which on several workers overlap with those of others."""
     worker: str = ""
     """Where its last fold ran, on a cluster."""
-    part: int = 0
-    """Of the space, where it has several: the one that it was drawn from."""
 
 
 class JudgedModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -159,7 +155,7 @@ class TuningRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     pipelines: list[PipelineInfo]
     """As they are, untuned."""
     spaces: dict[str, list[ParameterRecord]]
-    """Pipeline -> what its search draws from; of several parts of a space, from all."""
+    """Pipeline -> what its search draws from."""
     searches: list[SearchRecord]
     cautions: list[str]
     """What is to be known of the table, its split and the searches before a score is believed."""

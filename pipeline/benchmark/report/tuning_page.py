@@ -185,18 +185,15 @@ def parameter_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
     """Return the best values, beside those of the pipeline as it is and what was searched."""
     best, shares = trial(search, search.best), search.importances
     params, n = best.params if best else {}, len(complete(search))
-    ways: dict[str, list[ParameterRecord]] = {}
-    for each in record.spaces.get(search.pipeline, []):
-        ways.setdefault(each.name, []).append(each)
     rows = (
         row(
-            name,
-            _written(every[0].default),
-            _written(params[name]) if name in params else "not used",
-            " or ".join(dict.fromkeys(map(_searched, every))),
-            share(shares[name]) if name in shares else MISSING,
+            each.name,
+            _written(each.default),
+            _written(params[each.name]) if each.name in params else "not used",
+            _searched(each),
+            share(shares[each.name]) if each.name in shares else MISSING,
         )
-        for name, every in ways.items()
+        for each in record.spaces.get(search.pipeline, [])
     )
     note = (
         "Importance: the share of a parameter in what sets the better trials apart, by Optuna, of "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable
-from contextlib import ExitStack, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 
 from pipeline.distributed import cluster as clusters
 from pipeline.distributed.cluster import ClusterOptions
-from pipeline.optional import load
 
 dask_cuda = pytest.importorskip("dask_cuda")
 
@@ -50,24 +48,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     return make
 
 
-@pytest.mark.parametrize("before", [False, True])
-def test_cudf_spills_as_before_when_the_cluster_has_ended(
-    before: bool, made: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cudf = pytest.importorskip("cudf")
-    instead = {"dask_cuda.LocalCUDACluster": made, "distributed.Client": nullcontext}
-    monkeypatch.setattr(clusters, "load", lambda name: instead.get(name) or load(name))
-    cudf.set_option("spill", before)
-    try:
-        with ExitStack() as stack:
-            clusters._start_cuda("cuda", ClusterOptions(), stack)
-            assert cudf.get_option("spill")
-        assert cudf.get_option("spill") == before
-    finally:
-        cudf.set_option("spill", False)
-
-
-def test_one_worker_a_gpu_on_loopback_with_options_that_it_knows(made: Callable[..., Any]) -> None:
+def test_one_worker_a_gpu_on_loopback(made: Callable[..., Any]) -> None:
     from distributed import Nanny, Worker
 
     cluster = made(**clusters.cuda_arguments(ClusterOptions()))
