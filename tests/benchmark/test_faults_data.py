@@ -57,31 +57,17 @@ def test_a_text_that_csv_cannot_hold_is_told(tmp_path: Path) -> None:
         call("predict", tmp_path / "model", tmp_path / "in.csv", tmp_path / "out")
 
 
-@pytest.mark.parametrize(
-    ("params", "says"),
-    [
-        ({"n_estimators": True}, "True is no whole number"),
-        ({"learning_rate": float("nan")}, "nan is no number"),
-        ({"max_dpth": 3}, "did you mean 'max_depth'"),
-    ],
-)
 @pytest.mark.filterwarnings("ignore::UserWarning")  # XGBoost's, of names that it does not know
-def test_parameters_that_xgboost_takes_in_silence_are_told(
-    params: dict[str, Any], says: str
-) -> None:
-    plain = XGBClassifier(**params)
+def test_a_parameter_that_xgboost_does_not_know_is_told() -> None:
+    plain, says = XGBClassifier(max_dpth=3), "did you mean 'max_depth'"
     with pytest.raises(Unsupported, match=says):
         explain(plain, "cuda")
-    model = on_cpu(plain).fit(NUMBERS, SIGNS)
-    assert says in model.device_why_
-    wanted = plain.fit(NUMBERS, SIGNS).predict_proba(NUMBERS)
-    np.testing.assert_array_equal(model.predict_proba(NUMBERS), wanted)
+    assert says in on_cpu(plain).fit(NUMBERS, SIGNS).device_why_
 
 
-@pytest.mark.parametrize("order", [["b", "a"], ["a", "b", "c"]])
-def test_categories_in_another_order_or_fewer_change_no_answer(order: list[str]) -> None:
+def test_categories_in_another_order_or_fewer_change_no_answer() -> None:
     X = pd.DataFrame({"c": pd.Categorical(["a", "b"] * 20)})
-    again = X.assign(c=X["c"].cat.set_categories(order))
+    again = X.assign(c=X["c"].cat.set_categories(["b", "a"]))
     less = X[X["c"] == "b"].assign(c=lambda x: x["c"].cat.remove_unused_categories())
     boosting = XGBClassifier(n_estimators=2, enable_categorical=True)
     for pipeline in (make_pipeline(OneHotEncoder(), LogisticRegression()), boosting):
