@@ -315,8 +315,6 @@ class TaskScorer:
     """That the pipeline learns, sorted; None of numbers."""
     positive: int
     """The place of the class that a binary task is about."""
-    encoded: bool = False
-    """Whether the target comes as the metric has it, not as it is learnt."""
     reads_answers_only = True
 
     @property
@@ -331,7 +329,7 @@ class TaskScorer:
         kind, known = self.metric.kind, y
         decide = "predict" in methods_of(self.metric.scorer)
         said = answer(model, X, kind, self.classes, self.positive, decide=decide)
-        if not self.encoded and self.classes is not None:
+        if self.classes is not None:
             known = places_of(y, self.classes)
             known = (known == self.positive).astype("int64") if kind == "binary" else known
         if sample_weight is not None:

@@ -102,5 +102,5 @@ def test_the_list_and_the_gallery_go_on_after_a_file_that_cannot_be_read(
     assert bad.startswith("bad                not listed: the task 'bad' cannot be loaded: ")
     assert mine.endswith("Mine: a toy.")
     monkeypatch.chdir(workspace)
-    index = build_gallery(workspace / "reports", workspace / "data", [], from_results=True)
+    index = build_gallery(workspace / "reports")
     assert "the task &#39;bad&#39; cannot be loaded" in index.read_text("utf-8")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import shutil
-import subprocess
 from pathlib import Path
 
 import pandas as pd
@@ -13,9 +12,7 @@ from msgspec.structs import replace
 from scipy.stats import gmean
 
 import tasks
-from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.judge.aggregate import over_tasks
-from pipeline.benchmark.publish import publish, render
 from pipeline.benchmark.record.results import Results, dumps
 from pipeline.benchmark.report.cells import cells_csv
 from pipeline.benchmark.report.gallery_page import (
@@ -24,8 +21,6 @@ from pipeline.benchmark.report.gallery_page import (
     compared,
     speed_table,
 )
-from pipeline.task import task
-from pipeline.task.task import Job
 from tests.benchmark import fixtures
 from tests.benchmark.test_report import Batch
 from tests.commands import ROOT
@@ -43,11 +38,9 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def built(workspace: Path, *, from_results: bool = True, options: tuple[str, ...] = ()) -> Batch:
+def built(workspace: Path) -> Batch:
     """Return the page of the reports in a folder."""
-    reports, home = workspace / "reports", workspace / "data"
-    index = build_gallery(reports, home, options, from_results=from_results)
-    return Batch(index.read_text(encoding="utf-8"))
+    return Batch(build_gallery(workspace / "reports").read_text(encoding="utf-8"))
 
 
 def keep(workspace: Path, name: str, record: bytes, file: str = "results.json") -> None:
@@ -56,43 +49,15 @@ def keep(workspace: Path, name: str, record: bytes, file: str = "results.json") 
     (workspace / "reports" / name / file).write_bytes(record)
 
 
-@pytest.mark.slow
-def test_every_task_with_data_is_measured_and_the_others_say_what_they_lack(workspace) -> None:
-    options = "--device", "cpu", "--repeats", "3", "--pipelines", "logistic"
-    page = built(workspace, from_results=False, options=options)
-    assert page.values("href") == ["breast_cancer/index.html", "gallery.csv"]
-    assert (workspace / "reports" / "breast_cancer" / "index.html").exists()
-    assert "Reports of 1 of 2 tasks" in page.text
-    assert "make data TASK=higgs, 2.8 GB to download" in page.text
-
-
-@pytest.mark.parametrize(
-    ("record", "code", "linked", "said"),
-    [
-        (dumps(fixtures.with_gpu()), 2, False, "The comparison ended with exit code 2."),
-        (dumps(fixtures.with_gpu()), None, True, "Reports of 1 of 2 tasks"),
-        (b"{}", None, False, "not a pipeline.results/2 file"),
-    ],
-    ids=["a run fails", "nothing is measured", "a record is none"],
-)
-def test_a_report_is_shown_where_it_is_of_the_last_run(
-    workspace, monkeypatch, record: bytes, code: int | None, linked: bool, said: str
-) -> None:
-    keep(workspace, "breast_cancer", record)
-    done = subprocess.CompletedProcess("", code, stderr="")
-    monkeypatch.setattr(subprocess, "run", lambda command, **options: done if code else 1 / 0)
-    page = built(workspace, from_results=code is None)
-    assert ("breast_cancer/index.html" in page.values("href")) == linked
-    assert said in page.text
-
-
-def test_a_report_is_shown_where_its_data_is_not(workspace) -> None:
+def test_a_report_is_shown_where_there_is_one_and_else_why_not(workspace) -> None:
     keep(workspace, "higgs", dumps(fixtures.with_gpu()))
     page = built(workspace)
     assert page.values("href") == ["higgs/index.html", "gallery.csv"]
-    assert "to download" not in page.text
-    table = pd.read_csv(workspace / "reports" / "gallery.csv")
-    assert len(table) == 3 * 3
+    assert "Reports of 1 of 2 tasks" in page.text
+    assert "make report TASK=breast_cancer" in page.text
+    assert len(pd.read_csv(workspace / "reports" / "gallery.csv")) == 3 * 3
+    keep(workspace, "breast_cancer", b"{}")
+    assert "not a pipeline.results/2 file" in built(workspace).text
 
 
 def of_tasks(*records: Results) -> list[Entry]:
@@ -145,35 +110,3 @@ def test_the_mean_is_geometric_each_task_counts_once_and_what_fails_not_at_all()
     assert last[2].text.startswith(f"{1 / wanted:.2f}× faster (2.3")
     assert last[2].text.endswith("; 5 tasks)")
     assert speed_table(entries[:4]).rows[-1][0].text == "t3"
-
-
-@pytest.fixture
-def reported(tmp_path: Path) -> tuple[Comparison, Path]:
-    """A comparison, and the folder with its report."""
-    job = Job("breast_cancer", "logistic", "cpu", tmp_path / "rows.parquet")
-    job.path.write_bytes(b"rows")
-    comparison = Comparison(task.load("breast_cancer"), job, ["logistic"], "cpu", 3)
-    measured = replace(fixtures.normal(), fingerprint=comparison.key)
-    render(measured, tmp_path / "out")
-    (tmp_path / "out" / "results.json").write_bytes(dumps(measured))
-    return comparison, tmp_path / "out"
-
-
-@pytest.mark.parametrize("change", ["nothing", "the record", "no page", "not asked for"])
-def test_a_report_of_the_same_work_is_kept(
-    change: str,
-    reported: tuple[Comparison, Path],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    comparison, folder = reported
-    if change == "the record":
-        (folder / "results.json").write_bytes(dumps(fixtures.normal()))
-    elif change == "no page":
-        (folder / "index.html").unlink()
-    runs: list[object] = []
-    fresh = fixtures.normal()
-    monkeypatch.setattr(Comparison, "measure", lambda *given: runs.append(given) or fresh)
-    publish(comparison, folder, if_changed=change != "not asked for")
-    assert bool(runs) == (change != "nothing")
-    assert ("not measured again" in capsys.readouterr().out) == (change == "nothing")

@@ -71,7 +71,7 @@ def swept(monkeypatch: pytest.MonkeyPatch, small_flights: Path) -> Callable[...,
 
     def run(fails: str, *sizes: float) -> Results:
         class Small(FakeWorker):
-            def run(self, seed: int | None = None, *, explain: bool = False) -> Any:
+            def run(self, seed: int | None = None) -> Any:
                 small = "-0.5-" in self.job.path.name
                 FakeWorker.failures = {f"forest/{fails}": 2} if small else {}
                 return super().run(seed)

@@ -287,7 +287,7 @@ def test_the_best_value_at_the_edge_of_a_search_is_found(tmp_path: Path) -> None
 class HereWorker:
     """A worker that runs its job in this process."""
 
-    def __init__(self, job: Job, limit: float | None) -> None:
+    def __init__(self, job: Job) -> None:
         self.job = job
 
     def __enter__(self) -> HereWorker:
@@ -296,7 +296,7 @@ class HereWorker:
     def __exit__(self, *exc: object) -> None:
         pass
 
-    def run(self, **told: object) -> worker.RunReport:
+    def run(self, seed: int | None) -> worker.RunReport:
         return worker.once(self.job)
 
 

@@ -1,16 +1,12 @@
-"""Reports for all tasks whose data is there, one process each, and a page over all of them."""
+"""The page over the reports of all tasks."""
 
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
-
-from rich.console import Console
 
 from pipeline.benchmark.judge.aggregate import FEWEST, over_tasks
 from pipeline.benchmark.judge.doubts import first_metric
@@ -24,7 +20,6 @@ from pipeline.benchmark.report.panels import Page, Panel, Piece
 from pipeline.benchmark.report.table import ReportTable, Row, TableCell, how_fast, row, span
 from pipeline.errors import PipelineError
 from pipeline.system.atomic import write_text
-from pipeline.system.progress import printing
 from pipeline.task import task
 from pipeline.task.numerals import MISSING, beside_dummy, count
 
@@ -122,8 +117,8 @@ def shade(ratio: float) -> str:
     return f"{'f' if ratio < 1 else 's'}{step}"
 
 
-def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results: bool) -> Path:
-    """Measure what can be measured and write the page; return its path.
+def build_gallery(out: Path) -> Path:
+    """Write the page over the reports that are there; return its path.
 
     ``gallery.csv`` lies beside it.
 
@@ -131,49 +126,19 @@ def build_gallery(out: Path, home: Path, options: Sequence[str], *, from_results
     ----------
     out : Path
         Folder of the reports, one folder per task.
-    home : Path
-        Folder of the data.
-    options : sequence of str
-        For ``.venv/bin/python -m pipeline report``.
-    from_results : bool
-        Measure nothing; only write the page of the reports that are there.
     """
-    entries = [
-        _entry(name, out, home, None if from_results else options) for name in task.task_names()
-    ]
+    entries = [_entry(name, out / name / "results.json") for name in task.task_names()]
     write_text(out / "index.html", page_html(gallery_page(entries)))
     table = cells_csv(*(each.results for each in entries if each.results))
     write_text(out / "gallery.csv", table)
     return out / "index.html"
 
 
-def _report(name: str, options: Sequence[str]) -> str:
-    """Make one report in a process of its own; return why it failed, or nothing."""
-    command = [sys.executable, "-m", "pipeline", "report", name, *options]
-    done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
-    sys.stderr.write(done.stderr)
-    if done.returncode < 0 or done.returncode in (130, 143):
-        raise KeyboardInterrupt
-    said = done.stderr.partition("error: ")[2].strip()
-    ended = f"The comparison ended with exit code {done.returncode}."
-    return said or ended if done.returncode else ""
-
-
-def _entry(name: str, out: Path, home: Path, options: Sequence[str] | None) -> Entry:
-    """Return the entry of a task, measured first if there are options and its data is there."""
+def _entry(name: str, path: Path) -> Entry:
+    """Return the entry of a task."""
     try:
-        facts, summary = task.facts(name), task.summary(name)
+        summary = task.summary(name)
+        found = results.load(path) if path.exists() else None
     except PipelineError as error:
         return Entry(name, "", None, str(error))
-    why, path = "No report has been made.", out / name / "results.json"
-    if facts.download and not (home / facts.folder).exists():
-        why = f"Its data is not here: make data TASK={name}, {facts.download} to download."
-    elif options is not None:
-        printing(Console())(f"report: {name}")
-        words = [*options, "--data-home", str(home), "--out", str(path.parent)]
-        if failed := _report(name, words):
-            return Entry(name, summary, None, failed)  # one from before is not of this code
-    try:
-        return Entry(name, summary, results.load(path) if path.exists() else None, why)
-    except PipelineError as error:
-        return Entry(name, summary, None, str(error))
+    return Entry(name, summary, found, f"No report has been made: make report TASK={name}")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from pipeline.benchmark.judge import doubts
 from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.record.results import Results
-from pipeline.benchmark.report import cards, columns_used, costs, figures, mistakes, tables
+from pipeline.benchmark.report import cards, costs, figures, mistakes, tables
 from pipeline.benchmark.report.table import ReportTable
 from pipeline.task.numerals import count, integer, minute
 
@@ -68,7 +68,6 @@ def comparison_page(results: Results) -> Page:
         "results.json": "the record, from which every number here is derived",
         "report.md": "this page as Markdown",
         "cells.csv": "the runs as a table",
-        "machine.json": "the machine",
     }
     return Page(f"{task.title}: the comparison", lead, shown(PANELS, results), files)
 
@@ -136,12 +135,6 @@ def _quality(results: Results) -> Iterator[Piece]:
     yield from numbered("table", mistakes.confusion_tables(results), "confusion")
 
 
-def _uses(results: Results) -> Iterator[Piece]:
-    yield Piece("items", [*columns_used.importance_sentences(results)])
-    drawn = figures.each_pipeline(results, columns_used.importance_figure)
-    yield from numbered("bars", drawn, "uses", about=columns_used.HOW)
-
-
 def _machine(results: Results) -> Iterator[Piece]:
     yield Piece("code", results.source.command)
     yield Piece("card", cards.reproduction(results))
@@ -162,7 +155,6 @@ PANELS = {
     "scaling": Panel("How time grows with the rows", _scaling, "other sizes of the table"),
     "placement": Panel("Where each step ran", _placement, "devices, bytes, memory, energy, cost"),
     "quality": Panel("Quality side by side", _quality, "metrics, margins, agreement, mistakes"),
-    "uses": Panel("What the model uses", _uses, "importance of the columns"),
     "machine": Panel("How to reproduce", _machine, "command, data, protocol, machine, code"),
 }
 """By anchor, in the order of the page."""

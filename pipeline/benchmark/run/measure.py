@@ -269,14 +269,6 @@ def _read_plain(task: Task, path: Path, rows: Table) -> tuple[Any, dict[str, np.
     return frame[wanted], {name: frame[name].to_numpy() for name in _others(task)}
 
 
-def read_test_rows(task: Task, job: Job) -> Any:
-    """Return the features of the test rows on the host, as the variant of a job reads them."""
-    rows = typed_split(task.split(job.split)[1], job.path).test
-    if job.variant in PLAIN:
-        return _read_plain(task, job.path, rows)[0]
-    return parquet.read_parquet(job.path, task.features, _others(task), rows, "cpu")[0]
-
-
 class _Reference:
     """A pipeline whose last step is called apart from the others, each of them timed."""
 
