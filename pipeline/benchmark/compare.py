@@ -214,8 +214,8 @@ def describe_task(what: Task, job: Job, found: Outcome) -> results.TaskInfo:
         classes=[] if found.classes is None else list(map(str, found.classes)),
         positive="" if positive is None else str(positive),
         weight=what.weight,
-        train=task.in_words(split.train) if not split.folds else "the other folds of each",
-        test=task.in_words(split.test) if not split.folds else f"each fold in {split.folds}",
+        train=task.in_words(split.train),
+        test=task.in_words(split.test),
     )
 
 

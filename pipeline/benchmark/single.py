@@ -136,9 +136,8 @@ def save_model(
 
 
 def _read(task: Task, job: Job, part: str, features: Any, known: Any) -> Any:
-    """Return columns of the training or of the test rows; of all rows where there are folds."""
-    split = task.split(job.split)[1]
-    rows = [] if split.folds else getattr(split, part)
+    """Return columns of the training or of the test rows."""
+    rows = getattr(task.split(job.split)[1], part)
     return parquet.read_parquet(job.path, features, known, rows, "cpu")
 
 
@@ -147,12 +146,6 @@ def answer_columns(task: Task, outcome: Outcome, job: Job) -> dict[str, Any]:
     columns = _columns(task, outcome)
     if name := task.row_id:  # the number of the row in the file that the data were made of
         columns = {"row": _read(task, job, "test", [], [name])[1][name]} | columns
-    if "prediction" in columns and truth.decides_otherwise(outcome.model.estimator):
-        if task.split(job.split)[1].folds:
-            del columns["prediction"]  # The models of the folds, who would decide, are gone.
-        else:
-            X, _ = _read(task, job, "test", task.features, task.target)
-            columns["prediction"] = outcome.model.predict(X)
     return columns
 
 
@@ -181,9 +174,7 @@ def _of_two(task: Task, outcome: Outcome) -> dict[str, Any]:
     columns = {"truth": names.take(pa.array(target))}
     if not hasattr(outcome.model, "predict_proba"):
         return columns | {"anomaly": chance}
-    # Of two that are as probable, scikit-learn takes the first.
-    decided = chance > 0.5 if place else chance >= 0.5
-    columns["prediction"] = names.take(pa.array(decided.astype("int8")))
+    columns["prediction"] = names.take(pa.array(metrics.part(outcome.predicted, "decision")))
     if task.positive is None:
         return columns | {"probability": chance}
     chances = {positive: chance, other: 1 - chance}

@@ -44,9 +44,6 @@ class Split:
         date, or in a split called "time", is known.
     groups : str
         Column of the groups that it goes by.
-    folds : str
-        Column of the folds of a cross-validation: the rows of each are judged on by a model of the
-        others, in place of `test` by one of `train`. The model that is kept learns from all.
     """
 
     train: Filter
@@ -54,7 +51,6 @@ class Split:
     about: str
     time: Sequence[str] | str = ()
     groups: str = ""
-    folds: str = ""
 
     def __post_init__(self) -> None:
         if self.time and self.groups:

@@ -119,8 +119,8 @@ def test_metrics_and_agreement_can_be_recomputed(
     cpu = measure.measure_once(
         TASK, TASK.pipeline("logistic", 0), Job("flights", "", "cpu", small_flights)
     )
-    apart = np.abs(cpu.predicted - reference.predicted)
-    same = (cpu.predicted > 0.5) == (reference.predicted > 0.5)
+    ours, theirs = cpu.predicted["prediction"], reference.predicted["prediction"]
+    apart, same = np.abs(ours - theirs), (ours > 0.5) == (theirs > 0.5)
     first, second = record.cells
     assert record.task.rows_train + record.task.rows_test == 6067
     assert record.data.bytes == small_flights.stat().st_size

@@ -88,7 +88,6 @@ def test_the_best_parameters_stand_beside_the_default_and_what_was_searched() ->
         "0.1",
         rate,
         "0.01 to 0.3, logarithmic",
-        "74.1 %",
     ]
     assert rows[tunings.PREFIX + "categorical_features"][2] == "from_dtype, None"
     assert f"boosting, cpu: {search.edges[0]}" in page_html(page.tuning_page(record))
@@ -99,11 +98,10 @@ def test_the_best_parameters_stand_beside_the_default_and_what_was_searched() ->
     assert row[3] == "4 to 32, logarithmic or 33 to 256, logarithmic"
 
 
-def test_doubts_and_few_trials_are_said() -> None:
+def test_doubts_are_said() -> None:
     record = replace(tunings.normal(), baseline={"roc_auc": 0.8})
     text = page_html(page.tuning_page(record))
     assert "boosting, cpu is worse than a dummy" in text
-    assert "So few are a hint at most" in text
 
 
 def test_many_trials_stay_a_small_page() -> None:
@@ -136,5 +134,6 @@ def test_a_record_of_an_older_version_is_read(tmp_path: Path) -> None:
     record = tunings.normal()
     known = msgspec.json.decode(dumps(record))
     known["searches"][0]["trials"][0]["first_look"] = 0.7
+    known["searches"][0]["importances"] = {"step__depth": 0.7}
     (tmp_path / "tuning.json").write_bytes(msgspec.json.encode(known))
     assert load_tuning(tmp_path / "tuning.json") == record

@@ -209,10 +209,6 @@ def of_parts(train: pd.DataFrame, test: pd.DataFrame, folder: Path, **changes: A
 
 CLASSES = {"target": "good", "kind": "multiclass", "metrics": ["f1_macro"]}
 PARTS: dict[str, tuple[pd.DataFrame, pd.DataFrame, dict[str, Any], str]] = {
-    "another range": (
-        table(600), table(300, 1).assign(size=lambda f: f["size"] + 60), {},
-        "Training and test rows differ (AUC of each column): 'size' (0.9",
-    ),
     "more gaps": (
         table(600), table(300, 1).assign(age=lambda f: f["age"].where(f["age"] > 0.5)), {},
         "'age' (0.9",
@@ -220,11 +216,6 @@ PARTS: dict[str, tuple[pd.DataFrame, pd.DataFrame, dict[str, Any], str]] = {
     "other texts": (
         table(600), table(300, 1).assign(town=lambda f: f["town"].replace(["b", "c"], "a")), {},
         "'town' (0.7",
-    ),
-    "a class that training lacks": (
-        table(600).assign(good=lambda f: f["town"].replace("a", "b")),
-        table(300, 1).assign(good=lambda f: f["town"]), CLASSES,
-        "Classes of 'good' without a training row: 'a': no model can learn it; give both",
     ),
     "other shares": (
         table(600), table(300, 1).assign(good=["yes"] * 20 + ["no"] * 280), CLASSES,

@@ -305,7 +305,7 @@ def test_groups_are_never_cut_and_not_learnt_from(workspace, label) -> None:
     ("choices", "told"),
     [
         ({"ignore": ["stret"]}, "unknown column 'stret'; did you mean 'street'"),
-        ({"features": ["price"]}, "'price' is the target; leave it out"),
+        ({"ignore": ["price"]}, "'price' is the target; leave it out"),
         ({"split": "time", "by": "price"}, "--by price: is the target"),
         ({"split": "groups"}, "--split groups takes --by"),
         ({"split": "time", "by": "street"}, "takes dates or numbers"),
@@ -321,12 +321,6 @@ def test_a_choice_that_cannot_be_is_refused_and_leaves_nothing(workspace, choice
         create(workspace, "price", **choices)
     assert [path.name for path in (workspace / "tasks").iterdir()] == ["__init__.py"]
     assert not list(workspace.glob("data/*"))
-
-
-def test_columns_that_are_asked_for_are_used_though_they_are_ids(workspace) -> None:
-    made = create(workspace, "price", features=["Unnamed: 0", "who"])
-    assert made.columns.by_name() == {"numbers": ["Unnamed: 0"], "many": ["who"]}
-    assert made.columns.unused["street"] == "is not among FEATURES"
 
 
 def test_the_columns_that_are_added_have_names_of_their_own(workspace) -> None:
@@ -431,8 +425,7 @@ WRITTEN: list[tuple[str, dict[str, Any]]] = [
     ("grade", {}),
     ("kind", {}),
     ("cost", {}),
-    ("cost", {"features": ["seen", "flag"]}),
-    ("kind", {"features": ["town, where\nit is"]}),
+    ("cost", {}),
     ("grade", {"ignore": ["text", "seen", "from", "sold on"]}),
     ("grade", {"split": "time", "by": "sold on"}),
     ("kind", {"split": "groups", "by": "street"}),

@@ -43,7 +43,7 @@ class ParameterRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     default: Any = None
     """The value of the pipeline as it is."""
     parts: tuple[int, ...] = (0,)
-    """The parts of the space that draw it from this; a parameter has a record for each way."""
+    """The parts of the space that draw it from this; a parameter has a record for each."""
 
 
 class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,10 +65,6 @@ class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
     command does not count."""
     duration: float
     """Of its fits and predictions, which on several workers overlap with those of others."""
-    worker: str = ""
-    """Where its last fold ran, on a cluster."""
-    part: int = 0
-    """Of the space, where it has several: the one that it was drawn from."""
 
 
 class JudgedModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -82,7 +78,7 @@ class JudgedModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """As an expression, with each parameter that is not the default."""
 
 
-class SearchRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SearchRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The search over the parameters of one pipeline by one variant."""
 
     pipeline: str
@@ -103,10 +99,6 @@ class SearchRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Number of the best complete trial; None where there is none."""
     edges: list[str]
     """Sentences that say which values of the best trial lie at an edge of the space."""
-    importances: dict[str, float]
-    """Parameter -> share of the variance of the complete trials' scores, the largest first."""
-    importances_why: str
-    """Why there are none; empty where there are."""
     untuned: JudgedModel | None
     tuned: JudgedModel | None
     differences: dict[str, Interval]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from math import inf
 
 from pipeline.benchmark.judge.statistics import speed, time_ratio
 from pipeline.benchmark.record.results import Price, Results
-from pipeline.benchmark.report.table import ReportTable, Values, by_pair, pairs
+from pipeline.benchmark.report.table import ReportTable, Values, by_pair
 from pipeline.errors import ConfigError
 from pipeline.task.numerals import MISSING, on_gpu, seconds
 
@@ -46,17 +45,6 @@ def cost_table(results: Results) -> ReportTable:
         "Equal price: at this price of an hour, a machine without a GPU, as fast as this one is "
         "without its GPU, costs as much a run; above it, the GPU pays.",
     )(_cost)(results)
-
-
-def cost_lines(results: Results) -> Iterator[str]:
-    """Yield what the fastest run of each pipeline costs, where there is a price."""
-    price, least = results.price, dict[str, float]()
-    for pipeline, variant in pairs(results):
-        if timed := speed(results, pipeline, variant):
-            least[pipeline] = min(timed.median, least.get(pipeline, timed.median))
-    if price and least:
-        costs = ", ".join(f"{name} {_amount(price, 1e3 * taken)}" for name, taken in least.items())
-        yield f"1,000 runs of the fastest variant in {price.currency}, at {_told(price)}: {costs}"
 
 
 def _cost(results: Results, pipeline: str, variant: str) -> Values | None:

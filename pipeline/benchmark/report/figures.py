@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
-from pipeline.benchmark.judge.scaling import curve
-from pipeline.benchmark.judge.statistics import OTHER, speed, stages
+from pipeline.benchmark.judge.statistics import OTHER, measured, speed, stages
 from pipeline.benchmark.record.results import STAGES, Results
 from pipeline.benchmark.report.table import how_fast, pairs
 from pipeline.errors import clean
@@ -341,13 +340,25 @@ def _stacked(parts: dict[str, float], scale: Scale) -> Iterator[Part]:
 
 def size_figure(results: Results, pipeline: str) -> Curves | None:
     """Return the seconds over the rows of a pipeline that was measured at several sizes."""
-    curves = each_variant(results, lambda name: curve(results, pipeline, name))
-    times = [time for each in curves.values() for runs in each.runs for time in runs]
-    if min(times, default=0) <= 0:
+    times = each_variant(results, lambda name: _by_rows(results, pipeline, name))
+    if min((min(runs) for each in times.values() for runs in each.values()), default=0) <= 0:
         return None
     lines = []
-    for name, each in curves.items():
-        ends = [min(runs) for runs in each.runs], [max(runs) for runs in each.runs]
-        lines.append(Line(name, hue(results, name), each.rows, each.medians, "both", *ends))
+    for name, each in times.items():
+        medians, *ends = ([f(runs) for runs in each.values()] for f in (np.median, min, max))
+        lines.append(Line(name, hue(results, name), [*each], medians, "both", *ends))
     title = f"Seconds of {pipeline} over training rows"
     return Curves(title, tuple(lines), "training rows", "seconds", log=True)
+
+
+def _by_rows(results: Results, pipeline: str, variant: str) -> dict[int, list[float]]:
+    """Return the seconds of each run by training rows; nothing where there is one size."""
+    found = {
+        point.rows_train: [run.total for run in point.runs]
+        for point in results.points
+        if (point.pipeline, point.variant, point.status) == (pipeline, variant, "ok") and point.runs
+    }
+    cell = measured(results, pipeline, variant)
+    if found and cell is not None:
+        found[results.task.rows_train] = [run.total for run in cell.runs]
+    return dict(sorted(found.items()))

@@ -12,7 +12,7 @@ from pipeline.benchmark.judge.statistics import measured
 from pipeline.benchmark.record.results import CalibrationBin, Diagnostics, Results
 from pipeline.benchmark.report.figures import Curves, Line, each_variant, hue
 from pipeline.benchmark.report.table import ReportTable, TableCell, Values, by_pair, pairs, row
-from pipeline.task.numerals import MISSING, integer
+from pipeline.task.numerals import MISSING
 
 HOW_CALIBRATED = (
     "A dot is a tenth of the test rows by probability: their mean probability, and the share that "
@@ -108,7 +108,7 @@ def confusion_tables(results: Results) -> Iterator[ReportTable]:
 
 
 def _count(value: float) -> TableCell:
-    return TableCell(f"{value:.1f}" if value % 1 else integer(int(value)), "" if value else "quiet")
+    return TableCell(f"{value:.1f}" if value % 1 else f"{value:,.0f}", "" if value else "quiet")
 
 
 def _share(value: float, whole: float) -> str:

@@ -10,7 +10,7 @@ from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report import cards, costs, figures, mistakes, tables
 from pipeline.benchmark.report.table import ReportTable
-from pipeline.task.numerals import count, integer, minute
+from pipeline.task.numerals import count, minute
 
 
 class Piece(NamedTuple):
@@ -59,7 +59,7 @@ def _shows(piece: Piece) -> bool:
 def comparison_page(results: Results) -> Page:
     """Return the page of a comparison."""
     task, ran = results.task, [each for each in results.variants if each.status != "skipped"]
-    rows = f"{integer(task.rows_train)} rows to train on and {integer(task.rows_test)} to test on"
+    rows = f"{task.rows_train:,} rows to train on and {task.rows_test:,} to test on"
     lead = (
         f"{', '.join(each.title for each in ran)}: {count(len(results.pipelines), 'pipeline')}, "
         f"{rows}. {cards.machine_line(results.machine)}. {minute(results.created)} UTC."
@@ -95,7 +95,7 @@ def _verdict(results: Results) -> Iterator[Piece]:
     yield Piece("text", found.skipped, "soft")
     if not results.baseline:
         yield Piece("text", doubts.why_no_dummy(results), "soft")
-    yield Piece("items", (found.parity, *found.places, found.gpu))
+    yield Piece("items", (found.parity, found.gpu))
     yield from pointed("cautions", "Before a score is believed", found.cautions)
     yield from pointed("caveats", "Read with care", found.caveats)
 
@@ -115,7 +115,9 @@ def _scaling(results: Results) -> Iterator[Piece]:
     )
     sizes = figures.each_pipeline(results, figures.size_figure)
     yield from numbered("curves", sizes, "sizes", about=about)
-    yield Piece("table", tables.size_table(results), "size-table")
+    lost = (p for p in results.points if p.status != "ok")
+    every = [f"{p.variant} on {p.pipeline} failed at size {p.size:g}: {p.why}." for p in lost]
+    yield Piece("items", every)
 
 
 def _placement(results: Results) -> Iterator[Piece]:

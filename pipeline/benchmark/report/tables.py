@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pipeline.benchmark.judge.doubts import first_metric
-from pipeline.benchmark.judge.scaling import curve
 from pipeline.benchmark.judge.statistics import (
     FEW,
     OTHER,
@@ -32,7 +31,6 @@ from pipeline.benchmark.report.table import (
 from pipeline.task.numerals import (
     MISSING,
     difference,
-    integer,
     metric,
     score,
     seconds,
@@ -139,27 +137,6 @@ def stage_table(results: Results, pipeline: str, variant: str) -> Values | None:
     """Return median seconds per stage; each row adds up to its total."""
     parts = list(stages(results, pipeline, variant).values())
     return [seconds(part) for part in (*parts, sum(parts))] if parts else None
-
-
-def size_table(results: Results) -> ReportTable:
-    """Return the median seconds at each size, one row per pipeline and variant."""
-    curves = {pair: each for pair in pairs(results) if (each := curve(results, *pair))}
-    sizes = sorted({n for each in curves.values() for n in each.rows})
-
-    def write(_: Results, *pair: str) -> Values | None:
-        if (each := curves.get((pair[0], pair[1]))) is None:
-            return None
-        medians = dict(zip(each.rows, each.medians, strict=True))
-        return [seconds(medians[n]) if n in medians else MISSING for n in sizes]
-
-    lost = " ".join(
-        f"{p.variant} on {p.pipeline} failed at size {p.size:g}: {p.why}."
-        for p in results.points
-        if p.status != "ok"
-    )
-    head = (f"{integer(n)} rows" for n in sizes)
-    note = "Rows to train; the test rows are cut in the same share. " + lost
-    return by_pair("Median seconds at each size", head, "r" * len(sizes), note)(write)(results)
 
 
 def placement_tables(results: Results) -> Iterator[ReportTable]:

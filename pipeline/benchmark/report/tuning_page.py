@@ -29,17 +29,13 @@ from pipeline.task.numerals import (
     MISSING,
     count,
     difference,
-    integer,
     metric,
     minute,
     score,
     seconds,
-    share,
 )
 from pipeline.task.scoring import ScoringInfo
 
-ENOUGH = 20
-"""Complete trials from which on an importance is more than a hint."""
 STATES = {"complete": "complete", "pruned": "stopped", "failed": "failed"}
 """How a trial ended -> in words."""
 _HISTORY = (
@@ -183,8 +179,8 @@ def _parameters(record: TuningRecord) -> Iterator[Piece]:
 
 def parameter_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
     """Return the best values, beside those of the pipeline as it is and what was searched."""
-    best, shares = trial(search, search.best), search.importances
-    params, n = best.params if best else {}, len(complete(search))
+    best = trial(search, search.best)
+    params = best.params if best else {}
     ways: dict[str, list[ParameterRecord]] = {}
     for each in record.spaces.get(search.pipeline, []):
         ways.setdefault(each.name, []).append(each)
@@ -194,20 +190,14 @@ def parameter_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
             _written(every[0].default),
             _written(params[name]) if name in params else "not used",
             " or ".join(dict.fromkeys(map(_searched, every))),
-            share(shares[name]) if name in shares else MISSING,
         )
         for name, every in ways.items()
     )
-    note = (
-        "Importance: the share of a parameter in what sets the better trials apart, by Optuna, of "
-        f"{count(n, 'complete trial')}." + (" So few are a hint at most." if n < ENOUGH else "")
-    )
     return ReportTable(
         f"Best parameters of {search.pipeline}, {search.variant}",
-        ("Parameter", "As it is", "Best", "Searched", "Importance"),
-        "lrrlr",
+        ("Parameter", "As it is", "Best", "Searched"),
+        "lrrl",
         tuple(rows),
-        note if shares else f"Importance: not known, {search.importances_why}.",
     )
 
 
@@ -272,9 +262,9 @@ def protocol_card(record: TuningRecord) -> Card:
     return [
         ("Task", f"{task.title} ({task.name}); target {task.target}"),
         ("Metric", f"{plan.metric}, {less} is better"),
-        ("Searched on", f"{integer(task.rows_train)} training rows"),
+        ("Searched on", f"{task.rows_train:,} training rows"),
         ("Folds", plan.splitter),
-        ("Tested on", f"{integer(task.rows_test)} test rows, split {task.split}"),
+        ("Tested on", f"{task.rows_test:,} test rows, split {task.split}"),
         ("Each search", f"at most {plan.trials} trials{bound}"),
         ("Seed", str(plan.seed)),
         ("Variants left out", "; ".join(skipped) or "none"),

@@ -71,9 +71,7 @@ class Roles:
         return {name: getattr(self, name) for name in ROLES if getattr(self, name)}
 
 
-def assign_roles(
-    table: pa.Table, names: Collection[str], read: TableFormat, rows: Any, *, asked: bool = False
-) -> Roles:
+def assign_roles(table: pa.Table, names: Collection[str], read: TableFormat, rows: Any) -> Roles:
     """Say what each column becomes.
 
     Parameters
@@ -84,16 +82,14 @@ def assign_roles(
     read : TableFormat
     rows : pyarrow array
         Numbers of the rows that are learnt from.
-    asked : bool
-        Whether these columns were asked for by name, ids and row numbers too.
     """
     roles = Roles()
     known = table.take(rows)
     for name in names:
-        if not asked and _numbers_rows(name, table[name]):
+        if _numbers_rows(name, table[name]):
             role, why = "", "has another number in each row"
         else:
-            role, why = _role(name, decoded(known[name]), read, asked)
+            role, why = _role(name, decoded(known[name]), read)
         if role:
             getattr(roles, role).append(name)
         else:
@@ -102,7 +98,7 @@ def assign_roles(
     return roles
 
 
-def _role(name: str, values: pa.ChunkedArray, read: TableFormat, asked: bool) -> tuple[str, str]:
+def _role(name: str, values: pa.ChunkedArray, read: TableFormat) -> tuple[str, str]:
     """Return a role and an empty text, or no role and the reason."""
     if values.null_count == len(values):
         return "", "has no values"
@@ -115,7 +111,7 @@ def _role(name: str, values: pa.ChunkedArray, read: TableFormat, asked: bool) ->
     if distinct == 1 and (role in ("dates", "times") or not values.null_count):
         return "", "has one value"
     if role == "texts":
-        return _text_role(values, distinct, asked)
+        return _text_role(values, distinct)
     return ("few" if distinct == 1 else role), ""
 
 
@@ -135,7 +131,7 @@ def _numbers_rows(name: str, values: pa.ChunkedArray) -> bool:
     return high - low == len(values) - 1 or bool(_ID.search(name))
 
 
-def _text_role(values: pa.ChunkedArray, distinct: int, asked: bool) -> tuple[str, str]:
+def _text_role(values: pa.ChunkedArray, distinct: int) -> tuple[str, str]:
     if distinct <= FEW:
         return "few", ""
     known = len(values) - values.null_count
@@ -143,7 +139,7 @@ def _text_role(values: pa.ChunkedArray, distinct: int, asked: bool) -> tuple[str
     own = distinct > OWN * known
     if words >= LONG or (own and words >= WORDS):
         return "texts", ""
-    if own and not asked:
+    if own:
         return "", f"has {distinct:,} texts in {known:,} rows, which tell rows apart"
     return "many", ""
 
