@@ -238,8 +238,6 @@ class TunedBatch:
         record = SearchRecord(
             pipeline=name,
             variant=variant,
-            status="ok",
-            why="",
             ended=ended,
             seconds=seconds,
             trials=trials,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -11,59 +10,38 @@ import pytest
 from msgspec.structs import replace
 from scipy.stats import gmean
 
-import tasks
 from pipeline.benchmark.judge.aggregate import over_tasks
 from pipeline.benchmark.record.results import Results, dumps
 from pipeline.benchmark.report.cells import cells_csv
 from pipeline.benchmark.report.gallery_page import (
-    Entry,
     build_gallery,
     compared,
     speed_table,
 )
+from pipeline.errors import DataError
 from tests.benchmark import fixtures
 from tests.benchmark.test_report import Batch
-from tests.commands import ROOT
 
 
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with two tasks, of which one downloads its data."""
-    (tmp_path / "tasks").mkdir()
-    for name in ("__init__", "breast_cancer", "higgs"):
-        shutil.copy(ROOT / "tasks" / f"{name}.py", tmp_path / "tasks")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tasks, "__path__", [str(tmp_path / "tasks")])
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{ROOT}")
-    return tmp_path
+def test_every_report_that_is_there_is_shown(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="holds no report"):
+        build_gallery(tmp_path)
+    for name in ("higgs", "taxi"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "results.json").write_bytes(dumps(fixtures.with_gpu()))
+    page = Batch(build_gallery(tmp_path).read_text(encoding="utf-8"))
+    links = ["higgs/index.html", "taxi/index.html", "gallery.csv"]
+    assert page.values("href") == links
+    assert "2 reports" in page.text
+    assert len(pd.read_csv(tmp_path / "gallery.csv")) == 2 * 3 * 3
+    (tmp_path / "taxi" / "results.json").write_bytes(b"{}")
+    with pytest.raises(DataError, match="not a pipeline.results/2 file"):
+        build_gallery(tmp_path)
 
 
-def built(workspace: Path) -> Batch:
-    """Return the page of the reports in a folder."""
-    return Batch(build_gallery(workspace / "reports").read_text(encoding="utf-8"))
-
-
-def keep(workspace: Path, name: str, record: bytes, file: str = "results.json") -> None:
-    """Leave a record where the report of a task lies."""
-    (workspace / "reports" / name).mkdir(parents=True)
-    (workspace / "reports" / name / file).write_bytes(record)
-
-
-def test_a_report_is_shown_where_there_is_one_and_else_why_not(workspace) -> None:
-    keep(workspace, "higgs", dumps(fixtures.with_gpu()))
-    page = built(workspace)
-    assert page.values("href") == ["higgs/index.html", "gallery.csv"]
-    assert "Reports of 1 of 2 tasks" in page.text
-    assert "make report TASK=breast_cancer" in page.text
-    assert len(pd.read_csv(workspace / "reports" / "gallery.csv")) == 3 * 3
-    keep(workspace, "breast_cancer", b"{}")
-    assert "not a pipeline.results/2 file" in built(workspace).text
-
-
-def of_tasks(*records: Results) -> list[Entry]:
-    """Return the entries of records, each as that of a task of its own."""
-    named = [replace(e, task=replace(e.task, name=f"t{i}")) for i, e in enumerate(records)]
-    return [Entry(each.task.name, "", each) for each in named]
+def of_tasks(*records: Results) -> dict[str, Results]:
+    """Return records, each as that of a task of its own."""
+    return {f"t{i}": each for i, each in enumerate(records)}
 
 
 def test_a_row_says_how_fast_each_variant_is_and_how_good_the_pipeline() -> None:
@@ -96,7 +74,7 @@ def test_the_mean_is_geometric_each_task_counts_once_and_what_fails_not_at_all()
     every = [fixtures.with_gpu(), small, fixtures.normal(), fixtures.parity_failed(),
              fixtures.failed()]  # fmt: skip
     entries = of_tasks(*every)
-    records = [each.results for each in entries]
+    records = [*entries.values()]
     table = pd.read_csv(io.StringIO(cells_csv(*records)))
     table = table[(table["variant"] == "cpu") & (table["parity"] != "FAIL")].dropna(
         subset="time_ratio"
@@ -109,4 +87,4 @@ def test_the_mean_is_geometric_each_task_counts_once_and_what_fails_not_at_all()
     assert [cell.text for cell in last][:2] == ["All tasks", "geometric mean"]
     assert last[2].text.startswith(f"{1 / wanted:.2f}× faster (2.3")
     assert last[2].text.endswith("; 5 tasks)")
-    assert speed_table(entries[:4]).rows[-1][0].text == "t3"
+    assert speed_table(of_tasks(*every[:4])).rows[-1][0].text == "t3"

@@ -16,7 +16,7 @@ from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.publish import render
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report import cards, html, markdown, table, tables
-from pipeline.benchmark.report.gallery_page import Entry, gallery_page
+from pipeline.benchmark.report.gallery_page import gallery_page
 from pipeline.benchmark.report.panels import Page, comparison_page
 from pipeline.benchmark.report.tables import summary_table
 from pipeline.benchmark.report.terminal import terminal_report
@@ -38,17 +38,14 @@ EVERY = [
 
 
 def gallery(*records: Results) -> Page:
-    """Return the page over some records, one task that has none, and a search."""
-    entries = [Entry(each.task.name, "", each) for each in records]
-    bad = fixtures.HOSTILE
-    return gallery_page([*entries, Entry("none", bad, None, bad)])
+    """Return the page over some records, one in a folder of a hostile name."""
+    return gallery_page(dict(zip(["flights", fixtures.HOSTILE], records, strict=True)))
 
 
 PAGES = {
     **{each.__name__: partial(lambda make: comparison_page(make()), each) for each in EVERY},
     **{f"tuning {e.__name__}": partial(lambda m: tuning_page(m()), e) for e in tunings.EVERY},
     "gallery": partial(gallery, fixtures.with_gpu(), fuller.hostile()),
-    "empty gallery": gallery,
 }
 
 

@@ -92,7 +92,7 @@ def search(pipeline: str, variant: str, made: list[TrialRecord], **more: Any) ->
         code="Boosting(learning_rate=0.037)",
     )  # fmt: skip
     own: dict[str, Any] = {
-        "pipeline": pipeline, "variant": variant, "status": "ok", "why": "",
+        "pipeline": pipeline, "variant": variant,
         "ended": "all trials", "seconds": made[-1].seconds, "trials": made, "default": 0,
         "best": best,
         "edges": [f"The best {names[0]}, 0.29, lies at the high end of its range, 0.3."],
@@ -141,7 +141,7 @@ def failing() -> TuningRecord:
     some = search("boosting", "cpu", trials(40, SPACE, failing=3, seed=3), default=None)
     none = replace(
         search("forest", "cpu", trials(2, SPACE)), trials=[], best=None, default=None, edges=[],
-        status="failed", why="DataError: none of 5 trials was completed", tuned=None, untuned=None,
+        tuned=None, untuned=None,
         differences={}, seconds=1.5,
     )  # fmt: skip
     return record(some, none, cautions=["'carrier' is a copy of the target."])

@@ -16,7 +16,6 @@ from pipeline.benchmark.record.results import (
     FilePart,
     Interval,
     PipelineInfo,
-    Status,
     TaskInfo,
     Variant,
 )
@@ -84,9 +83,6 @@ class SearchRecord(msgspec.Struct, frozen=True, kw_only=True):
     pipeline: str
     variant: str
     """``"cpu"`` or ``"cuda"``."""
-    status: Status
-    why: str
-    """Why it failed; empty otherwise."""
     ended: str
     """What ended it, in words: all trials, the time, or an interrupt."""
     seconds: float

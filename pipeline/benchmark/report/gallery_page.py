@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 from pipeline.benchmark.judge.aggregate import FEWEST, over_tasks
 from pipeline.benchmark.judge.doubts import first_metric
 from pipeline.benchmark.judge.statistics import REFERENCE, Ratio, cell_parity, speed
-from pipeline.benchmark.record import results
-from pipeline.benchmark.record.results import Results
+from pipeline.benchmark.record.results import Results, load
 from pipeline.benchmark.report.cards import machine_line
 from pipeline.benchmark.report.cells import cells_csv
 from pipeline.benchmark.report.html import page_html
 from pipeline.benchmark.report.panels import Page, Panel, Piece
 from pipeline.benchmark.report.table import ReportTable, Row, TableCell, how_fast, row, span
-from pipeline.errors import PipelineError
+from pipeline.errors import DataError
+from pipeline.optional import PYTHON
 from pipeline.system.atomic import write_text
-from pipeline.task import task
 from pipeline.task.numerals import MISSING, beside_dummy, count
 
 SHADES = 4
@@ -34,40 +32,23 @@ _NOTE = (
 )
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One task of the gallery; `results` is None where there is no report, and `why` says why."""
-
-    name: str
-    summary: str
-    results: Results | None
-    why: str = ""
-
-
-def gallery_page(entries: Sequence[Entry]) -> Page:
-    """Return the page over all tasks; the report of each lies at ``<name>/index.html``."""
-    every = [each.results for each in entries if each.results]
-    machines = "; ".join(sorted({machine_line(each.machine) for each in every}))
-    lead = f"Reports of {len(every)} of {count(len(entries), 'task')}. {machines}"
-    pieces = [Piece("table", speed_table(entries), "speed", "heat")]
-    if lacking := [each for each in entries if not each.results]:
-        pieces.append(Piece("heading", "Without a report"))
-        said = [(each.name, f"{each.summary} {each.why}".strip()) for each in lacking]
-        pieces.append(Piece("card", said))
+def gallery_page(records: Mapping[str, Results]) -> Page:
+    """Return the page over records by the name of their folder; the report lies in it."""
+    machines = "; ".join(sorted({machine_line(each.machine) for each in records.values()}))
+    lead = f"{count(len(records), 'report')}. {machines}"
+    pieces = [Piece("table", speed_table(records), "speed", "heat")]
     panels = {"tasks": Panel("Each pipeline of each task", pieces)}
     files = {"gallery.csv": "every run of every task as a table"}
     return Page("Comparisons of all tasks", lead, panels, files)
 
 
-def speed_table(entries: Sequence[Entry]) -> ReportTable:
+def speed_table(records: Mapping[str, Results]) -> ReportTable:
     """Return a row for each pipeline of each task, and the means of the variants."""
-    every = [each.results for each in entries if each.results]
+    every = [*records.values()]
     ran = {cell.variant for each in every for cell in each.cells if cell.runs}
     names = dict.fromkeys(variant.name for each in every for variant in each.variants)
     variants = [name for name in names if name in ran and name != REFERENCE]
-    rows = [
-        one for each in entries if each.results for one in _rows(each.name, each.results, variants)
-    ]
+    rows = [one for name, each in records.items() for one in _rows(name, each, variants)]
     means = [over_tasks(every, name) for name in variants]
     if any(means):
         cells = (_mean(mean) if mean else MISSING for mean in means)
@@ -126,19 +107,15 @@ def build_gallery(out: Path) -> Path:
     ----------
     out : Path
         Folder of the reports, one folder per task.
+
+    Raises
+    ------
+    DataError
+        There is no report, or a record is none.
     """
-    entries = [_entry(name, out / name / "results.json") for name in task.task_names()]
-    write_text(out / "index.html", page_html(gallery_page(entries)))
-    table = cells_csv(*(each.results for each in entries if each.results))
-    write_text(out / "gallery.csv", table)
+    records = {path.parent.name: load(path) for path in sorted(out.glob("*/results.json"))}
+    if not records:
+        raise DataError(f"{out}: holds no report; `{PYTHON} -m pipeline report TASK` makes one")
+    write_text(out / "index.html", page_html(gallery_page(records)))
+    write_text(out / "gallery.csv", cells_csv(*records.values()))
     return out / "index.html"
-
-
-def _entry(name: str, path: Path) -> Entry:
-    """Return the entry of a task."""
-    try:
-        summary = task.summary(name)
-        found = results.load(path) if path.exists() else None
-    except PipelineError as error:
-        return Entry(name, "", None, str(error))
-    return Entry(name, summary, found, f"No report has been made: make report TASK={name}")

@@ -104,8 +104,6 @@ def _speed(results: Results) -> Iterator[Piece]:
     yield Piece("table", tables.speed_table(results), "speed-table", "speed")
     about = "Logarithmic axis: right of the dashed line the variant is faster, left of it slower."
     yield Piece("bars", figures.speed_figure(results), "speeds", about)
-    drawn = figures.each_pipeline(results, figures.stage_figure)
-    yield from numbered("bars", drawn, "stages")
     yield Piece("table", tables.stage_table(results), "stage-table")
 
 
@@ -132,7 +130,6 @@ def _quality(results: Results) -> Iterator[Piece]:
     yield Piece("table", tables.agreement_table(results), "agreement-table")
     calibrated = figures.each_pipeline(results, mistakes.calibration_figure)
     yield from numbered("curves", calibrated, "calibration", about=mistakes.HOW_CALIBRATED)
-    yield Piece("table", mistakes.calibration_table(results), "calibration-table")
     yield Piece("table", mistakes.residual_table(results), "residual-table")
     yield from numbered("table", mistakes.confusion_tables(results), "confusion")
 

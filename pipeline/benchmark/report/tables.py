@@ -96,8 +96,8 @@ def _found(results: Results, line: Headline, metric: str, *, named: bool) -> Val
 
 @by_pair(
     "Wall time of one run, end to end",
-    ("Median, s", "Min–max, s", "IQR, s", "n", "Speed", "Interval", "Warm-up, s"),
-    "rrrrllr",
+    ("Median, s", "Min–max, s", "n", "Speed", "Interval", "Warm-up, s"),
+    "rrrllr",
     "Speed: the reference's median time over the variant's, or the other way round where it is "
     "slower. Interval: percentile bootstrap of the ratio of medians, 95 %, each on its own and "
     "not adjusted for their number; it covers the noise from run to run on this machine and "
@@ -108,10 +108,10 @@ def speed_table(results: Results, pipeline: str, variant: str) -> Values:
     timed, cell = speed(results, pipeline, variant), measured(results, pipeline, variant)
     if timed is None or cell is None:
         why = TableCell(absence(results, pipeline, variant), "bad")
-        return *[MISSING] * 4, why, *[MISSING] * 2
+        return *[MISSING] * 3, why, *[MISSING] * 2
     spread = f"{seconds(timed.minimum)}–{seconds(timed.maximum)}"
     warmup = TableCell(seconds(cell.warmup.total) if cell.warmup else MISSING, "quiet")
-    figures = seconds(timed.median), spread, seconds(timed.iqr), str(timed.n)
+    figures = seconds(timed.median), spread, str(timed.n)
     if timed.ratio is None:
         alone = "the reference" if variant == REFERENCE else "no reference to compare"
         return *figures, TableCell(alone, "quiet"), MISSING, warmup
