@@ -159,9 +159,10 @@ def _columns(task: Task, outcome: Outcome) -> dict[str, Any]:
         matrix = metrics.part(predicted, "probability")
         each = dict(zip(outcome.classes, () if matrix is None else matrix.T, strict=False))
         return {"truth": names.take(pa.array(target)), **answered, **_named(each)}
-    fields = {"prediction": "prediction", "embedding": "embedding"}
-    known = metrics.columns(outcome.y_true, {"target": "truth", "query": "query"})
-    return known | metrics.columns(predicted, fields)
+    query, places = metrics.part(outcome.y_true, "query"), metrics.part(predicted, "embedding")
+    found = {"truth": target, "query": query, "prediction": metrics.part(predicted, "prediction")}
+    found |= {f"embedding_{i}": each for i, each in enumerate(() if places is None else places.T)}
+    return {name: values for name, values in found.items() if values is not None}
 
 
 def _of_two(task: Task, outcome: Outcome) -> dict[str, Any]:

@@ -10,7 +10,6 @@ task is the probability of 1, its decision the class.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -280,23 +279,6 @@ def _score(name: str, each: Metric, y_true: np.ndarray, answer: np.ndarray) -> f
         those = "them" if part(y_true, "weight") is None else "those of a weight above 0"
         raise DataError(f"{what} is {value}; does the target vary among {those}?")
     return value
-
-
-def columns(values: np.ndarray, names: Mapping[str, str]) -> dict[str, np.ndarray]:
-    """Return fields under their names in a file; a matrix gives numbered columns.
-
-    >>> both = fields(prediction=[1], probability=[[0.25, 0.75]])
-    >>> list(columns(both, {"prediction": "class", "probability": "p", "embedding": "at"}))
-    ['class', 'p_0', 'p_1']
-    """
-    result: dict[str, np.ndarray] = {}
-    for name, called in names.items():
-        field = part(values, name)
-        if field is not None and field.ndim == 2:
-            result |= {f"{called}_{i}": column for i, column in enumerate(field.T)}
-        elif field is not None:
-            result[called] = field
-    return result
 
 
 @dataclass(frozen=True)

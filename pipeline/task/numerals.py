@@ -103,15 +103,6 @@ def count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def minute(created: str) -> str:
-    """Write when something was made, to the minute.
-
-    >>> minute("2026-01-31T12:30:59+00:00")
-    '2026-01-31 12:30'
-    """
-    return created[:16].replace("T", " ")
-
-
 def short(value: float) -> str:
     """Write a round number with k, M or G for thousands, millions and billions.
 

@@ -14,8 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
 
-from pipeline import Accelerated, explain, save
-from pipeline.errors import Unsupported
+from pipeline import Accelerated, save
 from tests.commands import assert_one_message, call
 
 ROWS = 40
@@ -55,14 +54,6 @@ def test_a_text_that_csv_cannot_hold_is_told(tmp_path: Path) -> None:
     namibia.to_csv(tmp_path / "in.csv", index=False)
     with pytest.warns(UserWarning, match=r"the texts \{'country': \['NA'\]\}, which stand for"):
         call("predict", tmp_path / "model", tmp_path / "in.csv", tmp_path / "out")
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")  # XGBoost's, of names that it does not know
-def test_a_parameter_that_xgboost_does_not_know_is_told() -> None:
-    plain, says = XGBClassifier(max_dpth=3), "did you mean 'max_depth'"
-    with pytest.raises(Unsupported, match=says):
-        explain(plain, "cuda")
-    assert says in on_cpu(plain).fit(NUMBERS, SIGNS).device_why_
 
 
 def test_categories_in_another_order_or_fewer_change_no_answer() -> None:

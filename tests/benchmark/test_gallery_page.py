@@ -41,7 +41,8 @@ def test_every_report_that_is_there_is_shown(tmp_path: Path) -> None:
 
 def of_tasks(*records: Results) -> dict[str, Results]:
     """Return records, each as that of a task of its own."""
-    return {f"t{i}": each for i, each in enumerate(records)}
+    named = [replace(e, task=replace(e.task, name=f"t{i}")) for i, e in enumerate(records)]
+    return {each.task.name: each for each in named}
 
 
 def test_a_row_says_how_fast_each_variant_is_and_how_good_the_pipeline() -> None:

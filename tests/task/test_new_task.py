@@ -125,7 +125,7 @@ def role(values: Any, name: str = "x") -> str:
     """Return what a column becomes, or why nothing."""
     table = plain_types(pa.table({name: values}))
     roles = assign_roles(table, [name], TableFormat(), pa.array(range(len(table))))
-    return next(iter(roles.by_name()), roles.unused.get(name, ""))
+    return next(iter(roles.by_name), roles.unused.get(name, ""))
 
 
 WORDS = ["red", "green", "apples", "pears", "sweet", "sour"]
@@ -355,7 +355,10 @@ def test_a_task_that_is_there_is_never_written_over(workspace) -> None:
     create(workspace, "price")
     with pytest.raises(ConfigError, match="is there already; choose another --name, or --force"):
         create(workspace, "price")
-    assert create(workspace, "price", ignore=["street"], force=True).columns.many == []
+    assert (
+        create(workspace, "price", ignore=["street"], force=True).columns.by_name.get("many")
+        is None
+    )
     (workspace / "tasks" / "flights.py").write_text("# mine")
     houses().to_csv(workspace / "flights.csv", index=False)
     with pytest.raises(ConfigError, match="--name"):
@@ -375,7 +378,7 @@ def test_a_table_of_a_script_is_kept(workspace, library) -> None:
     assert task_of(made).data(workspace / "data") == made.data
     assert made.data.stat().st_mtime_ns == first
     assert pq.read_table(task_of(made).source).num_rows == ROWS
-    assert made.columns.dates == ["sold on"]  # which the frame has as texts
+    assert made.columns.by_name["dates"] == ["sold on"]  # which the frame has as texts
     with pytest.raises(ConfigError, match="takes name="):
         new_task.create(kinds[library], "price", workspace / "data")
 

@@ -10,7 +10,7 @@ from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report import cards, costs, figures, mistakes, tables
 from pipeline.benchmark.report.table import ReportTable
-from pipeline.task.numerals import count, minute
+from pipeline.task.numerals import count
 
 
 class Piece(NamedTuple):
@@ -62,7 +62,7 @@ def comparison_page(results: Results) -> Page:
     rows = f"{task.rows_train:,} rows to train on and {task.rows_test:,} to test on"
     lead = (
         f"{', '.join(each.title for each in ran)}: {count(len(results.pipelines), 'pipeline')}, "
-        f"{rows}. {cards.machine_line(results.machine)}. {minute(results.created)} UTC."
+        f"{rows}. {cards.machine_line(results.machine)}. {results.created[:10]}."
     )
     files = {
         "results.json": "the record, from which every number here is derived",

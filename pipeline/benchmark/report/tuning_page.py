@@ -27,7 +27,6 @@ from pipeline.task.numerals import (
     count,
     difference,
     metric,
-    minute,
     score,
     seconds,
 )
@@ -47,7 +46,7 @@ def tuning_page(record: TuningRecord) -> Page:
     searches = count(len(record.searches), "search").replace("searchs", "searches")
     lead = (
         f"{searches} for the best {record.protocol.metric}. {machine_line(record.machine)}. "
-        f"{minute(record.created)} UTC."
+        f"{record.created[:10]}."
     )
     files = {
         "tuning.json": "the record, from which every number here is derived",

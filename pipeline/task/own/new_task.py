@@ -164,7 +164,7 @@ class NewTask:
 
 def _of_columns(roles: Roles) -> Iterator[str]:
     """Yield what became of each column."""
-    for role, names in roles.by_name().items():
+    for role, names in roles.by_name.items():
         yield f"{ROLES[role]}: {', '.join(_cut([*map(repr, names)]))}"
     yield from _cut([f"not used: {name!r} {why}" for name, why in roles.unused.items()])
 
@@ -202,8 +202,8 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
         target = replace(target, positive=choose_positive(target.classes))
     columns = _columns(table, rows[own.row], own, choices)
     _check(file, len(rows), columns, notes)
-    if columns.texts:
-        own = replace(own, read=_with_texts(own.read, columns.texts))
+    if texts := columns.by_name.get("texts"):
+        own = replace(own, read=_with_texts(own.read, texts))
         rows, _ = own.stored(read_arrow(source, own.read))
     doubts = _cautions(table, rows, own, columns)
     new = NewTask(
@@ -363,6 +363,6 @@ def _program(own: OwnTable, new: NewTask, answers: pa.ChunkedArray) -> str:
         about=repr(about)[1:-1].replace('"', "'"), name=own.name,
         title=f"{Path(own.file).name}: {own.target}",
         kind=own.kind, table=table, read=read, formats=sorted({"TableFormat", *used}),
-        roles=new.columns.by_name(), timed=new.columns.timed,
+        roles=new.columns.by_name, timed=new.columns.timed,
         positive=None if is_usual else positive, margin=float(f"{spread / 100:.1g}"),
     )  # fmt: skip

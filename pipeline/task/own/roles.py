@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -40,35 +40,22 @@ class Roles:
 
     Attributes
     ----------
-    numbers, dates, times, few, many, texts : list of str
-        Numbers and flags; dates; times of day; categories of few values, of many; free text.
+    by_name : dict of str to list of str
+        Role of `ROLES` -> its columns, where there are some.
     timed : bool
         Whether a date has a time of day.
     unused : dict of str to str
         Column -> why it is not used.
     """
 
-    numbers: list[str] = field(default_factory=list)
-    dates: list[str] = field(default_factory=list)
-    times: list[str] = field(default_factory=list)
-    few: list[str] = field(default_factory=list)
-    many: list[str] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    timed: bool = False
-    unused: dict[str, str] = field(default_factory=dict)
+    by_name: dict[str, list[str]]
+    timed: bool
+    unused: dict[str, str]
 
     @property
     def used(self) -> list[str]:
         """All columns to learn from."""
-        return [n for names in self.by_name().values() for n in names]
-
-    def by_name(self) -> dict[str, list[str]]:
-        """Return the columns by what they are, without what there is none of.
-
-        >>> Roles(numbers=["a"], texts=["b"]).by_name()
-        {'numbers': ['a'], 'texts': ['b']}
-        """
-        return {name: getattr(self, name) for name in ROLES if getattr(self, name)}
+        return [n for names in self.by_name.values() for n in names]
 
 
 def assign_roles(table: pa.Table, names: Collection[str], read: TableFormat, rows: Any) -> Roles:
@@ -83,19 +70,19 @@ def assign_roles(table: pa.Table, names: Collection[str], read: TableFormat, row
     rows : pyarrow array
         Numbers of the rows that are learnt from.
     """
-    roles = Roles()
-    known = table.take(rows)
+    known, unused = table.take(rows), dict[str, str]()
+    found: dict[str, list[str]] = {role: [] for role in ROLES}
     for name in names:
         if _numbers_rows(name, table[name]):
             role, why = "", "has another number in each row"
         else:
             role, why = _role(name, decoded(known[name]), read)
         if role:
-            getattr(roles, role).append(name)
+            found[role].append(name)
         else:
-            roles.unused[name] = why
-    roles.timed = any(_is_timed(known[name]) for name in roles.dates)
-    return roles
+            unused[name] = why
+    timed = any(_is_timed(known[name]) for name in found["dates"])
+    return Roles({role: those for role, those in found.items() if those}, timed, unused)
 
 
 def _role(name: str, values: pa.ChunkedArray, read: TableFormat) -> tuple[str, str]:
