@@ -48,11 +48,6 @@ class PredictedBatch:
     pipelines: Sequence[str]
     command: Sequence[str] = ()
 
-    @property
-    def steps(self) -> int:
-        """Number of lines that `run` will say."""
-        return 2 * len(self.pipelines)
-
     def run(self, folder: Path, say: Say) -> Results:
         """Run every pipeline; write models, predictions and ``results.json`` into a folder.
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +31,15 @@ def _shares(ctx: click.Context, param: click.Parameter, text: str) -> list[float
 
 
 def _price(ctx: click.Context, param: click.Parameter, text: str | None) -> Any:
+    """Return a price from its amount and currency."""
+    from pipeline.benchmark.record.results import Price
+
     if text is None:
         return None
-    from pipeline.benchmark.report.costs import parse_price
-
-    return parse_price(text)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([^\W\d_]+|[€$£¥])\s*", text)
+    if match is None or not 0 < float(match[1]) < inf:
+        raise ConfigError(f"--price {text!r}: write the price of an hour, above 0, as '1.20 EUR'")
+    return Price(per_hour=float(match[1]), currency=match[2])
 
 
 def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:

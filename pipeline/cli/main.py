@@ -86,7 +86,7 @@ def run_(
     with (
         publishing(folder) as draft,
         optional_cluster(cluster, workers=workers),
-        progress(task, batch.steps) as line,
+        progress(task, 2 * len(pipelines)) as line,
     ):
         record = batch.run(draft, line)
     for line_ in in_terminal(cautions_of(record), folder / "results.json"):

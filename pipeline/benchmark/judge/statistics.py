@@ -132,8 +132,8 @@ def speed(results: Results, pipeline: str, variant: str) -> Speed | None:
     times = _totals(cell)
     base = None if variant == REFERENCE else measured(results, pipeline, REFERENCE)
     against = ratio(times, _totals(base)) if base else None
-    found = (float(f(times)) for f in (np.median, np.min, np.max))
-    return Speed(len(times), *found, against)
+    median = float(np.median(times))
+    return Speed(len(times), median, float(times.min()), float(times.max()), against)
 
 
 def ratio(times: _Times, reference: _Times) -> Ratio | None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from pipeline.benchmark.judge import doubts
 from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.record.results import Results
-from pipeline.benchmark.report import cards, costs, figures, mistakes, tables
+from pipeline.benchmark.report import cards, figures, mistakes, tables
 from pipeline.benchmark.report.table import ReportTable
 from pipeline.task.numerals import count
 
@@ -122,7 +122,7 @@ def _placement(results: Results) -> Iterator[Piece]:
     yield from numbered("table", tables.placement_tables(results), "placement", "wide")
     yield Piece("table", tables.movement_table(results), "movement-table")
     yield Piece("table", tables.resource_table(results), "resource-table")
-    yield Piece("table", costs.cost_table(results), "cost-table")
+    yield Piece("table", tables.cost_table(results), "cost-table")
 
 
 def _quality(results: Results) -> Iterator[Piece]:

@@ -255,3 +255,20 @@ def _resources(results: Results, pipeline: str, variant: str) -> Values | None:
         MISSING if usage is None or usage.gpu_bytes is None else size(usage.gpu_bytes),
         ", ".join(joules) or "not measured",
     )
+
+
+def cost_table(results: Results) -> ReportTable:
+    """Return what a thousand runs of each cell cost, where there is a price."""
+    price = results.price
+    unit = price.currency if price else ""
+
+    def write(results: Results, pipeline: str, variant: str) -> Values | None:
+        timed = speed(results, pipeline, variant)
+        if timed is None or price is None:
+            return None
+        cost = 1e3 * timed.median / 3600 * price.per_hour
+        return seconds(timed.median), f"{cost:.3g}" if cost < 1_000 else f"{cost:,.0f}"
+
+    told = f"At {price.per_hour:g} {unit} an hour" if price else ""
+    note = f"{told}, of the whole machine, for the time end to end, without its start and storage."
+    return by_pair("Cost", ("Median, s", f"Cost of 1,000 runs, {unit}"), "rr", note)(write)(results)
