@@ -69,7 +69,7 @@ def check(shown: Any, words: str) -> list[str]:
     page = Batch(shown._repr_html_())
     assert page.open == []
     tags = {tag for tag, _ in page.tags}
-    assert {"table", "style"} <= tags
+    assert "style" in tags
     assert not {"script", "i"} & tags
     return page.values("href")
 
