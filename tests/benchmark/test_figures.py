@@ -59,6 +59,9 @@ def test_a_curve_has_a_mark_for_each_point_in_its_colour() -> None:
 
 def test_a_curve_is_text_in_the_colours_of_the_page_and_the_same_each_time() -> None:
     figure = first(figures.size_figure, fuller.with_sizes(fixtures.with_gpu()))
+    assert [line.label for line in figure.lines] == ["reference", "cpu", "cuda"]
+    assert figure.lines[0].x == [5_200, 26_000, 104_000, 260_000]
+    assert figure.lines[0].y[0] == pytest.approx(0.02 * 4 * 1.02)
     source = figure.svg("one")
     assert source == figure.svg("one")
     ids = set(re.findall(r' id="([^"]+)"', source))
