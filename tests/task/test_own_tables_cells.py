@@ -98,16 +98,6 @@ def test_a5_a_few_stray_cells_are_missing_and_named(workspace) -> None:
     assert own.score() > 0.85
 
 
-@pytest.mark.quick(6)
-@pytest.mark.parametrize("mark", ["?", "k.A.", "#N/A"])
-def test_a5_marks_of_what_is_missing(workspace, mark) -> None:
-    truth = pd.Series(AMOUNTS).mask(draw.random(ROWS) < 0.3)
-    cells = [mark if pd.isna(v) else f"{v:.2f}" for v in truth]
-    own = take(written({"size": cells, "x": OTHER, "y": (AMOUNTS + OTHER).round(2)}))
-    same(own.stored["size"], truth)
-    assert mark == "#N/A" or mark in own.said
-
-
 @pytest.mark.parametrize(
     ("words", "classes", "known"),
     [
@@ -125,14 +115,6 @@ def test_a6_a_target_that_is_not_known_is_no_class(workspace, words, classes, kn
     assert abs(len(own.stored) - ROWS * known) < 2
     assert set(own.fitted().classes_) == classes
     assert words[2] in own.said or f"{len(own.stored)} of {ROWS}" in own.said
-
-
-@pytest.mark.parametrize("word", ["-", "unknown", "not known"])
-def test_a6_a_class_that_may_stand_for_none_is_asked_about(workspace, word) -> None:
-    cells = [["oui", "non", word][i % 3] for i in range(ROWS)]
-    own = take(written({"x": np.arange(ROWS) % 3 + OTHER / 4, "y": cells}))
-    assert set(own.stored["y"].dropna()) in ({"oui", "non"}, {"oui", "non", word})
-    assert f"'{word}'" in own.said.split("note:", 1)[1]
 
 
 @pytest.mark.parametrize("name", ["(target)", "(fold)", "(row)", "fold", "prediction", "y "])
