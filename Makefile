@@ -14,7 +14,7 @@ YEARS :=# of TASK=airline, as 2006-2019; 2019 if empty
 PIPELINES :=# pipelines of the task, with commas; all if empty
 REPEATS :=# timed runs of each pipeline
 OUT :=# folder for the results, if not the usual one
-ARGS :=# more options of the command, for the shell to read: ARGS='--sizes 0.1,1 --limit 60'
+ARGS :=# more options of the command, for the shell to read: ARGS='--sizes 0.1,1'
 TESTS :=# folders or files for `make test`; all if empty
 GPU ?= auto# packages to install: auto, cpu, cu12 or cu13
 PYTHON := .venv/bin/python# another Python, whose environment is used as it is
@@ -75,8 +75,8 @@ report: ## Compare, then write the report and say where it is
 tune: ## Search for the parameters of TASK: ARGS='--trials 50 --timeout 300'
 run compare report tune: fetched
 	$(RUN) $@ $(DATA) $(CHOSEN) --seed '$(SEED)'$(WRITTEN) $(ARGS)
-gallery: setup ## Report on all tasks whose data is there, with an index page
-	$(RUN) gallery --device '$(DEVICE)'$(WRITTEN) $(ARGS)
+gallery: setup ## Write a page over the reports that are there
+	$(RUN) gallery$(WRITTEN)
 predict: setup ## Predict the rows of a file: ARGS='MODEL IN OUT'
 	$(RUN) predict --device '$(DEVICE)' $(ARGS)
 

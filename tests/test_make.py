@@ -73,7 +73,7 @@ def test_every_target_sets_up_first(target) -> None:
         (["tune", "ARGS=--trials 9"], "tune 'flights' --device 'auto' --seed '0' --trials 9"),
         (["data", "TASK=higgs", "ARGS=--from 'my file.gz'"], "data 'higgs' --from 'my file.gz'"),
         (["predict", "DEVICE=cpu", "ARGS=m i o"], "predict --device 'cpu' m i o"),
-        (["gallery", "OUT=x", "ARGS=--again"], "gallery --device 'auto' --out 'x' --again"),
+        (["gallery", "OUT=x"], "gallery --out 'x'"),
         (["explain", "ARGS=--json"], "explain 'flights' --device 'auto' --json"),
         (["new-task", "ARGS=my.csv price --kind binary"], "new-task my.csv price --kind binary"),
     ],

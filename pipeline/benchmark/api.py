@@ -53,7 +53,7 @@ class Report(results.Results, frozen=True, kw_only=True):
         )
 
 
-_LISTS = ("features", "ignore", "missing", "keep")
+_LISTS = ("ignore", "missing", "keep")
 
 
 def new_task(
@@ -78,8 +78,8 @@ def new_task(
     home : str or Path
         Folder of the data.
     **choices
-        See `pipeline.task.own.new_task.Choices`: ``kind``, ``features``, ``ignore``,
-        ``split``, ``by``, ``encoding``, ``delimiter``, ``decimal``, ``missing``, ``keep``,
+        See `pipeline.task.own.new_task.Choices`: ``kind``, ``ignore``, ``split``,
+        ``by``, ``encoding``, ``delimiter``, ``decimal``, ``missing``, ``keep``,
         ``day_first``, ``force``.
 
     Returns

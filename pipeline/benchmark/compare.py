@@ -58,8 +58,6 @@ class Comparison:
         Shares of the rows to time besides.
     command : sequence of str
         The words of the command line that does the same.
-    limit : float, optional
-        Seconds that a run may take; a variant that takes longer is stopped and has no times.
     """
 
     task: Task
@@ -70,7 +68,6 @@ class Comparison:
     seeds: int = 2
     sizes: Sequence[float] = ()
     command: Sequence[str] = ()
-    limit: float | None = None
 
     @property
     def runs(self) -> int:
@@ -91,15 +88,15 @@ class Comparison:
         """
         measure.check(self.task, self.job, self.pipelines)
         finished = finished or FinishedRuns()
-        load, key = environment.load_average(), self.key
+        load = environment.load_average()
         known, entries = before_runs(self.task, self.job), variants(self.device)
         names = [variant.name for variant in entries if variant.status == "ok"]
-        plan = Plan(self.repeats, self.seeds, self.limit, True, finished, say)
+        plan = Plan(self.repeats, self.seeds, finished, say)
         jobs = [replace(self.job, pipeline=name) for name in self.pipelines]
         done = [run_rounds(plan, job, names) for job in jobs]
         cells = [runs for of_pipeline, _ in done for runs in of_pipeline]
         order = [turn for _, turns in done for turn in turns]
-        points = self._sweep(plan._replace(seeds=0, explains=False), jobs, names)
+        points = self._sweep(plan._replace(seeds=0), jobs, names)
         work = {(c.pipeline, c.variant): c.reports[-1].work for c in cells if c.reports}
         protocol = results.Protocol(
             seed=self.job.seed, repeats=self.repeats, warmups=1, order=order, clock=CLOCK,
@@ -114,7 +111,6 @@ class Comparison:
             protocol=protocol,
             variants=entries,
             points=points,
-            fingerprint=key,
         )
 
     def _sweep(self, plan: Plan, jobs: Sequence[Job], names: Sequence[str]) -> list[results.Point]:
@@ -131,17 +127,12 @@ class Comparison:
                 able = [runs.variant for runs in found if not runs.why]
         return points
 
-    @property
-    def key(self) -> str:
-        """The fingerprint in short."""
-        return _brief(map(str, self.fingerprint().items()))
-
     def fingerprint(self) -> dict[str, str]:
         """Return what must be the same for runs of an earlier command to be used."""
         what, job, here, found = self.task, self.job, hardware.describe(), gpu.probe()
         code = [source_code.code(what.pipeline(n, job.seed, job.changes)) for n in self.pipelines]
         rows = what.split(job.split), what.columns, what.target, what.weight, what.positive
-        asked = job.seed, self.repeats, self.seeds, *self.sizes, self.limit, CLOCK, self.device
+        asked = job.seed, self.repeats, self.seeds, *self.sizes, CLOCK, self.device
         files = [path for path in PACKAGE.rglob("*") if path.suffix in (".py", ".json")]
         files = [path for path in (*files, task.FOLDER / f"{what.name}.py") if path.exists()]
         machine = platform.node(), here.cpu, here.cores, here.system, here.memory_bytes
@@ -223,8 +214,8 @@ def describe_task(what: Task, job: Job, found: Outcome) -> results.TaskInfo:
         classes=[] if found.classes is None else list(map(str, found.classes)),
         positive="" if positive is None else str(positive),
         weight=what.weight,
-        train=task.in_words(split.train) if not split.folds else "the other folds of each",
-        test=task.in_words(split.test) if not split.folds else f"each fold in {split.folds}",
+        train=task.in_words(split.train),
+        test=task.in_words(split.test),
     )
 
 

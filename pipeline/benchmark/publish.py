@@ -15,7 +15,7 @@ from pipeline.benchmark.report.html import write_page
 from pipeline.benchmark.report.panels import comparison_page
 from pipeline.benchmark.report.terminal import terminal_report
 from pipeline.benchmark.run.resume import FinishedRuns
-from pipeline.errors import DataError, clean
+from pipeline.errors import clean
 from pipeline.system.atomic import publishing, sha256, write_bytes, write_text
 from pipeline.system.progress import progress
 
@@ -26,7 +26,6 @@ def publish(
     *,
     pages: bool = False,
     resume: bool = True,
-    if_changed: bool = False,
     price: results.Price | None = None,
 ) -> None:
     """Measure and keep ``results.json``, with the pages of the report if asked.
@@ -41,16 +40,9 @@ def publish(
         Write ``index.html`` and ``report.md`` as well.
     resume : bool
         Go on after the finished runs of a comparison that was interrupted.
-    if_changed : bool
-        Measure nothing where the report that is there has the same fingerprint.
     price : Price, optional
         Of this machine by the hour.
     """
-    if if_changed and is_current(comparison, folder):
-        _say(f"{folder}: of the same code, data, versions and protocol, so not measured again")
-        if price is not None:
-            write_again(folder, price)
-        return
     with publishing(folder) as draft:
         finished = find_finished(folder.resolve(), comparison, resume=resume)
         try:
@@ -72,16 +64,6 @@ def publish(
 
 def _say(line: str, *, stderr: bool = False) -> None:
     Console(stderr=stderr, soft_wrap=True).print(clean(line), markup=False, highlight=False)
-
-
-def is_current(comparison: Comparison, folder: Path) -> bool:
-    """Tell whether a folder holds the report of the same code, data, versions and protocol."""
-    if not (folder / "index.html").exists():
-        return False
-    try:
-        return results.load(folder / "results.json").fingerprint == comparison.key
-    except DataError:
-        return False
 
 
 def write_again(folder: Path, price: results.Price | None = None) -> None:
@@ -106,7 +88,7 @@ def write_again(folder: Path, price: results.Price | None = None) -> None:
 def render(measured: results.Results, folder: Path) -> None:
     """Write the report's files into a folder; the same results give the same bytes.
 
-    They are ``index.html``, ``report.md``, ``cells.csv`` and ``machine.json``.
+    They are ``index.html``, ``report.md`` and ``cells.csv``.
 
     Parameters
     ----------
@@ -122,7 +104,6 @@ def render(measured: results.Results, folder: Path) -> None:
     """
     write_page(comparison_page(measured), folder)
     write_text(folder / "cells.csv", cells_csv(measured))
-    write_text(folder / "machine.json", results.dumps(measured.machine).decode())
 
 
 def find_finished(folder: Path, comparison: Comparison, *, resume: bool = True) -> FinishedRuns:

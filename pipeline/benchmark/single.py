@@ -48,11 +48,6 @@ class PredictedBatch:
     pipelines: Sequence[str]
     command: Sequence[str] = ()
 
-    @property
-    def steps(self) -> int:
-        """Number of lines that `run` will say."""
-        return 2 * len(self.pipelines)
-
     def run(self, folder: Path, say: Say) -> Results:
         """Run every pipeline; write models, predictions and ``results.json`` into a folder.
 
@@ -136,9 +131,8 @@ def save_model(
 
 
 def _read(task: Task, job: Job, part: str, features: Any, known: Any) -> Any:
-    """Return columns of the training or of the test rows; of all rows where there are folds."""
-    split = task.split(job.split)[1]
-    rows = [] if split.folds else getattr(split, part)
+    """Return columns of the training or of the test rows."""
+    rows = getattr(task.split(job.split)[1], part)
     return parquet.read_parquet(job.path, features, known, rows, "cpu")
 
 
@@ -147,12 +141,6 @@ def answer_columns(task: Task, outcome: Outcome, job: Job) -> dict[str, Any]:
     columns = _columns(task, outcome)
     if name := task.row_id:  # the number of the row in the file that the data were made of
         columns = {"row": _read(task, job, "test", [], [name])[1][name]} | columns
-    if "prediction" in columns and truth.decides_otherwise(outcome.model.estimator):
-        if task.split(job.split)[1].folds:
-            del columns["prediction"]  # The models of the folds, who would decide, are gone.
-        else:
-            X, _ = _read(task, job, "test", task.features, task.target)
-            columns["prediction"] = outcome.model.predict(X)
     return columns
 
 
@@ -166,9 +154,10 @@ def _columns(task: Task, outcome: Outcome) -> dict[str, Any]:
         matrix = metrics.part(predicted, "probability")
         each = dict(zip(outcome.classes, () if matrix is None else matrix.T, strict=False))
         return {"truth": names.take(pa.array(target)), **answered, **_named(each)}
-    fields = {"prediction": "prediction", "embedding": "embedding"}
-    known = metrics.columns(outcome.y_true, {"target": "truth", "query": "query"})
-    return known | metrics.columns(predicted, fields)
+    query, places = metrics.part(outcome.y_true, "query"), metrics.part(predicted, "embedding")
+    found = {"truth": target, "query": query, "prediction": metrics.part(predicted, "prediction")}
+    found |= {f"embedding_{i}": each for i, each in enumerate(() if places is None else places.T)}
+    return {name: values for name, values in found.items() if values is not None}
 
 
 def _of_two(task: Task, outcome: Outcome) -> dict[str, Any]:
@@ -181,9 +170,7 @@ def _of_two(task: Task, outcome: Outcome) -> dict[str, Any]:
     columns = {"truth": names.take(pa.array(target))}
     if not hasattr(outcome.model, "predict_proba"):
         return columns | {"anomaly": chance}
-    # Of two that are as probable, scikit-learn takes the first.
-    decided = chance > 0.5 if place else chance >= 0.5
-    columns["prediction"] = names.take(pa.array(decided.astype("int8")))
+    columns["prediction"] = names.take(pa.array(metrics.part(outcome.predicted, "decision")))
     if task.positive is None:
         return columns | {"probability": chance}
     chances = {positive: chance, other: 1 - chance}

@@ -23,7 +23,6 @@ from pipeline.benchmark.record.results import Variant, dumps
 from pipeline.benchmark.record.trials import (
     PREFIX,
     edges_of,
-    importances_of,
     records_of_space,
     records_of_trials,
     trial_as_it_is,
@@ -105,11 +104,6 @@ class TunedBatch:
     cluster: str | None = None
     workers: int | None = None
     command: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        # What is searched for in all folds would be judged on rows that it was chosen by.
-        splits = {name: replace(split, folds="") for name, split in self.task.splits.items()}
-        object.__setattr__(self, "task", replace(self.task, splits=splits))
 
     def run(self, folder: Path, studies: Path, say: Say) -> TuningRecord:
         """Search, refit and judge; write the best model of each pipeline into a folder.
@@ -239,22 +233,17 @@ class TunedBatch:
         space = Space.of(search.space, search.estimator)
         trials = records_of_trials(search.study_, space, first_metric_of(self.task)[1])
         number = int(search.cv_results_["trial"][search.best_index_])
-        shares, lacking = importances_of(search.study_)
         late = self.timeout is not None and seconds >= self.timeout
         ended = "all trials" if len(trials) >= self.trials else "the time" if late else INTERRUPTED
         record = SearchRecord(
             pipeline=name,
             variant=variant,
-            status="ok",
-            why="",
             ended=ended,
             seconds=seconds,
             trials=trials,
             default=trial_as_it_is(search.study_, space),
             best=number,
             edges=edges_of(space, search.study_.get_trials()[number]),
-            importances=shares,
-            importances_why=lacking,
             untuned=None,
             tuned=None,
             differences={},

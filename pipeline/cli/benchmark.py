@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +31,15 @@ def _shares(ctx: click.Context, param: click.Parameter, text: str) -> list[float
 
 
 def _price(ctx: click.Context, param: click.Parameter, text: str | None) -> Any:
+    """Return a price from its amount and currency."""
+    from pipeline.benchmark.record.results import Price
+
     if text is None:
         return None
-    from pipeline.benchmark.report.costs import parse_price
-
-    return parse_price(text)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([^\W\d_]+|[€$£¥])\s*", text)
+    if match is None or not 0 < float(match[1]) < inf:
+        raise ConfigError(f"--price {text!r}: write the price of an hour, above 0, as '1.20 EUR'")
+    return Price(per_hour=float(match[1]), currency=match[2])
 
 
 def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,8 +49,6 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
                      help="Timed runs of each variant."),
         click.option("--sizes", default="", metavar="SHARES", callback=_shares,
                      help="Shares of the rows to time besides, as 0.1,0.3."),
-        click.option("--limit", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
-                     help="Stop a variant of which a run takes longer."),
         click.option("--price", metavar="'1.20 EUR'", callback=_price,
                      help="Of an hour of this machine."),
         click.option("--resume/--no-resume", default=True, show_default=True,
@@ -58,34 +62,15 @@ def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.command()
 @common_options
 @_measuring
-@click.option("--baseline", type=click.Path(path_type=Path), metavar="RESULTS.JSON",
-              help="Set the results beside earlier ones.")  # fmt: skip
-@click.option(
-    "--from-results", is_flag=True, help="Measure nothing; take the results that are there."
-)
-def compare(
-    task: str, out: Path | None, baseline: Path | None, from_results: bool, **options: Any
-) -> None:
+def compare(task: str, out: Path | None, **options: Any) -> None:
     """Measure TASK in plain scikit-learn, on the CPU and on the GPU; keep results.json."""
-    from pipeline.benchmark.record import results
-    from pipeline.benchmark.report.baseline import show
-
-    then = results.load(baseline) if baseline else None
-    if not from_results:
-        _compare(task, out, **options)
-    if then is not None:
-        now = results.load((out or Path("reports") / task) / "results.json")
-        show(now, then)
-    elif from_results:
-        raise ConfigError("--from-results measures nothing, so it needs --baseline")
+    _compare(task, out, **options)
 
 
 @click.command("report")
 @common_options
 @_measuring
 @click.option("--from-results", is_flag=True, help="Only write the pages anew from results.json.")
-@click.option("--if-changed", is_flag=True,
-              help="Measure nothing if code, data and versions are as before.")  # fmt: skip
 def report_(task: str, out: Path | None, from_results: bool, **options: Any) -> None:
     """Compare, then write the report as HTML and Markdown."""
     from pipeline.benchmark.publish import write_again
@@ -99,30 +84,17 @@ def report_(task: str, out: Path | None, from_results: bool, **options: Any) -> 
 
 
 @click.command()
-@click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True)
-@click.option("--repeats", default=5, type=click.IntRange(min=3), show_default=True)
-@click.option(
-    "--data-home", "home", type=click.Path(path_type=Path), default=Path("data"), show_default=True
-)
 @click.option("--out", type=click.Path(path_type=Path), default=Path("reports"), show_default=True)
-@click.option(
-    "--from-results", is_flag=True, help="Only write the index of the reports that are there."
-)
-@click.option("--again", is_flag=True, help="Measure also what is as it was at the last report.")
-def gallery(
-    device: str, repeats: int, home: Path, out: Path, from_results: bool, again: bool
-) -> None:
-    """Report on every task whose data is there, and write an index page."""
+def gallery(out: Path) -> None:
+    """Write a page over the reports of all tasks that are there."""
     from pipeline.benchmark.report.gallery_page import build_gallery
 
-    options = ["--device", device, "--repeats", str(repeats), *([] if again else ["--if-changed"])]
-    index = build_gallery(out, home, options, from_results=from_results)
-    echo(f"gallery: {index.resolve().as_uri()}")
+    echo(f"gallery: {build_gallery(out).resolve().as_uri()}")
 
 
 def _compare(
-    task: str, out: Path | None, *, repeats: int, sizes: list[float], limit: float | None,
-    price: Any, resume: bool, pages: bool = False, if_changed: bool = False, **options: Any,
+    task: str, out: Path | None, *, repeats: int, sizes: list[float], price: Any, resume: bool,
+    pages: bool = False, **options: Any,
 ) -> None:  # fmt: skip
     from pipeline.benchmark.compare import Comparison
     from pipeline.benchmark.publish import publish
@@ -130,7 +102,6 @@ def _compare(
     what, job, pipelines = prepare(task, **options)
     comparison = Comparison(
         what, job, pipelines, options["device"], repeats, sizes=sizes, command=sys.argv[1:],
-        limit=limit,
     )  # fmt: skip
     folder = out or Path("reports") / task
-    publish(comparison, folder, pages=pages, resume=resume, if_changed=if_changed, price=price)
+    publish(comparison, folder, pages=pages, resume=resume, price=price)

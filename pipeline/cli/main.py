@@ -86,7 +86,7 @@ def run_(
     with (
         publishing(folder) as draft,
         optional_cluster(cluster, workers=workers),
-        progress(task, batch.steps) as line,
+        progress(task, 2 * len(pipelines)) as line,
     ):
         record = batch.run(draft, line)
     for line_ in in_terminal(cautions_of(record), folder / "results.json"):
@@ -172,9 +172,8 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
 @click.argument("target")
 @click.option("--name", default="", help="Of the task; by default after the file.")
 @click.option("--kind", default="", help="binary, multiclass or regression; guessed by default.")
-@click.option("--features", type=Names(), multiple=True, help="Columns to learn from, with commas.")
-@click.option("--ignore", type=Names(), multiple=True, help="Columns not to learn from.")
-@click.option("--split", default="random", show_default=True, help="random, time, groups or folds.")
+@click.option("--ignore", type=Names(), multiple=True, help="Columns not to use, with commas.")
+@click.option("--split", default="random", show_default=True, help="random, time or groups.")
 @click.option("--by", default="", help="The column with the time, or with the groups.")
 @click.option("--encoding", default="", help="Of FILE, as cp1252.")
 @click.option("--delimiter", default="", help="Of FILE: a character, or tab.")
@@ -198,7 +197,7 @@ def new_task_(file: Path, target: str, home: Path, dates: str, **options: Any) -
     orders = {"": None, "day-first": True, "month-first": False}
     if dates not in orders:
         raise ConfigError(f"--dates {dates}: choose from day-first, month-first")
-    for name in ("features", "ignore", "missing", "keep"):
+    for name in ("ignore", "missing", "keep"):
         options[name] = [each for names in options[name] for each in names]
     made = new_task(file, target, home=home, day_first=orders[dates], **options)
     echo("\n".join(made.lines()))

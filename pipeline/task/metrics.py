@@ -10,7 +10,6 @@ task is the probability of 1, its decision the class.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -165,9 +164,8 @@ def scoring_of(task: Task, y_true: np.ndarray | None = None, classes: Any = None
 
 
 def answer(
-    model: Estimator, X: Table, kind: Kind, classes: Any = None, positive: int = 1, *,
-    decide: bool = False,
-) -> np.ndarray:  # fmt: skip
+    model: Estimator, X: Table, kind: Kind, classes: Any = None, positive: int = 1
+) -> np.ndarray:
     """Return the predictions of a fitted model, one entry a row.
 
     Parameters
@@ -175,18 +173,17 @@ def answer(
     model : object
     X : frame or array
     kind : {"binary", "multiclass", "regression", "ranking"}
-        The probability of the positive class, or how anomalous a row is; the places of classes
+        The probability of the positive class, or how anomalous a row is, with the class, where
+        the model decides on one; the places of classes
         with the probabilities of all, where there are any; a number, or a score to rank by.
     classes : numpy.ndarray, optional
         That the model has learnt.
     positive : int, default=1
         Which of them is positive, by place.
-    decide : bool, default=False
-        Whether the classes of a binary task are wanted too.
     """
     if kind == "binary":
         chance = _of_positive(model, X, positive)
-        decided = _decided(model, X, chance, classes, positive) if decide else None
+        decided = _decided(model, X, chance, classes, positive)
         return chance if decided is None else fields(prediction=chance, decision=decided)
     return _of_classes(model, X, classes) if kind == "multiclass" else np.asarray(model.predict(X))
 
@@ -231,11 +228,6 @@ def _decided(
         return (places == positive).astype("int8")
     # Of two that are as probable, scikit-learn takes the first.
     return (chance > 0.5 if positive else chance >= 0.5).astype("int8")
-
-
-def wants_decisions(task: Task) -> bool:
-    """Tell whether a metric of a binary task reads classes."""
-    return any("predict" in methods_of(scorer) for scorer in task.metrics.values())
 
 
 def fit_answer(model: Estimator, X: Table) -> np.ndarray:
@@ -289,23 +281,6 @@ def _score(name: str, each: Metric, y_true: np.ndarray, answer: np.ndarray) -> f
     return value
 
 
-def columns(values: np.ndarray, names: Mapping[str, str]) -> dict[str, np.ndarray]:
-    """Return fields under their names in a file; a matrix gives numbered columns.
-
-    >>> both = fields(prediction=[1], probability=[[0.25, 0.75]])
-    >>> list(columns(both, {"prediction": "class", "probability": "p", "embedding": "at"}))
-    ['class', 'p_0', 'p_1']
-    """
-    result: dict[str, np.ndarray] = {}
-    for name, called in names.items():
-        field = part(values, name)
-        if field is not None and field.ndim == 2:
-            result |= {f"{called}_{i}": column for i, column in enumerate(field.T)}
-        elif field is not None:
-            result[called] = field
-    return result
-
-
 @dataclass(frozen=True)
 class TaskScorer:
     """The first metric of a task as a scorer: higher is better, and it reads predictions alone."""
@@ -315,8 +290,6 @@ class TaskScorer:
     """That the pipeline learns, sorted; None of numbers."""
     positive: int
     """The place of the class that a binary task is about."""
-    encoded: bool = False
-    """Whether the target comes as the metric has it, not as it is learnt."""
     reads_answers_only = True
 
     @property
@@ -329,9 +302,8 @@ class TaskScorer:
     ) -> float:
         """Return the score of a fitted model."""
         kind, known = self.metric.kind, y
-        decide = "predict" in methods_of(self.metric.scorer)
-        said = answer(model, X, kind, self.classes, self.positive, decide=decide)
-        if not self.encoded and self.classes is not None:
+        said = answer(model, X, kind, self.classes, self.positive)
+        if self.classes is not None:
             known = places_of(y, self.classes)
             known = (known == self.positive).astype("int64") if kind == "binary" else known
         if sample_weight is not None:

@@ -94,31 +94,13 @@ def size(count: float) -> str:
     return f"{count / 1024:.2f} TiB"
 
 
-def integer(value: int) -> str:
-    """Write a count with its thousands apart.
-
-    >>> integer(336776)
-    '336,776'
-    """
-    return f"{value:,}"
-
-
 def count(number: int, what: str) -> str:
     """Write a number of things.
 
     >>> count(1, "table"), count(3, "table")
     ('1 table', '3 tables')
     """
-    return f"{integer(number)} {what}{'' if number == 1 else 's'}"
-
-
-def minute(created: str) -> str:
-    """Write when something was made, to the minute.
-
-    >>> minute("2026-01-31T12:30:59+00:00")
-    '2026-01-31 12:30'
-    """
-    return created[:16].replace("T", " ")
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def short(value: float) -> str:

@@ -44,9 +44,6 @@ class Split:
         date, or in a split called "time", is known.
     groups : str
         Column of the groups that it goes by.
-    folds : str
-        Column of the folds of a cross-validation: the rows of each are judged on by a model of the
-        others, in place of `test` by one of `train`. The model that is kept learns from all.
     """
 
     train: Filter
@@ -54,7 +51,6 @@ class Split:
     about: str
     time: Sequence[str] | str = ()
     groups: str = ""
-    folds: str = ""
 
     def __post_init__(self) -> None:
         if self.time and self.groups:
@@ -302,19 +298,12 @@ class Facts(NamedTuple):
     kind: str
     rows: int
     """Of its dataset, about; 0 if not known. Of generated data, those of the default."""
-    download: str
-    """How much is to be downloaded; empty if nothing is."""
+    needs: str
+    """What it takes to have the data."""
     folder: str
     """Of the dataset below the folder of the data; empty if not known."""
     generated: bool
     """Whether the data are generated, in any number of rows."""
-
-    @property
-    def needs(self) -> str:
-        """What it takes to have the data."""
-        if self.generated:
-            return "generated, any ROWS"
-        return f"{self.download} to download" if self.download else "-"
 
 
 def facts(name: str) -> Facts:
@@ -330,8 +319,10 @@ def facts(name: str) -> Facts:
         data = import_module(f"datasets.{task.dataset}") if task.dataset else None
     rows: Any = getattr(data, "ROWS", 0)
     rows = rows[task.kind] if isinstance(rows, dict) else rows
-    download, folder = getattr(data, "DOWNLOAD", ""), getattr(data, "NAME", "")
-    return Facts(task.kind, rows, download, folder, task.generated)
+    download = getattr(data, "DOWNLOAD", "")
+    needs = f"{download} to download" if download else "-"
+    needs = "generated, any ROWS" if task.generated else needs
+    return Facts(task.kind, rows, needs, getattr(data, "NAME", ""), task.generated)
 
 
 def load(name: str) -> Task:

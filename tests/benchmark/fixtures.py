@@ -11,7 +11,6 @@ from pipeline.benchmark.record.results import (
     CalibrationBin,
     Cell,
     Diagnostics,
-    Importance,
     Interval,
     PipelineInfo,
     Protocol,
@@ -62,16 +61,8 @@ def cell(pipeline: str, variant: str, totals: list[float]) -> Cell:
         peak_rss_bytes=1_900_000_000 if reference else 1_200_000_000,
         placement=placement(variant),
         execution_log=[] if reference else execution_log(variant),
-        importance=importance(0.0 if reference else 1e-4),
         diagnostics=diagnostics(),
     )
-
-
-def importance(apart: float) -> Importance:
-    """Return that of three columns, of which the first is apart from the reference's."""
-    losses = [[0.11 + apart, 0.12 + apart, 0.13 + apart], [0.02, 0.03, 0.04], [0.0, -0.001, 0.001]]
-    columns = ["distance", "carrier", "day"]
-    return Importance(metric="roc_auc", rows=5000, score=0.81, columns=columns, losses=losses)
 
 
 def diagnostics() -> Diagnostics:
@@ -304,5 +295,4 @@ def hostile() -> Results:
 def _hostile(cell: Cell, name: str) -> Cell:
     places = [replace(p, note=HOSTILE, implementation=HOSTILE) for p in cell.placement]
     metrics = {**cell.metrics, HOSTILE: 0.5}
-    used = replace(cell.importance, metric=HOSTILE, columns=[HOSTILE, "carrier", "day"])
-    return replace(cell, pipeline=name, placement=places, metrics=metrics, importance=used)
+    return replace(cell, pipeline=name, placement=places, metrics=metrics)

@@ -64,8 +64,8 @@ def test_a_wrong_use_is_told_in_words(
 
 def test_a_column_by_itself_is_one_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    made = api.new_task(TABLE, "y", name="one", features="ab")
-    assert made.columns.used == ["ab"]
+    made = api.new_task(TABLE, "y", name="one", ignore="ab")
+    assert made.columns.used == ["b"]
     monkeypatch.setattr(tasks, "__path__", [str(tmp_path / "tasks")])
     with pytest.raises(ConfigError, match="unknown pipeline 'forest'"):
         api.report(made, pipelines="forest")

@@ -34,9 +34,8 @@ class FakeWorker:
     failures: ClassVar[dict[str, int]] = {}
     alive: ClassVar[list[str]] = []
     most_alive: ClassVar[list[int]] = []
-    explained: ClassVar[list[int]] = []
 
-    def __init__(self, job: Job, limit: float | None) -> None:
+    def __init__(self, job: Job) -> None:
         self.job, self.name, self.runs = job, f"{job.pipeline}/{job.variant}", 0
         self.alive.append(self.name)
         self.most_alive.append(len(self.alive))
@@ -47,9 +46,8 @@ class FakeWorker:
     def __exit__(self, *exc: object) -> None:
         self.alive.remove(self.name)
 
-    def run(self, seed: int | None = None, *, explain: bool = False) -> RunReport:
+    def run(self, seed: int | None = None) -> RunReport:
         self.runs += 1
-        self.explained.extend([self.runs] * explain)
         if self.failures.get(self.name) == self.runs:
             raise WorkerFailed(f"{self.name} fails in run {self.runs}")
         probability = REFERENCE if self.job.variant == "reference" else OTHER
@@ -85,7 +83,6 @@ def measured(monkeypatch: pytest.MonkeyPatch, small_flights: Path) -> Callable[.
     """Measure with fake workers; `failures` maps a cell to the run that fails in it."""
     monkeypatch.setattr(rounds, "WorkerProcess", FakeWorker)
     monkeypatch.setattr(FakeWorker, "most_alive", [])
-    monkeypatch.setattr(FakeWorker, "explained", [])
 
     def run(failures: dict[str, int] | None = None, seed: int = 0, **options: Any) -> Results:
         monkeypatch.setattr(FakeWorker, "failures", failures or {})
@@ -122,8 +119,8 @@ def test_metrics_and_agreement_can_be_recomputed(
     cpu = measure.measure_once(
         TASK, TASK.pipeline("logistic", 0), Job("flights", "", "cpu", small_flights)
     )
-    apart = np.abs(cpu.predicted - reference.predicted)
-    same = (cpu.predicted > 0.5) == (reference.predicted > 0.5)
+    ours, theirs = cpu.predicted["prediction"], reference.predicted["prediction"]
+    apart, same = np.abs(ours - theirs), (ours > 0.5) == (theirs > 0.5)
     first, second = record.cells
     assert record.task.rows_train + record.task.rows_test == 6067
     assert record.data.bytes == small_flights.stat().st_size
@@ -174,7 +171,6 @@ def test_runs_are_in_order_and_only_one_pipeline_is_in_memory(measured) -> None:
         assert (cell.warmup.total, [run.total for run in cell.runs]) == (1.0, [2.0, 3.0, 4.0, 5.0])
         assert cell.peak_rss_bytes == 1005, "the peak of the whole process"
         assert cell.noise == ({"roc_auc": 0.5} if cell.variant == "reference" else {})
-    assert FakeWorker.explained == [5] * 4, "the last timed run of each"
     assert max(FakeWorker.most_alive) == 2
     assert FakeWorker.alive == []
 

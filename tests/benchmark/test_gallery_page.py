@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import shutil
-import subprocess
 from pathlib import Path
 
 import pandas as pd
@@ -12,93 +10,39 @@ import pytest
 from msgspec.structs import replace
 from scipy.stats import gmean
 
-import tasks
-from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.judge.aggregate import over_tasks
-from pipeline.benchmark.publish import publish, render
 from pipeline.benchmark.record.results import Results, dumps
 from pipeline.benchmark.report.cells import cells_csv
 from pipeline.benchmark.report.gallery_page import (
-    Entry,
     build_gallery,
     compared,
     speed_table,
 )
-from pipeline.task import task
-from pipeline.task.task import Job
+from pipeline.errors import DataError
 from tests.benchmark import fixtures
 from tests.benchmark.test_report import Batch
-from tests.commands import ROOT
 
 
-@pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with two tasks, of which one downloads its data."""
-    (tmp_path / "tasks").mkdir()
-    for name in ("__init__", "breast_cancer", "higgs"):
-        shutil.copy(ROOT / "tasks" / f"{name}.py", tmp_path / "tasks")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tasks, "__path__", [str(tmp_path / "tasks")])
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{ROOT}")
-    return tmp_path
+def test_every_report_that_is_there_is_shown(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="holds no report"):
+        build_gallery(tmp_path)
+    for name in ("higgs", "taxi"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "results.json").write_bytes(dumps(fixtures.with_gpu()))
+    page = Batch(build_gallery(tmp_path).read_text(encoding="utf-8"))
+    links = ["higgs/index.html", "taxi/index.html", "gallery.csv"]
+    assert page.values("href") == links
+    assert "2 reports" in page.text
+    assert len(pd.read_csv(tmp_path / "gallery.csv")) == 2 * 3 * 3
+    (tmp_path / "taxi" / "results.json").write_bytes(b"{}")
+    with pytest.raises(DataError, match="not a pipeline.results/2 file"):
+        build_gallery(tmp_path)
 
 
-def built(workspace: Path, *, from_results: bool = True, options: tuple[str, ...] = ()) -> Batch:
-    """Return the page of the reports in a folder."""
-    reports, home = workspace / "reports", workspace / "data"
-    index = build_gallery(reports, home, options, from_results=from_results)
-    return Batch(index.read_text(encoding="utf-8"))
-
-
-def keep(workspace: Path, name: str, record: bytes, file: str = "results.json") -> None:
-    """Leave a record where the report of a task lies."""
-    (workspace / "reports" / name).mkdir(parents=True)
-    (workspace / "reports" / name / file).write_bytes(record)
-
-
-@pytest.mark.slow
-def test_every_task_with_data_is_measured_and_the_others_say_what_they_lack(workspace) -> None:
-    options = "--device", "cpu", "--repeats", "3", "--pipelines", "logistic"
-    page = built(workspace, from_results=False, options=options)
-    assert page.values("href") == ["breast_cancer/index.html", "gallery.csv"]
-    assert (workspace / "reports" / "breast_cancer" / "index.html").exists()
-    assert "Reports of 1 of 2 tasks" in page.text
-    assert "make data TASK=higgs, 2.8 GB to download" in page.text
-
-
-@pytest.mark.parametrize(
-    ("record", "code", "linked", "said"),
-    [
-        (dumps(fixtures.with_gpu()), 2, False, "The comparison ended with exit code 2."),
-        (dumps(fixtures.with_gpu()), None, True, "Reports of 1 of 2 tasks"),
-        (b"{}", None, False, "not a pipeline.results/2 file"),
-    ],
-    ids=["a run fails", "nothing is measured", "a record is none"],
-)
-def test_a_report_is_shown_where_it_is_of_the_last_run(
-    workspace, monkeypatch, record: bytes, code: int | None, linked: bool, said: str
-) -> None:
-    keep(workspace, "breast_cancer", record)
-    done = subprocess.CompletedProcess("", code, stderr="")
-    monkeypatch.setattr(subprocess, "run", lambda command, **options: done if code else 1 / 0)
-    page = built(workspace, from_results=code is None)
-    assert ("breast_cancer/index.html" in page.values("href")) == linked
-    assert said in page.text
-
-
-def test_a_report_is_shown_where_its_data_is_not(workspace) -> None:
-    keep(workspace, "higgs", dumps(fixtures.with_gpu()))
-    page = built(workspace)
-    assert page.values("href") == ["higgs/index.html", "gallery.csv"]
-    assert "to download" not in page.text
-    table = pd.read_csv(workspace / "reports" / "gallery.csv")
-    assert len(table) == 3 * 3
-
-
-def of_tasks(*records: Results) -> list[Entry]:
-    """Return the entries of records, each as that of a task of its own."""
+def of_tasks(*records: Results) -> dict[str, Results]:
+    """Return records, each as that of a task of its own."""
     named = [replace(e, task=replace(e.task, name=f"t{i}")) for i, e in enumerate(records)]
-    return [Entry(each.task.name, "", each) for each in named]
+    return {each.task.name: each for each in named}
 
 
 def test_a_row_says_how_fast_each_variant_is_and_how_good_the_pipeline() -> None:
@@ -131,7 +75,7 @@ def test_the_mean_is_geometric_each_task_counts_once_and_what_fails_not_at_all()
     every = [fixtures.with_gpu(), small, fixtures.normal(), fixtures.parity_failed(),
              fixtures.failed()]  # fmt: skip
     entries = of_tasks(*every)
-    records = [each.results for each in entries]
+    records = [*entries.values()]
     table = pd.read_csv(io.StringIO(cells_csv(*records)))
     table = table[(table["variant"] == "cpu") & (table["parity"] != "FAIL")].dropna(
         subset="time_ratio"
@@ -144,36 +88,4 @@ def test_the_mean_is_geometric_each_task_counts_once_and_what_fails_not_at_all()
     assert [cell.text for cell in last][:2] == ["All tasks", "geometric mean"]
     assert last[2].text.startswith(f"{1 / wanted:.2f}× faster (2.3")
     assert last[2].text.endswith("; 5 tasks)")
-    assert speed_table(entries[:4]).rows[-1][0].text == "t3"
-
-
-@pytest.fixture
-def reported(tmp_path: Path) -> tuple[Comparison, Path]:
-    """A comparison, and the folder with its report."""
-    job = Job("breast_cancer", "logistic", "cpu", tmp_path / "rows.parquet")
-    job.path.write_bytes(b"rows")
-    comparison = Comparison(task.load("breast_cancer"), job, ["logistic"], "cpu", 3)
-    measured = replace(fixtures.normal(), fingerprint=comparison.key)
-    render(measured, tmp_path / "out")
-    (tmp_path / "out" / "results.json").write_bytes(dumps(measured))
-    return comparison, tmp_path / "out"
-
-
-@pytest.mark.parametrize("change", ["nothing", "the record", "no page", "not asked for"])
-def test_a_report_of_the_same_work_is_kept(
-    change: str,
-    reported: tuple[Comparison, Path],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    comparison, folder = reported
-    if change == "the record":
-        (folder / "results.json").write_bytes(dumps(fixtures.normal()))
-    elif change == "no page":
-        (folder / "index.html").unlink()
-    runs: list[object] = []
-    fresh = fixtures.normal()
-    monkeypatch.setattr(Comparison, "measure", lambda *given: runs.append(given) or fresh)
-    publish(comparison, folder, if_changed=change != "not asked for")
-    assert bool(runs) == (change != "nothing")
-    assert ("not measured again" in capsys.readouterr().out) == (change == "nothing")
+    assert speed_table(of_tasks(*every[:4])).rows[-1][0].text == "t3"

@@ -47,7 +47,7 @@ def test_the_reference_is_the_plain_program(small_flights: Path, pipeline: str) 
     # The threads of the forest add up their trees in any order.
     rtol = 1e-12 if pipeline == "forest" else 0
     expected = plain.predict_proba(test[features])[:, 1]
-    np.testing.assert_allclose(measured.predicted, expected, rtol=rtol, atol=0)
+    np.testing.assert_allclose(measured.predicted["prediction"], expected, rtol=rtol, atol=0)
     np.testing.assert_array_equal(measured.y_true, test["late"])
     assert measured.rows_train == len(train)
 
@@ -76,8 +76,9 @@ def test_an_estimator_without_a_pipeline_is_measured_too(small_flights: Path) ->
     accelerated = measure.measure_once(task, task.pipeline("bare", 0), replace(job, variant="cpu"))
     train, test = halves(small_flights)
     plain = LogisticRegression().fit(train[NUMBERS], train["late"])
-    np.testing.assert_array_equal(reference.predicted, plain.predict_proba(test[NUMBERS])[:, 1])
-    np.testing.assert_allclose(accelerated.predicted, reference.predicted, atol=1e-3)
+    said, ours = (each.predicted["prediction"] for each in (reference, accelerated))
+    np.testing.assert_array_equal(said, plain.predict_proba(test[NUMBERS])[:, 1])
+    np.testing.assert_allclose(ours, said, atol=1e-3)
     assert set(reference.stages) == {"read", "fit", "predict"}
     assert reference.placements == [
         Placement("logisticregression", "sklearn.LogisticRegression", "cpu")

@@ -12,7 +12,6 @@ import pytest
 from pipeline.benchmark.compare import Comparison, cut
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.run import rounds, variants
-from pipeline.errors import OutputError
 from pipeline.task.task import Job
 from tasks.flights import TASK
 from tests.benchmark.test_compare import FakeWorker
@@ -57,12 +56,6 @@ def test_a_share_of_the_rows_is_drawn_in_order(table: Path, tmp_path: Path) -> N
     assert pq.read_table(cut(folder, 0.3, 0))["number"].to_pylist() == numbers.tolist()
 
 
-def test_a_folder_that_cannot_be_written_is_told(table: Path) -> None:
-    (table.parent / ".sizes").write_text("in the way")
-    with pytest.raises(OutputError, match=r"\.sizes"):
-        cut(table, 0.2, 0)
-
-
 @pytest.fixture
 def swept(monkeypatch: pytest.MonkeyPatch, small_flights: Path) -> Callable[..., Results]:
     """Measure with fake workers; those of a variant fail at the size 0.5."""
@@ -71,7 +64,7 @@ def swept(monkeypatch: pytest.MonkeyPatch, small_flights: Path) -> Callable[...,
 
     def run(fails: str, *sizes: float) -> Results:
         class Small(FakeWorker):
-            def run(self, seed: int | None = None, *, explain: bool = False) -> Any:
+            def run(self, seed: int | None = None) -> Any:
                 small = "-0.5-" in self.job.path.name
                 FakeWorker.failures = {f"forest/{fails}": 2} if small else {}
                 return super().run(seed)

@@ -9,7 +9,6 @@ from xgboost import XGBRegressor
 
 from pipeline.benchmark.record.trials import (
     edges_of,
-    importances_of,
     records_of_space,
     records_of_trials,
 )
@@ -52,7 +51,7 @@ def test_a_stopped_trial_has_no_score_though_optuna_keeps_its_last_one() -> None
     assert study.trials[1].value == 0.9
     space = Space.of({ALPHA: RANGE, OTHER: RANGE}, Accelerated(Ridge()))
     one, other = records_of_trials(study, space, 1)
-    assert (one.score, other.score, other.folds, other.worker) == (0.5, None, [0.9], "w3")
+    assert (one.score, other.score, other.folds) == (0.5, None, [0.9])
     assert (other.seconds, other.duration) == (7.0, 1.5)
     assert records_of_trials(study, space, -1)[0].folds == [-0.4, -0.6], "of a loss"
 
@@ -76,6 +75,10 @@ def test_a_space_is_told_by_the_values_that_estimators_are_given() -> None:
         "dart",
     )
     assert score.choices == [None, "Ridge(alpha=2.0)"]
+    two = Space.of([{"estimator__max_depth": [n]} for n in (1, 2)], Accelerated(XGBRegressor()))
+    assert [(each.choices, each.parts) for each in records_of_space(two)] == [
+        ([1], (0,)), ([2], (1,)),
+    ]  # fmt: skip
 
 
 def test_the_best_value_at_an_edge_is_said() -> None:
@@ -94,12 +97,3 @@ def test_the_best_value_at_an_edge_is_said() -> None:
         "The best max_depth, 8, lies at the high end of its range, 8.",
         "The best subsample, 1, lies at the high end of its range, 1.",
     ]
-
-
-def test_importances_are_of_what_makes_candidates_good() -> None:
-    draws = [i / 40 for i in range(40)]
-    shares, why = importances_of(study_of(*(trial(a, {1: a}, value=a) for a in draws)))
-    assert why == ""
-    assert list(shares) == ["alpha", "tol"]
-    assert sum(shares.values()) == pytest.approx(1)
-    assert shares["alpha"] > 0.7

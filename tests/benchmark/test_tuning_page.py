@@ -56,26 +56,11 @@ def test_a_difference_is_judged_by_its_interval(name: str, interval: Interval, s
     assert page.improved(name, interval, ScoringInfo()).text == said
 
 
-def test_every_trial_with_a_score_is_in_the_history() -> None:
-    record = tunings.failing()
-    search = record.searches[0]
-    figure = page.history_figure(record, search)
-    lines = {line.label: line for line in figure.lines}
-    done = [each.number for each in search.trials if each.state == "complete"]
-    assert list(lines["complete"].x) == done
-    assert set(lines) == {"complete", "stopped", "best so far"}, "it lacks the default"
-    assert page.history_figure(record, record.searches[1]) is None
+def test_how_trials_ended_is_said() -> None:
+    search = tunings.failing().searches[0]
     failed = [each.reason for each in search.trials if each.state == "failed"]
-    assert f"{len(failed)} failed: all trials; {max(failed, key=failed.count)} (" in page.ended(
-        search
-    )
-    normal = tunings.normal()
-    for smaller, best in ((False, max), (True, min)):
-        plan = replace(normal.protocol, smaller_is_better=smaller)
-        changed = replace(normal, protocol=plan)
-        done, *_, so_far, default = page.history_figure(changed, normal.searches[0]).lines
-        assert so_far.y[-1] == best(done.y)
-        assert (default.label, default.kind) == ("as it is", "ideal")
+    said = f"{len(failed)} failed: all trials; {max(failed, key=failed.count)} ("
+    assert said in page.ended(search)
 
 
 def test_the_best_parameters_stand_beside_the_default_and_what_was_searched() -> None:
@@ -88,17 +73,15 @@ def test_the_best_parameters_stand_beside_the_default_and_what_was_searched() ->
         "0.1",
         rate,
         "0.01 to 0.3, logarithmic",
-        "74.1 %",
     ]
     assert rows[tunings.PREFIX + "categorical_features"][2] == "from_dtype, None"
     assert f"boosting, cpu: {search.edges[0]}" in page_html(page.tuning_page(record))
 
 
-def test_doubts_and_few_trials_are_said() -> None:
+def test_doubts_are_said() -> None:
     record = replace(tunings.normal(), baseline={"roc_auc": 0.8})
     text = page_html(page.tuning_page(record))
     assert "boosting, cpu is worse than a dummy" in text
-    assert "So few are a hint at most" in text
 
 
 def test_many_trials_stay_a_small_page() -> None:
@@ -131,5 +114,6 @@ def test_a_record_of_an_older_version_is_read(tmp_path: Path) -> None:
     record = tunings.normal()
     known = msgspec.json.decode(dumps(record))
     known["searches"][0]["trials"][0]["first_look"] = 0.7
+    known["searches"][0]["importances"] = {"step__depth": 0.7}
     (tmp_path / "tuning.json").write_bytes(msgspec.json.encode(known))
     assert load_tuning(tmp_path / "tuning.json") == record

@@ -71,7 +71,8 @@ def test_it_reports_what_a_run_in_this_process_gives(
 ) -> None:
     here = measure.measure_once(TASK, TASK.pipeline("logistic", 0), job)
     report, again, pid = reports
-    np.testing.assert_allclose(report.predicted, here.predicted, rtol=0, atol=1e-9)
+    found, wanted = (each.predicted["prediction"] for each in (report, here))
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(report.y_true, here.y_true)
     assert report.metrics == pytest.approx(measure.judge_outcome(TASK, here))
     assert (report.rows_train, report.placements) == (here.rows_train, here.placements)
@@ -87,9 +88,7 @@ def test_it_reports_what_a_run_in_this_process_gives(
 def misbehave(channel: Connection, job: Job) -> None:
     """Do what the seed of each request says."""
     while True:
-        seed, _ = channel.recv()
-        if seed == 1:
-            time.sleep(60)
+        seed = channel.recv()
         if seed == 2:
             os._exit(0)
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
@@ -121,17 +120,6 @@ def test_a_worker_that_is_gone_is_told_with_the_cause_and_takes_its_own_with_it(
             with pytest.raises(WorkerFailed, match=words):
                 running.run(seed=2)
         assert gone(*pids)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("odd")
-def test_a_run_that_takes_longer_than_it_is_given_is_stopped(job: Job) -> None:
-    with WorkerProcess(job, limit=1.0) as running:
-        pids = running.run()
-        assert len(pids) == 2, "the start of the process is not counted"
-        with pytest.raises(WorkerFailed, match=r"longer than 1 s \(--limit\)"):
-            running.run(seed=1)
-    assert gone(*pids)
 
 
 @pytest.mark.slow
@@ -170,7 +158,7 @@ def test_only_the_variant_of_a_patch_gets_its_classes(
     monkeypatch.syspath_prepend(tmp_path)
     with WorkerProcess(replace(job, variant=variant)) as running:
         report = running.run()
-    assert (set(report.predicted) == {0.5}) == (variant == "intelex")
+    assert (set(report.predicted["prediction"]) == {0.5}) == (variant == "intelex")
     assert report.placements[-1].implementation.startswith("sklearnex.") == (variant == "intelex")
     (tmp_path / "sklearnex.py").write_text("raise OSError('libtbb.so.12')")
     said = r"sklearnex.patch_sklearn\(\) failed: OSError: libtbb"

@@ -81,7 +81,6 @@ def search(pipeline: str, variant: str, made: list[TrialRecord], **more: Any) ->
     scores = {each.number: each.score for each in made if each.score is not None}
     best = max(scores, key=scores.__getitem__, default=None)
     names = list(made[0].params)
-    shares = np.sort(np.random.default_rng(1).dirichlet([0.7] * len(names)))[::-1]
     untuned = JudgedModel(
         metrics={"roc_auc": 0.7301, "log_loss": 0.4312},
         seconds=3.1,
@@ -93,12 +92,11 @@ def search(pipeline: str, variant: str, made: list[TrialRecord], **more: Any) ->
         code="Boosting(learning_rate=0.037)",
     )  # fmt: skip
     own: dict[str, Any] = {
-        "pipeline": pipeline, "variant": variant, "status": "ok", "why": "",
+        "pipeline": pipeline, "variant": variant,
         "ended": "all trials", "seconds": made[-1].seconds, "trials": made, "default": 0,
         "best": best,
         "edges": [f"The best {names[0]}, 0.29, lies at the high end of its range, 0.3."],
-        "importances": dict(zip(names, map(float, shares), strict=True)),
-        "importances_why": "", "untuned": untuned, "tuned": tuned,
+        "untuned": untuned, "tuned": tuned,
         "differences": {"roc_auc": Interval(low=0.0041, high=0.0135),
                         "log_loss": Interval(low=-0.0071, high=0.0012)},
         "model": None,
@@ -143,8 +141,8 @@ def failing() -> TuningRecord:
     some = search("boosting", "cpu", trials(40, SPACE, failing=3, seed=3), default=None)
     none = replace(
         search("forest", "cpu", trials(2, SPACE)), trials=[], best=None, default=None, edges=[],
-        status="failed", why="DataError: none of 5 trials was completed", tuned=None, untuned=None,
-        differences={}, importances={}, importances_why="there is no complete trial", seconds=1.5,
+        tuned=None, untuned=None,
+        differences={}, seconds=1.5,
     )  # fmt: skip
     return record(some, none, cautions=["'carrier' is a copy of the target."])
 
@@ -166,7 +164,7 @@ def hostile() -> TuningRecord:
     first = base.searches[0]
     untuned = replace(first.untuned, code=bad + "```", metrics={"roc_auc": 0.7, bad: 0.5})
     changed = search(
-        bad, "cpu", made, edges=[bad], ended=bad, importances={bad: 0.7, space[1].name: 0.3},
+        bad, "cpu", made, edges=[bad], ended=bad,
         tuned=replace(untuned), untuned=untuned, differences={bad: Interval(low=-1, high=1)},
     )  # fmt: skip
     return record(

@@ -33,7 +33,7 @@ HEAVY = MASS + (AT > 720) * 900 + DRAW.normal(0, 200, ROWS)
 
 def european(path: Path) -> None:
     table = TABLE.assign(
-        mass=[f"{n / 1000:.3f}".replace(".", ",") for n in MASS],
+        mass=[f"{n / 1000:.2f}".replace(".", ",") for n in MASS],
         day=DAYS.strftime("%d.%m.%Y"),
         good=np.where(HEAVY > 4_900, "gut", "schlecht"),
     )

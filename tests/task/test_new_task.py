@@ -125,7 +125,7 @@ def role(values: Any, name: str = "x") -> str:
     """Return what a column becomes, or why nothing."""
     table = plain_types(pa.table({name: values}))
     roles = assign_roles(table, [name], TableFormat(), pa.array(range(len(table))))
-    return next(iter(roles.by_name()), roles.unused.get(name, ""))
+    return next(iter(roles.by_name), roles.unused.get(name, ""))
 
 
 WORDS = ["red", "green", "apples", "pears", "sweet", "sour"]
@@ -305,7 +305,7 @@ def test_groups_are_never_cut_and_not_learnt_from(workspace, label) -> None:
     ("choices", "told"),
     [
         ({"ignore": ["stret"]}, "unknown column 'stret'; did you mean 'street'"),
-        ({"features": ["price"]}, "'price' is the target; leave it out"),
+        ({"ignore": ["price"]}, "'price' is the target; leave it out"),
         ({"split": "time", "by": "price"}, "--by price: is the target"),
         ({"split": "groups"}, "--split groups takes --by"),
         ({"split": "time", "by": "street"}, "takes dates or numbers"),
@@ -321,12 +321,6 @@ def test_a_choice_that_cannot_be_is_refused_and_leaves_nothing(workspace, choice
         create(workspace, "price", **choices)
     assert [path.name for path in (workspace / "tasks").iterdir()] == ["__init__.py"]
     assert not list(workspace.glob("data/*"))
-
-
-def test_columns_that_are_asked_for_are_used_though_they_are_ids(workspace) -> None:
-    made = create(workspace, "price", features=["Unnamed: 0", "who"])
-    assert made.columns.by_name() == {"numbers": ["Unnamed: 0"], "many": ["who"]}
-    assert made.columns.unused["street"] == "is not among FEATURES"
 
 
 def test_the_columns_that_are_added_have_names_of_their_own(workspace) -> None:
@@ -361,7 +355,10 @@ def test_a_task_that_is_there_is_never_written_over(workspace) -> None:
     create(workspace, "price")
     with pytest.raises(ConfigError, match="is there already; choose another --name, or --force"):
         create(workspace, "price")
-    assert create(workspace, "price", ignore=["street"], force=True).columns.many == []
+    assert (
+        create(workspace, "price", ignore=["street"], force=True).columns.by_name.get("many")
+        is None
+    )
     (workspace / "tasks" / "flights.py").write_text("# mine")
     houses().to_csv(workspace / "flights.csv", index=False)
     with pytest.raises(ConfigError, match="--name"):
@@ -381,7 +378,7 @@ def test_a_table_of_a_script_is_kept(workspace, library) -> None:
     assert task_of(made).data(workspace / "data") == made.data
     assert made.data.stat().st_mtime_ns == first
     assert pq.read_table(task_of(made).source).num_rows == ROWS
-    assert made.columns.dates == ["sold on"]  # which the frame has as texts
+    assert made.columns.by_name["dates"] == ["sold on"]  # which the frame has as texts
     with pytest.raises(ConfigError, match="takes name="):
         new_task.create(kinds[library], "price", workspace / "data")
 
@@ -431,8 +428,7 @@ WRITTEN: list[tuple[str, dict[str, Any]]] = [
     ("grade", {}),
     ("kind", {}),
     ("cost", {}),
-    ("cost", {"features": ["seen", "flag"]}),
-    ("kind", {"features": ["town, where\nit is"]}),
+    ("cost", {}),
     ("grade", {"ignore": ["text", "seen", "from", "sold on"]}),
     ("grade", {"split": "time", "by": "sold on"}),
     ("kind", {"split": "groups", "by": "street"}),

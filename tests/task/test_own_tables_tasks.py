@@ -9,13 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline.benchmark.run import measure
 from pipeline.errors import ConfigError, DataError
-from pipeline.task.task import Job
 from tests.names import one_in
 from tests.task.nasty import (
     ROWS,
-    call,
     predicted,
     same,
     take,
@@ -81,13 +78,6 @@ def test_large_codes_are_classes_and_columns(workspace, start) -> None:
     assert sorted(map(int, own.made.target.classes)) == [start, start + 1, start + 2]
 
 
-def test_a_task_of_ones_own_is_listed_with_its_rows(workspace) -> None:
-    take(written(simple()))
-    assert re.search(rf"own +regression +{ROWS} rows", call("list").out)
-    Path("data/own/own.parquet").unlink()
-    assert re.search(r"own +regression +\? rows", call("list").out)
-
-
 @pytest.mark.parametrize(
     ("lines", "way"),
     [
@@ -147,37 +137,6 @@ def test_files_of_a_folder_are_written_in_one_way(workspace, second, said) -> No
             take(Path("all"))
     else:
         assert take(Path("all")).made.rows == 2 * ROWS
-
-
-@pytest.mark.parametrize(
-    ("target", "pipeline_name"), [("y", "linear"), ("kind", "linear"), ("kind", "boosting")]
-)
-def test_few_rows_are_judged_on_in_folds_by_models_of_the_others(
-    workspace, target, pipeline_name
-) -> None:
-    rows = 60
-    table = {"x": X, "kind": np.where(X + NOISE / 4 > 0, "yes", "no"), "y": simple()["y"]}
-    table = {n: np.asarray(v)[:rows] for n, v in table.items() if n in ("x", target)}
-    own = take(written(table), target)
-    assert f"judged on: {rows} rows, in 4 folds, each by a model of the others" in own.said
-    job = Job(own.made.name, pipeline_name, "cpu", own.task.data(Path("data")))
-    found = measure.measure_once(own.task, own.task.pipeline(pipeline_name, 0), job)
-
-    data = own.stored  # plain scikit-learn, by the folds that are kept
-    wanted = pd.Series(index=data.index, dtype=float)
-    for fold in range(4):
-        part = data["fold"] == fold
-        plain = own.task.pipeline(pipeline_name, 0)
-        y = data[target] if target == "y" else (data[target] == "yes").astype(int)
-        plain.fit(data.loc[~part, ["x"]], y[~part])
-        X_part = data.loc[part, ["x"]]
-        said = plain.predict(X_part) if target == "y" else plain.predict_proba(X_part)[:, 1]
-        wanted[part] = said
-    np.testing.assert_allclose(found.predicted, wanted, rtol=1e-5)
-    assert found.rows_train == rows
-    np.testing.assert_array_equal(
-        found.y_true, data[target] if target == "y" else data[target] == "yes"
-    )
 
 
 def test_of_many_columns_a_few_are_listed(workspace) -> None:

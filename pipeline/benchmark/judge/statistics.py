@@ -80,8 +80,6 @@ class Speed(NamedTuple):
     median: float
     minimum: float
     maximum: float
-    iqr: float
-    """The third quartile less the first."""
     ratio: Ratio | None
     """Against the reference; None for the reference itself, or where it has no times."""
 
@@ -132,15 +130,10 @@ def speed(results: Results, pipeline: str, variant: str) -> Speed | None:
     if cell is None:
         return None
     times = _totals(cell)
-    low, median, high = (float(q) for q in np.quantile(times, [0.25, 0.5, 0.75]))
-    against = None if variant == REFERENCE else time_ratio(results, pipeline, variant, REFERENCE)
-    return Speed(len(times), median, float(times.min()), float(times.max()), high - low, against)
-
-
-def time_ratio(results: Results, pipeline: str, variant: str, other: str) -> Ratio | None:
-    """Compare the times of a variant with another's; None where either was not timed."""
-    cell, base = (measured(results, pipeline, name) for name in (variant, other))
-    return None if cell is None or base is None else ratio(_totals(cell), _totals(base))
+    base = None if variant == REFERENCE else measured(results, pipeline, REFERENCE)
+    against = ratio(times, _totals(base)) if base else None
+    median = float(np.median(times))
+    return Speed(len(times), median, float(times.min()), float(times.max()), against)
 
 
 def ratio(times: _Times, reference: _Times) -> Ratio | None:

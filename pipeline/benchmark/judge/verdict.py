@@ -63,8 +63,6 @@ class Verdict(NamedTuple):
     """Which variants did not run, and why; empty if all did."""
     parity: str
     """Quality parity of all runs in one sentence."""
-    places: Sequence[str]
-    """Where the steps of each variant ran."""
     gpu: str
     """Which GPU was used, or why none was."""
     caveats: Sequence[str]
@@ -88,7 +86,6 @@ def verdict(results: Results) -> Verdict:
         headlines=headlines,
         skipped=_skipped(results),
         parity=_parity(headlines),
-        places=[*_places(results)],
         gpu=_gpu(results),
         caveats=[*_caveats(results)],
     )
@@ -180,15 +177,6 @@ def _parity(headlines: Sequence[Headline]) -> str:
     rest += f"; {lost} did not run" if lost else ""
     found = f"{counts['PASS']} of {judged} within the declared margins" if judged else "not judged"
     return f"Quality parity: {found}{rest}."
-
-
-def _places(results: Results) -> Iterator[str]:
-    for variant in results.variants:
-        cells = [c for c in results.cells if c.variant == variant.name and c.status == "ok"]
-        devices = Counter(step.device for cell in cells for step in cell.placement)
-        if devices:
-            shares = ", ".join(f"{n} on {device}" for device, n in devices.items())
-            yield f"{variant.name}: {devices.total()} steps over all pipelines: {shares}."
 
 
 def _gpu(results: Results) -> str:

@@ -122,21 +122,6 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     high: float
 
 
-class Importance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Permutation importance of the table's columns, on test rows and outside the timed runs."""
-
-    metric: str = ""
-    rows: int = 0
-    """Drawn from the test rows, the same for all variants."""
-    score: float | None = None
-    """Of these rows as they are."""
-    columns: list[str] = []
-    losses: list[list[float]] = []
-    """Of each column, how much worse the metric is in each permutation of its cells."""
-    why: str = ""
-    """Why there is none; empty otherwise."""
-
-
 class CalibrationBin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Test rows of like probability."""
 
@@ -191,8 +176,6 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Metric -> largest less smallest value over the seeds tried; of the reference only."""
     usage: Usage | None = None
     """What the last timed run took of the machine."""
-    importance: Importance | None = None
-    """Of the model of the last timed run."""
     diagnostics: Diagnostics | None = None
     """Of its answers; None for rankings and clusters."""
     model: FilePart | None = None
@@ -249,8 +232,6 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Metric -> the value of scikit-learn's dummy, which looks at no column: the shares of the
     classes, or the mean of the number. Empty for rankings and clusters."""
     scoring: ScoringInfo = ScoringInfo()
-    fingerprint: str = ""
-    """Of code, data, versions, machine and protocol: what is the same need not be measured anew."""
 
     def cell(self, pipeline: str, variant: str) -> Cell | None:
         """Return the cell of a pipeline and a variant, or None."""
@@ -276,12 +257,12 @@ def load(path: Path) -> Results:
 def _without_dropped(data: Any) -> Any:
     """Leave out what older records hold and no report shows."""
     whole = data if isinstance(data, dict) else {}
-    _drop(whole, "history", "other_prices", "profiles")
+    _drop(whole, "fingerprint", "history", "other_prices", "profiles")
     price = whole.get("price")
     if isinstance(price, dict) and "machine" in price:
         whole["price"] = {name: price.get(name) for name in ("per_hour", "currency")}
     for cell in whole["cells"] if isinstance(whole.get("cells"), list) else ():
-        _drop(cell, "stopped_after", "trace")
+        _drop(cell, "importance", "stopped_after", "trace")
         found = cell.get("diagnostics") if isinstance(cell, dict) else None
         _drop(found, "confused", "residuals", "thresholds")
     return data

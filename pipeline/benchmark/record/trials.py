@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from pipeline.benchmark.record.tuning_record import ParameterRecord, TrialRecord
-from pipeline.optional import load
 from pipeline.planning import source_code
 from pipeline.tuning.default_spaces import unset
 from pipeline.tuning.space import Listed, Parameter, Space
-from pipeline.tuning.stopping import estimated
-from pipeline.tuning.study import DIRECTION, judged_folds
+from pipeline.tuning.study import judged_folds
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -24,8 +21,6 @@ PREFIX = "estimator__"
 """Before the parameters of a pipeline that is in an `Accelerated`."""
 EDGE = 0.05
 """The share of a range that counts as its end."""
-LEAST = 4
-"""Trials below which nothing is said of the importance of parameters."""
 _STATES: Mapping[str, Literal["complete", "pruned", "failed"]] = {
     "COMPLETE": "complete",
     "PRUNED": "pruned",
@@ -53,7 +48,6 @@ def _record(trial: FrozenTrial, params: Mapping[str, Any], sign: int) -> TrialRe
         folds=[sign * steps[step] for step in sorted(steps)],
         seconds=float(trial.user_attrs.get("seconds", 0.0)),
         duration=sum(each.fit_time + each.score_time for each in judged),
-        worker=judged[-1].worker if judged else "",
     )
 
 
@@ -118,35 +112,3 @@ def plain(value: Any) -> Any:
         return repr(value)
     known = value is None or isinstance(value, bool | int | float | str)
     return value if known else source_code.code(value)
-
-
-def importances_of(study: Study) -> tuple[dict[str, float], str]:
-    """Return the share of each parameter in what makes candidates good, or why there is none.
-
-    By Optuna's PED-ANOVA, over the complete trials and those that were stopped, which count by the
-    scores that the sampler took them for.
-
-    Returns
-    -------
-    importances : dict of str to float
-        Parameter of the pipeline -> 0 to 1, the largest first; they add up to 1.
-    why : str
-        Empty where there are some.
-    """
-    valued = estimated(study.get_trials(deepcopy=False))
-    if len(valued) < LEAST:
-        return {}, f"{len(valued)} trials have a score, and {LEAST} is the least that tells"
-    logging = load("optuna.logging")
-    before = logging.get_verbosity()
-    logging.set_verbosity(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            whole = load("optuna").create_study(direction=DIRECTION)
-            whole.add_trials(valued)
-            shares = load("optuna.importance.get_param_importances")(whole)
-    except (RuntimeError, ValueError) as error:
-        return {}, str(error)
-    finally:
-        logging.set_verbosity(before)
-    return {name.removeprefix(PREFIX): float(share) for name, share in shares.items()}, ""

@@ -16,7 +16,6 @@ from pipeline.benchmark.record.results import (
     FilePart,
     Interval,
     PipelineInfo,
-    Status,
     TaskInfo,
     Variant,
 )
@@ -63,8 +62,6 @@ class TrialRecord(msgspec.Struct, frozen=True, kw_only=True):
     command does not count."""
     duration: float
     """Of its fits and predictions, which on several workers overlap with those of others."""
-    worker: str = ""
-    """Where its last fold ran, on a cluster."""
 
 
 class JudgedModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -78,15 +75,12 @@ class JudgedModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """As an expression, with each parameter that is not the default."""
 
 
-class SearchRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SearchRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The search over the parameters of one pipeline by one variant."""
 
     pipeline: str
     variant: str
     """``"cpu"`` or ``"cuda"``."""
-    status: Status
-    why: str
-    """Why it failed; empty otherwise."""
     ended: str
     """What ended it, in words: all trials, the time, or an interrupt."""
     seconds: float
@@ -99,10 +93,6 @@ class SearchRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Number of the best complete trial; None where there is none."""
     edges: list[str]
     """Sentences that say which values of the best trial lie at an edge of the space."""
-    importances: dict[str, float]
-    """Parameter -> share of the variance of the complete trials' scores, the largest first."""
-    importances_why: str
-    """Why there are none; empty where there are."""
     untuned: JudgedModel | None
     tuned: JudgedModel | None
     differences: dict[str, Interval]

@@ -6,7 +6,7 @@ from itertools import groupby
 
 from pipeline.benchmark.record.results import Results
 from pipeline.records import Machine
-from pipeline.task.numerals import integer, size
+from pipeline.task.numerals import size
 
 MOST_CLASSES = 30
 """Classes that are named."""
@@ -18,8 +18,7 @@ def fairness(results: Results) -> Card:
     task, data = results.task, results.data
     rows = {"to train": (task.rows_train, task.train), "to test": (task.rows_test, task.test)}
     counts = (
-        f"{integer(n)} {part}" + (f" ({which})" if which else "")
-        for part, (n, which) in rows.items()
+        f"{n:,} {part}" + (f" ({which})" if which else "") for part, (n, which) in rows.items()
     )
     named = [f"{name} (positive)" if name == task.positive else name for name in task.classes]
     more = f" and {len(named) - MOST_CLASSES} more" if len(named) > MOST_CLASSES else ""
@@ -33,7 +32,7 @@ def fairness(results: Results) -> Card:
         ("SHA-256 of the data", data.sha256),
         ("Split", task.split),
         ("Rows", ", ".join(counts)),
-        ("Columns", integer(task.columns)),
+        ("Columns", f"{task.columns:,}"),
         ("Target", ": ".join(filter(None, (f"{task.target}, {task.kind}", task.about_target)))),
         ("Classes", ", ".join(named[:MOST_CLASSES]) + more),
         ("Weights of the rows", task.weight),

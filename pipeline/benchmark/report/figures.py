@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -18,12 +18,11 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
-from pipeline.benchmark.judge.scaling import curve
-from pipeline.benchmark.judge.statistics import OTHER, speed, stages
-from pipeline.benchmark.record.results import STAGES, Results
+from pipeline.benchmark.judge.statistics import measured, speed
+from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report.table import how_fast, pairs
 from pipeline.errors import clean
-from pipeline.task.numerals import seconds, short
+from pipeline.task.numerals import short
 
 HUES = 5
 """Accent colours that the style sheet knows."""
@@ -52,7 +51,9 @@ _STYLE = {
     "grid.color": _RULE,
     "axes.axisbelow": True,
 }
-_FORMATS = {"dots": "o", "both": "o-", "crosses": "x", "ideal": "--", "steps": "-"}
+APART = 24
+"""Per cent of an axis between two ticks."""
+_FORMATS = {"both": "o-", "ideal": "--"}
 
 T = TypeVar("T")
 Floats = Sequence[float] | npt.NDArray[np.float64]
@@ -81,13 +82,12 @@ class Bar:
 
 @dataclass(frozen=True)
 class Bars:
-    """Bars under a title; `one` is where they part, `key` names what their pieces are."""
+    """Bars under a title; `one` is where they part."""
 
     title: str
     bars: tuple[Bar, ...]
     ticks: tuple[Part, ...]
-    one: float | None = None
-    key: tuple[str, ...] = ()
+    one: float
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Line:
     hue : int or None
         Number of an accent colour; None is that of the text.
     x, y, low, high : sequence of float
-    kind : {"dots", "both", "crosses", "ideal", "steps"}
+    kind : {"both", "ideal"}
     """
 
     label: str
@@ -138,49 +138,37 @@ class Curves:
 
 @dataclass(frozen=True)
 class Scale:
-    """An axis from `low` to `high`, in per cent; a logarithmic one has some room at both ends.
+    """A logarithmic axis from `low` to `high`, in per cent, with some room at both ends.
 
-    Examples
-    --------
-    >>> Scale(0, 4)(1), Scale(1, 100, log=True)(10)
-    (25.0, 50.0)
+    >>> Scale(1, 100)(10)
+    50.0
     """
 
     low: float
     high: float
-    log: bool = False
 
     def __call__(self, value: float) -> float:
         """Return the per cent of the axis at which a value stands."""
-        start, end, at = self.low, self.high, value
-        if self.log:
-            room = max((self.high / self.low) ** 0.07, 1.1)
-            start, end, at = (math.log(x) for x in (self.low / room, self.high * room, value))
-        return round(100 * (at - start) / (end - start), 2) if end > start else 0.0
+        room = max((self.high / self.low) ** 0.07, 1.1)
+        start, end, at = (math.log(x) for x in (self.low / room, self.high * room, value))
+        return round(100 * (at - start) / (end - start), 2)
 
-    def ticks(self, write: Callable[[float], str] = short, apart: float = 12) -> tuple[Part, ...]:
-        """Return round values that are so many per cent apart, of all the 1.
+    def ticks(self) -> tuple[Part, ...]:
+        """Return round speeds that are `APART` per cent or more apart, of all the 1.
 
-        Examples
-        --------
-        >>> [tick.label for tick in Scale(0, 2.3).ticks()]
-        ['0', '0.5', '1', '1.5', '2']
-        >>> [tick.label for tick in Scale(0.2, 40, log=True).ticks(apart=24)]
-        ['0.2', '1', '5']
+        >>> [tick.label for tick in Scale(0.2, 40).ticks()]
+        ['5× slower', 'equal', '5× faster']
         """
         kept: list[Part] = []
-        for value in sorted(round_values(self.low, self.high, log=self.log), key=lambda v: v != 1):
-            if all(abs(self(value) - other.left) >= apart for other in kept):
-                kept.append(Part("tick", self(value), label=write(value)))
+        for value in sorted(round_values(self.low, self.high, log=True), key=lambda v: v != 1):
+            if all(abs(self(value) - other.left) >= APART for other in kept):
+                kept.append(Part("tick", self(value), label=_speed_tick(value)))
         return tuple(sorted(kept, key=lambda tick: tick.left))
-
-    def span(self, kind: str, low: float, high: float, label: str = "") -> Part:
-        """Return the piece of a bar between two values."""
-        return Part(kind, self(low), round(self(high) - self(low), 2), label)
 
     def interval(self, low: float, value: float, high: float) -> tuple[Part, Part]:
         """Return a value with what it ranges over."""
-        return self.span("range", low, high), Part("middle", self(value))
+        span = Part("range", self(low), round(self(high) - self(low), 2))
+        return span, Part("middle", self(value))
 
 
 def round_values(low: float, high: float, *, log: bool = False, most: int = 6) -> list[float]:
@@ -238,7 +226,6 @@ def _draw(axes: Any, line: Line, later: int) -> None:
     kept = np.unique(np.linspace(0, len(line.x) - 1, MOST_DOTS).round().astype(int))
     x, y = np.asarray(line.x, float)[kept], np.asarray(line.y, float)[kept]
     colour = _SOFT if line.hue is None else f"#0000f{line.hue}"
-    drawn = "steps-post" if line.kind == "steps" else "default"
     if len(line.low):
         ends = np.asarray([line.low, line.high], float)[:, kept]
         axes.vlines(x, *ends, color=colour, linewidth=1.2 + 1.6 * later)
@@ -247,7 +234,6 @@ def _draw(axes: Any, line: Line, later: int) -> None:
         y,
         _FORMATS[line.kind],
         color=colour,
-        drawstyle=drawn,
         linewidth=1.4 + 1.6 * later,
         markersize=5 + 2.5 * later,
     )
@@ -298,7 +284,7 @@ def speed_figure(results: Results) -> Bars | None:
     if not ratios:
         return None
     ends = [1 / end for *_, ratio in ratios for end in (1.0, ratio.value, *(ratio.interval or ()))]
-    scale = Scale(min(ends), max(ends), log=True)
+    scale = Scale(min(ends), max(ends))
     bars = []
     for label, number, ratio in ratios:
         low, high = ratio.interval or (ratio.value, ratio.value)
@@ -306,7 +292,7 @@ def speed_figure(results: Results) -> Bars | None:
         parts = scale.interval(1 / high, 1 / ratio.value, 1 / low)
         bars.append(Bar(label, said.text, parts, number, said.tone))
     title = "Speed against the reference, with its 95 % interval"
-    return Bars(title, tuple(bars), scale.ticks(_speed_tick, apart=24), scale(1.0))
+    return Bars(title, tuple(bars), scale.ticks(), scale(1.0))
 
 
 def _speed_tick(value: float) -> str:
@@ -315,39 +301,27 @@ def _speed_tick(value: float) -> str:
     return f"{value:.3g}× faster" if value > 1 else f"{1 / value:.3g}× slower"
 
 
-def stage_figure(results: Results, pipeline: str) -> Bars | None:
-    """Return a stacked bar of stages for each variant."""
-    every = each_variant(results, lambda name: stages(results, pipeline, name))
-    if not every:
-        return None
-    longest = max(sum(max(part, 0.0) for part in parts.values()) for parts in every.values())
-    scale = Scale(0, longest)
-    bars = (
-        Bar(name, f"{seconds(sum(parts.values()))} s", tuple(_stacked(parts, scale)))
-        for name, parts in every.items()
-    )
-    title = f"Stages of {pipeline}, in seconds"
-    return Bars(title, tuple(bars), scale.ticks(), key=(*STAGES, OTHER))
-
-
-def _stacked(parts: dict[str, float], scale: Scale) -> Iterator[Part]:
-    start = 0.0
-    for stage in (*STAGES, OTHER):
-        end = start + max(parts[stage], 0.0)
-        if end > start:
-            yield scale.span(f"s-{stage}", start, end, f"{stage} {seconds(parts[stage])} s")
-        start = end
-
-
 def size_figure(results: Results, pipeline: str) -> Curves | None:
     """Return the seconds over the rows of a pipeline that was measured at several sizes."""
-    curves = each_variant(results, lambda name: curve(results, pipeline, name))
-    times = [time for each in curves.values() for runs in each.runs for time in runs]
-    if min(times, default=0) <= 0:
+    times = each_variant(results, lambda name: _by_rows(results, pipeline, name))
+    if min((min(runs) for each in times.values() for runs in each.values()), default=0) <= 0:
         return None
     lines = []
-    for name, each in curves.items():
-        ends = [min(runs) for runs in each.runs], [max(runs) for runs in each.runs]
-        lines.append(Line(name, hue(results, name), each.rows, each.medians, "both", *ends))
+    for name, each in times.items():
+        medians, *ends = ([f(runs) for runs in each.values()] for f in (np.median, min, max))
+        lines.append(Line(name, hue(results, name), [*each], medians, "both", *ends))
     title = f"Seconds of {pipeline} over training rows"
     return Curves(title, tuple(lines), "training rows", "seconds", log=True)
+
+
+def _by_rows(results: Results, pipeline: str, variant: str) -> dict[int, list[float]]:
+    """Return the seconds of each run by training rows; nothing where there is one size."""
+    found = {
+        point.rows_train: [run.total for run in point.runs]
+        for point in results.points
+        if (point.pipeline, point.variant, point.status) == (pipeline, variant, "ok") and point.runs
+    }
+    cell = measured(results, pipeline, variant)
+    if found and cell is not None:
+        found[results.task.rows_train] = [run.total for run in cell.runs]
+    return dict(sorted(found.items()))

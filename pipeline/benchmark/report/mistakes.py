@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 from scipy.stats import binomtest
 
 from pipeline.benchmark.judge.diagnostics import QUANTILES
 from pipeline.benchmark.judge.statistics import measured
-from pipeline.benchmark.record.results import CalibrationBin, Diagnostics, Results
+from pipeline.benchmark.record.results import Diagnostics, Results
 from pipeline.benchmark.report.figures import Curves, Line, each_variant, hue
 from pipeline.benchmark.report.table import ReportTable, TableCell, Values, by_pair, pairs, row
-from pipeline.task.numerals import MISSING, integer
+from pipeline.task.numerals import MISSING
 
 HOW_CALIBRATED = (
     "A dot is a tenth of the test rows by probability: their mean probability, and the share that "
@@ -44,33 +43,6 @@ def calibration_figure(results: Results, pipeline: str) -> Curves | None:
     ideal = Line("the diagonal", None, (0, end), (0, end), "ideal")
     title = f"Share of the positive class over the probability, {pipeline}"
     return Curves(title, (*lines, ideal), "mean probability", "share that is positive")
-
-
-@by_pair(
-    "Expected calibration error",
-    ("Calibration error",),
-    "r",
-    "Mean distance of the dots from the diagonal, weighted by their rows (Naeini et al. 2015, "
-    "with bins of as many rows each).",
-)
-def calibration_table(results: Results, pipeline: str, variant: str) -> Values | None:
-    """Return the calibration error of each cell."""
-    bins = _of_cell(results, pipeline, variant).calibration
-    return [f"{calibration_error(bins):.4f}"] if bins else None
-
-
-def calibration_error(bins: list[CalibrationBin]) -> float:
-    """Return the expected calibration error.
-
-    Examples
-    --------
-    >>> one = CalibrationBin(rows=3, weight=3.0, predicted=0.2, positive=0.3)
-    >>> other = CalibrationBin(rows=1, weight=1.0, predicted=0.9, positive=0.4)
-    >>> round(calibration_error([one, other]), 6)
-    0.2
-    """
-    gaps = [abs(each.predicted - each.positive) for each in bins]
-    return float(np.average(gaps, weights=[each.weight for each in bins]))
 
 
 @by_pair(
@@ -108,7 +80,7 @@ def confusion_tables(results: Results) -> Iterator[ReportTable]:
 
 
 def _count(value: float) -> TableCell:
-    return TableCell(f"{value:.1f}" if value % 1 else integer(int(value)), "" if value else "quiet")
+    return TableCell(f"{value:.1f}" if value % 1 else f"{value:,.0f}", "" if value else "quiet")
 
 
 def _share(value: float, whole: float) -> str:

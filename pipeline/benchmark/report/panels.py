@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from pipeline.benchmark.judge import doubts
 from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.record.results import Results
-from pipeline.benchmark.report import cards, columns_used, costs, figures, mistakes, tables
+from pipeline.benchmark.report import cards, figures, mistakes, tables
 from pipeline.benchmark.report.table import ReportTable
-from pipeline.task.numerals import count, integer, minute
+from pipeline.task.numerals import count
 
 
 class Piece(NamedTuple):
@@ -59,16 +59,15 @@ def _shows(piece: Piece) -> bool:
 def comparison_page(results: Results) -> Page:
     """Return the page of a comparison."""
     task, ran = results.task, [each for each in results.variants if each.status != "skipped"]
-    rows = f"{integer(task.rows_train)} rows to train on and {integer(task.rows_test)} to test on"
+    rows = f"{task.rows_train:,} rows to train on and {task.rows_test:,} to test on"
     lead = (
         f"{', '.join(each.title for each in ran)}: {count(len(results.pipelines), 'pipeline')}, "
-        f"{rows}. {cards.machine_line(results.machine)}. {minute(results.created)} UTC."
+        f"{rows}. {cards.machine_line(results.machine)}. {results.created[:10]}."
     )
     files = {
         "results.json": "the record, from which every number here is derived",
         "report.md": "this page as Markdown",
         "cells.csv": "the runs as a table",
-        "machine.json": "the machine",
     }
     return Page(f"{task.title}: the comparison", lead, shown(PANELS, results), files)
 
@@ -96,7 +95,7 @@ def _verdict(results: Results) -> Iterator[Piece]:
     yield Piece("text", found.skipped, "soft")
     if not results.baseline:
         yield Piece("text", doubts.why_no_dummy(results), "soft")
-    yield Piece("items", (found.parity, *found.places, found.gpu))
+    yield Piece("items", (found.parity, found.gpu))
     yield from pointed("cautions", "Before a score is believed", found.cautions)
     yield from pointed("caveats", "Read with care", found.caveats)
 
@@ -105,8 +104,6 @@ def _speed(results: Results) -> Iterator[Piece]:
     yield Piece("table", tables.speed_table(results), "speed-table", "speed")
     about = "Logarithmic axis: right of the dashed line the variant is faster, left of it slower."
     yield Piece("bars", figures.speed_figure(results), "speeds", about)
-    drawn = figures.each_pipeline(results, figures.stage_figure)
-    yield from numbered("bars", drawn, "stages")
     yield Piece("table", tables.stage_table(results), "stage-table")
 
 
@@ -116,14 +113,16 @@ def _scaling(results: Results) -> Iterator[Piece]:
     )
     sizes = figures.each_pipeline(results, figures.size_figure)
     yield from numbered("curves", sizes, "sizes", about=about)
-    yield Piece("table", tables.size_table(results), "size-table")
+    lost = (p for p in results.points if p.status != "ok")
+    every = [f"{p.variant} on {p.pipeline} failed at size {p.size:g}: {p.why}." for p in lost]
+    yield Piece("items", every)
 
 
 def _placement(results: Results) -> Iterator[Piece]:
     yield from numbered("table", tables.placement_tables(results), "placement", "wide")
     yield Piece("table", tables.movement_table(results), "movement-table")
     yield Piece("table", tables.resource_table(results), "resource-table")
-    yield Piece("table", costs.cost_table(results), "cost-table")
+    yield Piece("table", tables.cost_table(results), "cost-table")
 
 
 def _quality(results: Results) -> Iterator[Piece]:
@@ -131,15 +130,8 @@ def _quality(results: Results) -> Iterator[Piece]:
     yield Piece("table", tables.agreement_table(results), "agreement-table")
     calibrated = figures.each_pipeline(results, mistakes.calibration_figure)
     yield from numbered("curves", calibrated, "calibration", about=mistakes.HOW_CALIBRATED)
-    yield Piece("table", mistakes.calibration_table(results), "calibration-table")
     yield Piece("table", mistakes.residual_table(results), "residual-table")
     yield from numbered("table", mistakes.confusion_tables(results), "confusion")
-
-
-def _uses(results: Results) -> Iterator[Piece]:
-    yield Piece("items", [*columns_used.importance_sentences(results)])
-    drawn = figures.each_pipeline(results, columns_used.importance_figure)
-    yield from numbered("bars", drawn, "uses", about=columns_used.HOW)
 
 
 def _machine(results: Results) -> Iterator[Piece]:
@@ -162,7 +154,6 @@ PANELS = {
     "scaling": Panel("How time grows with the rows", _scaling, "other sizes of the table"),
     "placement": Panel("Where each step ran", _placement, "devices, bytes, memory, energy, cost"),
     "quality": Panel("Quality side by side", _quality, "metrics, margins, agreement, mistakes"),
-    "uses": Panel("What the model uses", _uses, "importance of the columns"),
     "machine": Panel("How to reproduce", _machine, "command, data, protocol, machine, code"),
 }
 """By anchor, in the order of the page."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pipeline.benchmark.judge.doubts import first_metric
-from pipeline.benchmark.judge.scaling import curve
 from pipeline.benchmark.judge.statistics import (
     FEW,
     OTHER,
@@ -32,7 +31,6 @@ from pipeline.benchmark.report.table import (
 from pipeline.task.numerals import (
     MISSING,
     difference,
-    integer,
     metric,
     score,
     seconds,
@@ -98,8 +96,8 @@ def _found(results: Results, line: Headline, metric: str, *, named: bool) -> Val
 
 @by_pair(
     "Wall time of one run, end to end",
-    ("Median, s", "Min–max, s", "IQR, s", "n", "Speed", "Interval", "Warm-up, s"),
-    "rrrrllr",
+    ("Median, s", "Min–max, s", "n", "Speed", "Interval", "Warm-up, s"),
+    "rrrllr",
     "Speed: the reference's median time over the variant's, or the other way round where it is "
     "slower. Interval: percentile bootstrap of the ratio of medians, 95 %, each on its own and "
     "not adjusted for their number; it covers the noise from run to run on this machine and "
@@ -110,10 +108,10 @@ def speed_table(results: Results, pipeline: str, variant: str) -> Values:
     timed, cell = speed(results, pipeline, variant), measured(results, pipeline, variant)
     if timed is None or cell is None:
         why = TableCell(absence(results, pipeline, variant), "bad")
-        return *[MISSING] * 4, why, *[MISSING] * 2
+        return *[MISSING] * 3, why, *[MISSING] * 2
     spread = f"{seconds(timed.minimum)}–{seconds(timed.maximum)}"
     warmup = TableCell(seconds(cell.warmup.total) if cell.warmup else MISSING, "quiet")
-    figures = seconds(timed.median), spread, seconds(timed.iqr), str(timed.n)
+    figures = seconds(timed.median), spread, str(timed.n)
     if timed.ratio is None:
         alone = "the reference" if variant == REFERENCE else "no reference to compare"
         return *figures, TableCell(alone, "quiet"), MISSING, warmup
@@ -139,27 +137,6 @@ def stage_table(results: Results, pipeline: str, variant: str) -> Values | None:
     """Return median seconds per stage; each row adds up to its total."""
     parts = list(stages(results, pipeline, variant).values())
     return [seconds(part) for part in (*parts, sum(parts))] if parts else None
-
-
-def size_table(results: Results) -> ReportTable:
-    """Return the median seconds at each size, one row per pipeline and variant."""
-    curves = {pair: each for pair in pairs(results) if (each := curve(results, *pair))}
-    sizes = sorted({n for each in curves.values() for n in each.rows})
-
-    def write(_: Results, *pair: str) -> Values | None:
-        if (each := curves.get((pair[0], pair[1]))) is None:
-            return None
-        medians = dict(zip(each.rows, each.medians, strict=True))
-        return [seconds(medians[n]) if n in medians else MISSING for n in sizes]
-
-    lost = " ".join(
-        f"{p.variant} on {p.pipeline} failed at size {p.size:g}: {p.why}."
-        for p in results.points
-        if p.status != "ok"
-    )
-    head = (f"{integer(n)} rows" for n in sizes)
-    note = "Rows to train; the test rows are cut in the same share. " + lost
-    return by_pair("Median seconds at each size", head, "r" * len(sizes), note)(write)(results)
 
 
 def placement_tables(results: Results) -> Iterator[ReportTable]:
@@ -278,3 +255,20 @@ def _resources(results: Results, pipeline: str, variant: str) -> Values | None:
         MISSING if usage is None or usage.gpu_bytes is None else size(usage.gpu_bytes),
         ", ".join(joules) or "not measured",
     )
+
+
+def cost_table(results: Results) -> ReportTable:
+    """Return what a thousand runs of each cell cost, where there is a price."""
+    price = results.price
+    unit = price.currency if price else ""
+
+    def write(results: Results, pipeline: str, variant: str) -> Values | None:
+        timed = speed(results, pipeline, variant)
+        if timed is None or price is None:
+            return None
+        cost = 1e3 * timed.median / 3600 * price.per_hour
+        return seconds(timed.median), f"{cost:.3g}" if cost < 1_000 else f"{cost:,.0f}"
+
+    told = f"At {price.per_hour:g} {unit} an hour" if price else ""
+    note = f"{told}, of the whole machine, for the time end to end, without its start and storage."
+    return by_pair("Cost", ("Median, s", f"Cost of 1,000 runs, {unit}"), "rr", note)(write)(results)

@@ -12,7 +12,6 @@ from rich.text import Text
 from pipeline.benchmark.judge.doubts import in_terminal
 from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.record.results import Results
-from pipeline.benchmark.report.costs import cost_lines
 from pipeline.benchmark.report.table import ReportTable
 from pipeline.benchmark.report.tables import summary_table
 from pipeline.errors import clean
@@ -21,10 +20,10 @@ _STYLES = {"good": "green", "bad": "bold red", "quiet": "dim"}
 
 
 def terminal_report(results: Results, rest: Path = Path("results.json")) -> Group:
-    """Return the table, what a run costs, and the first cautions; `rest` is the file of all."""
+    """Return the table and the first cautions; `rest` is the file of all."""
     found, table = verdict(results), summary_table(results)
     skipped = [found.skipped] if found.skipped else []
-    lines = [*skipped, *cost_lines(results), *in_terminal(found.cautions, rest)]
+    lines = [*skipped, *in_terminal(found.cautions, rest)]
     return Group(rich_table(table, found.badge, f"{found.gpu} {table.note}"), *map(_text, lines))
 
 

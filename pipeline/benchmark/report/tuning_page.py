@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pipeline.benchmark.judge.doubts import in_terminal, with_doubts
 from pipeline.benchmark.record.results import Interval
 from pipeline.benchmark.record.tuning_record import (
@@ -20,7 +18,6 @@ from pipeline.benchmark.record.tuning_record import (
     TuningRecord,
 )
 from pipeline.benchmark.report.cards import Card, machine_line, machine_rows
-from pipeline.benchmark.report.figures import Curves, Line
 from pipeline.benchmark.report.html import write_page
 from pipeline.benchmark.report.panels import Page, Panel, Piece, numbered, pointed, shown
 from pipeline.benchmark.report.table import ReportTable, Row, TableCell, row
@@ -29,23 +26,14 @@ from pipeline.task.numerals import (
     MISSING,
     count,
     difference,
-    integer,
     metric,
-    minute,
     score,
     seconds,
-    share,
 )
 from pipeline.task.scoring import ScoringInfo
 
-ENOUGH = 20
-"""Complete trials from which on an importance is more than a hint."""
 STATES = {"complete": "complete", "pruned": "stopped", "failed": "failed"}
 """How a trial ended -> in words."""
-_HISTORY = (
-    "A dot is a complete trial, a cross a stopped one at the mean of its folds, the line the best "
-    "so far, dashed the pipeline as it is."
-)
 
 
 def render_tuning(record: TuningRecord, folder: Path) -> None:
@@ -58,7 +46,7 @@ def tuning_page(record: TuningRecord) -> Page:
     searches = count(len(record.searches), "search").replace("searchs", "searches")
     lead = (
         f"{searches} for the best {record.protocol.metric}. {machine_line(record.machine)}. "
-        f"{minute(record.created)} UTC."
+        f"{record.created[:10]}."
     )
     files = {
         "tuning.json": "the record, from which every number here is derived",
@@ -74,8 +62,7 @@ def headlines(record: TuningRecord) -> Iterator[str]:
         found = f"{each.pipeline}, {each.variant}: "
         values = [m.metrics[name] for m in (each.untuned, each.tuned) if m and name in m.metrics]
         if len(values) < 2:
-            why = f"{each.status}, {each.why}" if each.why else "not evaluated on the test rows"
-            yield found + why
+            yield found + "not evaluated on the test rows"
         else:
             verdict = improved(name, each.differences.get(name), record.scoring).text
             yield found + f"{name} {' → '.join(map(score, values))} on the test rows, {verdict}"
@@ -123,7 +110,7 @@ def ended(search: SearchRecord) -> str:
     counts = ", ".join(f"{states[state]} {word}" for state, word in STATES.items())
     reasons = Counter(each.reason for each in search.trials if each.state == "failed")
     whys = "; ".join(f"{why} ({n} failed)" for why, n in reasons.most_common(3))
-    return "; ".join(filter(None, (f"{counts}: {search.ended or search.why}", whys)))
+    return "; ".join(filter(None, (f"{counts}: {search.ended}", whys)))
 
 
 def _found(record: TuningRecord) -> Iterator[Piece]:
@@ -162,8 +149,7 @@ def searches_table(record: TuningRecord) -> ReportTable:
     for each in record.searches:
         found = (trial(each, number) for number in (each.default, each.best))
         scores = (metric(one.score if one else None) for one in found)
-        last = TableCell(ended(each), "bad" if each.status != "ok" else "")
-        rows.append(row(each.pipeline, each.variant, *scores, seconds(each.seconds), last))
+        rows.append(row(each.pipeline, each.variant, *scores, seconds(each.seconds), ended(each)))
     plan = record.protocol
     return ReportTable(
         f"The searches: mean {plan.metric} of {plan.folds} folds of the training rows",
@@ -183,28 +169,22 @@ def _parameters(record: TuningRecord) -> Iterator[Piece]:
 
 def parameter_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
     """Return the best values, beside those of the pipeline as it is and what was searched."""
-    best, shares = trial(search, search.best), search.importances
-    params, n = best.params if best else {}, len(complete(search))
+    best = trial(search, search.best)
+    params = best.params if best else {}
     rows = (
         row(
             each.name,
             _written(each.default),
             _written(params[each.name]) if each.name in params else "not used",
             _searched(each),
-            share(shares[each.name]) if each.name in shares else MISSING,
         )
         for each in record.spaces.get(search.pipeline, [])
     )
-    note = (
-        "Importance: the share of a parameter in what sets the better trials apart, by Optuna, of "
-        f"{count(n, 'complete trial')}." + (" So few are a hint at most." if n < ENOUGH else "")
-    )
     return ReportTable(
         f"Best parameters of {search.pipeline}, {search.variant}",
-        ("Parameter", "As it is", "Best", "Searched", "Importance"),
-        "lrrlr",
+        ("Parameter", "As it is", "Best", "Searched"),
+        "lrrl",
         tuple(rows),
-        note if shares else f"Importance: not known, {search.importances_why}.",
     )
 
 
@@ -218,39 +198,6 @@ def _searched(parameter: ParameterRecord) -> str:
 
 def _written(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _history(record: TuningRecord) -> Iterator[Piece]:
-    drawn = (history_figure(record, each) for each in record.searches)
-    yield from numbered("curves", filter(None, drawn), "history", about=_HISTORY)
-
-
-def history_figure(record: TuningRecord, search: SearchRecord) -> Curves | None:
-    """Return each trial over its number, with the best score so far; None of fewer than two."""
-    done = complete(search)
-    if not done or len(search.trials) < 2:
-        return None
-    plan, last = record.protocol, search.trials[-1].number
-    stopped = [each for each in search.trials if each.state == "pruned" and each.folds]
-    means = [float(np.mean(each.folds)) for each in stopped]
-    default, (numbers, values) = trial(search, search.default), zip(*done, strict=True)
-    so_far = (np.minimum if plan.smaller_is_better else np.maximum).accumulate(values)
-    lines = [
-        Line("complete", 1, numbers, values, "dots"),
-        Line("stopped", 2, [each.number for each in stopped], means, "crosses"),
-        Line("best so far", 1, [*numbers, last], [*so_far, so_far[-1]], "steps"),
-    ]
-    if default is not None and default.score is not None:
-        lines.append(Line("as it is", None, [0, last], [default.score] * 2, "ideal"))
-    title = f"Trials of {search.pipeline}, {search.variant}"
-    drawn = tuple(line for line in lines if len(line.x))
-    return Curves(title, drawn, "number of the trial", plan.metric)
-
-
-def complete(search: SearchRecord) -> list[tuple[int, float]]:
-    """Return number and score of complete trials; a stopped trial has none that counts."""
-    ended = (each for each in search.trials if each.state == "complete")
-    return [(each.number, each.score) for each in ended if each.score is not None]
 
 
 def _how(record: TuningRecord) -> Iterator[Piece]:
@@ -269,9 +216,9 @@ def protocol_card(record: TuningRecord) -> Card:
     return [
         ("Task", f"{task.title} ({task.name}); target {task.target}"),
         ("Metric", f"{plan.metric}, {less} is better"),
-        ("Searched on", f"{integer(task.rows_train)} training rows"),
+        ("Searched on", f"{task.rows_train:,} training rows"),
         ("Folds", plan.splitter),
-        ("Tested on", f"{integer(task.rows_test)} test rows, split {task.split}"),
+        ("Tested on", f"{task.rows_test:,} test rows, split {task.split}"),
         ("Each search", f"at most {plan.trials} trials{bound}"),
         ("Seed", str(plan.seed)),
         ("Variants left out", "; ".join(skipped) or "none"),
@@ -302,7 +249,6 @@ def commands(record: TuningRecord, search: SearchRecord, folder: Path = Path()) 
 PANELS = {
     "summary": Panel("What was found", _found),
     "parameters": Panel("The best parameters", _parameters, "beside the pipeline as it is"),
-    "history": Panel("History", _history, "every trial; their parameters are in tuning.json"),
     "how": Panel("How it was searched", _how, "protocol, machine"),
     "code": Panel("The tuned pipelines' code", _code, "and how to run them"),
 }

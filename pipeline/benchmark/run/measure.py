@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
-from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelEncoder
 
@@ -77,8 +76,6 @@ class Outcome:
 def measure_once(task: Task, pipeline: Estimator, job: Job) -> Outcome:
     """Read, fit, predict; return the times and the predictions."""
     split = typed_split(task.split(job.split)[1], job.path)
-    if split.folds:
-        return _cross_validated(task, pipeline, job, split.folds)
     outcome = Outcome()
     start = time.perf_counter()
     if job.variant in PLAIN:
@@ -96,32 +93,6 @@ def measure_once(task: Task, pipeline: Estimator, job: Job) -> Outcome:
         outcome.classes, outcome.y_true = truth.encode_truth(task, outcome.classes, outcome.y_true)
     if outcome.weights is not None:
         outcome.y_true = metrics.fields(target=outcome.y_true, weight=outcome.weights)
-    return outcome
-
-
-def _cross_validated(task: Task, pipeline: Estimator, job: Job, by: str) -> Outcome:
-    """Judge the rows of each fold by a model of the others; return the model of all rows."""
-    folds = parquet.read_parquet(job.path, [], [by], [], "cpu")[1][by]
-    splits = {
-        str(fold): Split([(by, "!=", fold)], [(by, "==", fold)], "")
-        for fold in np.unique(folds).tolist()
-    }
-    of_folds = replace(task, splits={**splits, "all": Split([], [], "")})
-    parts = [
-        measure_once(of_folds, clone(pipeline), replace(job, split=name, checkpoint=None))
-        for name in splits
-    ]
-    outcome = measure_once(of_folds, pipeline, replace(job, split="all"))
-    rows = np.argsort(folds, kind="stable")
-    for name in ("y_true", "predicted"):
-        values = np.concatenate([getattr(part, name) for part in parts])
-        found = np.empty_like(values)
-        found[rows] = values
-        setattr(outcome, name, found)
-    outcome.total += sum(part.total for part in parts)
-    for part in parts:
-        for stage, seconds in part.stages.items():
-            outcome.stages[stage] = outcome.stages.get(stage, 0.0) + seconds
     return outcome
 
 
@@ -210,8 +181,7 @@ def _learn_and_answer(
     outcome.weights = more.get("sample_weight")
     if task.query:
         outcome.y_true = metrics.fields(target=outcome.y_true, query=known[task.query])
-    decide = metrics.wants_decisions(task)
-    outcome.predicted = metrics.answer(model, X, task.kind, outcome.classes, place, decide=decide)
+    outcome.predicted = metrics.answer(model, X, task.kind, outcome.classes, place)
 
 
 def fit(model: Estimator, X: Table, y: Target, classes: Any, **params: Any) -> None:
@@ -267,14 +237,6 @@ def _read_plain(task: Task, path: Path, rows: Table) -> tuple[Any, dict[str, np.
     # A name gives a column, a list a frame.
     wanted = task.features if isinstance(task.features, str) else task.columns
     return frame[wanted], {name: frame[name].to_numpy() for name in _others(task)}
-
-
-def read_test_rows(task: Task, job: Job) -> Any:
-    """Return the features of the test rows on the host, as the variant of a job reads them."""
-    rows = typed_split(task.split(job.split)[1], job.path).test
-    if job.variant in PLAIN:
-        return _read_plain(task, job.path, rows)[0]
-    return parquet.read_parquet(job.path, task.features, _others(task), rows, "cpu")[0]
 
 
 class _Reference:

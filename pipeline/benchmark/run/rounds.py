@@ -32,10 +32,6 @@ class Plan(NamedTuple):
     """Timed runs of each variant, after one warm-up."""
     seeds: int
     """Runs of the reference with other seeds."""
-    limit: float | None
-    """Seconds that a run may take before it is stopped."""
-    explains: bool
-    """Whether the last timed run of each asks for the importance of its columns."""
     finished: FinishedRuns
     say: Say
 
@@ -69,11 +65,10 @@ def run_rounds(
         shuffler, turn = random.Random(job.seed), list(runners)
         for number in range(1, plan.repeats + 1):
             shuffler.shuffle(turn)
-            explain = plan.explains and number == plan.repeats
             for runner in turn:
                 if not runner.runs.why:
                     order.append(f"{job.pipeline}/{runner.runs.variant}")
-                if report := runner.run(f"{number}/{plan.repeats}", explain=explain):
+                if report := runner.run(f"{number}/{plan.repeats}"):
                     runner.runs.reports.append(report)
         for seed in range(job.seed + 1, job.seed + 1 + plan.seeds):
             if report := runners[0].run(f"seed {seed}", seed=seed):
@@ -99,7 +94,7 @@ class _Runner:
         self._name = (*label, job.pipeline, job.variant)
         self._worker: WorkerProcess | None = None
 
-    def run(self, key: str, *, seed: int | None = None, explain: bool = False) -> RunReport | None:
+    def run(self, key: str, *, seed: int | None = None) -> RunReport | None:
         """Return the report of a run; None if it fails or an earlier one has."""
         finished, title = self._plan.finished, "  ".join((*self._name, key))
         if self.runs.why:
@@ -107,7 +102,7 @@ class _Runner:
         if kept := finished.find(*self._name, key):
             return kept
         try:
-            report = self._ready(key).run(seed=seed, explain=explain)
+            report = self._ready(key).run(seed)
         except WorkerFailed as error:
             if seed is None:
                 self.runs.why = str(error)
@@ -119,8 +114,7 @@ class _Runner:
 
     def _ready(self, key: str) -> WorkerProcess:
         if self._worker is None:
-            worker = WorkerProcess(self._job, limit=self._plan.limit)
-            self._worker = self._stack.enter_context(worker)
+            self._worker = self._stack.enter_context(WorkerProcess(self._job))
             if key != WARM_UP:
                 self._worker.run()
         return self._worker
@@ -170,7 +164,6 @@ class CellRuns:
             differences=differences_of(task, ok.metrics, ok, rival) if ok and rival else {},
             usage=last.usage if last else None,
             noise=_noise([*self.reports[-1:], *self.seeds]) if self.seeds else {},
-            importance=ok.importance if ok else None,
             diagnostics=diagnose(
                 ok.y_true, ok.predicted, task.kind, ok.classes, task.pipelines[self.pipeline](0)
             )

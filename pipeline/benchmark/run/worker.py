@@ -17,8 +17,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from pipeline.benchmark.judge import integrity
-from pipeline.benchmark.judge.column_importance import column_importance
-from pipeline.benchmark.record.results import Importance
 from pipeline.benchmark.run import measure
 from pipeline.benchmark.run.measure import Outcome
 from pipeline.records import Usage
@@ -29,14 +27,9 @@ from pipeline.task import task
 from pipeline.task.faults import describe_fault
 from pipeline.task.task import ON_GPU, Job, Task
 
-START = 60.0
-"""Seconds that a process may take to start and to import."""
-EXPLAINING = 120.0
-"""Seconds that the importance of columns may take, once the clock of a run has stopped."""
-
 
 class WorkerFailed(Exception):
-    """A run raised an error, took too long, or its process is gone; the message says which."""
+    """A run raised an error, or its process is gone; the message says which."""
 
 
 @dataclass(kw_only=True)
@@ -51,8 +44,6 @@ class RunReport(Outcome):
     usage: Usage
     work: dict[str, str]
     """See `pipeline.benchmark.judge.integrity`."""
-    importance: Importance | None = None
-    """Of the columns, where it was asked for."""
 
 
 class WorkerProcess:
@@ -64,16 +55,13 @@ class WorkerProcess:
     Parameters
     ----------
     job : Job
-    limit : float, optional
-        Seconds that a run may take; the start of the process has `START` more.
 
     Examples
     --------
     ``with WorkerProcess(job) as worker: worker.run()`` returns a `RunReport` a call.
     """
 
-    def __init__(self, job: Job, limit: float | None = None) -> None:
-        self._limit, self._extra = limit, START
+    def __init__(self, job: Job) -> None:
         self._channel, other = multiprocessing.Pipe()
         begin = job.variant, other.fileno(), os.getpid()
         code = (
@@ -99,27 +87,21 @@ class WorkerProcess:
         self._channel.close()
         self._end(patience=5 if kind is None else 0)
 
-    def run(self, seed: int | None = None, *, explain: bool = False) -> RunReport:
+    def run(self, seed: int | None = None) -> RunReport:
         """Run the job once and return its report.
 
         Parameters
         ----------
         seed : int, optional
             In place of the job's.
-        explain : bool, default=False
-            Ask the model for the importance of its columns, once the clock has stopped.
 
         Raises
         ------
         WorkerFailed
-            The run failed, took longer than the limit, or the process is gone.
+            The run failed, or the process is gone.
         """
-        extra, self._extra = max(self._extra, EXPLAINING * explain), 0.0
         try:
-            self._channel.send((seed, explain))
-            if self._limit is not None and not self._channel.poll(self._limit + extra):
-                self._end(patience=0)
-                raise WorkerFailed(f"stopped: a run took longer than {self._limit:g} s (--limit)")
+            self._channel.send(seed)
             answer = self._channel.recv()
         except (EOFError, OSError):
             raise WorkerFailed(_cause(self._end(patience=5))) from None
@@ -151,28 +133,23 @@ def serve(channel: Connection, job: Job) -> None:
     warnings.simplefilter("ignore")
     while True:
         try:
-            seed, explain = channel.recv()
-            channel.send(_try(job if seed is None else replace(job, seed=seed), explain=explain))
+            seed = channel.recv()
+            channel.send(_try(job if seed is None else replace(job, seed=seed)))
         except (EOFError, OSError):
             return
         gc.collect()
 
 
-def _try(job: Job, *, explain: bool) -> RunReport | str:
+def _try(job: Job) -> RunReport | str:
     try:
-        return once(job, explain=explain)
+        return once(job)
     except Exception as error:
         return describe_fault(error)
 
 
-def once(job: Job, *, explain: bool = False) -> RunReport:
+def once(job: Job) -> RunReport:
     """Run a job in this process and return plain data."""
-    what = task.load(job.task)
-    outcome, report = measured(what, job)
-    # No rows are left that the model of all folds has not learnt from.
-    if explain and not what.split(job.split)[1].folds:
-        report = replace(report, importance=column_importance(what, outcome, job))
-    return report
+    return measured(task.load(job.task), job)[1]
 
 
 def measured(what: Task, job: Job) -> tuple[Outcome, RunReport]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +32,8 @@ def of_task(task: Task, job: Job) -> list[str]:
     table, split = _read(job.path), typed_split(split, job.path)
     train, test = (_chosen(table, rows) for rows in (split.train, split.test))
     sample = TableSample(table, task.target, task.kind, task.columns, test & ~train)
-    found = of_sample(sample, task.metrics)
-    if not split.folds:
-        found += of_split(sample, train, split.groups, times_of(name, split))
+    found = of_sample(sample)
+    found += of_split(sample, train, split.groups, times_of(name, split))
     return in_rank(found, task.mute)
 
 
@@ -62,11 +61,11 @@ def of_table(
     return in_rank(of_sample(TableSample(table, target, kind, features, test)))
 
 
-def of_sample(sample: TableSample, scorers: Mapping[str, Any] = {}) -> list[Caution]:
+def of_sample(sample: TableSample) -> list[Caution]:
     """Return what to know of the columns and rows of a sample."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of classes with few rows, which the cautions name
-        return [*of_columns(sample), *of_rows(sample, scorers)]
+        return [*of_columns(sample), *of_rows(sample)]
 
 
 def _read(path: Path) -> pa.Table:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from math import prod
 from shlex import quote
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
-from sklearn.metrics import accuracy_score
 
 from pipeline.task.cautions.caution import Caution, of_names
 from pipeline.task.cautions.columns import (
@@ -25,8 +23,6 @@ from pipeline.task.numerals import share
 
 REPEATED = 0.01
 """Share of copies that deserves a word."""
-RARE = 0.05
-"""Share of a class that accuracy says little of."""
 GROUPS = {
     "account", "batch", "client", "customer", "device", "donor", "employee", "family", "group",
     "guid", "household", "id", "ids", "machine", "member", "participant", "patient", "person",
@@ -41,15 +37,15 @@ CHANGES = {"binary": 0.6, "multiclass": 0.05, "continuous": 0.05}
 """Held-out score of the time alone, above which the target changes with it."""
 
 
-def of_rows(table: TableSample, metrics: Mapping[str, Any]) -> Iterator[Caution]:
-    """Yield what to know of the rows of a table; `metrics` are the scorers of a task, if any."""
+def of_rows(table: TableSample) -> Iterator[Caution]:
+    """Yield what to know of the rows of a table."""
     if not table.varies:
         return
     yield from _copies(table)
     yield from _groups(table)
     yield from _times(table)
     if table.kind != "regression":
-        yield from _classes(table, metrics)
+        yield from _classes(table)
 
 
 def _copies(table: TableSample) -> Iterator[Caution]:
@@ -132,7 +128,7 @@ def starts_after(column: CodedColumn, first: np.ndarray, second: np.ndarray) -> 
     return bool(len(low) and len(high) and low.max() <= high.min())
 
 
-def _classes(table: TableSample, metrics: Mapping[str, Any]) -> Iterator[Caution]:
+def _classes(table: TableSample) -> Iterator[Caution]:
     if len(table.rows) < len(table.whole):
         return
     counts = table.frame[table.target_name].value_counts().sort_index()
@@ -140,10 +136,3 @@ def _classes(table: TableSample, metrics: Mapping[str, Any]) -> Iterator[Caution
     what = f"Classes of {table.target_name!r} with fewer than {FEWEST} rows"
     way = "too few to learn and to judge; put them together with others"
     yield from of_names("rare-class", what, rare, way)
-    blind = all(scorer._score_func is accuracy_score for scorer in metrics.values())
-    if metrics and blind and FEWEST <= counts.min() < RARE * counts.sum():
-        yield Caution(
-            "imbalance",
-            f"{table.target_name!r} is {counts.idxmin()!s} in {share(counts.min() / counts.sum())} "
-            "of the rows: accuracy says little; judge by average precision or balanced accuracy.",
-        )

@@ -10,12 +10,10 @@ import numpy as np
 from pipeline.task.cautions.caution import Caution, of_names
 from pipeline.task.cautions.columns import CodedColumn, TableSample, held_out_score
 from pipeline.task.cautions.rows import says_when, starts_after
-from pipeline.task.numerals import ignore, named, share
+from pipeline.task.numerals import named, share
 
 DRIFTED = 0.65
 """AUC of one column, or of the target, as to which part a row is in."""
-UNSEEN = 0.05
-"""Share of test rows with values that training lacks, above which it deserves a word."""
 
 
 def of_split(
@@ -38,7 +36,6 @@ def of_split(
     yield from _late(table, here, there, times)
     if table.kind != "regression":
         yield from _classes(table, here, there)
-    yield from _constant(table, here, there)
     if not groups:  # Few groups are unlike by chance.
         later = {c.name for c in table.every if says_when(c) and starts_after(c, here, there)}
         moved = [table.target, *(c for c in table.columns if c.name not in {*times, *later})]
@@ -79,19 +76,6 @@ def _classes(table: TableSample, here: np.ndarray, there: np.ndarray) -> Iterato
         what = f"Classes of {table.target_name!r} without a {part} row"
         way = f"{way}; give both parts rows of it, or put it together with another"
         yield from of_names("lacking-class", what, dict.fromkeys(lost, ""), way)
-
-
-def _constant(table: TableSample, here: np.ndarray, there: np.ndarray) -> Iterator[Caution]:
-    """Yield which columns vary in the test rows alone."""
-    same = []
-    for column in table.columns:
-        known = np.unique(column.codes[here & (column.codes >= 0)])
-        other = there & (column.codes >= 0) & ~np.isin(column.codes, known)
-        if len(known) == 1 and other.sum() > UNSEEN * there.sum():
-            same.append(column.name)
-    what = "One value in the training rows and others in the test rows"
-    way = f"leave it out ({ignore(same)}), or train on rows that show them"
-    yield from of_names("constant-in-training", what, dict.fromkeys(same, ""), way)
 
 
 def _drifted(

@@ -38,7 +38,7 @@ from pipeline.typing import Table
 __all__ = ["Choices", "NewTask", "create"]
 
 FEW_ROWS, LEAST_ROWS = 100, 20
-"""Rows below which folds take the place of one split, and below which there is no task."""
+"""Rows below which scores say little, and below which there is no task."""
 _SHOWN = 20
 """Columns, or notes, that are listed; of the others their number is told."""
 
@@ -52,11 +52,10 @@ class Choices:
     name : str
         Of the task; by default after the file.
     kind : {"", "binary", "multiclass", "regression"}
-    features, ignore : sequence of str
-        The columns to learn from, or those not to.
-    split : {"random", "time", "groups", "folds"}
-        Which rows to judge on: a random quarter, the latest, those of a quarter of the groups, or
-        each of four folds by a model of the others, as of fewer than 100 rows in any case.
+    ignore : sequence of str
+        The columns not to learn from.
+    split : {"random", "time", "groups"}
+        Which rows to judge on: a random quarter, the latest, or those of a quarter of the groups.
     by : str
         Column with the time or the group.
     encoding, delimiter : str
@@ -75,7 +74,6 @@ class Choices:
 
     name: str = ""
     kind: str = ""
-    features: Sequence[str] = ()
     ignore: Sequence[str] = ()
     split: str = "random"
     by: str = ""
@@ -166,7 +164,7 @@ class NewTask:
 
 def _of_columns(roles: Roles) -> Iterator[str]:
     """Yield what became of each column."""
-    for role, names in roles.by_name().items():
+    for role, names in roles.by_name.items():
         yield f"{ROLES[role]}: {', '.join(_cut([*map(repr, names)]))}"
     yield from _cut([f"not used: {name!r} {why}" for name, why in roles.unused.items()])
 
@@ -193,8 +191,9 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
     file = source if isinstance(source, Path) else home / name / f"{name}-as-given.parquet"
     read, notes, table = _read(source, label, choices)
     known = len(table) - table[label].null_count
-    if known < FEW_ROWS and choices.split == "random":
-        choices = replace(choices, split="folds")
+    if known < FEW_ROWS:
+        way = "scores of a quarter of them say little; cross-validate the pipelines in a script"
+        notes = (*notes, f"{known} rows with a known target: {way}")
     least = FEWEST if known >= FEW_ROWS else min(FEWEST, max(2 * FOLDS, known // 5))
     asked = read_target(label, table[label], choices.kind, min_rows=least)
     own = _own_table(name, file, label, read, table, asked.kind, least, choices)
@@ -203,8 +202,8 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
         target = replace(target, positive=choose_positive(target.classes))
     columns = _columns(table, rows[own.row], own, choices)
     _check(file, len(rows), columns, notes)
-    if columns.texts:
-        own = replace(own, read=_with_texts(own.read, columns.texts))
+    if texts := columns.by_name.get("texts"):
+        own = replace(own, read=_with_texts(own.read, texts))
         rows, _ = own.stored(read_arrow(source, own.read))
     doubts = _cautions(table, rows, own, columns)
     new = NewTask(
@@ -303,17 +302,15 @@ def _unlike(name: str, table: pa.Table) -> str:
 def _columns(table: pa.Table, rows: Any, own: OwnTable, choices: Choices) -> Roles:
     """Return what each column becomes, but for those that are something else."""
     others = [name for name in table.column_names if name != own.target]
-    for name in (*choices.features, *choices.ignore):
+    for name in choices.ignore:
         if name == own.target:
-            raise ConfigError(f"{name!r} is the target; leave it out of --features and --ignore")
+            raise ConfigError(f"{name!r} is the target; leave it out of --ignore")
         pick(name, others, "column")
     why = dict.fromkeys(choices.ignore, "is ignored, as asked")
-    if choices.features:
-        why |= {name: "is not among FEATURES" for name in others if name not in choices.features}
     if own.split == "groups":
         why[own.by] = "holds the groups"
     wanted = [name for name in others if name not in why]
-    roles = assign_roles(table, wanted, own.read, rows, asked=bool(choices.features))
+    roles = assign_roles(table, wanted, own.read, rows)
     roles.unused |= why
     return roles
 
@@ -347,7 +344,7 @@ def _about_split(own: OwnTable, rows: pa.Table, table: pa.Table) -> str:
     gaps = table[own.by].null_count if own.by else 0
     lost = f"; the {gaps:,} without {own.by!r} are left out" if gaps else ""
     judged = pc.sum(pc.equal(rows[own.fold], FOLDS - 1)).as_py()
-    return f"{len(rows) if own.split == 'folds' else judged:,} rows, {own.judged}{lost}"
+    return f"{judged:,} rows, {own.judged}{lost}"
 
 
 def _program(own: OwnTable, new: NewTask, answers: pa.ChunkedArray) -> str:
@@ -366,6 +363,6 @@ def _program(own: OwnTable, new: NewTask, answers: pa.ChunkedArray) -> str:
         about=repr(about)[1:-1].replace('"', "'"), name=own.name,
         title=f"{Path(own.file).name}: {own.target}",
         kind=own.kind, table=table, read=read, formats=sorted({"TableFormat", *used}),
-        roles=new.columns.by_name(), timed=new.columns.timed,
+        roles=new.columns.by_name, timed=new.columns.timed,
         positive=None if is_usual else positive, margin=float(f"{spread / 100:.1g}"),
     )  # fmt: skip

@@ -29,7 +29,7 @@ from pipeline.task.own.own_target import FEWEST, Target, read_target
 from pipeline.task.own.roles import role_of_type
 from pipeline.task.task import Split, pick
 
-SPLITS = ("random", "time", "groups", "folds")
+SPLITS = ("random", "time", "groups")
 FOLDS = 4
 _KEY = b"pipeline.own_table/1"
 
@@ -51,10 +51,9 @@ class OwnTable:
         How the file is read.
     min_rows : int
         Rows of a class below which they are left out.
-    split : {"random", "time", "groups", "folds"}
+    split : {"random", "time", "groups"}
         Which rows to judge on: a random quarter, with a quarter of each class; the latest by the
-        column `by`, from `cut` on; those of a quarter of the groups that `by` names; or all, each
-        quarter by a model of the others.
+        column `by`, from `cut` on; or those of a quarter of the groups that `by` names.
     by : str
     cut : str or float, optional
         By default what leaves the latest quarter.
@@ -73,6 +72,9 @@ class OwnTable:
     cut: str | float | None = None
     fold: str = "fold"
     row: str = "row"
+
+    def __post_init__(self) -> None:
+        pick(self.split, SPLITS, f"split of {self.name}")
 
     def path(self, home: Path) -> Path:
         """Return where the data are."""
@@ -122,7 +124,6 @@ class OwnTable:
         columns[self.row] = pa.array(np.arange(len(table)))
         rows = pa.table(columns).filter(known)
         folds = self._folds(rows, target)
-        self._check_parts(rows, folds, target)
         return rows.append_column(self.fold, pa.array(folds.astype("uint8"))), target
 
     @property
@@ -132,15 +133,13 @@ class OwnTable:
             "random": "a random quarter, of each class if there are some",
             "time": f"those from {self.cut} on by {self.by!r}",
             "groups": f"those of about a quarter of the groups in {self.by!r}",
-            "folds": f"in {FOLDS} folds, each by a model of the others",
         }[self.split]
 
     def splits(self) -> dict[str, Split]:
         """Return the one split."""
         rows = [(self.fold, "<", FOLDS - 1)], [(self.fold, "==", FOLDS - 1)]
         time, groups = (self.by if self.split == each else "" for each in ("time", "groups"))
-        fold = self.fold if self.split == "folds" else ""
-        return {self.split: Split(*rows, f"judged on {self.judged}", time, groups, fold)}
+        return {self.split: Split(*rows, f"judged on {self.judged}", time, groups)}
 
     def store(self, rows: pa.Table, path: Path) -> None:
         """Write the data."""
@@ -174,7 +173,7 @@ class OwnTable:
             return self._by_time(rows)
         y = rows[self.target].to_numpy()
         numbers = target.kind == "regression"
-        if self.split in ("random", "folds"):
+        if self.split == "random":
             cut = (KFold if numbers else StratifiedKFold)(FOLDS, shuffle=True, random_state=0)
             return _numbered(cut.split(y, y), len(y))
         groups = rows[self.by].combine_chunks().dictionary_encode().indices.to_numpy()
@@ -184,16 +183,6 @@ class OwnTable:
         kind = GroupKFold if numbers else StratifiedGroupKFold
         grouped = kind(FOLDS, shuffle=True, random_state=0)
         return _numbered(grouped.split(y, y, groups), len(y))
-
-    def _check_parts(self, rows: pa.Table, folds: np.ndarray, target: Target) -> None:
-        judged = folds == FOLDS - 1
-        for which, part in {"learn from": ~judged, "judge on": judged}.items():
-            found = pc.unique(rows[self.target].filter(pa.array(part))).to_pylist()
-            if target.classes and len(found) < 2:
-                raise DataError(
-                    f"--split {self.split}: the {part.sum():,} rows to {which} are all "
-                    f"{found[0]!r} in {self.target!r}; choose another --by or --split"
-                )
 
     def _by_time(self, rows: pa.Table) -> np.ndarray:
         times = rows[self.by].to_pandas()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -40,40 +40,25 @@ class Roles:
 
     Attributes
     ----------
-    numbers, dates, times, few, many, texts : list of str
-        Numbers and flags; dates; times of day; categories of few values, of many; free text.
+    by_name : dict of str to list of str
+        Role of `ROLES` -> its columns, where there are some.
     timed : bool
         Whether a date has a time of day.
     unused : dict of str to str
         Column -> why it is not used.
     """
 
-    numbers: list[str] = field(default_factory=list)
-    dates: list[str] = field(default_factory=list)
-    times: list[str] = field(default_factory=list)
-    few: list[str] = field(default_factory=list)
-    many: list[str] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    timed: bool = False
-    unused: dict[str, str] = field(default_factory=dict)
+    by_name: dict[str, list[str]]
+    timed: bool
+    unused: dict[str, str]
 
     @property
     def used(self) -> list[str]:
         """All columns to learn from."""
-        return [n for names in self.by_name().values() for n in names]
-
-    def by_name(self) -> dict[str, list[str]]:
-        """Return the columns by what they are, without what there is none of.
-
-        >>> Roles(numbers=["a"], texts=["b"]).by_name()
-        {'numbers': ['a'], 'texts': ['b']}
-        """
-        return {name: getattr(self, name) for name in ROLES if getattr(self, name)}
+        return [n for names in self.by_name.values() for n in names]
 
 
-def assign_roles(
-    table: pa.Table, names: Collection[str], read: TableFormat, rows: Any, *, asked: bool = False
-) -> Roles:
+def assign_roles(table: pa.Table, names: Collection[str], read: TableFormat, rows: Any) -> Roles:
     """Say what each column becomes.
 
     Parameters
@@ -84,25 +69,23 @@ def assign_roles(
     read : TableFormat
     rows : pyarrow array
         Numbers of the rows that are learnt from.
-    asked : bool
-        Whether these columns were asked for by name, ids and row numbers too.
     """
-    roles = Roles()
-    known = table.take(rows)
+    known, unused = table.take(rows), dict[str, str]()
+    found: dict[str, list[str]] = {role: [] for role in ROLES}
     for name in names:
-        if not asked and _numbers_rows(name, table[name]):
+        if _numbers_rows(name, table[name]):
             role, why = "", "has another number in each row"
         else:
-            role, why = _role(name, decoded(known[name]), read, asked)
+            role, why = _role(name, decoded(known[name]), read)
         if role:
-            getattr(roles, role).append(name)
+            found[role].append(name)
         else:
-            roles.unused[name] = why
-    roles.timed = any(_is_timed(known[name]) for name in roles.dates)
-    return roles
+            unused[name] = why
+    timed = any(_is_timed(known[name]) for name in found["dates"])
+    return Roles({role: those for role, those in found.items() if those}, timed, unused)
 
 
-def _role(name: str, values: pa.ChunkedArray, read: TableFormat, asked: bool) -> tuple[str, str]:
+def _role(name: str, values: pa.ChunkedArray, read: TableFormat) -> tuple[str, str]:
     """Return a role and an empty text, or no role and the reason."""
     if values.null_count == len(values):
         return "", "has no values"
@@ -115,7 +98,7 @@ def _role(name: str, values: pa.ChunkedArray, read: TableFormat, asked: bool) ->
     if distinct == 1 and (role in ("dates", "times") or not values.null_count):
         return "", "has one value"
     if role == "texts":
-        return _text_role(values, distinct, asked)
+        return _text_role(values, distinct)
     return ("few" if distinct == 1 else role), ""
 
 
@@ -135,7 +118,7 @@ def _numbers_rows(name: str, values: pa.ChunkedArray) -> bool:
     return high - low == len(values) - 1 or bool(_ID.search(name))
 
 
-def _text_role(values: pa.ChunkedArray, distinct: int, asked: bool) -> tuple[str, str]:
+def _text_role(values: pa.ChunkedArray, distinct: int) -> tuple[str, str]:
     if distinct <= FEW:
         return "few", ""
     known = len(values) - values.null_count
@@ -143,7 +126,7 @@ def _text_role(values: pa.ChunkedArray, distinct: int, asked: bool) -> tuple[str
     own = distinct > OWN * known
     if words >= LONG or (own and words >= WORDS):
         return "texts", ""
-    if own and not asked:
+    if own:
         return "", f"has {distinct:,} texts in {known:,} rows, which tell rows apart"
     return "many", ""
 
