@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from pipeline import trace
 from pipeline.data import frames
-from pipeline.data.checks import as_floats, as_seen, infinite_numbers, missing_dates, not_uniform
 from pipeline.data.datetimes import MISSING, dates_of, ticks
 from pipeline.data.frames import (
     FRAMES,
@@ -23,11 +22,13 @@ from pipeline.data.frames import (
     all_to_host,
     column,
     device_of,
+    infinite_numbers,
     library,
     to_host,
     values_of,
     xp,
 )
+from pipeline.errors import DataError
 from pipeline.typing import Array, Column, Name, Names, Table
 
 LARGE = 2**20
@@ -245,3 +246,59 @@ def encode_text(series: pd.Series) -> Coded:
         coded = coded.unify_dictionaries().combine_chunks()
     values = coded.dictionary.to_numpy(zero_copy_only=False)
     return Coded(np.asarray(pc.fill_null(coded.indices, -1)), np.asarray(values, dtype=object))
+
+
+class CellTypeError(DataError, TypeError):
+    """A cell holds what a step does not take; scikit-learn's error is a `TypeError` as well."""
+
+
+def not_uniform(cells: np.ndarray, name: Name) -> CellTypeError:
+    """Return the error for objects that no encoder tells apart, in scikit-learn's words."""
+    types = sorted({type(cell).__qualname__ for cell in cells})
+    return CellTypeError(
+        "Encoders require their input argument must be uniformly strings or numbers. Got "
+        f"{types} in the column {name!r}; make it one type (astype('str')) or leave it out"
+    )
+
+
+def missing_dates(name: Name) -> DataError:
+    """Return the error for missing dates where categories are needed."""
+    return DataError(
+        f"column {name!r} holds missing dates, which no encoder of scikit-learn takes; "
+        "fill them, or take parts of the dates (CalendarFeatures)"
+    )
+
+
+def as_floats(values: np.ndarray, name: Name) -> np.ndarray:
+    """Return distinct numbers as float64, in which they are still distinct.
+
+    Raises
+    ------
+    DataError
+        Two integers would become one number.
+    """
+    floats = values.astype("float64")
+    order = np.argsort(floats, kind="stable")
+    same = np.flatnonzero(np.diff(floats[order]) == 0)
+    if len(same):
+        a, b = sorted(values[order[same[0] : same[0] + 2]].tolist())
+        raise DataError(
+            f"column {name!r} holds {a} and {b}, which are one number as float64, the type of "
+            "integers with missing values in scikit-learn; make the column text "
+            "(astype('string')), or int64 if nothing is missing"
+        )
+    return floats
+
+
+def as_seen(values: np.ndarray, name: Name, *, has_missing: bool) -> np.ndarray:
+    """Return declared categories in the type that scikit-learn gives their column.
+
+    Raises
+    ------
+    DataError
+        Dates are missing, or two integers would become one number.
+    """
+    kind = values.dtype.kind
+    if kind in "mM" and has_missing:
+        raise missing_dates(name)
+    return as_floats(values, name) if kind == "b" or kind in "iu" and has_missing else values

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,10 @@ import pandas as pd
 import pyarrow as pa
 
 from pipeline import trace
-from pipeline.data.checks import infinite_numbers, no_numbers
 from pipeline.data.datetimes import wall_clock
 from pipeline.errors import DataError
 from pipeline.optional import load
-from pipeline.typing import Array, Column, Name, Names, Table
+from pipeline.typing import Array, Column, DType, Name, Names, Table
 
 FRAMES = ("pandas", "cudf")
 ARRAYS = ("numpy", "cupy")
@@ -33,6 +33,11 @@ INT32 = 2**31 - 1
 """The largest index of cuML's sparse rows."""
 NULLABLE = {"i": "Int64", "u": "UInt64", "f": "float64", "b": "boolean"}
 """Kind of numbers -> pandas' type for those with missing values."""
+_ENCODE = "convert it (astype), encode it (OneHotEncoder, OrdinalEncoder, TargetEncoder)"
+_SUGGESTIONS = {
+    "M": "take its parts (CalendarFeatures), count the time from a day (subtract it)",
+    "m": "count it in a unit (.dt.total_seconds())",
+}
 
 
 def library(obj: object) -> str:
@@ -125,6 +130,35 @@ def at(X: Table, rows: np.ndarray) -> Any:
     if library(X) == "pyarrow":
         return X.take(rows)
     return X.tocsr()[rows] if is_sparse(X) else X[rows]
+
+
+def no_numbers(name: Name, dtype: DType) -> DataError:
+    """Return the error for a column that holds no numbers where they are needed.
+
+    >>> str(no_numbers("gap", np.dtype("timedelta64[s]")))[:59]
+    "column 'gap' holds timedelta64[s] values where numbers are "
+    """
+    suggestion = f"{_SUGGESTIONS.get(dtype.kind, _ENCODE)} or leave it out"
+    return DataError(f"column {name!r} holds {dtype} values where numbers are needed; {suggestion}")
+
+
+def is_finite(values: Array, xp: ModuleType) -> bool:
+    """Return True only where no number is missing or infinite; False may be for too large a sum.
+
+    >>> is_finite(np.array([1.0, 2.0]), np), is_finite(np.array([1.0, np.nan]), np)
+    (True, False)
+    """
+    # A sum is infinite, or no number, where a value is; and it needs no memory.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return values.dtype.kind != "f" or bool(xp.isfinite(values.sum()))
+
+
+def infinite_numbers(name: Name, infinite: Array) -> DataError:
+    """Return the error for a column in which some numbers, which are marked, are infinite."""
+    return DataError(
+        f"column {name!r} holds infinite values; replace them by numbers or by missing values "
+        f"(the first is in row {int(infinite.argmax())})"
+    )
 
 
 def numbers(X: Table, name: Name) -> Any:

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,18 +28,20 @@ from pipeline.data.guess_notes import (
     say_unread,
     undecided,
 )
-from pipeline.data.guess_numbers import guess_numbers
 from pipeline.data.notations import (
+    NUMBERS,
     NUMBERS_OR_DATES,
     Typed,
+    bare,
     convert_cells,
     formats_of,
     is_clock,
     matches,
+    number_look,
     read_distinct,
     spell_dates,
 )
-from pipeline.data.table_format import ColumnFormat, Date, Decimal, Duration, Text, Time
+from pipeline.data.table_format import ColumnFormat, Date, Decimal, Duration, Number, Text, Time
 from pipeline.data.text_column import STRAYS, Guess, Options, TextColumn, holds, is_in
 from pipeline.errors import DataError
 
@@ -53,6 +56,18 @@ _ID = re.compile(
     r"number|tel|iban|isbn|ean|ssn|sku|barcode)$|(?-i:[a-z](Id|ID))$"
 )
 _DATED = re.compile(r"(?i)(^|[^a-z])(date|day|dt|dob|month|period)([^a-z]|$)|(?-i:[a-z]Date$)")
+_BEFORE = r"(?:[A-Za-z]{0,3}\p{Sc}|(?:CHF|EUR|GBP|USD|CAD|AUD|INR|SEK|NOK|DKK|PLN)|Rs\.?|[Kk]r\.?)"
+_AFTER = r"[^\d\s.,;:()+'\"/<>=_#*±-][^\d()+;<>=*]{0,14}?[23]?"
+_UNIT = (
+    rf"^\(?[+-]? ?(?P<before>{_BEFORE})? ?[+-]?(?:\d[\d., ']*|[.,]\d+)(?:[eE][+-]?\d+)?"
+    rf" ?(?P<after>{_AFTER})?[ )-]*$"
+)
+_CLOCKS = {"uhr", "am", "pm"}
+"""What follows times of day, of which 7.30 is no number."""
+_FACTORS = {"k", "m", "b", "bn", "mio", "mio.", "mln", "million", "mrd", "mrd.", "billion"}
+"""Units that are multipliers where other cells have none."""
+_NO_NUMBERS = {".": r"[12]?\d?\d(\.[012]\d\d){3}", " ": r"\d{3} \d{3} \d{3}|\+.*"}
+"""Addresses of machines, phone numbers: what parts their groups -> what all cells look like."""
 
 
 def sniff_columns(
@@ -279,7 +294,7 @@ def _as_durations(column: TextColumn) -> Guess | None:
 def _as_numbers(column: TextColumn) -> Guess | None:
     if column.is_label and column.options.typed and len(column.words) <= _MANY:
         return None  # Names of a few classes.
-    found = guess_numbers(column)
+    found = _guess_numbers(column)
     decided = found.open and column.options.decimal is not None
     why = "as asked or as other columns say" if decided else ""
     if found.fits < 1 - STRAYS or not (guess := _fit(column, found.format, why)):
@@ -290,6 +305,58 @@ def _as_numbers(column: TextColumn) -> Guess | None:
     mark = found.format.decimal
     tells = found.format.thousands or pc.any(pc.match_substring(column.words, mark)).as_py()
     return guess._replace(decimal=mark if tells else None)
+
+
+class _NumberGuess(NamedTuple):
+    """How numbers are written, and the share of the cells that fit.
+
+    It is `open` where no cell tells whether the comma or the point is one of decimals.
+    """
+
+    format: Number = Number()
+    fits: float = 0.0
+    open: bool = False
+
+
+def _guess_numbers(column: TextColumn) -> _NumberGuess:
+    """Return the notation of numbers that fits most cells, in which one has a unit or none."""
+    words, unit = column.words, _unit(*column.sample)
+    bracketed = pc.all(matches(words, r"\(\d+\)")).as_py()
+    is_factor = unit.lower() in _FACTORS and pc.any(matches(words, r"[\d.,' +-]+")).as_py()
+    if bracketed or is_factor or unit.lower() in _CLOCKS:
+        return _NumberGuess()
+    digits = bare(words, unit)
+    seen = {mark for mark in ",. '" if pc.any(pc.match_substring(digits, mark)).as_py()} | {"."}
+    rows = [row.format for row in NUMBERS if isinstance(row.format, Number)]
+    rows = [each for each in rows if (each.thousands or each.decimal) in seen]
+    fitting = [matches(digits, number_look(each)) for each in rows]
+    fits = [column.share(each) for each in fitting]
+    best = int(np.argmax(fits))
+    format, digits = rows[best], digits.filter(fitting[best])
+    either = {rows[i].decimal: rows[i] for i in reversed(range(len(rows))) if fits[i] == fits[best]}
+    is_open = len(either) > 1 and bool(pc.any(holds(digits, "[.,]")).as_py())
+    if is_open:
+        format = either[column.options.decimal or "."]
+    grouped = _NO_NUMBERS.get(format.thousands)
+    if grouped and pc.all(matches(digits, grouped)).as_py():
+        return _NumberGuess()
+    return _NumberGuess(structs.replace(format, unit=unit), fits[best], is_open)
+
+
+def _units_of(words: pa.Array) -> pa.Array:
+    """Return what stands beside the digits of cells, null where they are no number with a unit."""
+    found = pc.extract_regex(bare(words, ""), _UNIT)
+    sides = (pc.struct_field(found, each) for each in ("before", "after"))
+    return pc.utf8_trim_whitespace(pc.binary_join_element_wise(*sides, " "))
+
+
+def _unit(words: pa.Array, counts: np.ndarray) -> str:
+    """Return what stands beside the digits of most cells."""
+    units = pc.fill_null(_units_of(words), "").dictionary_encode()
+    weights = np.bincount(units.indices.to_numpy(), weights=counts)
+    weights[[each == "" for each in units.dictionary.to_pylist()]] = -1
+    best = int(np.argmax(weights))
+    return str(units.dictionary[best]) if weights[best] >= counts.sum() / 2 else ""
 
 
 def _ask_mark(column: TextColumn, mark: str) -> DataError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 
 import numpy as np
@@ -10,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.data.arrow_types import Cells, is_number, usable
-from pipeline.data.guess_numbers import guess_numbers, units_of
 from pipeline.data.notations import NOUNS, Typed, matches, read_distinct
 from pipeline.data.table_format import Date, Duration, Number, Time
 from pipeline.data.text_column import PERHAPS, SAMPLE, TextColumn, holds, is_in
@@ -21,16 +19,22 @@ _NAMED = 5
 _MOST = 0.5
 _CATEGORIES = 10_000
 """So many different texts have spellings that are compared, at most."""
-_DATE_LIKE = (
-    r"^\D{0,12}(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(?:\D|$)|"
-    r"^\d{1,2}[:h]\d\d(?:\D|$)|^(?:\pL{2,10}[.,]* )?\d{1,2}(?:\.|\pL{1,2})?[ -](?:de )?\pL{3,9}"
-    r"\.?,?[ -](?:de )?\d{4}(?:\D|$)"
+_LOOKS = (
+    (
+        r"^\D{0,12}(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(?:\D|$)|"
+        r"^\d{1,2}[:h]\d\d(?:\D|$)|^(?:\pL{2,10}[.,]* )?\d{1,2}(?:\.|\pL{1,2})?[ -](?:de )?\pL{3,9}"
+        r"\.?,?[ -](?:de )?\d{4}(?:\D|$)",
+        "dates or times",
+        "pd.to_datetime({}, format='mixed', dayfirst=True)",
+    ),
+    (
+        r"^[^\pL\d]{0,4}(?:\d{1,3}(?:[.,]\d{3})+|\d+)(?:[.,]\d+)?"
+        r"(?:[^\d.-]\D{0,5}| ?[(\[±].{1,12})?$",
+        "numbers",
+        r"pd.to_numeric({}.str.extract(r'([+-]?\d[\d.,]*)')[0]), without what is beside the digits",
+    ),
 )
-"""What looks like a date or a time, as a person may write it."""
-_NUMBER_LIKE = (
-    r"^[^\pL\d]{0,4}(?:\d{1,3}(?:[.,]\d{3})+|\d+)(?:[.,]\d+)?(?:[^\d.-]\D{0,5}| ?[(\[±].{1,12})?$"
-)
-"""A number with some signs, letters or a note beside it."""
+"""What a person may write as a date, a time, or a number with a note -> how pandas reads it."""
 
 
 def say_rows(rows: list[int]) -> str:
@@ -124,41 +128,17 @@ def say_unread(column: TextColumn) -> Iterator[str]:
     """Say that text looks like numbers or dates, and which line of pandas reads it."""
     if column.is_prose or not len(column.words):
         return
-    words, counts = column.sample
-    units = units_of(words)
-    named = [unit for unit in pc.unique(units).to_pylist() if unit]
-    numbers = pc.or_(holds(words, _NUMBER_LIKE), pc.fill_null(pc.not_equal(units, ""), False))
-    dates, read = holds(words, _DATE_LIKE), f"table[{column.name!r}]"
-    share = [counts[each.to_numpy(False)].sum() / counts.sum() for each in (dates, numbers)]
-    if max(share) < _MOST:
-        return
-    what, looks = ("dates or times", dates) if share[0] >= _MOST else ("numbers", numbers)
-    example = words.filter(looks)[0].as_py()
-    if looks is dates:
-        if names := dict.fromkeys(re.findall(r"[^\W\d_]{3,}", example), "…"):
-            read += f".replace({names}, regex=True)"
-        line = f"pd.to_datetime({read}, format='mixed', dayfirst=True)"
-    else:
-        line = _extracted(column, read)
-        if 0 < len(named) <= _NAMED:
-            what += f" in {', '.join(map(repr, named))}"
-            factors = f"[0].map({dict.fromkeys(named, '…')})"
-            line += f" * {read}.str.extract(r'([^\\d\\s.,]+)$'){factors}"
-    yield (
-        f"{column.name!r} is text, though its cells look like {what}, such as {example!r}; to read "
-        f"them, fit this line to them and write the file anew: table[{column.name!r}] = {line}"
-    )
-
-
-def _extracted(column: TextColumn, read: str) -> str:
-    """Return the code that takes numbers out of cells."""
-    digits = pc.struct_field(pc.extract_regex(column.sample[0], r"(?P<n>[+-]?\d[\d.,']*)"), "n")
-    alone = TextColumn(column.name, digits, column.options)
-    found = guess_numbers(alone).format
-    read += r".str.extract(r'([+-]?\d[\d.,]*)')[0]"
-    for mark, meant in ((found.thousands, ""), (found.decimal, ".")):
-        read += f".str.replace({mark!r}, {meant!r})" if mark and mark != meant else ""
-    return f"pd.to_numeric({read})"
+    (words, counts), table = column.sample, f"table[{column.name!r}]"
+    for look, what, line in _LOOKS:
+        looks = holds(words, look)
+        if counts[looks.to_numpy(False)].sum() >= _MOST * counts.sum():
+            example = words.filter(looks)[0].as_py()
+            yield (
+                f"{column.name!r} is text, though its cells look like {what}, such as {example!r}; "
+                "to read them, fit a line to them and write the file anew: "
+                f"{table} = {line.format(table)}"
+            )
+            return
 
 
 def caution_of_unusable(name: str, values: Cells) -> Iterator[str]:

@@ -14,7 +14,6 @@ from sklearn.utils._set_output import _get_output_config
 
 from pipeline.data import frames
 from pipeline.data.borrowed import FRAMED, borrow, in_place
-from pipeline.data.checks import is_finite
 from pipeline.errors import ConfigError
 from pipeline.optional import load
 from pipeline.typing import Array, Column, Estimator, Names, Table
@@ -197,6 +196,6 @@ def check_finite(X: Table) -> None:
     if frames.is_frame(X):
         names = [name for name in X.columns if getattr(X[name].dtype, "kind", "") == "f"]
     else:
-        names = [] if is_finite(X, frames.xp(X)) else list(range(X.shape[1]))
+        names = [] if frames.is_finite(X, frames.xp(X)) else list(range(X.shape[1]))
     for name in names:
         frames.numbers(X, name)

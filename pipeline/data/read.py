@@ -16,10 +16,9 @@ import pandas as pd
 import pyarrow as pa
 
 from pipeline.data import frames, opened, parquet, partitioned
-from pipeline.data.arrow_tables import arrow_table
-from pipeline.data.arrow_types import plain_types, usable
+from pipeline.data.arrow_types import arrow_table, plain_types, usable
 from pipeline.data.files import Filter
-from pipeline.data.scan import is_parquet, refuse_conditions, scan, table_bytes, to_frame
+from pipeline.data.scan import is_parquet, scan, table_bytes, to_frame
 from pipeline.data.table_format import TableFormat
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError
@@ -69,7 +68,8 @@ class Preflight:
 def preflight(path: str | Path, columns: Sequence[str], *, device: str = "cpu") -> Preflight:
     """Return how a table in files should be read, from what the files say of it.
 
-    Inside of `pipeline.cluster`, by its workers; else in memory where it fits.
+    Parquet inside of `pipeline.cluster` by its workers, or else in partitions where it does not
+    fit in memory; other files in memory.
 
     Parameters
     ----------
@@ -85,12 +85,12 @@ def preflight(path: str | Path, columns: Sequence[str], *, device: str = "cpu") 
         A file is missing or damaged, lacks a column, or has another type for it than the first.
     """
     need = TABLES * table_bytes(Path(path), columns)
-    cluster = active()
-    if cluster is not None:
+    cluster, whole = active(), not is_parquet(Path(path))
+    if cluster is not None and not whole:
         limits = [worker["memory_limit"] for worker in cluster.workers().values()]
         return Preflight("cluster", need, sum(limits))
     free = partitioned.room(device)
-    return Preflight("in memory" if need <= free else "streaming", need, free)
+    return Preflight("in memory" if whole or need <= free else "streaming", need, free)
 
 
 def read(
@@ -128,11 +128,17 @@ def read(
         See `preflight`.
     """
     path, names = Path(path), list(dict.fromkeys([*features, target]))
-    if preflight(path, names, device=device).how != "in memory":
-        return scan(path, features, target, rows=rows, device=device, format=format)
+    advice = preflight(path, names, device=device)
     if is_parquet(path) and not opened.is_read_by(format, names):
+        if advice.how != "in memory":
+            return scan(path, features, target, rows=rows, device=device)
         return parquet.read_parquet(path, features, target, rows, device, made=False)
-    refuse_conditions(path, rows)
+    if rows:
+        raise ConfigError(
+            f"{path}: rows={rows!r} is for Parquet without a format; filter, or convert the file"
+        )
+    if partitioned.COPIES * advice.need > TABLES * advice.free:
+        raise DataError(f"{path}: {advice}; only Parquet without a format comes in partitions")
     frame = to_frame(opened.read_values(path, format, names))
     return frames.to_device(frame[list(features)], device), frame[target].to_numpy()
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import structs
 
-from pipeline.data.arrow_tables import arrow_table
+from pipeline.data.arrow_types import arrow_table
 from pipeline.data.csv import MISSING, infer, without
 from pipeline.data.csv_file import CsvSource, Given
 from pipeline.data.dialect import looks_like_data

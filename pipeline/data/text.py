@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import io
-import lzma
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ import pyarrow as pa
 
 from pipeline.errors import DataError
 
-_PACKED = (".gz", ".bz2", ".zst", ".lz4", ".xz")
+_PACKED = (".gz", ".bz2", ".zst", ".lz4")
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -102,8 +101,6 @@ def _decoded(path: Path, encoding: str) -> Iterator[str]:
 
 def open_bytes(path: Path) -> pa.NativeFile:
     """Open a file as the bytes that it holds once it is not compressed, which its name says."""
-    if path.suffix.lower() == ".xz":
-        return pa.PythonFile(lzma.open(path), mode="r")
     return pa.input_stream(str(path), compression="detect")
 
 

@@ -12,9 +12,8 @@ import pytest
 import pipeline
 from pipeline.data import csv_file, read
 from pipeline.data.convert import from_arrow
-from pipeline.data.opened import open_sources
+from pipeline.data.opened import TableStream, open_sources
 from pipeline.data.schema import Schema
-from pipeline.data.stream import TableStream
 from pipeline.errors import DataError
 
 TIMES = 20

@@ -127,7 +127,7 @@ def test_files_that_disagree_are_refused_by_name(tmp_path: Path) -> None:
         ("gone.parquet", {}, DataError, "no such file"),
         ("broken.parquet", {}, DataError, "broken.parquet: cannot be read"),
         ("empty", {}, DataError, "holds no file"),
-        ("x.csv", {"rows": [("a", "<", 1)]}, ConfigError, "is for Parquet"),
+        ("x.csv", {"partition_bytes": 1}, DataError, "only Parquet"),
         ("x.csv", {"device": "gpu"}, ConfigError, "device='gpu'"),
     ],
 )
