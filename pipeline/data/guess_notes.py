@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,21 +16,21 @@ from pipeline.errors import DataError
 _NAMED = 5
 """So many rows or cells are named in a sentence."""
 _MOST = 0.5
-_CATEGORIES = 10_000
-"""So many different texts have spellings that are compared, at most."""
 _LOOKS = (
     (
         r"^\D{0,12}(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(?:\D|$)|"
         r"^\d{1,2}[:h]\d\d(?:\D|$)|^(?:\pL{2,10}[.,]* )?\d{1,2}(?:\.|\pL{1,2})?[ -](?:de )?\pL{3,9}"
         r"\.?,?[ -](?:de )?\d{4}(?:\D|$)",
         "dates or times",
+        "them",
         "pd.to_datetime({}, format='mixed', dayfirst=True)",
     ),
     (
         r"^[^\pL\d]{0,4}(?:\d{1,3}(?:[.,]\d{3})+|\d+)(?:[.,]\d+)?"
         r"(?:[^\d.-]\D{0,5}| ?[(\[±].{1,12})?$",
         "numbers",
-        r"pd.to_numeric({}.str.extract(r'([+-]?\d[\d.,]*)')[0]), without what is beside the digits",
+        "their digits alone",
+        r"pd.to_numeric({}.str.extract(r'([+-]?\d[\d.,]*)')[0])",
     ),
 )
 """What a person may write as a date, a time, or a number with a note -> how pandas reads it."""
@@ -107,16 +106,7 @@ def undecided(column: TextColumn, what: str, options: str) -> DataError:
 
 
 def say_text(column: TextColumn) -> Iterator[str]:
-    """Say which words are spelled in two ways, or may stand for no value."""
-    if len(column.words) <= min(_CATEGORIES, column.counts.sum() / 2):
-        small = pc.utf8_lower(column.tidied).dictionary_encode().indices
-        twice = np.flatnonzero(np.bincount(small.to_numpy(), minlength=1) > 1)
-        if len(twice):
-            alike = column.distinct[0].filter(pc.equal(small, int(twice[0]))).to_pylist()
-            yield (
-                f"{column.name!r}: {', '.join(map(repr, alike))} stay apart; to make them one: "
-                f"table[{column.name!r}] = table[{column.name!r}].str.strip().str.lower()"
-            )
+    """Say which words may stand for no value."""
     for word in column.tidied.filter(is_in(pc.utf8_lower(column.tidied), PERHAPS)).to_pylist():
         yield (
             f"{column.name!r}: {word!r} ({_cells(column.count([word]))}) is kept as a value; "
@@ -129,13 +119,13 @@ def say_unread(column: TextColumn) -> Iterator[str]:
     if column.is_prose or not len(column.words):
         return
     (words, counts), table = column.sample, f"table[{column.name!r}]"
-    for look, what, line in _LOOKS:
+    for look, what, read, line in _LOOKS:
         looks = holds(words, look)
         if counts[looks.to_numpy(False)].sum() >= _MOST * counts.sum():
             example = words.filter(looks)[0].as_py()
             yield (
                 f"{column.name!r} is text, though its cells look like {what}, such as {example!r}; "
-                "to read them, fit a line to them and write the file anew: "
+                f"to read {read}, fit this line and write the file anew: "
                 f"{table} = {line.format(table)}"
             )
             return

@@ -26,14 +26,13 @@ from pipeline.data.arrow_types import (
     plain_values,
 )
 from pipeline.data.csv import MISSING
-from pipeline.data.table_format import Boolean, ColumnFormat, Date, Duration, Number, Text, Time
+from pipeline.data.table_format import ColumnFormat, Date, Duration, Number, Text, Time
 from pipeline.errors import DataError
 
-Typed: TypeAlias = "Number | Boolean | Date | Time | Duration"
+Typed: TypeAlias = "Number | Date | Time | Duration"
 """Formats of which a cell may not fit one."""
 NOUNS: dict[type[Typed], str] = {
     Number: "numbers",
-    Boolean: "truth values",
     Date: "dates",
     Time: "times of day",
     Duration: "durations",
@@ -275,7 +274,6 @@ def _is_read(kind: pa.DataType, format: ColumnFormat) -> bool:
     types = pa.types
     return {
         Number: is_number(kind),
-        Boolean: types.is_boolean(kind),
         Date: is_date(kind),
         Time: types.is_time(kind) or types.is_timestamp(kind),
         Duration: types.is_duration(kind) or types.is_floating(kind),
@@ -308,8 +306,6 @@ def _refuse(
 def read_distinct(distinct: pa.Array, format: ColumnFormat) -> tuple[pa.Array, pa.Array]:
     """Return the values of cells, and which cells are neither a value nor missing."""
     words = tidy(distinct)
-    if isinstance(format, Boolean) and "" in format.true + format.false:
-        words = pc.fill_null(words, "")
     missing = _stand_for_none(distinct, words, format)
     if isinstance(format, Text):
         texts = pc.if_else(missing, "" if format.empty else None, distinct)
@@ -319,11 +315,7 @@ def read_distinct(distinct: pa.Array, format: ColumnFormat) -> tuple[pa.Array, p
 
 
 def _stand_for_none(distinct: pa.Array, words: pa.Array, format: ColumnFormat) -> pa.Array:
-    values: set[str] = set()
-    if isinstance(format, Boolean):
-        values = {*format.true, *format.false}
-    if isinstance(format, Text):
-        values = {*format.values}
+    values = {*format.values} if isinstance(format, Text) else set()
     usual = MISSING if values or not isinstance(format, Text) else ()
     marks = {*format.missing, *usual} - values
     named = pa.array(sorted(marks), pa.string())
@@ -359,8 +351,6 @@ def convert_cells(words: pa.Array, format: Typed) -> pa.Array:
     """Return the values of tidy cells, null where one does not fit."""
     if isinstance(format, Number):
         return _numbers(bare(words, format.unit), format)
-    if isinstance(format, Boolean):
-        return _booleans(words, format)
     if isinstance(format, Duration):
         return _durations(words)
     formats = (format.format,) if isinstance(format.format, str) else format.format
@@ -411,14 +401,6 @@ def _numbers(words: pa.Array, format: Number) -> pa.Array:
     for written, meant in ((format.decimal, "."), ("∞", "inf")):
         digits = pc.replace_substring(digits, written, meant)
     return digits.cast(pa.float64())
-
-
-def _booleans(words: pa.Array, format: Boolean) -> pa.Array:
-    true, false = (
-        pc.is_in(pc.utf8_lower(words), value_set=pc.utf8_lower(pa.array(each, pa.string())))
-        for each in (format.true, format.false)
-    )
-    return pc.if_else(true, True, pc.if_else(false, False, pa.scalar(None, pa.bool_())))
 
 
 def spell_dates(words: pa.Array) -> pa.Array:

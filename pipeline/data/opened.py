@@ -16,7 +16,7 @@ from pipeline.data.csv_file import CsvSource, Given
 from pipeline.data.files import check_columns, check_different, container_of, reading, table_files
 from pipeline.data.notations import read_cells
 from pipeline.data.source import BROKEN, FeatherSource, JsonSource, ParquetSource, Source
-from pipeline.data.table_format import Boolean, ColumnFormat, TableFormat, Text
+from pipeline.data.table_format import ColumnFormat, TableFormat, Text
 from pipeline.errors import DataError
 
 
@@ -134,10 +134,8 @@ def as_formatted(
 
 
 def _mark_counts(format: ColumnFormat) -> bool:
-    """Whether an empty cell, or another that commonly stands for no value, is a value."""
-    if isinstance(format, Text):
-        return bool(format.values)
-    return isinstance(format, Boolean) and "" in format.true + format.false
+    """Whether a cell that commonly stands for no value is a value."""
+    return isinstance(format, Text) and bool(format.values)
 
 
 @dataclass(frozen=True)

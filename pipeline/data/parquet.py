@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -174,11 +173,9 @@ def typed(path: Path, rows: Filter) -> list[tuple[str, str, Any]]:
 
 
 def _date(kind: pa.DataType, value: Any) -> Any:
-    if not isinstance(value, str | date | np.datetime64):
-        raise TypeError(f"{value!r} is no date")
     point, zone = pd.Timestamp(value), getattr(kind, "tz", None)
-    if zone is None and point.tz is not None:
-        raise ValueError("the column has no time zone; leave that of the date out")
+    if isinstance(value, int | float | np.number) or (point.tz and not zone):
+        raise ValueError(f"{value!r} is no date, or has a time zone and the column none")
     if pa.types.is_date(kind):
         if point != point.normalize():
             raise ValueError("the column has no times of day; leave that of the date out")

@@ -321,7 +321,7 @@ def _in_zone(series: Series, name: Name, fitted: str | None) -> Series:
 
 
 def _first(series: Series, among: Any = None) -> int | None:
-    """Return the position of the first value that is not missing, None without one."""
+    """Return the position of the first value that is not missing."""
     known = series.notna() if among is None else among
     known = known.to_cupy() if frames.library(series) == "cudf" else known.to_numpy()
     return int(known.argmax()) if bool(known.any()) else None
@@ -341,48 +341,29 @@ def _replaced(X: Table, columns: dict[Name, Series]) -> Table:
 
 def _unlike(series: Series, name: Name, fitted: str) -> str:
     row = _first(series) or 0
-    kinds = {"text": "text"}
-    held, was = (kinds.get(kind, f"{kind}s") for kind in (kind_of(series), fitted))
+    value = series.iloc[row]
+    value = value.item() if isinstance(value, np.generic) else value
+    held, was = (kind if kind == "text" else f"{kind}s" for kind in (kind_of(series), fitted))
     return (
-        f"column {name!r} holds {held}, such as {_value(series, row)!r} in row {row}, and the "
+        f"column {name!r} holds {held}, such as {value!r} in row {row}, and the "
         f"model was fitted on {was}; {_SUGGESTIONS[fitted]}"
     )
 
 
-def _value(series: Series, row: int) -> Any:
-    value = series.iloc[row]
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def _unusable(series: Series, name: Name) -> str:
-    row = _first(series)
-    if frames.library(series) != "pandas" or row is None:
-        return f"column {name!r} holds {series.dtype} values, which no step takes; leave it out"
-    first = series.iloc[row]
-    other = _other_type(series, type(first))
-    if other is not None:
-        return (
-            f"column {name!r} holds values of several types: {first!r} in row {row} and "
-            f"{series.iloc[other]!r} in row {other}; make them one type (astype('str'), "
-            "pandas.to_numeric) or leave it out"
-        )
-    what = series.dtype if series.dtype != object else type(first).__name__
+    """Return the error for what no step takes, with the first value of each of two types."""
+    what, row = f"{series.dtype} values", _first(series)
+    if frames.library(series) == "pandas" and row is not None:
+        first = series.iloc[row]
+        kind = type(first)
+        what = f"{kind.__name__ if series.dtype == object else series.dtype} values, such as"
+        what += f" {first!r} in row {row}"
+        other = _first(series, series.notna() & (series.map(type) != kind))
+        if series.dtype == object and other is not None:
+            what = f"values of several types: {first!r} in row {row} and "
+            what += f"{series.iloc[other]!r} in row {other}"
     return (
-        f"column {name!r} holds {what} values, such as {first!r} in row {row}, which no step "
-        f"takes; {_suggestion(first)} or leave it out"
+        f"column {name!r} holds {what}, which no step takes; make it one type of numbers or text "
+        "(pandas.to_numeric, astype('str'), .str.decode for bytes), take lists apart into "
+        "columns, or leave it out"
     )
-
-
-def _other_type(series: pd.Series, first: type) -> int | None:
-    if series.dtype != object:
-        return None
-    return _first(series, series.notna() & (series.map(type) != first))
-
-
-def _suggestion(value: Any) -> str:
-    """Return what makes a usable column of such values."""
-    if isinstance(value, bytes):
-        return "decode it (.str.decode('utf-8'))"
-    if isinstance(value, list | dict | tuple | np.ndarray):
-        return "take it apart into columns"
-    return "convert it (astype('float64') or astype('str'))"

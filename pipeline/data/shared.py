@@ -8,7 +8,6 @@ import tempfile
 import uuid
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
@@ -49,9 +48,8 @@ class SharedTable:
     def cache(self, device: str = "cpu") -> Cache:
         """Return what is kept on a device."""
         if device not in self._caches:
-            room = (
-                self.room_bytes if self.room_bytes is not None else _room(device, self.limit_bytes)
-            )
+            room = self.room_bytes
+            room = _room(device, self.limit_bytes) if room is None else room
             self._caches[device] = Cache(room, device)
         return self._caches[device]
 
@@ -167,13 +165,6 @@ class SharedRows:
             return frames.at(self.rows(), chosen)
         return SharedRows(self.table, chosen if self.positions is None else self.positions[chosen])
 
-    def __setitem__(self, name: Any, values: Any) -> None:
-        """Change a column of these rows: they are a table of their own from now on."""
-        changed = self.rows().copy()
-        changed[name] = values
-        self.table, self.positions = SharedTable(changed, self.table.room_bytes), None
-        vars(self).pop("key", None)
-
     def take(self, rows: Any, axis: int = 0) -> Any:
         """Return a handle of some rows, by position."""
         return self[np.asarray(rows)] if axis == 0 else self.rows().take(rows, axis=axis)
@@ -226,9 +217,9 @@ def table_of(X: Table) -> Any:
     return X.table.X if isinstance(X, SharedRows) else X
 
 
-@dataclass(frozen=True)
 class _Positions:
-    rows: SharedRows
+    def __init__(self, rows: SharedRows) -> None:
+        self.rows = rows
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple):

@@ -127,15 +127,5 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     >>> codes.tolist(), classes.tolist()
     ([0, 1, 0], ['no', 'yes'])
     """
-    if y.dtype.kind in "biu" and len(y) and _are_near(low := int(y.min()), int(y.max())):
-        # Counted in their places, which no hash table does as fast.
-        places = np.subtract(y, low, dtype="int64")
-        present = np.bincount(places) > 0
-        codes = (np.cumsum(present) - 1).astype("uint16")
-        return codes[places], (np.flatnonzero(present) + low).astype(y.dtype)
     codes, classes = pd.factorize(y, sort=True)
     return codes, np.asarray(classes).astype(y.dtype)
-
-
-def _are_near(low: int, high: int) -> bool:
-    return high - low < 2**16 and high < 2**63

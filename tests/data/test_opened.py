@@ -19,12 +19,11 @@ from pipeline.data import partitioned
 from pipeline.data.opened import TableStream, open_sources
 from pipeline.data.read import read_arrow
 from pipeline.data.sniff import sniff
-from pipeline.data.table_format import Boolean, Date, Duration, Number, TableFormat, Text, Time
+from pipeline.data.table_format import Date, Duration, Number, TableFormat, Text, Time
 from pipeline.errors import ConfigError, DataError
 
 COLUMNS = {
     "price": Number(decimal=",", thousands=".", unit="€", stray="missing"),
-    "late": Boolean(true=("x",), false=("",)),
     "sold": Date(format="%d.%m.%Y"),
     "at": Time(format="%H:%M"),
     "long": Duration(),
@@ -32,12 +31,11 @@ COLUMNS = {
     "town": Text(missing=("k.A.",)),
 }
 FORMAT = TableFormat(delimiter=";", missing=("?",), columns=COLUMNS)
-KINDS = {"price": "number", "late": "boolean", "sold": "date", "at": "date", "long": "number",
+KINDS = {"price": "number", "sold": "date", "at": "date", "long": "number",
          "zip": "text", "town": "text", "n": "number", "word": "text"}  # fmt: skip
 CELLS = pd.DataFrame(
     {
         "price": ["1.234,50 €", "?", "7,00 €", "oops"] * 5,
-        "late": ["x", "", "NA", "X"] * 5,
         "sold": ["01.02.2018", "28.02.2018", "?", "31.12.2019"] * 5,
         "at": ["12:30", "00:05", "", "23:59"] * 5,
         "long": ["1:00:00", "0:30:00", "?", "2 days 00:00:00"] * 5,
@@ -49,7 +47,6 @@ CELLS = pd.DataFrame(
 )
 WANTED = {
     "price": [1234.5, None, 7.0, None],
-    "late": [True, False, None, True],
     "sold": [pd.Timestamp(2018, 2, 1), pd.Timestamp(2018, 2, 28), None, pd.Timestamp(2019, 12, 31)],
     "at": [pd.Timestamp(1970, 1, 1, 12, 30), pd.Timestamp(1970, 1, 1, 0, 5), None,
            pd.Timestamp(1970, 1, 1, 23, 59)],

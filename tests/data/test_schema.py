@@ -182,13 +182,12 @@ def test_dates_with_and_without_a_zone_are_no_equals(name: str, column: Any, mes
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (["a", 1], r"several types: 'a' in row 0 and 1 in row 1; make them one"),
+        (["a", 1], r"several types: 'a' in row 0 and 1 in row 1, .*make it one"),
         ([None, 2, True], r"several types: 2 in row 1 and True in row 2"),
         ([2**70], rf"holds int values, such as {2**70} in row 0"),
         ([1j], r"holds complex values, such as 1j"),
-        ([b"x"], r"holds binary.* such as b'x' in row 0, .*decode"),
-        ([[1, 2]], r"holds list.*take it apart"),
-        ([{"a": 1}], r"holds struct.*take it apart"),
+        ([b"x"], r"such as b'x' in row 0, .*decode"),
+        ([[1, 2]], r"holds list.*take lists apart"),
     ],
     ids=ascii,
 )
