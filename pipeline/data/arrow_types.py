@@ -50,24 +50,16 @@ def decoded(values: Any) -> Any:
     return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
 
 
-def plain_types(table: pa.Table) -> pa.Table:
-    """Return a table in which models find values that they know.
+def plain_values(values: Cells) -> Cells:
+    """Return a column in a type that models know.
 
     Times of day become that time on 1970-01-01, durations seconds, decimals floats; categories of
     anything but text what they stand for.
 
     >>> import datetime
-    >>> plain_types(pa.table({"at": [datetime.time(12, 30)]}))["at"][0].as_py().hour
+    >>> plain_values(pa.array([datetime.time(12, 30)]))[0].as_py().hour
     12
     """
-    for i, (name, values) in enumerate(zip(table.column_names, table.columns, strict=True)):
-        if (plain := plain_values(values)) is not values:
-            table = table.set_column(i, name, plain)
-    return table
-
-
-def plain_values(values: Cells) -> Cells:
-    """Return a column as in `plain_types`."""
     values = values if is_text(values.type) else decoded(values)
     kind = values.type
     if pa.types.is_time(kind):
@@ -110,21 +102,11 @@ def as_text(values: Cells) -> Cells:
 
 
 def arrow_table(source: Any) -> pa.Table:
-    """Return a table as Arrow's; of an index what has a name is a column.
+    """Return a table of any library as Arrow's; of an index what has a name is a column.
 
-    Parameters
-    ----------
-    source : frame or table
-        pandas, cuDF, Polars, PyArrow; or any object with ``__arrow_c_stream__`` or
-        ``__dataframe__``. A column of texts beside numbers becomes text.
+    A column of texts beside numbers becomes text. `DataError` says that it is no table with names,
+    or that a column holds what is no cell.
 
-    Raises
-    ------
-    DataError
-        It is no table with names, or a column holds what is no cell.
-
-    Examples
-    --------
     >>> arrow_table(pd.DataFrame({"a": [1, "n.a.", None]}, dtype=object))["a"].to_pylist()
     ['1', 'n.a.', None]
     """
@@ -162,7 +144,7 @@ def _column(series: pd.Series, name: Any) -> pa.Array:
     try:
         values = pa.array(series, from_pandas=True)
         if isinstance(decoded_type(values.type), pa.BaseExtensionType):  # periods, intervals
-            return pa.array(series.astype("str").where(series.notna()), pa.string())
+            values = pa.array(series.astype("str").where(series.notna()), pa.string())
         return values
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         return _text(series, name, error)

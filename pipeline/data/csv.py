@@ -115,13 +115,7 @@ def _dates(cells: Cells) -> Cells:
 
 
 def as_kind(cells: Cells, where: str, kind: str, row: int) -> Cells:
-    """Return cells of text as values of a kind of `NOUNS`, from a row of the file on.
-
-    Raises
-    ------
-    DataError
-        A cell is not of the kind; `where`, row and value are named.
-    """
+    """Return cells of text as values of a kind of `NOUNS`, from a row of the file on."""
     try:
         return _of_kind(cells, kind)
     except pa.ArrowInvalid as error:

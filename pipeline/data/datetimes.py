@@ -61,10 +61,7 @@ def _unit(dtype: DType) -> str:
 def wall_clock(series: Column, name: Name, xp: ModuleType) -> Any:
     """Return dates as nanoseconds since 1970 by the clock on their wall.
 
-    Raises
-    ------
-    DataError
-        The column holds no dates, or some that nanoseconds do not reach.
+    `DataError` says that there are no dates, or some that nanoseconds do not reach.
     """
     if series.dtype.kind != "M":
         raise DataError(
@@ -130,19 +127,8 @@ def _ahead(seconds: np.ndarray, zone: Any) -> np.ndarray:
 
 
 def local(counts: Array, per_second: int, zone: Any, xp: ModuleType) -> Any:
-    """Return what the clocks of a zone show at points in time, as counts since 1970.
+    """Return what the clocks of a zone show at counts since 1970 UTC; `MISSING` stays.
 
-    Parameters
-    ----------
-    counts : array of int64, shape (n_rows,)
-        Since 1970 UTC; `MISSING` stays.
-    per_second : int
-    zone : str or tzinfo
-    xp : module
-        NumPy or CuPy, whichever has `counts`.
-
-    Examples
-    --------
     >>> local(np.array([0, 1_720_000_000]), 1, "Europe/Berlin", np).tolist()
     [3600, 1720007200]
     """

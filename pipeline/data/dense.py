@@ -18,23 +18,9 @@ from pipeline.typing import Table
 def densifying(
     shape: tuple[int, int], dtype: Any, device: str, step: str, why: str
 ) -> Iterator[None]:
-    """Make sparse rows dense inside the block, as an event of the log.
+    """Make sparse rows, of a shape once dense, dense inside the block, as an event of the log.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Of the dense matrix.
-    dtype : dtype
-    device : {"cpu", "cuda"}
-    step : str
-        Path of the step that they are for.
-    why : str
-        Why they have to be dense.
-
-    Raises
-    ------
-    Unsupported
-        They do not fit in the memory that is free; nothing has been made of them.
+    `Unsupported` says that they do not fit in the memory that is free.
     """
     need, free = shape[0] * shape[1] * np.dtype(dtype).itemsize, partitioned.room(device)
     if partitioned.COPIES * need > free:

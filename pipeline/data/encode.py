@@ -59,11 +59,8 @@ class CodedObjects(Coded):
 def categories(X: Table, name: Name) -> Coded:
     """Return any column as codes into its distinct values.
 
-    Raises
-    ------
-    DataError
-        Values are infinite; dates are missing; or integers would fall together as float64,
-        the type of integer columns with missing values.
+    `DataError` says that values are infinite, that dates are missing, or that integers would fall
+    together as float64, the type of those with missing values.
     """
     series = column(X, name)
     if series.dtype.kind in "iufb":
@@ -209,13 +206,6 @@ def host_index(index: Column) -> np.ndarray:
 def encode_objects(cells: np.ndarray, name: Name) -> CodedObjects:
     """Return the codes of Python's objects in the order in which they are met; NaN is missing.
 
-    Raises
-    ------
-    DataError
-        The objects cannot be told apart, or numbers are infinite.
-
-    Examples
-    --------
     >>> codes, values = encode_objects(np.array(["b", None, np.nan], dtype=object), "t")
     >>> codes.tolist(), values.tolist()
     ([0, 1, -1], ['b', None])
@@ -270,13 +260,7 @@ def missing_dates(name: Name) -> DataError:
 
 
 def as_floats(values: np.ndarray, name: Name) -> np.ndarray:
-    """Return distinct numbers as float64, in which they are still distinct.
-
-    Raises
-    ------
-    DataError
-        Two integers would become one number.
-    """
+    """Return distinct numbers as float64; refuse integers that would become one number."""
     floats = values.astype("float64")
     order = np.argsort(floats, kind="stable")
     same = np.flatnonzero(np.diff(floats[order]) == 0)
@@ -291,13 +275,7 @@ def as_floats(values: np.ndarray, name: Name) -> np.ndarray:
 
 
 def as_seen(values: np.ndarray, name: Name, *, has_missing: bool) -> np.ndarray:
-    """Return declared categories in the type that scikit-learn gives their column.
-
-    Raises
-    ------
-    DataError
-        Dates are missing, or two integers would become one number.
-    """
+    """Return declared categories in the type that scikit-learn gives their column."""
     kind = values.dtype.kind
     if kind in "mM" and has_missing:
         raise missing_dates(name)

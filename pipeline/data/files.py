@@ -146,13 +146,7 @@ def digest(path: Path) -> str:
 
 
 def container_of(path: Path) -> Container:
-    """Return what a file holds, once it is not compressed.
-
-    Raises
-    ------
-    DataError
-        It is no file or none that is read here; what to do is said.
-    """
+    """Return what a file holds, once it is not compressed; refuse what is not read here."""
     with reading(path):
         head = read_head(path)
         if found := _of_arrow(path, head):

@@ -162,14 +162,9 @@ def infinite_numbers(name: Name, infinite: Array) -> DataError:
 
 
 def numbers(X: Table, name: Name) -> Any:
-    """Return a numeric column as a 1-D array, missing values as NaN.
+    """Return a numeric column as a 1-D array, missing values as NaN; refuse infinite ones.
 
     The type is the one that scikit-learn would see: nullable types become float64.
-
-    Raises
-    ------
-    DataError
-        The column does not hold numbers, or some are infinite.
     """
     values = values_of(column(X, name), name)
     if values.dtype.kind == "f" and bool((infinite := xp(values).isinf(values)).any()):
@@ -214,11 +209,6 @@ def datetimes(X: Table, name: Name) -> Any:
     """Return dates as an array of nanoseconds since 1970, `MISSING` for missing ones.
 
     A column with a time zone is read by the clock on its wall, which is what calendars show.
-
-    Raises
-    ------
-    DataError
-        The column holds no dates, or some outside the years that nanoseconds reach.
     """
     series = column(X, name)
     if series.dtype == object and _LIBRARIES[type(series)] == "pandas":
@@ -283,9 +273,12 @@ def to_device(X: Table, device: str) -> Any:
     if _DEVICE.get(source, "cpu") == device:
         return X
     if is_sparse(X):
-        return csr_to_host(X) if device == "cpu" else csr_to_gpu(X)
+        if device == "cuda":
+            return _csr_to_gpu(X)
+        trace.record_transfer(to_host=nbytes(X))
+        return X.get()
     if source == "pandas" and is_frame(X) and _all_sparse(X):
-        return csr_to_gpu(_as_rows(X))
+        return _csr_to_gpu(_as_rows(X))
     if source == "cudf":
         trace.record_transfer(to_host=_own_nbytes(X))
         return X.to_pandas()
@@ -331,15 +324,8 @@ def _upload(X: Table) -> Any:
 def matrix(X: Table, order: str = "C", dtype: str = "auto") -> Any:
     """Return a frame of numbers as one matrix with NaN for missing, and an array of another type.
 
-    Parameters
-    ----------
-    X : frame, array, Dask array or sparse matrix
-        Sparse rows, and arrays that have the type, are returned as they are; a frame all of whose
-        columns are sparse as sparse rows.
-    order : {"C", "F"}
-        Of a new matrix.
-    dtype : {"auto", "float32", "float64"}
-        "auto" is float64 for a frame, and an array's own.
+    Sparse rows, and arrays that have the type, are returned as they are; a frame all of whose
+    columns are sparse as sparse rows. "auto" is float64 for a frame, and an array's own.
     """
     if not is_frame(X):
         if dtype == "auto" or is_sparse(X) or X.dtype == dtype:
@@ -355,9 +341,9 @@ def matrix(X: Table, order: str = "C", dtype: str = "auto") -> Any:
 
 
 def nbytes(X: Table) -> int:
-    """Return the bytes that the values of a table or an array take."""
+    """Return the bytes that the values of a table, an array or compressed rows take."""
     if is_sparse(X):
-        return csr_nbytes(X)
+        return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
     if not is_frame(X):
         return int(X.nbytes) if hasattr(X, "nbytes") else int(X.memory_usage(index=False))
     return int(X.memory_usage(index=False).sum())
@@ -370,13 +356,7 @@ def _own_nbytes(X: Table) -> int:
 
 
 def select(X: Table, names: Names) -> Any:
-    """Return the columns of a frame in the given order.
-
-    Raises
-    ------
-    DataError
-        Columns are missing.
-    """
+    """Return the columns of a frame in the given order; refuse a frame that lacks some."""
     missing = [name for name in names if name not in X.columns]
     if missing:
         raise DataError(f"X lacks the columns {missing} that the model was fitted on")
@@ -389,32 +369,11 @@ def synchronize(device: str) -> None:
         load("cupy").cuda.get_current_stream().synchronize()
 
 
-def csr_nbytes(X: Table) -> int:
-    """Return the bytes of a matrix of compressed rows.
-
-    >>> from scipy.sparse import csr_matrix
-    >>> csr_nbytes(csr_matrix([[0.0, 2.0]]))
-    20
-    """
-    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
-
-
-def csr_to_host(X: Table) -> Any:
-    """Return a CuPy matrix as SciPy's, recording the copy."""
-    trace.record_transfer(to_host=csr_nbytes(X))
-    return X.get()
-
-
-def csr_to_gpu(X: Table) -> Any:
+def _csr_to_gpu(X: Table) -> Any:
     """Return a SciPy matrix as compressed rows of CuPy, recording the copy.
 
     Counts become float64, the type that scikit-learn computes with: CuPy has no sparse integers.
     Cells that are stored twice become one, and indices int32, for cuML takes no others.
-
-    Raises
-    ------
-    DataError
-        There are too many cells for such indices.
     """
     X = X.tocsr()
     if not X.has_canonical_format:
@@ -428,5 +387,5 @@ def csr_to_gpu(X: Table) -> Any:
     X = X if X.dtype in ("float32", "float64") else X.astype("float64")
     narrow = (X.data, X.indices.astype("int32", copy=False), X.indptr.astype("int32", copy=False))
     X = type(X)(narrow, shape=X.shape)
-    trace.record_transfer(to_device=csr_nbytes(X))
+    trace.record_transfer(to_device=nbytes(X))
     return load("cupyx.scipy.sparse.csr_matrix")(X)

@@ -75,21 +75,9 @@ def sniff_columns(
 ) -> tuple[dict[str, ColumnFormat], list[str]]:
     """Return the formats of the columns that the plain rules do not read well, and what to say.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Columns of text are judged, others have their type.
-    options : Options, optional
-    missing : collection of str
-        Cells that stand for no value in any column, beside those of `pandas.read_csv`.
+    Columns of text are judged, others have their type. `DataError` says that day and month, or the
+    mark of decimals, cannot be told.
 
-    Raises
-    ------
-    DataError
-        Day and month, or the mark of decimals, cannot be told.
-
-    Examples
-    --------
     >>> formats, notes = sniff_columns(pa.table({"price": ["$1,234.50", "$7"]}))
     >>> formats["price"].unit, notes
     ('$', ["'price' holds numbers such as '$1,234.50', read as 1234.5"])
@@ -327,8 +315,7 @@ def _guess_numbers(column: TextColumn) -> _NumberGuess:
         return _NumberGuess()
     digits = bare(words, unit)
     seen = {mark for mark in ",. '" if pc.any(pc.match_substring(digits, mark)).as_py()} | {"."}
-    rows = [row.format for row in NUMBERS if isinstance(row.format, Number)]
-    rows = [each for each in rows if (each.thousands or each.decimal) in seen]
+    rows = [each for each in NUMBERS if (each.thousands or each.decimal) in seen]
     fitting = [matches(digits, number_look(each)) for each in rows]
     fits = [column.share(each) for each in fitting]
     best = int(np.argmax(fits))

@@ -155,13 +155,7 @@ class TableStream:
     copied: Sequence[str] = ()
 
     def tables(self, size: int) -> Iterator[pa.Table]:
-        """Yield tables of `size` rows, the last one of fewer.
-
-        Raises
-        ------
-        DataError
-            The file is damaged, or a value is not of the column's type.
-        """
+        """Yield tables of `size` rows, the last one of fewer."""
         names = self.sources[0].names
         columns = [n for n in names if n in {*self.wanted}]
         read = [n for n in names if n in {*columns, *self.copied}]

@@ -38,13 +38,7 @@ def lengths(X: Table) -> list[int]:
 
 
 def compute(tasks: Sequence[Any]) -> Sequence[Any]:
-    """Return the results of tasks, or of Dask frames: of the active cluster, or of threads.
-
-    Raises
-    ------
-    ClusterUnavailable
-        The scheduler of the cluster dies or freezes.
-    """
+    """Return the results of tasks, or of Dask frames: of the active cluster, or of threads."""
     cluster = active()
     if cluster is None:
         return tuple(load("dask.compute")(*tasks))
@@ -77,18 +71,9 @@ def total_nbytes(X: Table) -> int:
 
 
 def gather(X: Table, step: str) -> tuple[Any, str]:
-    """Return all partitions as one table, and what there is to say about it.
+    """Return all partitions as one table for a step, and what there is to say about it.
 
-    Parameters
-    ----------
-    X : Dask frame or array
-    step : str
-        Path of the step that needs it, for the message.
-
-    Raises
-    ------
-    Unsupported
-        It does not fit in the memory of this process.
+    `Unsupported` says that it does not fit in the memory of this process.
     """
     enough, sizes = fits(X)
     if not enough:
@@ -107,13 +92,7 @@ def room(device: str) -> int:
 
 
 def check_rows(y: Target, rows: int) -> None:
-    """Refuse a target of another length than the table.
-
-    Raises
-    ------
-    DataError
-        The lengths differ.
-    """
+    """Refuse a target of another length than the table."""
     if y is not None and len(y) != rows:
         raise DataError(f"y has {len(y)} values and X has {rows} rows")
 

@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pipeline.data import frames, opened, parquet, partitioned
-from pipeline.data.arrow_types import arrow_table, plain_types, usable
+from pipeline.data.arrow_types import arrow_table, plain_values, usable
 from pipeline.data.files import Filter
 from pipeline.data.scan import is_parquet, scan, table_bytes, to_frame
 from pipeline.data.table_format import TableFormat
@@ -203,4 +203,5 @@ def _with_rows(what: str, table: pa.Table) -> pa.Table:
     table = table.rename_columns([n or f"Unnamed: {i}" for i, n in enumerate(table.column_names)])
     if not len(table):
         raise DataError(f"{what}: no rows")
-    return plain_types(table.select([n for n in table.column_names if not _INDEX.fullmatch(n)]))
+    names = [name for name in table.column_names if not _INDEX.fullmatch(name)]
+    return pa.table({name: plain_values(table[name]) for name in names})

@@ -161,13 +161,7 @@ def split_row_groups(
 
 
 def table_bytes(path: Path, names: Sequence[str]) -> int:
-    """Return about what columns take in memory: of Parquet by its first rows.
-
-    Raises
-    ------
-    DataError
-        A file lacks a column or has another type for it than the first; both are named.
-    """
+    """Return about what columns take in memory: of Parquet by its first rows."""
     if not path.exists():
         raise DataError(f"{path}: no such file or folder")
     if not is_parquet(path):

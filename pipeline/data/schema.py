@@ -45,13 +45,8 @@ _SUGGESTIONS = {
 def kind_of(column: Series) -> str:
     """Return what a series or an index holds; categories are what they stand for.
 
-    Returns
-    -------
-    {"number", "boolean", "text", "date", "duration", "other"}
-        No step takes what is "other".
+    It is "number", "boolean", "text", "date", "duration" or, where no step takes it, "other".
 
-    Examples
-    --------
     >>> kind_of(pd.Series(["a"], dtype="category")), kind_of(pd.Series([1, None], dtype="Int64"))
     ('text', 'number')
     >>> kind_of(pd.Series(["a", 1], dtype=object))
@@ -109,21 +104,10 @@ class Schema:
 
     Columns that it was not fitted on are left out, with one warning for each set.
 
-    Parameters
-    ----------
-    columns : dict or None
-        Name -> `Column`; None for a matrix, whose columns have no names.
-    n_features : int
-    used : collection, optional
-        Names of the columns that some step reads; by default, all. What the others hold is of no
-        importance.
-    origins : dict, optional
-        Name -> `Origin`, of the columns whose cells have another type in the converted table.
-    objects : bool
-        Columns of Python objects stay what they are: the steps that read them run on the host.
+    A matrix has no columns with names. The `used` ones are those that some step reads, by default
+    all; `origins` are of those whose cells have another type in the converted table. `objects` stay
+    what they are, where the steps that read them run on the host.
 
-    Examples
-    --------
     >>> schema, X = Schema.fit(pd.DataFrame({"n": [1.0], "t": ["a"]}))
     >>> list(schema.take(pd.DataFrame({"t": ["b"], "n": [2]})))
     ['n', 't']
@@ -157,20 +141,8 @@ fitted on numbers; convert it (pandas.to_numeric)
     ) -> tuple[Schema, Table]:
         """Convert the table that a model is fitted on; return what to remember of it, and it.
 
-        Parameters
-        ----------
-        X : frame, table, array or list of rows, shape (n_rows, n_columns)
-            What `pipeline.data.convert.convert` takes.
-        read : callable
-            Gets the first row and returns the names of the columns that some step reads, or None
-            for all.
-        objects : bool
-            Columns of Python objects stay what they are.
-
-        Raises
-        ------
-        DataError
-            X is no table, or a column that is read holds what no step takes.
+        `read` gets the first row and returns the columns that some step reads, or None for all.
+        `DataError` says that X is no table, or that such a column holds what no step takes.
         """
         table = convert(X, objects=objects)
         if not frames.is_frame(table):
@@ -190,11 +162,8 @@ fitted on numbers; convert it (pandas.to_numeric)
     def take(self, X: Table) -> Any:
         """Convert a table and return it as the model expects it: the columns, in their order.
 
-        Raises
-        ------
-        DataError
-            X is no table, a column that is read is missing, or holds what cannot stand for what
-            was fitted.
+        `DataError` says that X is no table, or that a column that is read is missing, or holds
+        what cannot stand for what was fitted.
         """
         X = convert(X, objects=self.objects)
         if self.columns is None:

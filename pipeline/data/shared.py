@@ -56,14 +56,8 @@ class SharedTable:
     def on(self, device: str, rows: Table, take: Callable[[Table], Any]) -> Any:
         """Return the whole table on a device, where it is copied to once; None where it is not.
 
-        Parameters
-        ----------
-        device : {"cpu", "cuda"}
-        rows : table
-            Some rows, as a model takes them.
-        take : callable
-            Returns any rows so. What it makes of the whole table must be of the same types, or the
-            rows would differ from those that it makes of them alone.
+        `rows` are some as a model takes them, and `take` returns any rows so. What it makes of the
+        whole table must be of the same types, or the rows would differ from those made alone.
         """
         cache, key = self.cache(device), ("table", _form(rows))
         with self._lock:

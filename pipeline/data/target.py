@@ -18,13 +18,7 @@ TWO_CLASSES = ("HistGradientBoostingClassifier", "XGBClassifier", "XGBRFClassifi
 
 
 def check_target(y: Target, X: Table) -> Any:
-    """Return the target as a host array.
-
-    Raises
-    ------
-    DataError
-        Its length differs from the table's, or it has missing values.
-    """
+    """Return the target as a host array, as long as the table and without missing values."""
     if y is None:
         return None
     tell_order(X, y, "y")
@@ -48,13 +42,7 @@ def names(y: Target) -> list[str] | None:
 
 
 def check_weights(weights: Array, X: Table, step: str) -> np.ndarray:
-    """Return the weights of the rows for a step, on the host.
-
-    Raises
-    ------
-    DataError
-        Their number differs from the table's, or some are no finite number.
-    """
+    """Return the weights of the rows for a step, on the host; each is a finite number."""
     where = f"{step}: sample_weight"
     try:
         weights = np.asarray(frames.to_device(weights, "cpu"), dtype="float64")
@@ -83,13 +71,7 @@ def tell_order(X: Table, values: Target, name: str) -> None:
 
 
 def check_classes(estimator: Estimator, y: Target) -> None:
-    """Refuse labels that are all the same where a model would answer for two classes.
-
-    Raises
-    ------
-    DataError
-        They are.
-    """
+    """Refuse labels that are all the same where a model would answer for two classes."""
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     if (
         y is not None

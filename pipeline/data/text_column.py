@@ -137,19 +137,10 @@ class TextColumn:
 
 
 class Guess(NamedTuple):
-    """What a column is thought to be.
+    """What a column is thought to be; it has no format where the rules of `pandas.read_csv` do.
 
-    Parameters
-    ----------
-    format : ColumnFormat or None
-        None where the rules of `pandas.read_csv` do.
-    notes : tuple of str
-    decimal : {".", ","} or None
-        What is surely the mark of its decimals.
-    day_first : bool or None
-        What its cells tell of the order of day and month.
-    asks : DataError or None
-        What is to be asked, unless another column decides.
+    Its cells may tell the mark of decimals, and the order of day and month, for all columns. What
+    it asks is an error unless another column decides.
     """
 
     format: ColumnFormat | None = None

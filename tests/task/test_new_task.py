@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import Accelerated, explain
-from pipeline.data.arrow_types import plain_types
+from pipeline.data.arrow_types import plain_values
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError
 from pipeline.task.own import new_task
@@ -123,7 +123,7 @@ def test_what_cannot_be_used_is_named_with_the_reason(workspace) -> None:
 
 def role(values: Any, name: str = "x") -> str:
     """Return what a column becomes, or why nothing."""
-    table = plain_types(pa.table({name: values}))
+    table = pa.table({name: plain_values(pa.table({name: values})[name])})
     roles = assign_roles(table, [name], TableFormat(), pa.array(range(len(table))))
     return next(iter(roles.by_name()), roles.unused.get(name, ""))
 
