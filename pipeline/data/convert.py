@@ -292,9 +292,8 @@ def _origin_in_arrow(X: pd.DataFrame, name: Any) -> Origin | None:
 
 
 def _origin(given: pd.Series, converted: pd.Series) -> Origin | None:
-    if not isinstance(given.dtype, _LOOSE) or given.dtype.kind in _PLAIN:
-        return None
-    if converted.dtype == object:
+    loose = isinstance(given.dtype, _LOOSE) and given.dtype.kind not in _PLAIN
+    if not loose or converted.dtype == object:
         return None
     missing, kind = converted.isna().to_numpy(), converted.dtype.kind
     if kind == "M":

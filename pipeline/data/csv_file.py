@@ -158,8 +158,6 @@ class CsvSource(Source):
         way = f"quote cells that hold {self.delimiter!r}, or remove what is no row"
         if len(cells) == wide + 1:
             way += f"; if all rows have that many, add the {'first' if cells[-1] else 'last'} name"
-        if any('\\"' in cell for cell in cells):
-            way += '; write quotes within cells twice, ""'
         if wide == 1:
             way += "; if the line of names is further below, give skip_rows"
         return f"row {row} holds {len(cells)} of {wide} cells, {shown!r}; {way}"

@@ -43,10 +43,8 @@ class Preflight:
     ----------
     how : {"in memory", "streaming", "cluster"}
         As one table; partition by partition in this process; by the workers of the cluster.
-    need : int
-        Bytes that fitting the table as a whole takes, about.
-    free : int
-        Bytes that this process, or the GPU, has left; of a cluster those of all workers.
+    need, free : int
+        Bytes that fitting the table as a whole takes, about; those that are left.
     """
 
     how: How
@@ -59,10 +57,8 @@ class Preflight:
         >>> print(Preflight("streaming", 3_000_000_000, 2_000_000_000))
         streaming: a fit needs about 3.0 GB and 2.0 GB are free
         """
-        owner = "the workers have" if self.how == "cluster" else "are free"
         need, free = (f"{size / 1e9:.1f} GB" for size in (self.need, self.free))
-        memory = f"{owner} {free}" if self.how == "cluster" else f"{free} {owner}"
-        return f"{self.how}: a fit needs about {need} and {memory}"
+        return f"{self.how}: a fit needs about {need} and {free} are free"
 
 
 def preflight(path: str | Path, columns: Sequence[str], *, device: str = "cpu") -> Preflight:

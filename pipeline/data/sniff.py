@@ -47,16 +47,9 @@ def sniff(
 ) -> Sniffed:
     """Guess how a table is written, as far as nothing is given.
 
-    Words of CSV in `keep` are values where texts are, though `pandas.read_csv` drops them; of the
-    other options see `pipeline.data.text_column.Options`.
+    Words of CSV in `keep` are values where texts are, though `pandas.read_csv` drops them.
+    `DataError` says that a file cannot be read, or that its cells have two readings.
 
-    Raises
-    ------
-    DataError
-        A file cannot be read, or what its cells stand for cannot be decided without a word.
-
-    Examples
-    --------
     >>> import pyarrow as pa
     >>> found = sniff(pa.table({"price": ["1.234,50 €", "7,00 €"]}))
     >>> found.format.columns["price"].decimal

@@ -67,7 +67,7 @@ def test_inside_a_cluster_its_workers_read(path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(read, "active", lambda: SimpleNamespace(workers=lambda: workers))
     found = pipeline.preflight(path, NAMES)
     assert (found.how, found.free) == ("cluster", 2**30)
-    assert str(found).endswith("the workers have 1.1 GB")
+    assert str(found).endswith("and 1.1 GB are free")
     monkeypatch.setattr(scan, "active", read.active)
     assert scan.partition_size(2**40) == 2**25, "a share of what a thread of the first has"
 
