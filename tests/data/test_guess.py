@@ -93,27 +93,6 @@ def test_a_column_is_read_as_a_person_would(case: str):
     assert values == (as_values(expected) if is_date else expected)
 
 
-PERIODS: dict[tuple[str, ...], list[str]] = {
-    ("2018-Q2", "2018-Q4"): ["0401", "1001"],
-    ("2018-W05", "2018-W10"): ["0129", "0305"],
-    ("Mar 2018", "Dec 2018"): ["0301", "1201"],
-    ("2018年3月", "2018年12月"): ["0301", "1201"],
-    ("03/13/2018 at 7:05 PM", "03/01/2018 at 7:05 AM"): ["0313 19:05", "0301 07:05"],
-    ("13/03/2018 19h35", "01/03/2018 7h05"): ["0313 19:35", "0301 07:05"],
-    ("13/Mar/2018:19:35:00 +0000", "01/Mar/2018:07:05:00 +0000"): ["0313 19:35Z", "0301 07:05Z"],
-    ("7:05 pm", "7:05 am"): ["1970-01-01 19:05", "1970-01-01 07:05"],
-}
-
-
-@pytest.mark.parametrize("cells", PERIODS, ids=" and ".join)
-def test_a_period_is_its_first_day_and_a_time_of_day_a_time(cells: tuple[str, ...]):
-    format, notes = guess(*cells)
-    assert isinstance(format, Date | Time)
-    assert read_cells(column(*cells), format, "x")[:2].to_pylist() == as_values([*PERIODS[cells]])
-    period = isinstance(format, Date) and "%d" not in format.format
-    assert ("a month, quarter or week is its first day" in notes[0]) == (period or "W" in cells[0])
-
-
 @pytest.mark.parametrize("form", ["%Y%m", "%Y.%m", "%m.%Y"])
 def test_months_that_are_numbers_are_dates_by_name_or_by_many(form: str):
     months = [datetime(2017 + i // 12, i % 12 + 1, 1) for i in range(24)]

@@ -196,28 +196,6 @@ def test_conditions_are_for_parquet(tmp_path: Path) -> None:
             pipeline.read(tmp_path / name, ["price"], "zip", rows=rows, format=FORMAT)
 
 
-TYPES = {
-    "integers with gaps": (pa.array([1, None]), "float64"),
-    "wide integers with gaps": (pa.array([2**53 + 1, None]), "Int64"),
-    "unsigned with gaps": (pa.array([2**63 + 1, None], pa.uint64()), "UInt64"),
-    "truth with gaps": (pa.array([True, None]), "boolean"),
-    "nothing": (pa.nulls(2), "float64"),
-    "text": (pa.array(["a", None]), "str"),
-    "categories": (pa.array(["a", None]).dictionary_encode(), "category"),
-    "days": (pa.array([1, None], pa.int32()).cast(pa.date32()), "datetime64[ms]"),
-}
-
-
-@pytest.mark.parametrize("case", TYPES)
-def test_frames_have_the_types_that_steps_take(case: str, tmp_path: Path) -> None:
-    values, dtype = TYPES[case]
-    pq.write_table(pa.table({"a": values}), tmp_path / "t.parquet")
-    for source in (tmp_path / "t.parquet", pa.table({"a": values})):
-        frame = pipeline.read_table(source)
-        assert str(frame["a"].dtype).replace("[s]", "[ms]") == dtype
-        assert frame["a"].isna().tolist() == [each is None for each in values.to_pylist()]
-
-
 def test_damage_is_named_and_nobody_is_told_to_make_the_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.parquet"
     pq.write_table(pa.table({"a": np.arange(1e4), "y": np.arange(1e4)}), path,

@@ -144,17 +144,6 @@ def test_what_cannot_be_read_is_said(
             pipeline.preflight(tmp_path / name, ["a"])
 
 
-def test_partitions_leave_room_in_memory_and_there_are_some_for_every_thread(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(scan, "_resources", lambda: (2**30, 4))
-    assert scan.partition_size(2**40) == 2**26, "a share of the memory"
-    assert scan.partition_size(2**27) == 2**24, "of small data, two for each thread"
-    assert scan.partition_size(10) == scan.SMALLEST
-    monkeypatch.setattr(scan, "_resources", lambda: (2**50, 4))
-    assert scan.partition_size(2**60) == scan.LARGEST
-
-
 def test_rows_of_many_files_come_in_one_order_whoever_reads_them(tmp_path: Path) -> None:
     for number, name in enumerate(["part-10", "b-c/x", "part-2", "b/x", "part-1"]):
         file = tmp_path / f"{name}.parquet"

@@ -156,16 +156,6 @@ def test_a5_a_few_stray_cells_are_missing_and_named(workspace) -> None:
     assert own.score() > 0.85
 
 
-@pytest.mark.quick(6)
-@pytest.mark.parametrize("mark", ["?", "k.A.", "#N/A"])
-def test_a5_marks_of_what_is_missing(workspace, mark) -> None:
-    truth = pd.Series(AMOUNTS).mask(draw.random(ROWS) < 0.3)
-    cells = [mark if pd.isna(v) else f"{v:.2f}" for v in truth]
-    own = take(written({"size": cells, "x": OTHER, "y": (AMOUNTS + OTHER).round(2)}))
-    same(own.stored["size"], truth)
-    assert mark == "#N/A" or mark in own.said
-
-
 @pytest.mark.parametrize(
     ("words", "classes", "known"),
     [
@@ -193,36 +183,8 @@ def test_a6_a_class_that_may_stand_for_none_is_asked_about(workspace, word) -> N
     assert f"'{word}'" in own.said.split("note:", 1)[1]
 
 
-@pytest.mark.parametrize(("true", "false"), [
-    ("yes", "no"), ("Ja", "Nein"), ("oui", "non"), ("T", "F"), ("Y", "N"), ("VRAI", "FAUX"),
-    ("sí", "no"),
-])  # fmt: skip
-def test_a13_two_words_are_two_values(workspace, true, false) -> None:
-    flag = draw.random(ROWS) < 0.4
-    own = take(written({"garden": np.where(flag, true, false), "y": flag * 10 + OTHER}))
-    assert own.score() > 0.9
-    assert own.stored["garden"].nunique() == 2
-
-
 @pytest.mark.parametrize("name", ["(target)", "(fold)", "(row)", "fold", "prediction", "y "])
 def test_a22_any_name_of_a_column(workspace, name) -> None:
     own = take(written({name: AMOUNTS, "x": OTHER, "y": (AMOUNTS + OTHER).round(2)}))
     same(own.stored[name], AMOUNTS)
     assert own.score() > 0.9
-
-
-CODES = [
-    ("post codes", lambda i: f"{i * 137 % 99999:05d}"),
-    ("with zeros before", lambda i: f"{i % 60:03d}"),
-    ("phone numbers", lambda i: f"0041{440000 + i % 70}"),
-]
-
-
-@pytest.mark.parametrize("cell", [case[1] for case in CODES], ids=[case[0] for case in CODES])
-def test_a25_zeros_before_are_codes_and_kept(workspace, cell) -> None:
-    codes = [cell(i) for i in range(ROWS)]
-    own = take(written({"code": codes, "x": OTHER, "y": OTHER}))
-    assert "code" in own.said
-    found = own.stored.get("code", own.read["code"])
-    same(found, codes)
-    same(own.read["code"], codes)
