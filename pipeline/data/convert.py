@@ -254,7 +254,8 @@ def as_passed(X: Table) -> Any:
     if not frames.is_frame(X):
         return X
     if X.attrs.get(frames.NONE):
-        return X.assign(**{n: _with_none(X[n]) for n in X if _origin_in_arrow(X, n) == _NULLS})
+        nulls = [name for name in X if _origin_in_arrow(X, name) == _NULLS]
+        return X.assign(**{n: X[n].astype(object).where(X[n].notna(), None) for n in nulls})
     if not X.attrs.get(_ARRAY):
         return X
     return frames.matrix(X) if all(kind.kind in _PLAIN for kind in X.dtypes) else X.to_numpy()
@@ -269,12 +270,6 @@ def without_na(frame: pd.DataFrame) -> pd.DataFrame:
     missing = frame.dtypes.map(lambda dtype: getattr(dtype, "na_value", None) is pd.NA)
     held = {n: frame[n].dtype for n in frame.columns[missing] if frame[n].hasnans}
     return frame.astype({n: "float64" if t.kind in "iufb" else object for n, t in held.items()})
-
-
-def _with_none(column: pd.Series) -> pd.Series:
-    cells = column.to_numpy(dtype=object, copy=True)
-    cells[column.isna()] = None
-    return pd.Series(cells, column.index, dtype=object)
 
 
 def _origin_in_arrow(X: pd.DataFrame, name: Any) -> Origin | None:

@@ -45,17 +45,13 @@ def ticks(series: Column) -> Ticks:
     """Return a column of dates or durations as counts; with a time zone, in UTC."""
     if zone(series.dtype):
         series = series.dt.tz_convert(None)
-    unit = _unit(series.dtype)
+    arrow = getattr(series.dtype, "pyarrow_dtype", None)
+    unit = np.datetime_data(series.dtype)[0] if arrow is None else getattr(arrow, "unit", "s")
+    unit = unit if unit in _NANOSECONDS else "s"
     if hasattr(series, "to_cupy"):
         return Ticks(series.astype("int64").fillna(MISSING).to_cupy(), unit)
     dtype = f"{series.dtype.kind}8[{unit}]"
     return Ticks(np.asarray(series.astype(dtype)).view("int64"), unit)
-
-
-def _unit(dtype: DType) -> str:
-    arrow = getattr(dtype, "pyarrow_dtype", None)
-    unit = np.datetime_data(dtype)[0] if arrow is None else getattr(arrow, "unit", "s")
-    return unit if unit in _NANOSECONDS else "s"
 
 
 def wall_clock(series: Column, name: Name, xp: ModuleType) -> Any:

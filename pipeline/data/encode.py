@@ -160,11 +160,7 @@ def _distinct(array: Array) -> Coded:
 
 
 def _hashed(array: np.ndarray) -> Coded:
-    """Return the codes of numbers, found by their hashes: only the distinct ones are sorted.
-
-    Arrow's table grows with them, where that of pandas is as long as the array. Where most numbers
-    are distinct, to sort all of them is faster.
-    """
+    """Return the codes of numbers, found by their hashes: only the distinct ones are sorted."""
     first = array[:SAMPLE_ROWS]
     if array.dtype == "float16" or 2 * pc.count_distinct(pa.array(first)).as_py() > len(first):
         return Coded(*np.unique(array, return_inverse=True)[::-1])

@@ -227,16 +227,12 @@ def same_labels(a: Array, b: Array) -> bool:
 
 def to_host(array: Array) -> np.ndarray:
     """Return what was learnt on the host, recording the copy; rows go by `to_device`."""
-    if _LIBRARIES[type(array)] != "cupy":
-        return np.asarray(array)
-    return _copy_to_host(array, state=True)
+    return _copy_to_host(array) if _LIBRARIES[type(array)] == "cupy" else np.asarray(array)
 
 
 def all_to_host(arrays: Sequence[Any]) -> list[np.ndarray]:
     """Return arrays as `to_host` does, those of a GPU by one copy: each waits until it is done."""
     away = [array for array in arrays if _LIBRARIES[type(array)] == "cupy"]
-    if not away:
-        return [np.asarray(array) for array in arrays]
     if len(away) < 2:
         return [to_host(array) for array in arrays]
     flat = to_host(xp(away[0]).concatenate([each.ravel().view("uint8") for each in away]))
@@ -261,7 +257,7 @@ def any_of(marks: Sequence[Any]) -> list[int]:
     return np.flatnonzero(marked).tolist()
 
 
-def _copy_to_host(array: Array, *, state: bool) -> np.ndarray:
+def _copy_to_host(array: Array, *, state: bool = True) -> np.ndarray:
     trace.record_transfer(to_host=int(array.nbytes), state=state)
     copied: np.ndarray = array.get()
     return copied
@@ -280,7 +276,9 @@ def to_device(X: Table, device: str) -> Any:
     if source == "pandas" and is_frame(X) and _all_sparse(X):
         return _csr_to_gpu(_as_rows(X))
     if source == "cudf":
-        trace.record_transfer(to_host=_own_nbytes(X))
+        # Of a view cuDF counts all that lies behind its rows.
+        columns = (X[name] for name in X.columns) if is_frame(X) else [X]
+        trace.record_transfer(to_host=sum(nbytes(each.copy()) for each in columns))
         return X.to_pandas()
     if source == "cupy":
         return _copy_to_host(X, state=False)
@@ -347,12 +345,6 @@ def nbytes(X: Table) -> int:
     if not is_frame(X):
         return int(X.nbytes) if hasattr(X, "nbytes") else int(X.memory_usage(index=False))
     return int(X.memory_usage(index=False).sum())
-
-
-def _own_nbytes(X: Table) -> int:
-    """Return the bytes of a cuDF table, where of a view it counts all that lies behind the rows."""
-    columns = (X[name] for name in X.columns) if is_frame(X) else [X]
-    return sum(nbytes(each.copy()) for each in columns)
 
 
 def select(X: Table, names: Names) -> Any:

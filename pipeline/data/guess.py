@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -19,15 +20,6 @@ from msgspec import structs
 
 from pipeline.data.arrow_types import as_text, is_number, is_text
 from pipeline.data.csv import MISSING
-from pipeline.data.guess_notes import (
-    caution_of_unusable,
-    say_marks,
-    say_read,
-    say_strays,
-    say_text,
-    say_unread,
-    undecided,
-)
 from pipeline.data.notations import (
     NUMBERS,
     NUMBERS_OR_DATES,
@@ -42,7 +34,21 @@ from pipeline.data.notations import (
     spell_dates,
 )
 from pipeline.data.table_format import ColumnFormat, Date, Decimal, Duration, Number, Text, Time
-from pipeline.data.text_column import STRAYS, Guess, Options, TextColumn, holds, is_in
+from pipeline.data.text_column import (
+    STRAYS,
+    Guess,
+    Options,
+    TextColumn,
+    caution_of_unusable,
+    holds,
+    is_in,
+    say_marks,
+    say_read,
+    say_strays,
+    say_text,
+    say_unread,
+    undecided,
+)
 from pipeline.errors import DataError
 
 _EXACT = 2**53
@@ -140,7 +146,8 @@ def guess_column(column: TextColumn) -> Guess:
     elif not pa.types.is_string(kind):
         return Guess()
     elif len(column.words) and not column.is_prose:
-        rules = (_as_code, _as_dates, _as_durations, _as_numbers, _as_text)
+        lengths = partial(_fit, format=Duration())
+        rules = (_as_code, _as_dates, lengths, _as_numbers, _as_text)
     return next(found for rule in rules if (found := rule(column)))
 
 
@@ -273,10 +280,6 @@ def _as_times(column: TextColumn, formats: tuple[str, ...]) -> Guess | None:
     format = Time(format=_one(formats))
     sure = _fit(column, format, strays=0.0) or _fit(column, Duration(), strays=0.0)
     return sure or _fit(column, format)
-
-
-def _as_durations(column: TextColumn) -> Guess | None:
-    return _fit(column, Duration())
 
 
 def _as_numbers(column: TextColumn) -> Guess | None:

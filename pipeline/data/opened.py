@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pipeline.data import csv
 from pipeline.data.arrow_types import is_text, plain_values, usable
-from pipeline.data.csv_file import CsvSource, Given
+from pipeline.data.csv import CsvSource, Given
 from pipeline.data.files import check_columns, check_different, container_of, reading, table_files
 from pipeline.data.notations import read_cells
 from pipeline.data.source import BROKEN, FeatherSource, JsonSource, ParquetSource, Source

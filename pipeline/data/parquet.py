@@ -27,7 +27,7 @@ from pipeline.data.files import Filter, check_columns, parquet_files, reading
 from pipeline.errors import DataError
 from pipeline.optional import load
 from pipeline.system.memory import raise_if_exhausted
-from pipeline.typing import Array, Column, Table
+from pipeline.typing import Array, Table
 
 _PLACE = "\0place"
 """A column of the places of rows, as no file has it."""
@@ -126,18 +126,15 @@ def _categories(
     Rows for training and for the test are read from the same files, of which each comes with its
     inode, the time of its last change and its size, one after the other.
     """
-    tables = [
-        pq.read_table(file, columns=list(names), page_checksum_verification=True)
-        for file, *_ in files
-    ]
+    paths = [file for file, *_ in files]
+    tables = [pq.read_table(f, columns=[*names], page_checksum_verification=True) for f in paths]
     whole = pa.concat_tables(tables).unify_dictionaries()
-    return {name: _category(whole[name]) for name in names}
-
-
-def _category(column: Column) -> pd.CategoricalDtype:
-    empty = pa.array([], column.type.value_type)
-    values = column.chunk(0).dictionary if column.num_chunks else empty
-    return pd.CategoricalDtype(values.drop_null().to_pandas(), column.type.ordered)
+    found = {}
+    for name, column in zip(names, whole.columns, strict=True):
+        empty = pa.array([], column.type.value_type)
+        values = column.chunk(0).dictionary if column.num_chunks else empty
+        found[name] = pd.CategoricalDtype(values.drop_null().to_pandas(), column.type.ordered)
+    return found
 
 
 def _empty(schema: pa.Schema, names: Sequence[str]) -> pd.DataFrame:

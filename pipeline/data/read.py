@@ -45,6 +45,11 @@ class Preflight:
         As one table; partition by partition in this process; by the workers of the cluster.
     need, free : int
         Bytes that fitting the table as a whole takes, about; those that are left.
+
+    Examples
+    --------
+    >>> print(Preflight("streaming", 3_000_000_000, 2_000_000_000))
+    streaming: a fit needs about 3.0 GB and 2.0 GB are free
     """
 
     how: How
@@ -52,11 +57,7 @@ class Preflight:
     free: int
 
     def __str__(self) -> str:
-        """Say it in a sentence.
-
-        >>> print(Preflight("streaming", 3_000_000_000, 2_000_000_000))
-        streaming: a fit needs about 3.0 GB and 2.0 GB are free
-        """
+        """Say it in a sentence."""
         need, free = (f"{size / 1e9:.1f} GB" for size in (self.need, self.free))
         return f"{self.how}: a fit needs about {need} and {free} are free"
 

@@ -261,20 +261,15 @@ def _as_fitted(series: Series, name: Name, given: Column, fitted: Column) -> Ser
     """Return a column as it was at fit, the same object where nothing is to be done."""
     if given.kind != fitted.kind and not {given.kind, fitted.kind} <= NUMERIC:
         if _first(series) is None:
-            return _nothing(series, fitted.kind)
+            # pandas casts dates to no float, not even missing ones.
+            blank: Series = _blank(series) if frames.library(series) == "pandas" else series
+            return blank.astype(_EMPTY.get(fitted.kind, "float64"))
         raise DataError(_unlike(series, name, fitted.kind))
     if given.kind == "date" and not given.categorical and given.zone != fitted.zone:
         return _in_zone(series, name, fitted.zone)
     if given.categorical and not fitted.categorical and given.kind in NUMERIC:
         return series.astype(frames.NULLABLE[series.dtype.categories.dtype.kind])
     return series
-
-
-def _nothing(series: Series, kind: str) -> Series:
-    """Return missing values of a kind."""
-    # pandas casts dates to no float, not even missing ones.
-    blank: Series = _blank(series) if frames.library(series) == "pandas" else series
-    return blank.astype(_EMPTY.get(kind, "float64"))
 
 
 def _in_zone(series: Series, name: Name, fitted: str | None) -> Series:

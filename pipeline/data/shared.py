@@ -152,7 +152,8 @@ class SharedRows:
         """Return a handle of some rows; by the names of columns, the columns themselves."""
         if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
             rows = rows[0]
-        if isinstance(rows, str | tuple) or _are_names(rows):
+        names = isinstance(rows, list) and bool(rows) and isinstance(rows[0], str)
+        if names or isinstance(rows, str | tuple):
             return self.rows()[rows]
         chosen = np.arange(len(self))[rows]
         if chosen.ndim == 0:
@@ -194,10 +195,6 @@ class SharedRows:
             return X
         return frames.at(X, frames.to_device(self.positions, frames.device_of(X)))
 
-    def __repr__(self) -> str:
-        """Return what it is a handle of."""
-        return f"<{len(self):,} of the {self.table.X.shape[0]:,} rows of a shared table>"
-
 
 def _form(X: Table) -> Any:
     """Return what rows have in common of which one table can be made."""
@@ -219,10 +216,6 @@ class _Positions:
         if isinstance(key, tuple):
             return self.rows.rows().iloc[key]
         return self.rows[np.asarray(key) if not isinstance(key, slice) else key]
-
-
-def _are_names(key: Any) -> bool:
-    return isinstance(key, list) and bool(key) and isinstance(key[0], str)
 
 
 def shared(X: Table, *, room_bytes: int | None = None) -> SharedRows:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import pipeline
-from pipeline.data import csv_file, read
+from pipeline.data import csv, read
 from pipeline.data.convert import from_arrow
 from pipeline.data.opened import TableStream, open_sources
 from pipeline.data.schema import Schema
@@ -94,7 +94,7 @@ def path(case: str, tmp_path: Path) -> Path:
 def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut a file into many batches, where its cells are not longer than one."""
     if "a long cell" not in request.node.name and "zero byte" not in request.node.name:
-        monkeypatch.setattr(csv_file, "_BLOCK", 150)
+        monkeypatch.setattr(csv, "_BLOCK", 150)
 
 
 def written(folder: Path, text: str) -> Path:
