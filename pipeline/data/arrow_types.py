@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.data import frames
-from pipeline.data.convert import to_arrow
+from pipeline.data.convert import repeated, to_arrow
 from pipeline.errors import DataError
 
 Cells: TypeAlias = "pa.ChunkedArray | pa.Array"
@@ -125,10 +125,8 @@ def arrow_table(source: Any) -> pa.Table:
 
 
 def _check(names: pd.Index) -> None:
-    names = names.map(str)
-    if not names.is_unique:
-        twice = names[names.duplicated()].tolist()
-        raise DataError(f"the table has columns with the same name: {twice}; rename them")
+    if not (texts := names.map(str)).is_unique:
+        raise repeated(texts)
 
 
 def _castable(values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -69,7 +69,7 @@ def convert(X: Table, *, objects: bool = False) -> Table:
     """
     if frames.is_frame(X):
         if not X.columns.is_unique:
-            raise _repeated(X.columns)
+            raise repeated(X.columns)
         if any(isinstance(kind, _LOOSE) for kind in X.dtypes) and frames.library(X) == "pandas":
             X = _settle(X, objects=objects)
     else:
@@ -109,9 +109,10 @@ def _refuse(X: Table) -> None:
         raise DataError("X is a masked array; pass X.astype(float).filled(numpy.nan)")
 
 
-def _repeated(names: pd.Index) -> DataError:
+def repeated(names: pd.Index) -> DataError:
+    """Return the error of a table whose columns share names."""
     twice = names[names.duplicated()].tolist()
-    return DataError(f"X has columns with the same name: {twice}; rename them")
+    return DataError(f"the table has columns with the same name: {twice}; rename them")
 
 
 def is_arrow(X: Table) -> bool:
@@ -140,7 +141,7 @@ def from_arrow(table: pa.Table) -> pd.DataFrame:
     held = [name for name in stored if isinstance(name, str)]
     names = pd.Index([name for name in table.column_names if name not in held])
     if not names.is_unique:
-        raise _repeated(names)
+        raise repeated(names)
     index = table.select(held).to_pandas().index if stored else pd.RangeIndex(len(table))
     columns = {name: from_column(table[name]).set_axis(index) for name in names}
     made = pd.DataFrame(columns, index=index, columns=names)

@@ -83,15 +83,17 @@ def fit_profiles(X: pd.DataFrame) -> dict[str, ColumnProfile]:
 
 
 def _profile(column: pd.Series, kind: str) -> ColumnProfile:
-    whole = {"kind": kind, "rows": len(column), "without": int(column.isna().sum())}
+    rows, without = len(column), int(column.isna().sum())
     if kind == "text":
         found = column.astype("str").value_counts()
         values = sorted(found.index) if len(found) <= MOST_VALUES else None
-        return ColumnProfile(**whole, values=values, once=int((found == 1).sum()))
+        return ColumnProfile(
+            kind=kind, rows=rows, without=without, values=values, once=int((found == 1).sum())
+        )
     numbers = _ticks(column, kind)
     known = numbers[np.isfinite(numbers)]
     low, high = (float(known.min()), float(known.max())) if len(known) else (None, None)
-    return ColumnProfile(**whole, low=low, high=high)
+    return ColumnProfile(kind=kind, rows=rows, without=without, low=low, high=high)
 
 
 def _ticks(column: pd.Series, kind: str) -> np.ndarray:

@@ -91,8 +91,6 @@ def is_sparse(X: object) -> bool:
 def holds_sparse(X: Table, names: Collection[Name] | None = None) -> bool:
     """Return whether an object is a sparse matrix, or a frame some of whose columns are sparse.
 
-    Columns of other names than these do not count.
-
     >>> holds_sparse(pd.DataFrame({"a": [1], "b": [2]}).astype({"b": "Sparse[int64]"}))
     True
     """

@@ -299,10 +299,7 @@ def _as_numbers(column: TextColumn) -> Guess | None:
 
 
 class _NumberGuess(NamedTuple):
-    """How numbers are written, and the share of the cells that fit.
-
-    It is `open` where no cell tells whether the comma or the point is one of decimals.
-    """
+    """How numbers are written, in which share of the cells; open where two readings fit."""
 
     format: Number = Number()
     fits: float = 0.0

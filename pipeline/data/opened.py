@@ -21,9 +21,7 @@ from pipeline.errors import DataError
 
 
 def open_sources(
-    path: Path,
-    format: TableFormat | None = None,
-    given: Given | None = None,
+    path: Path, format: TableFormat | None = None, given: Given | None = None
 ) -> list[Source]:
     """Open a file, or those of a folder, which have the same columns.
 
@@ -67,8 +65,6 @@ def _open(path: Path, format: TableFormat | None, given: Given | None) -> Source
 def read_cells_of(sources: Sequence[Source], columns: Sequence[str]) -> pa.Table:
     """Return columns of all rows: of CSV as text, of other files as the types that they have."""
     tables = [source.table(columns) for source in sources]
-    if len(tables) == 1:
-        return tables[0]
     try:
         return pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -76,9 +72,7 @@ def read_cells_of(sources: Sequence[Source], columns: Sequence[str]) -> pa.Table
 
 
 def read_values(
-    path: Path,
-    format: TableFormat | None = None,
-    columns: Sequence[str] | None = None,
+    path: Path, format: TableFormat | None = None, columns: Sequence[str] | None = None
 ) -> pa.Table:
     """Return columns of all rows, all by default, as the values that they stand for."""
     sources = open_sources(path, format)

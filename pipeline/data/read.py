@@ -28,11 +28,7 @@ How = Literal["in memory", "streaming", "cluster"]
 _INDEX = re.compile(r"__index_level_\d+__")
 """What pandas calls an index without a name, in a file."""
 TABLES = 5
-"""What a fit takes, in tables: the table, the prepared matrix, and what is made in between.
-
-Counted on arrays of a GPU: medians 3.1, scaling and target encoding 4.1, quantiles and F tests 5.0
-and 5.1. Steps that make more columns than they read, as splines and products, take more.
-"""
+"""What a fit takes, in tables; steps that make more columns than they read take more."""
 
 
 @dataclass(frozen=True)

@@ -34,13 +34,10 @@ from pipeline.system import hardware
 
 _SAMPLE = 10_000
 """Rows of a Parquet file by which the memory for all is estimated."""
-
 SHARE = 16
 """Partitions of this share of a worker's memory a thread leave room for what is made of them."""
-
 LARGEST, SMALLEST = 2**28, 2**20
 """Bytes of a partition as the file counts them: rows take more in memory."""
-
 PER_THREAD = 2
 """Partitions for each thread of the cluster, where the rows can be cut so finely."""
 

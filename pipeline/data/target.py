@@ -64,23 +64,17 @@ def tell_order(X: Table, values: Target, name: str) -> None:
         return
     other = not frames.is_partitioned(X) and len(values) == len(X)
     if other and not frames.same_labels(X.index, values.index):
-        told = (
-            f"the index of {name} differs from that of X: rows go by position, as in scikit-learn"
-        )
+        told = f"the index of {name} differs from that of X: rows go by position"
         warnings.warn(told, UserWarning, stacklevel=3)
 
 
 def check_classes(estimator: Estimator, y: Target) -> None:
     """Refuse labels that are all the same where a model would answer for two classes."""
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    if (
-        y is not None
-        and type(last).__name__ in TWO_CLASSES
-        and y.ndim == 1
-        and len(y)
-        and (y == y[0]).all()
-    ):
-        name, label = type(last).__name__, np.asarray(y[0]).item()
+    name = type(last).__name__
+    several = y is None or name not in TWO_CLASSES or y.ndim > 1 or not len(y)
+    if not several and (y == y[0]).all():
+        label = np.asarray(y[0]).item()
         raise DataError(
             f"y holds one class, {label!r}, in all {len(y)} rows, and {name} would give it two "
             "probabilities; pass rows of at least two classes"

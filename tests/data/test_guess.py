@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pipeline.data.csv import infer
 from pipeline.data.guess import sniff_columns
-from pipeline.data.notations import CLOCKS, DAYS, NUMBERS, read_cells
+from pipeline.data.notations import CLOCKS, DAYS, NUMBERS, examples, read_cells
 from pipeline.data.table_format import ColumnFormat, Date, Duration, Number, Text, Time
 from pipeline.data.text_column import Options
 from pipeline.errors import DataError
@@ -329,6 +329,10 @@ SPELLED = {
     "13/Mar/2018:19:35:00 +0000": "2018-03-13 19:35Z",
     "2018-03-13 at 7:35 p.m.": "2018-03-13 19:35",
 }
+
+
+def test_the_documentation_shows_what_is_tested():
+    assert {*examples()["dates"]} <= {*DATES, *SPELLED}
 
 
 @pytest.mark.parametrize("cell", [*DATES, *SPELLED])
