@@ -6,9 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
-from sklearn.linear_model import LinearRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from pipeline.data import output
 from pipeline.errors import ConfigError, DataError
@@ -34,12 +31,6 @@ def test_columns_beside_a_matrix_keep_their_type() -> None:
     assert found.index.tolist() == [7, 9]
     assert found["big"].tolist() == [2**60, 1]
     assert found["words"].dtype == X["t"].dtype
-
-
-def test_a_pipeline_makes_what_its_last_transformer_makes() -> None:
-    framed, plain = StandardScaler().set_output(transform="pandas"), StandardScaler()
-    assert output.container(make_pipeline(framed, plain)) == "default"
-    assert output.container(make_pipeline(plain, framed, LinearRegression())) == "pandas"
 
 
 @pytest.mark.parametrize("X", [np.array([[1.0, np.inf]]), pd.DataFrame({"t": ["a"], 1: [np.inf]})])
