@@ -18,7 +18,7 @@ from pipeline.backends.cuml.tables import APART, CUML, XGBOOST, Rule
 from pipeline.backends.cuml.text import CUML as VECTORIZERS
 from pipeline.benchmark.judge.statistics import cell_parity, speed
 from pipeline.benchmark.record import results
-from pipeline.data.notations import notations
+from pipeline.data.notations import examples
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.transformers import TWINS
 from pipeline.task import task
@@ -137,10 +137,8 @@ def tasks() -> str:
 
 def notation_examples() -> str:
     """Return the table of notations, by what they are called."""
-    rows: dict[str, list[str]] = {}
-    for each in notations():
-        rows.setdefault(each.name, []).append(f"`{each.example}`")
-    return table(["notation", "as in"], [(name, ", ".join(cells)) for name, cells in rows.items()])
+    rows = [(name, "`" + "`, `".join(cells) + "`") for name, cells in examples().items()]
+    return table(["notation", "as in"], rows)
 
 
 def claimed(name: str) -> str:

@@ -22,7 +22,7 @@ from sklearn.utils import check_array, get_tags
 from pipeline.backends import incremental
 from pipeline.data import frames, partitioned
 from pipeline.data.borrowed import borrow
-from pipeline.data.dense import densify
+from pipeline.data.partitioned import densify
 from pipeline.errors import Reason
 from pipeline.system.threads import one_scipy_thread
 from pipeline.typing import Array, Estimator, Params, ReadParams, Table, Target

@@ -1,4 +1,4 @@
-"""What types of Arrow hold: numbers, text, dates; categories are what they stand for."""
+"""Tables of Arrow: made of other libraries' frames, and what their types hold."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.data import frames
+from pipeline.data.convert import repeated, to_arrow
+from pipeline.errors import DataError
+
 Cells: TypeAlias = "pa.ChunkedArray | pa.Array"
 MOMENT = pa.timestamp("ns")
 REACH = (pd.Timestamp("1677-09-22"), pd.Timestamp("2262-04-11"))
 """The first and the last day that nanoseconds reach."""
+_CELLS = (str, int, float, bool)
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -45,24 +50,16 @@ def decoded(values: Any) -> Any:
     return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
 
 
-def plain_types(table: pa.Table) -> pa.Table:
-    """Return a table in which models find values that they know.
+def plain_values(values: Cells) -> Cells:
+    """Return a column in a type that models know.
 
     Times of day become that time on 1970-01-01, durations seconds, decimals floats; categories of
     anything but text what they stand for.
 
     >>> import datetime
-    >>> plain_types(pa.table({"at": [datetime.time(12, 30)]}))["at"][0].as_py().hour
+    >>> plain_values(pa.array([datetime.time(12, 30)]))[0].as_py().hour
     12
     """
-    for i, (name, values) in enumerate(zip(table.column_names, table.columns, strict=True)):
-        if (plain := plain_values(values)) is not values:
-            table = table.set_column(i, name, plain)
-    return table
-
-
-def plain_values(values: Cells) -> Cells:
-    """Return a column as in `plain_types`."""
     values = values if is_text(values.type) else decoded(values)
     kind = values.type
     if pa.types.is_time(kind):
@@ -102,3 +99,63 @@ def as_text(values: Cells) -> Cells:
         whole = pc.all(pc.equal(values, pc.trunc(values))).as_py()
         values = values.cast(pa.int64(), safe=False) if whole else values
     return values.cast(pa.string())
+
+
+def arrow_table(source: Any) -> pa.Table:
+    """Return a table of any library as Arrow's; of an index what has a name is a column.
+
+    A column of texts beside numbers becomes text. `DataError` says that it is no table with names,
+    or that a column holds what is no cell.
+
+    >>> arrow_table(pd.DataFrame({"a": [1, "n.a.", None]}, dtype=object))["a"].to_pylist()
+    ['1', 'n.a.', None]
+    """
+    if frames.is_frame(source):
+        frame = frames.to_device(source, "cpu")
+        _check(frame.columns)
+        if labels := [n for n in frame.index.names if n is not None and n not in frame.columns]:
+            frame = frame.reset_index(labels)
+        return pa.table({str(name): _column(frame[name], name) for name in frame.columns})
+    table = to_arrow(source)
+    if table is None:
+        what = type(source).__name__
+        raise DataError(f"a {what} is no table with names for its columns; pass a path or a frame")
+    _check(pd.Index(table.column_names))
+    return pa.table({name: _castable(table[name]) for name in table.column_names})
+
+
+def _check(names: pd.Index) -> None:
+    if not (texts := names.map(str)).is_unique:
+        raise repeated(texts)
+
+
+def _castable(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return categories of Polars in a type that Arrow decodes."""
+    kind = values.type
+    views = kind != pa.string_view() and decoded_type(kind) == pa.string_view()
+    return values.cast(pa.dictionary(pa.int32(), pa.string())) if views else values
+
+
+def _column(series: pd.Series, name: Any) -> pa.Array:
+    if isinstance(series.dtype, pd.SparseDtype):
+        series = series.astype(series.dtype.subtype)
+    try:
+        values = pa.array(series, from_pandas=True)
+        if isinstance(decoded_type(values.type), pa.BaseExtensionType):  # periods, intervals
+            values = pa.array(series.astype("str").where(series.notna()), pa.string())
+        return values
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        return _text(series, name, error)
+
+
+def _text(series: pd.Series, name: Any, error: Exception) -> pa.Array:
+    """Return cells of several types as text, as a file would hold them."""
+    known = series.notna()
+    odd = [i for i, each in enumerate(series) if known.iloc[i] and not isinstance(each, _CELLS)]
+    if odd:
+        value = series.iloc[odd[0]]
+        raise DataError(
+            f"column {name!r} holds values of several types, or of one that no table has: "
+            f"{value!r} in row {odd[0]}; make them one type (astype('str'), pandas.to_numeric)"
+        ) from error
+    return pa.array([str(each) if k else None for each, k in zip(series, known, strict=True)])

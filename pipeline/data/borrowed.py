@@ -92,14 +92,8 @@ def in_place(user: Estimator, fitted: Estimator) -> Iterator[tuple[Any, Any]]:
 class Held:
     """What an estimator held at a time, and what it holds: parameters, lists, those inside.
 
-    Parameters
-    ----------
-    estimator : estimator
-    fitted : bool, default=False
-        Public attributes count, too.
+    Of a fitted one public attributes count, too.
 
-    Examples
-    --------
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.pipeline import make_pipeline
     >>> whole = make_pipeline(Ridge())

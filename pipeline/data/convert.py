@@ -25,8 +25,6 @@ _PLAIN = "iufb"
 _LOOSE = (np.dtypes.ObjectDType, pd.ArrowDtype)
 """Types of columns that hold what another type says better, but for the plain ones of Arrow."""
 _TYPES: dict[str, type] = {"b": bool, "i": int, "u": int}
-
-
 _ARRAY = "array"
 """In `attrs` of a frame: its rows were passed as an array or as lists."""
 _DAYS = "days"
@@ -34,13 +32,14 @@ _DAYS = "days"
 
 
 class Origin(NamedTuple):
-    """What the cells of a column are to scikit-learn, where its column was converted."""
+    """What the cells of a converted column are to scikit-learn.
+
+    The kind of the values, where they are no longer of it, is bool, int, `datetime.date`, or
+    `datetime` for points in time that have lost their zone. A missing value is None or NaN.
+    """
 
     kind: type | None
-    """Of the values, where they are no longer of it: bool, int, `datetime.date`, or `datetime`
-    for points in time that have lost their zone."""
     missing: Any
-    """What stands for a missing value: None or NaN."""
 
 
 _NULLS = Origin(None, None)
@@ -70,9 +69,9 @@ def convert(X: Table, *, objects: bool = False) -> Table:
     """
     if frames.is_frame(X):
         if not X.columns.is_unique:
-            raise _repeated(X.columns)
+            raise repeated(X.columns)
         if any(isinstance(kind, _LOOSE) for kind in X.dtypes) and frames.library(X) == "pandas":
-            X = settle(X, objects=objects)
+            X = _settle(X, objects=objects)
     else:
         _refuse(X)
         if is_arrow(X):
@@ -110,24 +109,18 @@ def _refuse(X: Table) -> None:
         raise DataError("X is a masked array; pass X.astype(float).filled(numpy.nan)")
 
 
-def _repeated(names: pd.Index) -> DataError:
+def repeated(names: pd.Index) -> DataError:
+    """Return the error of a table whose columns share names."""
     twice = names[names.duplicated()].tolist()
-    return DataError(f"X has columns with the same name: {twice}; rename them")
+    return DataError(f"the table has columns with the same name: {twice}; rename them")
 
 
 def is_arrow(X: Table) -> bool:
     """Return whether Arrow reads an object as a table that no other library here computes with."""
-    if frames.is_frame(X) or frames.library(X) in frames.ARRAYS or _is_column(X):
+    column = isinstance(X, pa.ChunkedArray | pa.Array) or type(X).__name__ == "Series"
+    if column or frames.is_frame(X) or frames.library(X) in frames.ARRAYS:
         return False
-    return hasattr(X, "__arrow_c_stream__") or hasattr(X, "__dataframe__") or _is_batch(X)
-
-
-def _is_column(X: Table) -> bool:
-    return isinstance(X, pa.ChunkedArray | pa.Array | pd.Series) or type(X).__name__ == "Series"
-
-
-def _is_batch(X: Table) -> bool:
-    return isinstance(X, pa.RecordBatch | pa.RecordBatchReader)
+    return hasattr(X, "__arrow_c_stream__") or hasattr(X, "__dataframe__")
 
 
 def to_arrow(X: Table) -> pa.Table | None:
@@ -137,7 +130,7 @@ def to_arrow(X: Table) -> pa.Table | None:
 
 
 def _arrow_table(X: Table) -> pa.Table:
-    if hasattr(X, "__arrow_c_stream__") or _is_batch(X):
+    if hasattr(X, "__arrow_c_stream__"):
         return X if isinstance(X, pa.Table) else pa.table(X)
     return from_dataframe(X)
 
@@ -148,7 +141,7 @@ def from_arrow(table: pa.Table) -> pd.DataFrame:
     held = [name for name in stored if isinstance(name, str)]
     names = pd.Index([name for name in table.column_names if name not in held])
     if not names.is_unique:
-        raise _repeated(names)
+        raise repeated(names)
     index = table.select(held).to_pandas().index if stored else pd.RangeIndex(len(table))
     columns = {name: from_column(table[name]).set_axis(index) for name in names}
     made = pd.DataFrame(columns, index=index, columns=names)
@@ -200,22 +193,13 @@ def _categorical(column: Column) -> pd.Series:
         return column.cast(value_type).dictionary_encode().to_pandas()
 
 
-def settle(X: pd.DataFrame, *, objects: bool = False) -> pd.DataFrame:
-    """Return a frame whose columns of Python objects have the type of these objects.
-
-    Text becomes ``str``, whole numbers ``Int64``, booleans ``boolean``, dates ``datetime64``.
-    Objects of several types stay, and so does every other column. Where `objects` stay, days and
-    decimals of Arrow become such.
-    """
-    dtypes = enumerate(X.dtypes)
-    unsettled = [j for j, kind in dtypes if isinstance(kind, _LOOSE) and kind.kind not in _PLAIN]
-    how = _as_objects if objects else _settled
-    settled = {j: how(X.iloc[:, j]) for j in unsettled}
-    if all(series is None for series in settled.values()):
-        return X
-    frame = X.copy(deep=False)
-    for j, series in settled.items():
-        if series is not None:
+def _settle(X: pd.DataFrame, *, objects: bool) -> pd.DataFrame:
+    """Return a frame whose columns of Python objects, unless they stay, have the type of these."""
+    how, frame = _as_objects if objects else _settled, X
+    for j, kind in enumerate(X.dtypes):
+        loose = isinstance(kind, _LOOSE) and kind.kind not in _PLAIN
+        if loose and (series := how(X.iloc[:, j])) is not None:
+            frame = X.copy(deep=False) if frame is X else frame
             frame.isetitem(j, series.set_axis(X.index).array)
     return frame
 
@@ -243,16 +227,8 @@ def _is_whole(column: Column) -> bool:
 
 
 def origins(given: Any, X: Table) -> dict[Any, Origin]:
-    """Return what the cells of columns were, for those whose cells have another type now.
+    """Return what the cells of columns were that have another type in X, which `convert` made.
 
-    Parameters
-    ----------
-    given : table
-    X : frame or matrix
-        What `convert` made of it.
-
-    Examples
-    --------
     >>> given = pd.DataFrame({"t": ["a", None], "n": [1.5, 2]}, dtype=object)
     >>> origins(given, convert(given))
     {'t': Origin(kind=None, missing=None)}
@@ -279,7 +255,8 @@ def as_passed(X: Table) -> Any:
     if not frames.is_frame(X):
         return X
     if X.attrs.get(frames.NONE):
-        return X.assign(**{n: _with_none(X[n]) for n in X if _origin_in_arrow(X, n) == _NULLS})
+        nulls = [name for name in X if _origin_in_arrow(X, name) == _NULLS]
+        return X.assign(**{n: X[n].astype(object).where(X[n].notna(), None) for n in nulls})
     if not X.attrs.get(_ARRAY):
         return X
     return frames.matrix(X) if all(kind.kind in _PLAIN for kind in X.dtypes) else X.to_numpy()
@@ -294,12 +271,6 @@ def without_na(frame: pd.DataFrame) -> pd.DataFrame:
     missing = frame.dtypes.map(lambda dtype: getattr(dtype, "na_value", None) is pd.NA)
     held = {n: frame[n].dtype for n in frame.columns[missing] if frame[n].hasnans}
     return frame.astype({n: "float64" if t.kind in "iufb" else object for n, t in held.items()})
-
-
-def _with_none(column: pd.Series) -> pd.Series:
-    cells = column.to_numpy(dtype=object, copy=True)
-    cells[column.isna()] = None
-    return pd.Series(cells, column.index, dtype=object)
 
 
 def _origin_in_arrow(X: pd.DataFrame, name: Any) -> Origin | None:
@@ -317,9 +288,8 @@ def _origin_in_arrow(X: pd.DataFrame, name: Any) -> Origin | None:
 
 
 def _origin(given: pd.Series, converted: pd.Series) -> Origin | None:
-    if not isinstance(given.dtype, _LOOSE) or given.dtype.kind in _PLAIN:
-        return None
-    if converted.dtype == object:
+    loose = isinstance(given.dtype, _LOOSE) and given.dtype.kind not in _PLAIN
+    if not loose or converted.dtype == object:
         return None
     missing, kind = converted.isna().to_numpy(), converted.dtype.kind
     if kind == "M":
@@ -351,6 +321,6 @@ def _from_array(X: Table, *, objects: bool) -> Any:
     if array.dtype.kind in "mM":
         made = pd.DataFrame(array)
     else:
-        made = settle(pd.DataFrame(array.astype(object), dtype=object), objects=objects)
+        made = _settle(pd.DataFrame(array.astype(object), dtype=object), objects=objects)
     made.attrs[_ARRAY] = True
     return made

@@ -1,20 +1,29 @@
 """CSV files: one set of rules for what their cells stand for, whoever reads them.
 
-Arrow cuts a file into cells of text. The type of a column is found from all of its cells: the one
-that `pandas.read_csv` finds, and dates where all are written as such. So a file has the same values
-in training, in prediction (a number of rows at a time) and as a new task.
+Arrow cuts a file into cells of text, and refuses rows of another length. The type of a column is
+found from all of its cells: the one that `pandas.read_csv` finds, and dates where all are written
+as such. So a file has the same values in training, in prediction and as a new task.
 """
 
 from __future__ import annotations
 
+import csv
 from bisect import bisect_left
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from pipeline.data.dialect import DELIMITERS, Dialect, find_dialect, looks_like_data, records
+from pipeline.data.files import RENAME, check_different, reading
+from pipeline.data.source import BATCH, Source
+from pipeline.data.text import TextFile
 from pipeline.errors import DataError
 
 Cells: TypeAlias = "pa.ChunkedArray | pa.Array"
@@ -25,6 +34,11 @@ NOUNS = {"boolean": "truth values", "date": "dates", "number": "numbers", "text"
 _EXACT = 2**53
 _DATES = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
 """Without and with an offset from UTC behind the time."""
+_END = "(end of the file)"
+_HEAD = 1000
+"""Lines that the names of the columns take less than."""
+_BLOCK = 1 << 24
+"""Bytes that are cut at once; no cell may be longer."""
 
 
 def without(cells: Cells, marks: Sequence[str]) -> Cells:
@@ -115,13 +129,7 @@ def _dates(cells: Cells) -> Cells:
 
 
 def as_kind(cells: Cells, where: str, kind: str, row: int) -> Cells:
-    """Return cells of text as values of a kind of `NOUNS`, from a row of the file on.
-
-    Raises
-    ------
-    DataError
-        A cell is not of the kind; `where`, row and value are named.
-    """
+    """Return cells of text as values of a kind of `NOUNS`, from a row of the file on."""
     try:
         return _of_kind(cells, kind)
     except pa.ArrowInvalid as error:
@@ -148,8 +156,147 @@ def _of_kind(cells: Cells, kind: str) -> Cells:
 
 
 def _fits(cells: Cells, kind: str) -> bool:
-    try:
-        _of_kind(cells, kind)
-    except pa.ArrowInvalid:
-        return False
-    return True
+    with suppress(pa.ArrowInvalid):
+        return _of_kind(cells, kind) is not None
+    return False
+
+
+class Given(NamedTuple):
+    """What is known of a file beforehand; None is to be found out."""
+
+    encoding: str | None = None
+    delimiter: str | None = None
+    skip_rows: int | None = None
+    strip_names: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CsvSource(Source):
+    """How a file is cut into columns, all of them text.
+
+    `skip_rows` lines are above the line of names, and `lines` before the rows. Cells of `raw`
+    columns are left as they are written, also those that stand for no value.
+    """
+
+    kind: ClassVar[str] = "csv"
+    text: TextFile
+    delimiter: str
+    skip_rows: int
+    lines: int
+    empty: bool
+    raw: tuple[str, ...] = ()
+    strip_names: bool = False
+
+    @classmethod
+    def open(cls, path: Path, given: Given, raw: Sequence[str] = ()) -> CsvSource:
+        """Read the line of names."""
+        with reading(path):
+            file = cls._find(path, given)
+        if not file.names:
+            raise DataError(f"{path}: cannot be read: Empty CSV file")
+        way = "its first line looks like a row: write a line of names above it"
+        check_different(path, file.names, way if looks_like_data(file.names) else RENAME)
+        file._check_quotes()
+        return replace(file, raw=tuple(raw))
+
+    @classmethod
+    def _find(cls, path: Path, given: Given) -> CsvSource:
+        """Cut a file as is given, but for a delimiter that parts nothing, and else as is found."""
+        mark = given.delimiter
+        if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '"\r\n'):
+            raise DataError(f"{path}: delimiter={mark!r} is not one character of ASCII")
+        text = TextFile.find(path, given.encoding)
+        file = cls._cut(text, find_dialect(text, mark or DELIMITERS), given.skip_rows or 0)
+        if len(file.names) < 2 or looks_like_data(file.names):  # it is written otherwise
+            other = cls._cut(text, find_dialect(text))
+            file = other if len(other.names) > 1 else file
+        names = [name.strip() for name in file.names]
+        alike = names == file.names or len({*names}) < len({*file.names})
+        if alike or not given.strip_names:
+            return file
+        return replace(file, schema=_texts(names), strip_names=True)
+
+    @classmethod
+    def _cut(cls, text: TextFile, by: Dialect, skip: int = 0) -> CsvSource:
+        """Cut a file below the lines that are given, or that the dialect has found."""
+        guesses = [text.guess]
+        if by.titles and not skip:
+            above = f"{by.skip_rows} lines" if by.skip_rows > 1 else "the line"
+            are = "are" if by.skip_rows > 1 else "is"
+            guesses.append(f"{above} above the names {are} not read: {by.titles[0][:60]!r}")
+        skip = skip or by.skip_rows
+        with text.lines() as lines:
+            reader = csv.reader(islice(lines, skip, skip + _HEAD), delimiter=by.delimiter)
+            head = next(filter(None, reader), [])
+            empty = not next(lines, "")
+        if reader.line_num == _HEAD:
+            raise DataError(f"{text.path}: cannot be read: a quote in the names is not closed")
+        names = [name or f"Unnamed: {i}" for i, name in enumerate(head)]
+        return cls(
+            text.path, _texts(names), text.encoding, tuple(filter(None, guesses)),
+            text=text, delimiter=by.delimiter, skip_rows=skip, lines=skip + reader.line_num,
+            empty=empty,
+        )  # fmt: skip
+
+    def _rows(self, *end: str) -> Iterator[tuple[int, list[str]]]:
+        """Yield the rows below the names, each with its number, as Arrow counts them."""
+        with self.text.lines() as lines:
+            rows = records(chain(islice(lines, self.lines, None), end), self.delimiter)
+            yield from ((number, row.cells) for number, row in enumerate(rows))
+
+    def _check_quotes(self) -> None:
+        """Refuse a quote that is open at the end: all after it would be one cell."""
+        if self.text.quotes % 2 == 0:
+            return  # An odd number of them may yet be inches.
+        last, row = [""], 0
+        for row, last in self._rows("\n", _END):  # noqa: B007
+            pass
+        if last != [_END]:
+            raise DataError(
+                f"{self.path}: cannot be read: a quote that opens in row {row} is not closed"
+            )
+
+    def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[pa.RecordBatch]:
+        """Yield the cells of columns as text, in batches of bounded bytes."""
+        if self.empty:
+            return
+        options = (
+            pyarrow.csv.ReadOptions(
+                column_names=self.names, skip_rows=self.lines, block_size=_BLOCK
+            ),
+            pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            pyarrow.csv.ConvertOptions(
+                column_types=self.schema, include_columns=columns, strings_can_be_null=False
+            ),
+        )
+        with reading(self.path):
+            try:
+                with pyarrow.csv.open_csv(self.text.open(), *options) as reader:
+                    for batch in reader:
+                        yield self._with_gaps(batch)
+            except pa.ArrowInvalid as error:
+                width = len(self.names)
+                odd = next((each for each in self._rows() if len(each[1]) != width), None)
+                if odd is None:
+                    raise
+                raise DataError(f"{self.path}: cannot be read: {self._ragged(*odd)}") from error
+
+    def _with_gaps(self, cells: pa.RecordBatch) -> pa.RecordBatch:
+        """Return cells without those that stand for no value."""
+        for i, name in enumerate(cells.schema.names):
+            if name not in self.raw:
+                cells = cells.set_column(i, name, without(cells[name], MISSING))
+        return cells
+
+    def _ragged(self, row: int, cells: Sequence[str]) -> str:
+        wide, shown = len(self.names), self.delimiter.join(cells)[:60]
+        way = f"quote cells that hold {self.delimiter!r}, or remove what is no row"
+        if len(cells) == wide + 1:
+            way += f"; if all rows have that many, add the {'first' if cells[-1] else 'last'} name"
+        if wide == 1:
+            way += "; if the line of names is further below, give skip_rows"
+        return f"row {row} holds {len(cells)} of {wide} cells, {shown!r}; {way}"
+
+
+def _texts(names: Sequence[str]) -> pa.Schema:
+    return pa.schema([(name, pa.string()) for name in names])

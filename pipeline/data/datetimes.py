@@ -25,14 +25,7 @@ _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 class Ticks(NamedTuple):
-    """Points in time, or durations, as counts of a unit.
-
-    Parameters
-    ----------
-    counts : array of int64, shape (n_rows,)
-        `MISSING` where there is none.
-    unit : {"s", "ms", "us", "ns"}
-    """
+    """Points in time, or durations, as counts of a unit, int64 with `MISSING`."""
 
     counts: Any
     unit: str
@@ -49,35 +42,22 @@ def zone(dtype: DType) -> str | None:
 
 
 def ticks(series: Column) -> Ticks:
-    """Return a column of dates or durations as counts.
-
-    Parameters
-    ----------
-    series : Series or array
-        Of a datetime or timedelta type; with a time zone, it is counted in UTC.
-    """
+    """Return a column of dates or durations as counts; with a time zone, in UTC."""
     if zone(series.dtype):
         series = series.dt.tz_convert(None)
-    unit = _unit(series.dtype)
+    arrow = getattr(series.dtype, "pyarrow_dtype", None)
+    unit = np.datetime_data(series.dtype)[0] if arrow is None else getattr(arrow, "unit", "s")
+    unit = unit if unit in _NANOSECONDS else "s"
     if hasattr(series, "to_cupy"):
         return Ticks(series.astype("int64").fillna(MISSING).to_cupy(), unit)
     dtype = f"{series.dtype.kind}8[{unit}]"
     return Ticks(np.asarray(series.astype(dtype)).view("int64"), unit)
 
 
-def _unit(dtype: DType) -> str:
-    arrow = getattr(dtype, "pyarrow_dtype", None)
-    unit = np.datetime_data(dtype)[0] if arrow is None else getattr(arrow, "unit", "s")
-    return unit if unit in _NANOSECONDS else "s"
-
-
 def wall_clock(series: Column, name: Name, xp: ModuleType) -> Any:
     """Return dates as nanoseconds since 1970 by the clock on their wall.
 
-    Raises
-    ------
-    DataError
-        The column holds no dates, or some that nanoseconds do not reach.
+    `DataError` says that there are no dates, or some that nanoseconds do not reach.
     """
     if series.dtype.kind != "M":
         raise DataError(
@@ -112,49 +92,28 @@ def dates_of(counts: np.ndarray, unit: str, dtype: DType) -> np.ndarray:
 
 
 _DAY = 86_400
-_DAYS = (-106_751, 106_751)
-"""Of the nanoseconds of int64."""
-
-
-class Changes(NamedTuple):
-    """When the clocks of a zone are set, and how far they are ahead of UTC in between.
-
-    Parameters
-    ----------
-    starts : numpy.ndarray of int64, shape (n_changes,)
-        Seconds since 1970 UTC at which a new offset begins, sorted.
-    offsets : numpy.ndarray of int64, shape (n_changes + 1,)
-        Seconds; the first is the one before any change.
-    """
-
-    starts: np.ndarray
-    offsets: np.ndarray
+_DAYS = np.arange(-106_751, 106_751) * _DAY
+"""Of the nanoseconds of int64, in seconds."""
 
 
 @lru_cache(maxsize=64)
-def changes(zone: Any) -> Changes:
-    """Return the changes of the clocks from 1677 to 2262.
+def changes(zone: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the seconds UTC, from 1677 to 2262, at which the clocks of a zone are set.
 
-    Parameters
-    ----------
-    zone : str or tzinfo
-        As pandas takes it. Two changes within one day are not seen; the nearest in any zone of
-        the IANA database are four days apart.
+    With them come the offsets in between, of which the first is the one before any change. Two
+    changes within one day are not seen; the nearest of any zone are four days apart.
 
-    Examples
-    --------
-    >>> changes("Asia/Kolkata").offsets[-1].item()
+    >>> changes("Asia/Kolkata")[1][-1].item()
     19800
     """
-    days = np.arange(*_DAYS) * _DAY
-    ahead = _ahead(days, zone)
+    ahead = _ahead(_DAYS, zone)
     before = np.flatnonzero(np.diff(ahead))
-    old, low, high = ahead[before], days[before], days[before + 1]
+    old, low, high = ahead[before], _DAYS[before], _DAYS[before + 1]
     while (high - low > 1).any():
         middle = (low + high) // 2
         same = _ahead(middle, zone) == old
         low, high = np.where(same, middle, low), np.where(same, high, middle)
-    return Changes(high, np.append(old, ahead[-1]))
+    return high, np.append(old, ahead[-1])
 
 
 def _ahead(seconds: np.ndarray, zone: Any) -> np.ndarray:
@@ -164,25 +123,8 @@ def _ahead(seconds: np.ndarray, zone: Any) -> np.ndarray:
 
 
 def local(counts: Array, per_second: int, zone: Any, xp: ModuleType) -> Any:
-    """Return what the clocks of a zone show at points in time.
+    """Return what the clocks of a zone show at counts since 1970 UTC; `MISSING` stays.
 
-    Parameters
-    ----------
-    counts : array of int64, shape (n_rows,)
-        Since 1970 UTC; the least integer, which is NaT in memory, stays.
-    per_second : int
-        Counts a second.
-    zone : str or tzinfo
-    xp : module
-        NumPy or CuPy, whichever has `counts`.
-
-    Returns
-    -------
-    array of int64, shape (n_rows,)
-        Counts that as UTC would show the same.
-
-    Examples
-    --------
     >>> local(np.array([0, 1_720_000_000]), 1, "Europe/Berlin", np).tolist()
     [3600, 1720007200]
     """

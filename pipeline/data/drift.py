@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from scipy.stats import hypergeom
 
-from pipeline.data.encode import encode_text
 from pipeline.data.schema import kind_of
 from pipeline.system.threads import each
 
@@ -84,18 +83,17 @@ def fit_profiles(X: pd.DataFrame) -> dict[str, ColumnProfile]:
 
 
 def _profile(column: pd.Series, kind: str) -> ColumnProfile:
-    n = len(column)
+    rows, without = len(column), int(column.isna().sum())
     if kind == "text":
-        found = _frequencies(column)
+        found = column.astype("str").value_counts()
         values = sorted(found.index) if len(found) <= MOST_VALUES else None
-        once = int((found == 1).sum())
-        without = n - int(found.sum())
-        return ColumnProfile(kind=kind, rows=n, without=without, values=values, once=once)
+        return ColumnProfile(
+            kind=kind, rows=rows, without=without, values=values, once=int((found == 1).sum())
+        )
     numbers = _ticks(column, kind)
     known = numbers[np.isfinite(numbers)]
     low, high = (float(known.min()), float(known.max())) if len(known) else (None, None)
-    without = int(np.isnan(numbers).sum())
-    return ColumnProfile(kind=kind, rows=n, without=without, low=low, high=high)
+    return ColumnProfile(kind=kind, rows=rows, without=without, low=low, high=high)
 
 
 def _ticks(column: pd.Series, kind: str) -> np.ndarray:
@@ -108,15 +106,6 @@ def _ticks(column: pd.Series, kind: str) -> np.ndarray:
         column = column.dt.tz_convert(None)
     values = column.astype(np.dtype(_TICKS[kind]))
     return np.where(values.isna(), np.nan, values.astype("int64").to_numpy())
-
-
-def _frequencies(column: pd.Series) -> pd.Series:
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.astype("str")
-    codes, values = encode_text(column)
-    counts = np.bincount(codes[codes >= 0], minlength=len(values))
-    found = pd.Series(counts, index=pd.Index(values, dtype=object))
-    return found[found > 0]
 
 
 def compare(X: pd.DataFrame, profile: Mapping[str, ColumnProfile]) -> dict[str, Difference]:
@@ -132,36 +121,23 @@ def compare(X: pd.DataFrame, profile: Mapping[str, ColumnProfile]) -> dict[str, 
 
 
 def _compare(name: str, column: pd.Series, learnt: ColumnProfile) -> Difference:
-    n = len(column)
+    rows, without = len(column), int(column.isna().sum())
+    made = Difference(name=name, rows=rows, without=without, missing_at_fit=learnt.missing)
     if learnt.kind == "text":
-        found = _frequencies(column)
-        made = Difference(
-            name=name, rows=n, without=n - int(found.sum()), missing_at_fit=learnt.missing
-        )
         if learnt.values is not None:
+            found = column.astype("str").value_counts()
             new = found[~found.index.isin(learnt.values)]
             made.unseen, made.examples = int(new.sum()), list(new.index[:SHOWN])
         return made
     numbers = _ticks(column, learnt.kind)
-    made = Difference(
-        name=name, rows=n, without=int(np.isnan(numbers).sum()), missing_at_fit=learnt.missing
-    )
     if learnt.low is not None and learnt.high is not None:
-        made.below, made.above = (
-            int((numbers < learnt.low).sum()),
-            int((numbers > learnt.high).sum()),
-        )
+        made.below = int((numbers < learnt.low).sum())
+        made.above = int((numbers > learnt.high).sum())
     return made
 
 
 def cautions(found: Mapping[str, Difference], profile: Mapping[str, ColumnProfile]) -> list[str]:
-    """Return a sentence for each way in which more than a twentieth of the rows are unlike the fit.
-
-    Parameters
-    ----------
-    found : mapping of str to Difference
-    profile : mapping of str to ColumnProfile
-    """
+    """Return a sentence for each way in which more than a twentieth of the rows are unlike."""
     chance = CHANCE / max(len(profile), 1)
     return [
         f"{name!r}: {doubt}"

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from pipeline import trace
 from pipeline.data import frames
-from pipeline.data.checks import as_floats, as_seen, infinite_numbers, missing_dates, not_uniform
 from pipeline.data.datetimes import MISSING, dates_of, ticks
 from pipeline.data.frames import (
     FRAMES,
@@ -23,11 +22,13 @@ from pipeline.data.frames import (
     all_to_host,
     column,
     device_of,
+    infinite_numbers,
     library,
     to_host,
     values_of,
     xp,
 )
+from pipeline.errors import DataError
 from pipeline.typing import Array, Column, Name, Names, Table
 
 LARGE = 2**20
@@ -58,11 +59,8 @@ class CodedObjects(Coded):
 def categories(X: Table, name: Name) -> Coded:
     """Return any column as codes into its distinct values.
 
-    Raises
-    ------
-    DataError
-        Values are infinite; dates are missing; or integers would fall together as float64,
-        the type of integer columns with missing values.
+    `DataError` says that values are infinite, that dates are missing, or that integers would fall
+    together as float64, the type of those with missing values.
     """
     series = column(X, name)
     if series.dtype.kind in "iufb":
@@ -162,11 +160,7 @@ def _distinct(array: Array) -> Coded:
 
 
 def _hashed(array: np.ndarray) -> Coded:
-    """Return the codes of numbers, found by their hashes: only the distinct ones are sorted.
-
-    Arrow's table grows with them, where that of pandas is as long as the array. Where most numbers
-    are distinct, to sort all of them is faster.
-    """
+    """Return the codes of numbers, found by their hashes: only the distinct ones are sorted."""
     first = array[:SAMPLE_ROWS]
     if array.dtype == "float16" or 2 * pc.count_distinct(pa.array(first)).as_py() > len(first):
         return Coded(*np.unique(array, return_inverse=True)[::-1])
@@ -208,13 +202,6 @@ def host_index(index: Column) -> np.ndarray:
 def encode_objects(cells: np.ndarray, name: Name) -> CodedObjects:
     """Return the codes of Python's objects in the order in which they are met; NaN is missing.
 
-    Raises
-    ------
-    DataError
-        The objects cannot be told apart, or numbers are infinite.
-
-    Examples
-    --------
     >>> codes, values = encode_objects(np.array(["b", None, np.nan], dtype=object), "t")
     >>> codes.tolist(), values.tolist()
     ([0, 1, -1], ['b', None])
@@ -245,3 +232,47 @@ def encode_text(series: pd.Series) -> Coded:
         coded = coded.unify_dictionaries().combine_chunks()
     values = coded.dictionary.to_numpy(zero_copy_only=False)
     return Coded(np.asarray(pc.fill_null(coded.indices, -1)), np.asarray(values, dtype=object))
+
+
+class CellTypeError(DataError, TypeError):
+    """A cell holds what a step does not take; scikit-learn's error is a `TypeError` as well."""
+
+
+def not_uniform(cells: np.ndarray, name: Name) -> CellTypeError:
+    """Return the error for objects that no encoder tells apart, in scikit-learn's words."""
+    types = sorted({type(cell).__qualname__ for cell in cells})
+    return CellTypeError(
+        "Encoders require their input argument must be uniformly strings or numbers. Got "
+        f"{types} in the column {name!r}; make it one type (astype('str')) or leave it out"
+    )
+
+
+def missing_dates(name: Name) -> DataError:
+    """Return the error for missing dates where categories are needed."""
+    return DataError(
+        f"column {name!r} holds missing dates, which no encoder of scikit-learn takes; "
+        "fill them, or take parts of the dates (CalendarFeatures)"
+    )
+
+
+def as_floats(values: np.ndarray, name: Name) -> np.ndarray:
+    """Return distinct numbers as float64; refuse integers that would become one number."""
+    floats = values.astype("float64")
+    order = np.argsort(floats, kind="stable")
+    same = np.flatnonzero(np.diff(floats[order]) == 0)
+    if len(same):
+        a, b = sorted(values[order[same[0] : same[0] + 2]].tolist())
+        raise DataError(
+            f"column {name!r} holds {a} and {b}, which are one number as float64, the type of "
+            "integers with missing values in scikit-learn; make the column text "
+            "(astype('string')), or int64 if nothing is missing"
+        )
+    return floats
+
+
+def as_seen(values: np.ndarray, name: Name, *, has_missing: bool) -> np.ndarray:
+    """Return declared categories in the type that scikit-learn gives their column."""
+    kind = values.dtype.kind
+    if kind in "mM" and has_missing:
+        raise missing_dates(name)
+    return as_floats(values, name) if kind == "b" or kind in "iu" and has_missing else values

@@ -1,4 +1,4 @@
-"""What all readers of files share: which files there are, and the errors that name them."""
+"""Which files a table is in, what kind they are of, and the errors that name them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
-from lzma import LZMAError
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
+from pipeline.data.text import is_packed, marked, read_head
 from pipeline.errors import DataError, PipelineError
 from pipeline.system.atomic import sha256
 from pipeline.system.memory import raise_if_exhausted
@@ -22,6 +22,25 @@ Filter = Sequence[tuple[str, str, Any]]
 _ENDINGS = ("csv", "tsv", "txt", "json", "jsonl", "parquet", "feather")
 _ALIASES = {"ndjson": "jsonl", "pq": "parquet", "arrow": "feather", "ipc": "feather", "tab": "tsv"}
 _OR_NAMES = ".parquet, .csv, .tsv, .txt, .json, .jsonl or .feather, compressed or not"
+
+Container: TypeAlias = Literal["csv", "json", "parquet", "feather"]
+
+_SAVE = "save the table as CSV UTF-8"
+_OTHER: Sequence[tuple[bytes, str]] = (
+    (b"PK\x03\x04", f"an Excel workbook or another archive (zip): unpack it, or in Excel {_SAVE}"),
+    (b"\xd0\xcf\x11\xe0", f"an Excel workbook (.xls); in Excel, {_SAVE}"),
+    (b"SQLite format 3\0", "an SQLite database; read its table with pandas.read_sql"),
+    (b"\x89HDF", "an HDF5 file; read it with pandas.read_hdf"),
+    (b"\x1f\x8b", "compressed by gzip; give it a name that ends in .gz"),
+    (b"\xfd7zXZ", "compressed by xz; compress it with gzip, and give it a name that ends in .gz"),
+    (b"%PDF", f"a PDF document; {_SAVE}"),
+    *((b"\x80" + bytes([n]), "a pickle; write its table with to_parquet") for n in range(2, 6)),
+)
+"""First bytes -> what the file is, and the way out."""
+_MARKUP = ("<!doctype", "<html", "<table", "<?xml", "<head", "<div", "<!--")
+_CONTROLS = frozenset(range(32)) - set(b"\t\n\r\f\x1b\x1a")
+_MANY = 3
+"""Control characters, of different kinds, that no text has."""
 
 
 @contextmanager
@@ -39,7 +58,7 @@ def reading(
         raise
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file{missing}") from error
-    except (pa.ArrowException, OSError, EOFError, LZMAError, *more) as error:
+    except (pa.ArrowException, OSError, EOFError, *more) as error:
         if MemoryError not in more:
             raise_if_exhausted(error, "input", "read", "cpu")
         # Arrow adds the whole schema to some of its messages.
@@ -106,7 +125,7 @@ def ending(path: Path) -> str:
     ('csv', 'parquet')
     """
     endings = [each.lower().removeprefix(".") for each in path.suffixes]
-    if len(endings) > 1 and endings[-1] in ("gz", "bz2", "xz", "zst", "lz4"):
+    if len(endings) > 1 and endings[-1] in ("gz", "bz2", "zst", "lz4"):
         endings.pop()
     last = endings[-1] if endings else ""
     return _ALIASES.get(last, last)
@@ -124,3 +143,40 @@ def digest(path: Path) -> str:
         return sha256("".join(lines).encode())
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def container_of(path: Path) -> Container:
+    """Return what a file holds, once it is not compressed; refuse what is not read here."""
+    with reading(path):
+        head = read_head(path)
+        if found := _of_arrow(path, head):
+            return found
+        if why := _refused(head):
+            raise DataError(f"{path}: is {why}")
+        start = head.decode(marked(head) or "latin-1", "ignore").removeprefix("\ufeff").lstrip()
+        if start.lower().startswith(_MARKUP):
+            raise DataError(f"{path}: is a page of HTML or XML; {_SAVE}")
+        is_json = ending(path) in ("json", "jsonl") or start.startswith(('{"', '[{"'))
+        return "json" if is_json else "csv"
+
+
+def _of_arrow(path: Path, head: bytes) -> Container | None:
+    found: Container | None = None
+    if (head.startswith(b"PAR1") and b"\0" in head) or ending(path) == "parquet":
+        found = "parquet"
+    elif head.startswith(b"ARROW1\0\0") or ending(path) == "feather":
+        found = "feather"
+    if found and is_packed(path):
+        raise DataError(f"{path}: is a compressed {found.capitalize()} file; unpack it")
+    return found
+
+
+def _refused(head: bytes) -> str:
+    """Return what a file is that is not read, and the way out; else nothing."""
+    if what := next((what for mark, what in _OTHER if head.startswith(mark)), ""):
+        return what
+    if head[257:262] == b"ustar":
+        return "an archive (tar); unpack it"
+    if not marked(head) and len(_CONTROLS & set(head)) >= _MANY:
+        return "no text, and of no kind that is read here: CSV, JSON lines, Parquet, Feather"
+    return ""

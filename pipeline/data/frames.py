@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,10 @@ import pandas as pd
 import pyarrow as pa
 
 from pipeline import trace
-from pipeline.data.checks import infinite_numbers, no_numbers
 from pipeline.data.datetimes import wall_clock
 from pipeline.errors import DataError
 from pipeline.optional import load
-from pipeline.typing import Array, Column, Name, Names, Table
+from pipeline.typing import Array, Column, DType, Name, Names, Table
 
 FRAMES = ("pandas", "cudf")
 ARRAYS = ("numpy", "cupy")
@@ -33,6 +33,11 @@ INT32 = 2**31 - 1
 """The largest index of cuML's sparse rows."""
 NULLABLE = {"i": "Int64", "u": "UInt64", "f": "float64", "b": "boolean"}
 """Kind of numbers -> pandas' type for those with missing values."""
+_ENCODE = "convert it (astype), encode it (OneHotEncoder, OrdinalEncoder, TargetEncoder)"
+_SUGGESTIONS = {
+    "M": "take its parts (CalendarFeatures), count the time from a day (subtract it)",
+    "m": "count it in a unit (.dt.total_seconds())",
+}
 
 
 def library(obj: object) -> str:
@@ -86,8 +91,6 @@ def is_sparse(X: object) -> bool:
 def holds_sparse(X: Table, names: Collection[Name] | None = None) -> bool:
     """Return whether an object is a sparse matrix, or a frame some of whose columns are sparse.
 
-    Columns of other names than these do not count.
-
     >>> holds_sparse(pd.DataFrame({"a": [1], "b": [2]}).astype({"b": "Sparse[int64]"}))
     True
     """
@@ -127,15 +130,39 @@ def at(X: Table, rows: np.ndarray) -> Any:
     return X.tocsr()[rows] if is_sparse(X) else X[rows]
 
 
+def no_numbers(name: Name, dtype: DType) -> DataError:
+    """Return the error for a column that holds no numbers where they are needed.
+
+    >>> str(no_numbers("gap", np.dtype("timedelta64[s]")))[:59]
+    "column 'gap' holds timedelta64[s] values where numbers are "
+    """
+    suggestion = f"{_SUGGESTIONS.get(dtype.kind, _ENCODE)} or leave it out"
+    return DataError(f"column {name!r} holds {dtype} values where numbers are needed; {suggestion}")
+
+
+def is_finite(values: Array, xp: ModuleType) -> bool:
+    """Return True only where no number is missing or infinite; False may be for too large a sum.
+
+    >>> is_finite(np.array([1.0, 2.0]), np), is_finite(np.array([1.0, np.nan]), np)
+    (True, False)
+    """
+    # A sum is infinite, or no number, where a value is; and it needs no memory.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return values.dtype.kind != "f" or bool(xp.isfinite(values.sum()))
+
+
+def infinite_numbers(name: Name, infinite: Array) -> DataError:
+    """Return the error for a column in which some numbers, which are marked, are infinite."""
+    return DataError(
+        f"column {name!r} holds infinite values; replace them by numbers or by missing values "
+        f"(the first is in row {int(infinite.argmax())})"
+    )
+
+
 def numbers(X: Table, name: Name) -> Any:
-    """Return a numeric column as a 1-D array, missing values as NaN.
+    """Return a numeric column as a 1-D array, missing values as NaN; refuse infinite ones.
 
     The type is the one that scikit-learn would see: nullable types become float64.
-
-    Raises
-    ------
-    DataError
-        The column does not hold numbers, or some are infinite.
     """
     values = values_of(column(X, name), name)
     if values.dtype.kind == "f" and bool((infinite := xp(values).isinf(values)).any()):
@@ -180,11 +207,6 @@ def datetimes(X: Table, name: Name) -> Any:
     """Return dates as an array of nanoseconds since 1970, `MISSING` for missing ones.
 
     A column with a time zone is read by the clock on its wall, which is what calendars show.
-
-    Raises
-    ------
-    DataError
-        The column holds no dates, or some outside the years that nanoseconds reach.
     """
     series = column(X, name)
     if series.dtype == object and _LIBRARIES[type(series)] == "pandas":
@@ -203,16 +225,12 @@ def same_labels(a: Array, b: Array) -> bool:
 
 def to_host(array: Array) -> np.ndarray:
     """Return what was learnt on the host, recording the copy; rows go by `to_device`."""
-    if _LIBRARIES[type(array)] != "cupy":
-        return np.asarray(array)
-    return _copy_to_host(array, state=True)
+    return _copy_to_host(array) if _LIBRARIES[type(array)] == "cupy" else np.asarray(array)
 
 
 def all_to_host(arrays: Sequence[Any]) -> list[np.ndarray]:
     """Return arrays as `to_host` does, those of a GPU by one copy: each waits until it is done."""
     away = [array for array in arrays if _LIBRARIES[type(array)] == "cupy"]
-    if not away:
-        return [np.asarray(array) for array in arrays]
     if len(away) < 2:
         return [to_host(array) for array in arrays]
     flat = to_host(xp(away[0]).concatenate([each.ravel().view("uint8") for each in away]))
@@ -237,7 +255,7 @@ def any_of(marks: Sequence[Any]) -> list[int]:
     return np.flatnonzero(marked).tolist()
 
 
-def _copy_to_host(array: Array, *, state: bool) -> np.ndarray:
+def _copy_to_host(array: Array, *, state: bool = True) -> np.ndarray:
     trace.record_transfer(to_host=int(array.nbytes), state=state)
     copied: np.ndarray = array.get()
     return copied
@@ -249,11 +267,16 @@ def to_device(X: Table, device: str) -> Any:
     if _DEVICE.get(source, "cpu") == device:
         return X
     if is_sparse(X):
-        return csr_to_host(X) if device == "cpu" else csr_to_gpu(X)
+        if device == "cuda":
+            return _csr_to_gpu(X)
+        trace.record_transfer(to_host=nbytes(X))
+        return X.get()
     if source == "pandas" and is_frame(X) and _all_sparse(X):
-        return csr_to_gpu(_as_rows(X))
+        return _csr_to_gpu(_as_rows(X))
     if source == "cudf":
-        trace.record_transfer(to_host=_own_nbytes(X))
+        # Of a view cuDF counts all that lies behind its rows.
+        columns = (X[name] for name in X.columns) if is_frame(X) else [X]
+        trace.record_transfer(to_host=sum(nbytes(each.copy()) for each in columns))
         return X.to_pandas()
     if source == "cupy":
         return _copy_to_host(X, state=False)
@@ -297,15 +320,8 @@ def _upload(X: Table) -> Any:
 def matrix(X: Table, order: str = "C", dtype: str = "auto") -> Any:
     """Return a frame of numbers as one matrix with NaN for missing, and an array of another type.
 
-    Parameters
-    ----------
-    X : frame, array, Dask array or sparse matrix
-        Sparse rows, and arrays that have the type, are returned as they are; a frame all of whose
-        columns are sparse as sparse rows.
-    order : {"C", "F"}
-        Of a new matrix.
-    dtype : {"auto", "float32", "float64"}
-        "auto" is float64 for a frame, and an array's own.
+    Sparse rows, and arrays that have the type, are returned as they are; a frame all of whose
+    columns are sparse as sparse rows. "auto" is float64 for a frame, and an array's own.
     """
     if not is_frame(X):
         if dtype == "auto" or is_sparse(X) or X.dtype == dtype:
@@ -321,28 +337,16 @@ def matrix(X: Table, order: str = "C", dtype: str = "auto") -> Any:
 
 
 def nbytes(X: Table) -> int:
-    """Return the bytes that the values of a table or an array take."""
+    """Return the bytes that the values of a table, an array or compressed rows take."""
     if is_sparse(X):
-        return csr_nbytes(X)
+        return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
     if not is_frame(X):
         return int(X.nbytes) if hasattr(X, "nbytes") else int(X.memory_usage(index=False))
     return int(X.memory_usage(index=False).sum())
 
 
-def _own_nbytes(X: Table) -> int:
-    """Return the bytes of a cuDF table, where of a view it counts all that lies behind the rows."""
-    columns = (X[name] for name in X.columns) if is_frame(X) else [X]
-    return sum(nbytes(each.copy()) for each in columns)
-
-
 def select(X: Table, names: Names) -> Any:
-    """Return the columns of a frame in the given order.
-
-    Raises
-    ------
-    DataError
-        Columns are missing.
-    """
+    """Return the columns of a frame in the given order; refuse a frame that lacks some."""
     missing = [name for name in names if name not in X.columns]
     if missing:
         raise DataError(f"X lacks the columns {missing} that the model was fitted on")
@@ -355,32 +359,11 @@ def synchronize(device: str) -> None:
         load("cupy").cuda.get_current_stream().synchronize()
 
 
-def csr_nbytes(X: Table) -> int:
-    """Return the bytes of a matrix of compressed rows.
-
-    >>> from scipy.sparse import csr_matrix
-    >>> csr_nbytes(csr_matrix([[0.0, 2.0]]))
-    20
-    """
-    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
-
-
-def csr_to_host(X: Table) -> Any:
-    """Return a CuPy matrix as SciPy's, recording the copy."""
-    trace.record_transfer(to_host=csr_nbytes(X))
-    return X.get()
-
-
-def csr_to_gpu(X: Table) -> Any:
+def _csr_to_gpu(X: Table) -> Any:
     """Return a SciPy matrix as compressed rows of CuPy, recording the copy.
 
     Counts become float64, the type that scikit-learn computes with: CuPy has no sparse integers.
     Cells that are stored twice become one, and indices int32, for cuML takes no others.
-
-    Raises
-    ------
-    DataError
-        There are too many cells for such indices.
     """
     X = X.tocsr()
     if not X.has_canonical_format:
@@ -394,5 +377,5 @@ def csr_to_gpu(X: Table) -> Any:
     X = X if X.dtype in ("float32", "float64") else X.astype("float64")
     narrow = (X.data, X.indices.astype("int32", copy=False), X.indptr.astype("int32", copy=False))
     X = type(X)(narrow, shape=X.shape)
-    trace.record_transfer(to_device=csr_nbytes(X))
+    trace.record_transfer(to_device=nbytes(X))
     return load("cupyx.scipy.sparse.csr_matrix")(X)

@@ -10,6 +10,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +20,28 @@ from msgspec import structs
 
 from pipeline.data.arrow_types import as_text, is_number, is_text
 from pipeline.data.csv import MISSING
-from pipeline.data.guess_notes import (
+from pipeline.data.notations import (
+    NUMBERS,
+    NUMBERS_OR_DATES,
+    Typed,
+    bare,
+    convert_cells,
+    formats_of,
+    is_clock,
+    matches,
+    number_look,
+    read_distinct,
+    spell_dates,
+)
+from pipeline.data.table_format import ColumnFormat, Date, Decimal, Duration, Number, Text, Time
+from pipeline.data.text_column import (
+    STRAYS,
+    Guess,
+    Options,
+    TextColumn,
     caution_of_unusable,
+    holds,
+    is_in,
     say_marks,
     say_read,
     say_strays,
@@ -27,19 +49,6 @@ from pipeline.data.guess_notes import (
     say_unread,
     undecided,
 )
-from pipeline.data.guess_numbers import guess_numbers
-from pipeline.data.notations import (
-    NUMBERS_OR_DATES,
-    Typed,
-    convert_cells,
-    formats_of,
-    is_clock,
-    matches,
-    read_distinct,
-    spell_dates,
-)
-from pipeline.data.table_format import ColumnFormat, Date, Decimal, Duration, Text, Time
-from pipeline.data.text_column import STRAYS, Guess, Options, TextColumn, holds, is_in
 from pipeline.errors import DataError
 
 _EXACT = 2**53
@@ -53,6 +62,18 @@ _ID = re.compile(
     r"number|tel|iban|isbn|ean|ssn|sku|barcode)$|(?-i:[a-z](Id|ID))$"
 )
 _DATED = re.compile(r"(?i)(^|[^a-z])(date|day|dt|dob|month|period)([^a-z]|$)|(?-i:[a-z]Date$)")
+_BEFORE = r"(?:[A-Za-z]{0,3}\p{Sc}|(?:CHF|EUR|GBP|USD|CAD|AUD|INR|SEK|NOK|DKK|PLN)|Rs\.?|[Kk]r\.?)"
+_AFTER = r"[^\d\s.,;:()+'\"/<>=_#*±-][^\d()+;<>=*]{0,14}?[23]?"
+_UNIT = (
+    rf"^\(?[+-]? ?(?P<before>{_BEFORE})? ?[+-]?(?:\d[\d., ']*|[.,]\d+)(?:[eE][+-]?\d+)?"
+    rf" ?(?P<after>{_AFTER})?[ )-]*$"
+)
+_CLOCKS = {"uhr", "am", "pm"}
+"""What follows times of day, of which 7.30 is no number."""
+_FACTORS = {"k", "m", "b", "bn", "mio", "mio.", "mln", "million", "mrd", "mrd.", "billion"}
+"""Units that are multipliers where other cells have none."""
+_NO_NUMBERS = {".": r"[12]?\d?\d(\.[012]\d\d){3}", " ": r"\d{3} \d{3} \d{3}|\+.*"}
+"""Addresses of machines, phone numbers: what parts their groups -> what all cells look like."""
 
 
 def sniff_columns(
@@ -60,21 +81,9 @@ def sniff_columns(
 ) -> tuple[dict[str, ColumnFormat], list[str]]:
     """Return the formats of the columns that the plain rules do not read well, and what to say.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Columns of text are judged, others have their type.
-    options : Options, optional
-    missing : collection of str
-        Cells that stand for no value in any column, beside those of `pandas.read_csv`.
+    Columns of text are judged, others have their type. `DataError` says that day and month, or the
+    mark of decimals, cannot be told.
 
-    Raises
-    ------
-    DataError
-        Day and month, or the mark of decimals, cannot be told.
-
-    Examples
-    --------
     >>> formats, notes = sniff_columns(pa.table({"price": ["$1,234.50", "$7"]}))
     >>> formats["price"].unit, notes
     ('$', ["'price' holds numbers such as '$1,234.50', read as 1234.5"])
@@ -137,7 +146,8 @@ def guess_column(column: TextColumn) -> Guess:
     elif not pa.types.is_string(kind):
         return Guess()
     elif len(column.words) and not column.is_prose:
-        rules = (_as_code, _as_dates, _as_durations, _as_numbers, _as_text)
+        lengths = partial(_fit, format=Duration())
+        rules = (_as_code, _as_dates, lengths, _as_numbers, _as_text)
     return next(found for rule in rules if (found := rule(column)))
 
 
@@ -272,14 +282,10 @@ def _as_times(column: TextColumn, formats: tuple[str, ...]) -> Guess | None:
     return sure or _fit(column, format)
 
 
-def _as_durations(column: TextColumn) -> Guess | None:
-    return _fit(column, Duration())
-
-
 def _as_numbers(column: TextColumn) -> Guess | None:
     if column.is_label and column.options.typed and len(column.words) <= _MANY:
         return None  # Names of a few classes.
-    found = guess_numbers(column)
+    found = _guess_numbers(column)
     decided = found.open and column.options.decimal is not None
     why = "as asked or as other columns say" if decided else ""
     if found.fits < 1 - STRAYS or not (guess := _fit(column, found.format, why)):
@@ -290,6 +296,54 @@ def _as_numbers(column: TextColumn) -> Guess | None:
     mark = found.format.decimal
     tells = found.format.thousands or pc.any(pc.match_substring(column.words, mark)).as_py()
     return guess._replace(decimal=mark if tells else None)
+
+
+class _NumberGuess(NamedTuple):
+    """How numbers are written, in which share of the cells; open where two readings fit."""
+
+    format: Number = Number()
+    fits: float = 0.0
+    open: bool = False
+
+
+def _guess_numbers(column: TextColumn) -> _NumberGuess:
+    """Return the notation of numbers that fits most cells, in which one has a unit or none."""
+    words, unit = column.words, _unit(*column.sample)
+    bracketed = pc.all(matches(words, r"\(\d+\)")).as_py()
+    is_factor = unit.lower() in _FACTORS and pc.any(matches(words, r"[\d.,' +-]+")).as_py()
+    if bracketed or is_factor or unit.lower() in _CLOCKS:
+        return _NumberGuess()
+    digits = bare(words, unit)
+    seen = {mark for mark in ",. '" if pc.any(pc.match_substring(digits, mark)).as_py()} | {"."}
+    rows = [each for each in NUMBERS if (each.thousands or each.decimal) in seen]
+    fitting = [matches(digits, number_look(each)) for each in rows]
+    fits = [column.share(each) for each in fitting]
+    best = int(np.argmax(fits))
+    format, digits = rows[best], digits.filter(fitting[best])
+    either = {rows[i].decimal: rows[i] for i in reversed(range(len(rows))) if fits[i] == fits[best]}
+    is_open = len(either) > 1 and bool(pc.any(holds(digits, "[.,]")).as_py())
+    if is_open:
+        format = either[column.options.decimal or "."]
+    grouped = _NO_NUMBERS.get(format.thousands)
+    if grouped and pc.all(matches(digits, grouped)).as_py():
+        return _NumberGuess()
+    return _NumberGuess(structs.replace(format, unit=unit), fits[best], is_open)
+
+
+def _units_of(words: pa.Array) -> pa.Array:
+    """Return what stands beside the digits of cells, null where they are no number with a unit."""
+    found = pc.extract_regex(bare(words, ""), _UNIT)
+    sides = (pc.struct_field(found, each) for each in ("before", "after"))
+    return pc.utf8_trim_whitespace(pc.binary_join_element_wise(*sides, " "))
+
+
+def _unit(words: pa.Array, counts: np.ndarray) -> str:
+    """Return what stands beside the digits of most cells."""
+    units = pc.fill_null(_units_of(words), "").dictionary_encode()
+    weights = np.bincount(units.indices.to_numpy(), weights=counts)
+    weights[[each == "" for each in units.dictionary.to_pylist()]] = -1
+    best = int(np.argmax(weights))
+    return str(units.dictionary[best]) if weights[best] >= counts.sum() / 2 else ""
 
 
 def _ask_mark(column: TextColumn, mark: str) -> DataError:

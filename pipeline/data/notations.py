@@ -1,4 +1,4 @@
-"""The notations of values in cells of text, in one table, and how cells in them are read.
+"""The notations of values in cells of text, and how cells in them are read.
 
 What can be told of each distinct cell is told once, by pandas and Arrow, however often it occurs.
 """
@@ -9,7 +9,7 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import pandas as pd
 import pyarrow as pa
@@ -26,57 +26,31 @@ from pipeline.data.arrow_types import (
     plain_values,
 )
 from pipeline.data.csv import MISSING
-from pipeline.data.table_format import Boolean, ColumnFormat, Date, Duration, Number, Text, Time
+from pipeline.data.table_format import ColumnFormat, Date, Duration, Number, Text, Time
 from pipeline.errors import DataError
 
-Typed: TypeAlias = "Number | Boolean | Date | Time | Duration"
+Typed: TypeAlias = "Number | Date | Time | Duration"
 """Formats of which a cell may not fit one."""
 NOUNS: dict[type[Typed], str] = {
     Number: "numbers",
-    Boolean: "truth values",
     Date: "dates",
     Time: "times of day",
     Duration: "durations",
 }
 
 
-class Notation(NamedTuple):
-    """A way to write a value.
-
-    Parameters
-    ----------
-    name : str
-        What it is called.
-    format : ColumnFormat
-        How it is read.
-    example, value : str
-        A cell, and what it stands for.
-    """
-
-    name: str
-    format: Typed
-    example: str
-    value: str
-
-
 NUMBERS = (
-    Notation("a point before the decimals", Number(), "1234.5", "1234.5"),
-    Notation("a comma before the decimals", Number(decimal=","), "1234,5", "1234.5"),
-    Notation("commas between thousands", Number(thousands=","), "1,234.5", "1234.5"),
-    Notation("points between thousands", Number(decimal=",", thousands="."), "1.234,5", "1234.5"),
-    Notation("blanks between thousands", Number(thousands=" "), "1 234.5", "1234.5"),
-    Notation("blanks and a comma", Number(decimal=",", thousands=" "), "1 234,5", "1234.5"),
-    Notation("apostrophes between thousands", Number(thousands="'"), "1'234.5", "1234.5"),
-    Notation("apostrophes and a comma", Number(decimal=",", thousands="'"), "1'234,5", "1234.5"),
+    Number(),
+    Number(decimal=","),
+    Number(thousands=","),
+    Number(decimal=",", thousands="."),
+    Number(thousands=" "),
+    Number(decimal=",", thousands=" "),
+    Number(thousands="'"),
+    Number(decimal=",", thousands="'"),
 )
 """Marks of decimals and thousands; of those that fit as well, the first counts."""
-_BESIDE_NUMBERS = (
-    Notation("a unit or a currency", Number(unit="kg"), "12.5 kg", "12.5"),
-    Notation("a unit before", Number(unit="$"), "-$5", "-5"),
-    Notation("negative numbers in brackets", Number(), "(5.5)", "-5.5"),
-    Notation("a minus behind", Number(), "5.5-", "-5.5"),
-)
-_DAYS = {
+DAYS = {
     "%d.%m.%Y": "-/. ",
     "%m/%d/%Y": "-/. ",
     "%Y-%m-%d": "-/. ",
@@ -105,7 +79,7 @@ _DAYS = {
     "%G-W%V-%u": "",
 }
 """How days are written, for `strptime` -> what else may stand between their parts."""
-_CLOCKS = (
+CLOCKS = (
     "%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%H:%M:%S,%f", "%Hh%M", "%I:%M %p", "%I:%M:%S %p", "%I %p",
 )  # fmt: skip
 """How times of day are written, alone or behind a day."""
@@ -143,14 +117,8 @@ _SPELLINGS = (
     (r"(?i)(\d) ?(?:utc|gmt|z)$", r"\1Z"),
 )  # fmt: skip
 """What `strptime` does not know -> how it is spelled for it."""
-_SPELLED = (
-    ("2018Q3", "2018-07-01"), ("Q3 2018", "2018-07-01"), ("2018-W05", "2018-01-29"),
-    ("1st Sept. 2018", "2018-09-01"), ("13/Mar/2018:19:35:00 +0000", "2018-03-13 19:35Z"),
-    ("2018-03-13 at 7:35 p.m.", "2018-03-13 19:35"),
-)  # fmt: skip
 _LENGTH = r"[+-]?(?:\d+ days?,? )?\d+:\d\d:\d\d(?:\.\d+)?"
 """Lengths of time that `pandas.to_timedelta` reads as they are meant."""
-_LENGTHS = {"26:10:05": "94205", "2 days 03:00:00": "183600"}
 _INVISIBLE = r"[\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}]"
 _SIGNED = r"[()]|-$|^[+-] "
 _NEGATIVE = (
@@ -160,25 +128,22 @@ _NEGATIVE = (
 )
 
 
-def notations() -> Iterator[Notation]:
-    """Yield all notations that are guessed, for tests and the documentation.
+def examples() -> dict[str, list[str]]:
+    """Return cells in all notations, by what they are called, for the documentation.
 
-    >>> next(each for each in notations() if each.name == "a unit before").example
-    '-$5'
+    >>> examples()["numbers"][:4]
+    ['1234.5', '1234,5', '1,234.5', '1.234,5']
     """
-    yield from (*NUMBERS, *_BESIDE_NUMBERS)
     day = pd.Timestamp("2018-02-13 19:35:05", tz="UTC")
-    for format in _DAYS:
-        read = pd.to_datetime(day.strftime(format), format=format)
-        yield Notation("dates", Date(format=format), day.strftime(format), str(read))
-    for example, value in _SPELLED:
-        formats = formats_of(spell_dates(pa.array([example]))[0].as_py())
-        yield Notation("dates", Date(format=formats[0]), example, value)
-    for clock in _CLOCKS:
-        read = pd.to_datetime(day.strftime(clock), format=clock)
-        yield Notation("times of day", Time(format=clock), day.strftime(clock), f"{read:%H:%M:%S}")
-    for example, value in _LENGTHS.items():
-        yield Notation("lengths of time, in seconds", Duration(), example, value)
+    marks = [str.maketrans({",": each.thousands, ".": each.decimal}) for each in NUMBERS]
+    spelled = ["2018Q3", "Q3 2018", "2018-W05", "1st Sept. 2018", "2018-03-13 at 7:35 p.m."]
+    return {
+        "numbers": ["1,234.5".translate(each) for each in marks],
+        "numbers with a unit or a sign": ["12.5 kg", "-$5", "(5.5)", "5.5-"],
+        "dates": [*map(day.strftime, DAYS), *spelled],
+        "times of day": [*map(day.strftime, CLOCKS)],
+        "lengths of time, in seconds": ["26:10:05", "2 days 03:00:00"],
+    }
 
 
 def _look(format: str) -> re.Pattern[str]:
@@ -189,13 +154,13 @@ def _look(format: str) -> re.Pattern[str]:
 
 
 def _day_formats() -> Iterator[str]:
-    for format, marks in _DAYS.items():
+    for format, marks in DAYS.items():
         for each in (format, *(format.replace(format[2], mark) for mark in marks)):
             yield from (each, each.replace("%b", "%B"))
 
 
 _DAY_LOOKS = {format: _look(format) for format in _day_formats()}
-_CLOCK_LOOKS = {clock + zone: _look(clock + zone) for zone in _ZONES for clock in _CLOCKS}
+_CLOCK_LOOKS = {clock + zone: _look(clock + zone) for zone in _ZONES for clock in CLOCKS}
 
 
 @lru_cache(maxsize=4096)
@@ -235,27 +200,11 @@ def is_clock(format: str) -> bool:
 def read_cells(
     cells: Cells, format: ColumnFormat, where: str, row: int = 0, *, tell: bool = False
 ) -> Cells:
-    """Return cells as values.
+    """Return cells, from a row of the file on, as values; what has the type already passes.
 
-    Parameters
-    ----------
-    cells : pyarrow array
-        Of text, null where a table has no value. What has the type of the format already passes.
-    format : ColumnFormat
-    where : str
-        File and column, for the message.
-    row : int
-        Of the first cell in the file.
-    tell : bool
-        Whether to warn of any cell that is missing because it does not fit, not of many alone.
+    `DataError` names the row and value of a cell that does not fit. Where it is to be missing, a
+    warning says so: of any cell if it is to `tell`, or else of many.
 
-    Raises
-    ------
-    DataError
-        A cell does not fit; row, value and what to do are named.
-
-    Examples
-    --------
     >>> euros = Number(decimal=",", thousands=".", unit="€")
     >>> read_cells(pa.array(["1.234,5 €", None]), euros, "").to_pylist()
     [1234.5, None]
@@ -275,7 +224,6 @@ def _is_read(kind: pa.DataType, format: ColumnFormat) -> bool:
     types = pa.types
     return {
         Number: is_number(kind),
-        Boolean: types.is_boolean(kind),
         Date: is_date(kind),
         Time: types.is_time(kind) or types.is_timestamp(kind),
         Duration: types.is_duration(kind) or types.is_floating(kind),
@@ -308,8 +256,6 @@ def _refuse(
 def read_distinct(distinct: pa.Array, format: ColumnFormat) -> tuple[pa.Array, pa.Array]:
     """Return the values of cells, and which cells are neither a value nor missing."""
     words = tidy(distinct)
-    if isinstance(format, Boolean) and "" in format.true + format.false:
-        words = pc.fill_null(words, "")
     missing = _stand_for_none(distinct, words, format)
     if isinstance(format, Text):
         texts = pc.if_else(missing, "" if format.empty else None, distinct)
@@ -319,11 +265,7 @@ def read_distinct(distinct: pa.Array, format: ColumnFormat) -> tuple[pa.Array, p
 
 
 def _stand_for_none(distinct: pa.Array, words: pa.Array, format: ColumnFormat) -> pa.Array:
-    values: set[str] = set()
-    if isinstance(format, Boolean):
-        values = {*format.true, *format.false}
-    if isinstance(format, Text):
-        values = {*format.values}
+    values = {*format.values} if isinstance(format, Text) else set()
     usual = MISSING if values or not isinstance(format, Text) else ()
     marks = {*format.missing, *usual} - values
     named = pa.array(sorted(marks), pa.string())
@@ -359,8 +301,6 @@ def convert_cells(words: pa.Array, format: Typed) -> pa.Array:
     """Return the values of tidy cells, null where one does not fit."""
     if isinstance(format, Number):
         return _numbers(bare(words, format.unit), format)
-    if isinstance(format, Boolean):
-        return _booleans(words, format)
     if isinstance(format, Duration):
         return _durations(words)
     formats = (format.format,) if isinstance(format.format, str) else format.format
@@ -411,14 +351,6 @@ def _numbers(words: pa.Array, format: Number) -> pa.Array:
     for written, meant in ((format.decimal, "."), ("∞", "inf")):
         digits = pc.replace_substring(digits, written, meant)
     return digits.cast(pa.float64())
-
-
-def _booleans(words: pa.Array, format: Boolean) -> pa.Array:
-    true, false = (
-        pc.is_in(pc.utf8_lower(words), value_set=pc.utf8_lower(pa.array(each, pa.string())))
-        for each in (format.true, format.false)
-    )
-    return pc.if_else(true, True, pc.if_else(false, False, pa.scalar(None, pa.bool_())))
 
 
 def spell_dates(words: pa.Array) -> pa.Array:

@@ -14,7 +14,6 @@ from sklearn.utils._set_output import _get_output_config
 
 from pipeline.data import frames
 from pipeline.data.borrowed import FRAMED, borrow, in_place
-from pipeline.data.checks import is_finite
 from pipeline.errors import ConfigError
 from pipeline.optional import load
 from pipeline.typing import Array, Column, Estimator, Names, Table
@@ -86,16 +85,9 @@ def framed(model: Estimator, estimator: Estimator) -> Any:
 
 
 def beside(matrices: Sequence[tuple[Any, Sequence[Any]]], X: Table, kept: Mapping[Any, Any]) -> Any:
-    """Return a frame of matrices and, beside them, some columns of a table.
+    """Return a frame of matrices and, beside them, some columns of a table under new names.
 
-    Parameters
-    ----------
-    matrices : sequence of (array or frame of shape (n_rows, n_names), names)
-        One or more, in one place.
-    X : frame or array
-        Gives the index, where it has one, and the columns.
-    kept : mapping
-        Name in the result -> column of `X`.
+    The matrices, one or more, are in one place; the table gives the index, where it has one.
     """
     module = load({"cpu": "pandas", "cuda": "cudf"}[frames.device_of(matrices[0][0])])
     index = X.index if frames.is_frame(X) else None
@@ -133,8 +125,7 @@ def own_rows(X: Table) -> Any:
     """Return a frame whose columns begin where their memory does.
 
     Some rows of a cuDF frame are a view. Its text becomes categories with the null mask of the
-    first rows, and its `__cuda_array_interface__` gives out that mask as well. XGBoost 3.4 reads a
-    copy of a frame, made for its booleans, so that it meets no view even without us.
+    first rows, and its `__cuda_array_interface__` gives out that mask as well.
     """
     if frames.library(X) != "cudf":
         return X
@@ -148,24 +139,8 @@ def own_rows(X: Table) -> Any:
 
 
 def contained(values: Array, how: str, names: Names | None, index: Column) -> Any:
-    """Return a host matrix or frame in a container.
+    """Return a host matrix, with the names of its columns and its index, or a frame in a container.
 
-    Parameters
-    ----------
-    values : array or pandas.DataFrame, shape (n_rows, n_columns)
-    how : {"default", "pandas", "polars"}
-    names : sequence of str, optional
-        Of the columns, where `values` is an array; by default, their numbers.
-    index : pandas.Index or None
-        Of the rows, where `values` is an array.
-
-    Raises
-    ------
-    ConfigError
-        `values` is sparse, and frames are dense.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> contained(np.array([[1.0]]), "pandas", ["x"], None).to_dict("list")
     {'x': [1.0]}
@@ -183,20 +158,10 @@ def contained(values: Array, how: str, names: Names | None, index: Column) -> An
 
 
 def check_finite(X: Table) -> None:
-    """Check all floats of a table, for a library that takes infinite ones without a word.
-
-    Parameters
-    ----------
-    X : frame or dense matrix
-
-    Raises
-    ------
-    DataError
-        Some are infinite.
-    """
+    """Refuse infinite numbers in a frame or matrix, for a library that takes them silently."""
     if frames.is_frame(X):
         names = [name for name in X.columns if getattr(X[name].dtype, "kind", "") == "f"]
     else:
-        names = [] if is_finite(X, frames.xp(X)) else list(range(X.shape[1]))
+        names = [] if frames.is_finite(X, frames.xp(X)) else list(range(X.shape[1]))
     for name in names:
         frames.numbers(X, name)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from pipeline.data.files import Filter, check_columns, parquet_files, reading
 from pipeline.errors import DataError
 from pipeline.optional import load
 from pipeline.system.memory import raise_if_exhausted
-from pipeline.typing import Array, Column, Table
+from pipeline.typing import Array, Table
 
 _PLACE = "\0place"
 """A column of the places of rows, as no file has it."""
@@ -127,18 +126,15 @@ def _categories(
     Rows for training and for the test are read from the same files, of which each comes with its
     inode, the time of its last change and its size, one after the other.
     """
-    tables = [
-        pq.read_table(file, columns=list(names), page_checksum_verification=True)
-        for file, *_ in files
-    ]
+    paths = [file for file, *_ in files]
+    tables = [pq.read_table(f, columns=[*names], page_checksum_verification=True) for f in paths]
     whole = pa.concat_tables(tables).unify_dictionaries()
-    return {name: _category(whole[name]) for name in names}
-
-
-def _category(column: Column) -> pd.CategoricalDtype:
-    empty = pa.array([], column.type.value_type)
-    values = column.chunk(0).dictionary if column.num_chunks else empty
-    return pd.CategoricalDtype(values.drop_null().to_pandas(), column.type.ordered)
+    found = {}
+    for name, column in zip(names, whole.columns, strict=True):
+        empty = pa.array([], column.type.value_type)
+        values = column.chunk(0).dictionary if column.num_chunks else empty
+        found[name] = pd.CategoricalDtype(values.drop_null().to_pandas(), column.type.ordered)
+    return found
 
 
 def _empty(schema: pa.Schema, names: Sequence[str]) -> pd.DataFrame:
@@ -174,11 +170,9 @@ def typed(path: Path, rows: Filter) -> list[tuple[str, str, Any]]:
 
 
 def _date(kind: pa.DataType, value: Any) -> Any:
-    if not isinstance(value, str | date | np.datetime64):
-        raise TypeError(f"{value!r} is no date")
     point, zone = pd.Timestamp(value), getattr(kind, "tz", None)
-    if zone is None and point.tz is not None:
-        raise ValueError("the column has no time zone; leave that of the date out")
+    if isinstance(value, int | float | np.number) or (point.tz and not zone):
+        raise ValueError(f"{value!r} is no date, or has a time zone and the column none")
     if pa.types.is_date(kind):
         if point != point.normalize():
             raise ValueError("the column has no times of day; leave that of the date out")

@@ -1,8 +1,9 @@
-"""Rows that many partitions hold, brought together where one process learns from them all."""
+"""Rows of partitions, or of a sparse matrix, as one table where they fit in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from pipeline.distributed.cluster import active
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.optional import load
 from pipeline.system import devices, hardware
+from pipeline.trace import DENSIFY, record
 from pipeline.typing import Table, Target
 
 _NBYTES = "_pipeline_nbytes"
@@ -38,13 +40,7 @@ def lengths(X: Table) -> list[int]:
 
 
 def compute(tasks: Sequence[Any]) -> Sequence[Any]:
-    """Return the results of tasks, or of Dask frames: of the active cluster, or of threads.
-
-    Raises
-    ------
-    ClusterUnavailable
-        The scheduler of the cluster dies or freezes.
-    """
+    """Return the results of tasks, or of Dask frames: of the active cluster, or of threads."""
     cluster = active()
     if cluster is None:
         return tuple(load("dask.compute")(*tasks))
@@ -77,18 +73,9 @@ def total_nbytes(X: Table) -> int:
 
 
 def gather(X: Table, step: str) -> tuple[Any, str]:
-    """Return all partitions as one table, and what there is to say about it.
+    """Return all partitions as one table for a step, and what there is to say about it.
 
-    Parameters
-    ----------
-    X : Dask frame or array
-    step : str
-        Path of the step that needs it, for the message.
-
-    Raises
-    ------
-    Unsupported
-        It does not fit in the memory of this process.
+    `Unsupported` says that it does not fit in the memory of this process.
     """
     enough, sizes = fits(X)
     if not enough:
@@ -107,13 +94,7 @@ def room(device: str) -> int:
 
 
 def check_rows(y: Target, rows: int) -> None:
-    """Refuse a target of another length than the table.
-
-    Raises
-    ------
-    DataError
-        The lengths differ.
-    """
+    """Refuse a target of another length than the table."""
     if y is not None and len(y) != rows:
         raise DataError(f"y has {len(y)} values and X has {rows} rows")
 
@@ -133,3 +114,37 @@ def concatenate(results: Sequence[Any]) -> Any:
     if frames.is_sparse(first):
         return vstack([frames.to_device(result, "cpu") for result in results], format="csr")
     return np.concatenate([frames.to_device(result, "cpu") for result in results])
+
+
+@contextmanager
+def densifying(
+    shape: tuple[int, int], dtype: Any, device: str, step: str, why: str
+) -> Iterator[None]:
+    """Make sparse rows, of a shape once dense, dense inside the block, as an event of the log.
+
+    `Unsupported` says that they do not fit in the memory that is free.
+    """
+    need, free = shape[0] * shape[1] * np.dtype(dtype).itemsize, room(device)
+    if COPIES * need > free:
+        raise Unsupported(
+            Reason(
+                step,
+                f"{why}; dense, {shape[0]:,} rows of {shape[1]:,} columns are {need:,} bytes, and "
+                f"{COPIES} times that is needed: {free:,} are free",
+                "group rare categories (min_frequency, max_categories), or use device='cpu' or "
+                "an estimator that takes sparse rows, as LogisticRegression",
+            )
+        )
+    with record(step, DENSIFY, device, f"{why}: {need:,} bytes"):
+        yield
+
+
+def densify(X: Table, step: str, why: str, order: str = "C") -> Any:
+    """Return sparse rows as a dense matrix where it fits, as an event of the log.
+
+    >>> from scipy.sparse import csr_matrix
+    >>> densify(csr_matrix([[0.0, 2.0]]), "tree", "it takes no sparse rows").tolist()
+    [[0.0, 2.0]]
+    """
+    with densifying(X.shape, X.dtype, frames.device_of(X), step, why):
+        return X.toarray(order)

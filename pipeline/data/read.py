@@ -16,10 +16,9 @@ import pandas as pd
 import pyarrow as pa
 
 from pipeline.data import frames, opened, parquet, partitioned
-from pipeline.data.arrow_tables import arrow_table
-from pipeline.data.arrow_types import plain_types, usable
+from pipeline.data.arrow_types import arrow_table, plain_values, usable
 from pipeline.data.files import Filter
-from pipeline.data.scan import is_parquet, refuse_conditions, scan, table_bytes, to_frame
+from pipeline.data.scan import is_parquet, scan, table_bytes, to_frame
 from pipeline.data.table_format import TableFormat
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError
@@ -29,11 +28,7 @@ How = Literal["in memory", "streaming", "cluster"]
 _INDEX = re.compile(r"__index_level_\d+__")
 """What pandas calls an index without a name, in a file."""
 TABLES = 5
-"""What a fit takes, in tables: the table, the prepared matrix, and what is made in between.
-
-Counted on arrays of a GPU: medians 3.1, scaling and target encoding 4.1, quantiles and F tests 5.0
-and 5.1. Steps that make more columns than they read, as splines and products, take more.
-"""
+"""What a fit takes, in tables; steps that make more columns than they read take more."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +39,13 @@ class Preflight:
     ----------
     how : {"in memory", "streaming", "cluster"}
         As one table; partition by partition in this process; by the workers of the cluster.
-    need : int
-        Bytes that fitting the table as a whole takes, about.
-    free : int
-        Bytes that this process, or the GPU, has left; of a cluster those of all workers.
+    need, free : int
+        Bytes that fitting the table as a whole takes, about; those that are left.
+
+    Examples
+    --------
+    >>> print(Preflight("streaming", 3_000_000_000, 2_000_000_000))
+    streaming: a fit needs about 3.0 GB and 2.0 GB are free
     """
 
     how: How
@@ -55,21 +53,16 @@ class Preflight:
     free: int
 
     def __str__(self) -> str:
-        """Say it in a sentence.
-
-        >>> print(Preflight("streaming", 3_000_000_000, 2_000_000_000))
-        streaming: a fit needs about 3.0 GB and 2.0 GB are free
-        """
-        owner = "the workers have" if self.how == "cluster" else "are free"
+        """Say it in a sentence."""
         need, free = (f"{size / 1e9:.1f} GB" for size in (self.need, self.free))
-        memory = f"{owner} {free}" if self.how == "cluster" else f"{free} {owner}"
-        return f"{self.how}: a fit needs about {need} and {memory}"
+        return f"{self.how}: a fit needs about {need} and {free} are free"
 
 
 def preflight(path: str | Path, columns: Sequence[str], *, device: str = "cpu") -> Preflight:
     """Return how a table in files should be read, from what the files say of it.
 
-    Inside of `pipeline.cluster`, by its workers; else in memory where it fits.
+    Parquet inside of `pipeline.cluster` by its workers, or else in partitions where it does not
+    fit in memory; other files in memory.
 
     Parameters
     ----------
@@ -85,12 +78,12 @@ def preflight(path: str | Path, columns: Sequence[str], *, device: str = "cpu") 
         A file is missing or damaged, lacks a column, or has another type for it than the first.
     """
     need = TABLES * table_bytes(Path(path), columns)
-    cluster = active()
-    if cluster is not None:
+    cluster, whole = active(), not is_parquet(Path(path))
+    if cluster is not None and not whole:
         limits = [worker["memory_limit"] for worker in cluster.workers().values()]
         return Preflight("cluster", need, sum(limits))
     free = partitioned.room(device)
-    return Preflight("in memory" if need <= free else "streaming", need, free)
+    return Preflight("in memory" if whole or need <= free else "streaming", need, free)
 
 
 def read(
@@ -128,11 +121,17 @@ def read(
         See `preflight`.
     """
     path, names = Path(path), list(dict.fromkeys([*features, target]))
-    if preflight(path, names, device=device).how != "in memory":
-        return scan(path, features, target, rows=rows, device=device, format=format)
+    advice = preflight(path, names, device=device)
     if is_parquet(path) and not opened.is_read_by(format, names):
+        if advice.how != "in memory":
+            return scan(path, features, target, rows=rows, device=device)
         return parquet.read_parquet(path, features, target, rows, device, made=False)
-    refuse_conditions(path, rows)
+    if rows:
+        raise ConfigError(
+            f"{path}: rows={rows!r} is for Parquet without a format; filter, or convert the file"
+        )
+    if partitioned.COPIES * advice.need > TABLES * advice.free:
+        raise DataError(f"{path}: {advice}; only Parquet without a format comes in partitions")
     frame = to_frame(opened.read_values(path, format, names))
     return frames.to_device(frame[list(features)], device), frame[target].to_numpy()
 
@@ -197,4 +196,5 @@ def _with_rows(what: str, table: pa.Table) -> pa.Table:
     table = table.rename_columns([n or f"Unnamed: {i}" for i, n in enumerate(table.column_names)])
     if not len(table):
         raise DataError(f"{what}: no rows")
-    return plain_types(table.select([n for n in table.column_names if not _INDEX.fullmatch(n)]))
+    names = [name for name in table.column_names if not _INDEX.fullmatch(name)]
+    return pa.table({name: plain_values(table[name]) for name in names})

@@ -13,14 +13,19 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.data import csv, frames, opened, parquet, partitioned
+from pipeline.data import csv, parquet
 from pipeline.data.arrow_types import decoded_type
-from pipeline.data.containers import container_of
 from pipeline.data.convert import from_column
-from pipeline.data.files import Filter, check_columns, parquet_files, reading, table_files
+from pipeline.data.files import (
+    Filter,
+    check_columns,
+    container_of,
+    parquet_files,
+    reading,
+    table_files,
+)
 from pipeline.data.partitioned import compute
 from pipeline.data.source import ParquetSource
-from pipeline.data.table_format import TableFormat
 from pipeline.data.text import size_of
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError
@@ -29,13 +34,10 @@ from pipeline.system import hardware
 
 _SAMPLE = 10_000
 """Rows of a Parquet file by which the memory for all is estimated."""
-
 SHARE = 16
 """Partitions of this share of a worker's memory a thread leave room for what is made of them."""
-
 LARGEST, SMALLEST = 2**28, 2**20
 """Bytes of a partition as the file counts them: rows take more in memory."""
-
 PER_THREAD = 2
 """Partitions for each thread of the cluster, where the rows can be cut so finely."""
 
@@ -48,26 +50,22 @@ def scan(
     rows: Filter = (),
     device: str = "cpu",
     partition_bytes: int | None = None,
-    format: TableFormat | None = None,
 ) -> tuple[Any, np.ndarray]:
     """Return the features of a table in files as a Dask frame, and the target on the host.
 
     Parameters
     ----------
     path : str or Path
-        CSV, JSON lines, Parquet, Feather, or a folder of one kind of them.
+        Parquet, or a folder of such files.
     features : sequence of str
         Columns to read; no others are.
     target : str
     rows : list of tuple
-        Conditions on columns, as ``[("month", "<=", 9)]``. For Parquet without `format`.
+        Conditions on columns, as ``[("month", "<=", 9)]``.
     device : {"cpu", "cuda"}
         Whether the workers read to pandas or to cuDF.
     partition_bytes : int, optional
         By default from the workers' memory; a Parquet file is cut between its row groups only.
-    format : TableFormat, optional
-        As in `read`. With one, and of other files than Parquet, this process reads the whole
-        table and hands on its partitions.
 
     Returns
     -------
@@ -77,8 +75,8 @@ def scan(
     Raises
     ------
     DataError
-        A file is missing or damaged, lacks a column, or has another type for it than the first;
-        or a table that this process has to read does not fit in its memory.
+        A file is missing, damaged or not Parquet, lacks a column, or has another type for it than
+        the first.
     """
     path = Path(path)
     if device not in ("cpu", "cuda"):
@@ -86,14 +84,12 @@ def scan(
     if not path.exists():
         raise DataError(f"{path}: no such file or folder")
     names = list(dict.fromkeys([*features, target]))
-    if not is_parquet(path) or opened.is_read_by(format, names):
-        refuse_conditions(path, rows)
-        frame = _whole(path, names, format, device, partition_bytes)
-    else:
-        with reading(path, MemoryError):
-            rows = parquet.typed(path, rows)
-        read = _parquet if device == "cpu" else _on_gpu
-        frame = read(path, names, rows, partition_bytes)
+    if not is_parquet(path):
+        raise DataError(f"{path}: only Parquet comes in partitions; write the table as Parquet")
+    with reading(path, MemoryError):
+        rows = parquet.typed(path, rows)
+    read = _parquet if device == "cpu" else _on_gpu
+    frame = read(path, names, rows, partition_bytes)
     (y,) = compute([frame[target]])
     y = y.to_numpy() if device == "cpu" else y.to_pandas().to_numpy()
     return frame[list(features)], y
@@ -102,35 +98,6 @@ def scan(
 def is_parquet(path: Path) -> bool:
     """Whether a file, or all of a folder, are Parquet."""
     return {container_of(file) for file in table_files(path)} == {"parquet"}
-
-
-def _whole(
-    path: Path, names: Sequence[str], format: TableFormat | None, device: str, size: int | None
-) -> Any:
-    """Return a Dask frame of a table that this process has read."""
-    need, free = partitioned.COPIES * table_bytes(path, names), partitioned.room("cpu")
-    if need > free:
-        raise DataError(
-            f"{path}: only Parquet without texts that a format reads comes in partitions, and for "
-            f"the whole about {need:,} bytes are needed and {free:,} are free; write it as Parquet"
-        )
-    frame = to_frame(opened.read_values(path, format, names))
-    total = int(frame.memory_usage(deep=True).sum())
-    count = -(-total // (size or partition_size(total)))
-    found = load("dask.dataframe.from_pandas")(frame, npartitions=max(count, 1), sort=False)
-    if device == "cpu":
-        return found
-    load("dask_cudf")  # Dask learns what to do with frames of cuDF.
-    meta = frames.to_device(found._meta, device)
-    return found.map_partitions(frames.to_device, device, meta=meta)
-
-
-def refuse_conditions(path: Path, rows: Filter) -> None:
-    """Refuse to read some rows of other files than Parquet, or of cells that a format reads."""
-    if rows:
-        raise ConfigError(
-            f"{path}: rows={rows!r} is for Parquet without a format; filter, or convert the file"
-        )
 
 
 def to_frame(table: pa.Table) -> pd.DataFrame:
@@ -191,13 +158,7 @@ def split_row_groups(
 
 
 def table_bytes(path: Path, names: Sequence[str]) -> int:
-    """Return about what columns take in memory: of Parquet by its first rows.
-
-    Raises
-    ------
-    DataError
-        A file lacks a column or has another type for it than the first; both are named.
-    """
+    """Return about what columns take in memory: of Parquet by its first rows."""
     if not path.exists():
         raise DataError(f"{path}: no such file or folder")
     if not is_parquet(path):

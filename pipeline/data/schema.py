@@ -45,17 +45,10 @@ _SUGGESTIONS = {
 def kind_of(column: Series) -> str:
     """Return what a series or an index holds; categories are what they stand for.
 
-    Returns
-    -------
-    {"number", "boolean", "text", "date", "duration", "other"}
-        No step takes what is "other".
+    It is "number", "boolean", "text", "date", "duration" or, where no step takes it, "other".
 
-    Examples
-    --------
     >>> kind_of(pd.Series(["a"], dtype="category")), kind_of(pd.Series([1, None], dtype="Int64"))
     ('text', 'number')
-    >>> kind_of(pd.Series(["a", 1], dtype=object))
-    'other'
     """
     dtype = column.dtype
     if str(dtype) == "category":
@@ -109,21 +102,10 @@ class Schema:
 
     Columns that it was not fitted on are left out, with one warning for each set.
 
-    Parameters
-    ----------
-    columns : dict or None
-        Name -> `Column`; None for a matrix, whose columns have no names.
-    n_features : int
-    used : collection, optional
-        Names of the columns that some step reads; by default, all. What the others hold is of no
-        importance.
-    origins : dict, optional
-        Name -> `Origin`, of the columns whose cells have another type in the converted table.
-    objects : bool
-        Columns of Python objects stay what they are: the steps that read them run on the host.
+    A matrix has no columns with names. The `used` ones are those that some step reads, by default
+    all; `origins` are of those whose cells have another type in the converted table. `objects` stay
+    what they are, where the steps that read them run on the host.
 
-    Examples
-    --------
     >>> schema, X = Schema.fit(pd.DataFrame({"n": [1.0], "t": ["a"]}))
     >>> list(schema.take(pd.DataFrame({"t": ["b"], "n": [2]})))
     ['n', 't']
@@ -157,20 +139,8 @@ fitted on numbers; convert it (pandas.to_numeric)
     ) -> tuple[Schema, Table]:
         """Convert the table that a model is fitted on; return what to remember of it, and it.
 
-        Parameters
-        ----------
-        X : frame, table, array or list of rows, shape (n_rows, n_columns)
-            What `pipeline.data.convert.convert` takes.
-        read : callable
-            Gets the first row and returns the names of the columns that some step reads, or None
-            for all.
-        objects : bool
-            Columns of Python objects stay what they are.
-
-        Raises
-        ------
-        DataError
-            X is no table, or a column that is read holds what no step takes.
+        `read` gets the first row and returns the columns that some step reads, or None for all.
+        `DataError` says that X is no table, or that such a column holds what no step takes.
         """
         table = convert(X, objects=objects)
         if not frames.is_frame(table):
@@ -190,11 +160,8 @@ fitted on numbers; convert it (pandas.to_numeric)
     def take(self, X: Table) -> Any:
         """Convert a table and return it as the model expects it: the columns, in their order.
 
-        Raises
-        ------
-        DataError
-            X is no table, a column that is read is missing, or holds what cannot stand for what
-            was fitted.
+        `DataError` says that X is no table, or that a column that is read is missing, or holds
+        what cannot stand for what was fitted.
         """
         X = convert(X, objects=self.objects)
         if self.columns is None:
@@ -292,20 +259,15 @@ def _as_fitted(series: Series, name: Name, given: Column, fitted: Column) -> Ser
     """Return a column as it was at fit, the same object where nothing is to be done."""
     if given.kind != fitted.kind and not {given.kind, fitted.kind} <= NUMERIC:
         if _first(series) is None:
-            return _nothing(series, fitted.kind)
+            # pandas casts dates to no float, not even missing ones.
+            blank: Series = _blank(series) if frames.library(series) == "pandas" else series
+            return blank.astype(_EMPTY.get(fitted.kind, "float64"))
         raise DataError(_unlike(series, name, fitted.kind))
     if given.kind == "date" and not given.categorical and given.zone != fitted.zone:
         return _in_zone(series, name, fitted.zone)
     if given.categorical and not fitted.categorical and given.kind in NUMERIC:
         return series.astype(frames.NULLABLE[series.dtype.categories.dtype.kind])
     return series
-
-
-def _nothing(series: Series, kind: str) -> Series:
-    """Return missing values of a kind."""
-    # pandas casts dates to no float, not even missing ones.
-    blank: Series = _blank(series) if frames.library(series) == "pandas" else series
-    return blank.astype(_EMPTY.get(kind, "float64"))
 
 
 def _in_zone(series: Series, name: Name, fitted: str | None) -> Series:
@@ -321,7 +283,7 @@ def _in_zone(series: Series, name: Name, fitted: str | None) -> Series:
 
 
 def _first(series: Series, among: Any = None) -> int | None:
-    """Return the position of the first value that is not missing, None without one."""
+    """Return the position of the first value that is not missing."""
     known = series.notna() if among is None else among
     known = known.to_cupy() if frames.library(series) == "cudf" else known.to_numpy()
     return int(known.argmax()) if bool(known.any()) else None
@@ -341,48 +303,29 @@ def _replaced(X: Table, columns: dict[Name, Series]) -> Table:
 
 def _unlike(series: Series, name: Name, fitted: str) -> str:
     row = _first(series) or 0
-    kinds = {"text": "text"}
-    held, was = (kinds.get(kind, f"{kind}s") for kind in (kind_of(series), fitted))
+    value = series.iloc[row]
+    value = value.item() if isinstance(value, np.generic) else value
+    held, was = (kind if kind == "text" else f"{kind}s" for kind in (kind_of(series), fitted))
     return (
-        f"column {name!r} holds {held}, such as {_value(series, row)!r} in row {row}, and the "
+        f"column {name!r} holds {held}, such as {value!r} in row {row}, and the "
         f"model was fitted on {was}; {_SUGGESTIONS[fitted]}"
     )
 
 
-def _value(series: Series, row: int) -> Any:
-    value = series.iloc[row]
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def _unusable(series: Series, name: Name) -> str:
-    row = _first(series)
-    if frames.library(series) != "pandas" or row is None:
-        return f"column {name!r} holds {series.dtype} values, which no step takes; leave it out"
-    first = series.iloc[row]
-    other = _other_type(series, type(first))
-    if other is not None:
-        return (
-            f"column {name!r} holds values of several types: {first!r} in row {row} and "
-            f"{series.iloc[other]!r} in row {other}; make them one type (astype('str'), "
-            "pandas.to_numeric) or leave it out"
-        )
-    what = series.dtype if series.dtype != object else type(first).__name__
+    """Return the error for what no step takes, with the first value of each of two types."""
+    what, row = f"{series.dtype} values", _first(series)
+    if frames.library(series) == "pandas" and row is not None:
+        first = series.iloc[row]
+        kind = type(first)
+        what = f"{kind.__name__ if series.dtype == object else series.dtype} values, such as"
+        what += f" {first!r} in row {row}"
+        other = _first(series, series.notna() & (series.map(type) != kind))
+        if series.dtype == object and other is not None:
+            what = f"values of several types: {first!r} in row {row} and "
+            what += f"{series.iloc[other]!r} in row {other}"
     return (
-        f"column {name!r} holds {what} values, such as {first!r} in row {row}, which no step "
-        f"takes; {_suggestion(first)} or leave it out"
+        f"column {name!r} holds {what}, which no step takes; make it one type of numbers or text "
+        "(pandas.to_numeric, astype('str'), .str.decode for bytes), take lists apart into "
+        "columns, or leave it out"
     )
-
-
-def _other_type(series: pd.Series, first: type) -> int | None:
-    if series.dtype != object:
-        return None
-    return _first(series, series.notna() & (series.map(type) != first))
-
-
-def _suggestion(value: Any) -> str:
-    """Return what makes a usable column of such values."""
-    if isinstance(value, bytes):
-        return "decode it (.str.decode('utf-8'))"
-    if isinstance(value, list | dict | tuple | np.ndarray):
-        return "take it apart into columns"
-    return "convert it (astype('float64') or astype('str'))"

@@ -8,7 +8,6 @@ import tempfile
 import uuid
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
@@ -49,23 +48,16 @@ class SharedTable:
     def cache(self, device: str = "cpu") -> Cache:
         """Return what is kept on a device."""
         if device not in self._caches:
-            room = (
-                self.room_bytes if self.room_bytes is not None else _room(device, self.limit_bytes)
-            )
+            room = self.room_bytes
+            room = _room(device, self.limit_bytes) if room is None else room
             self._caches[device] = Cache(room, device)
         return self._caches[device]
 
     def on(self, device: str, rows: Table, take: Callable[[Table], Any]) -> Any:
         """Return the whole table on a device, where it is copied to once; None where it is not.
 
-        Parameters
-        ----------
-        device : {"cpu", "cuda"}
-        rows : table
-            Some rows, as a model takes them.
-        take : callable
-            Returns any rows so. What it makes of the whole table must be of the same types, or the
-            rows would differ from those that it makes of them alone.
+        `rows` are some as a model takes them, and `take` returns any rows so. What it makes of the
+        whole table must be of the same types, or the rows would differ from those made alone.
         """
         cache, key = self.cache(device), ("table", _form(rows))
         with self._lock:
@@ -160,19 +152,13 @@ class SharedRows:
         """Return a handle of some rows; by the names of columns, the columns themselves."""
         if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
             rows = rows[0]
-        if isinstance(rows, str | tuple) or _are_names(rows):
+        names = isinstance(rows, list) and bool(rows) and isinstance(rows[0], str)
+        if names or isinstance(rows, str | tuple):
             return self.rows()[rows]
         chosen = np.arange(len(self))[rows]
         if chosen.ndim == 0:
             return frames.at(self.rows(), chosen)
         return SharedRows(self.table, chosen if self.positions is None else self.positions[chosen])
-
-    def __setitem__(self, name: Any, values: Any) -> None:
-        """Change a column of these rows: they are a table of their own from now on."""
-        changed = self.rows().copy()
-        changed[name] = values
-        self.table, self.positions = SharedTable(changed, self.table.room_bytes), None
-        vars(self).pop("key", None)
 
     def take(self, rows: Any, axis: int = 0) -> Any:
         """Return a handle of some rows, by position."""
@@ -209,10 +195,6 @@ class SharedRows:
             return X
         return frames.at(X, frames.to_device(self.positions, frames.device_of(X)))
 
-    def __repr__(self) -> str:
-        """Return what it is a handle of."""
-        return f"<{len(self):,} of the {self.table.X.shape[0]:,} rows of a shared table>"
-
 
 def _form(X: Table) -> Any:
     """Return what rows have in common of which one table can be made."""
@@ -226,18 +208,14 @@ def table_of(X: Table) -> Any:
     return X.table.X if isinstance(X, SharedRows) else X
 
 
-@dataclass(frozen=True)
 class _Positions:
-    rows: SharedRows
+    def __init__(self, rows: SharedRows) -> None:
+        self.rows = rows
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple):
             return self.rows.rows().iloc[key]
         return self.rows[np.asarray(key) if not isinstance(key, slice) else key]
-
-
-def _are_names(key: Any) -> bool:
-    return isinstance(key, list) and bool(key) and isinstance(key[0], str)
 
 
 def shared(X: Table, *, room_bytes: int | None = None) -> SharedRows:
@@ -270,15 +248,12 @@ def shared(X: Table, *, room_bytes: int | None = None) -> SharedRows:
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.model_selection import GridSearchCV
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
     >>> from pipeline import Accelerated
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = Accelerated(make_pipeline(StandardScaler(), LogisticRegression()), device="cpu")
-    >>> space = {"estimator__logisticregression__C": [0.1, 1, 10]}
-    >>> search = GridSearchCV(model, space).fit(shared(X), y)
+    >>> model = Accelerated(LogisticRegression(max_iter=1000), device="cpu")
+    >>> search = GridSearchCV(model, {"estimator__C": [0.1, 1]}).fit(shared(X), y)
     >>> search.best_params_
-    {'estimator__logisticregression__C': 10}
+    {'estimator__C': 1}
     """
     if isinstance(X, SharedRows):
         return X

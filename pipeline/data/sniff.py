@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import structs
 
-from pipeline.data.arrow_tables import arrow_table
-from pipeline.data.csv import MISSING, infer, without
-from pipeline.data.csv_file import CsvSource, Given
+from pipeline.data.arrow_types import arrow_table
+from pipeline.data.csv import MISSING, CsvSource, Given, infer, without
 from pipeline.data.dialect import looks_like_data
 from pipeline.data.guess import decimals_of, sniff_columns
 from pipeline.data.opened import open_sources, read_cells_of
@@ -47,16 +46,9 @@ def sniff(
 ) -> Sniffed:
     """Guess how a table is written, as far as nothing is given.
 
-    Words of CSV in `keep` are values where texts are, though `pandas.read_csv` drops them; of the
-    other options see `pipeline.data.text_column.Options`.
+    Words of CSV in `keep` are values where texts are, though `pandas.read_csv` drops them.
+    `DataError` says that a file cannot be read, or that its cells have two readings.
 
-    Raises
-    ------
-    DataError
-        A file cannot be read, or what its cells stand for cannot be decided without a word.
-
-    Examples
-    --------
     >>> import pyarrow as pa
     >>> found = sniff(pa.table({"price": ["1.234,50 €", "7,00 €"]}))
     >>> found.format.columns["price"].decimal
@@ -69,7 +61,8 @@ def sniff(
         format, what = _format(sources), Path(source).name
         _check_alike(sources)
         notes = [f"{file.path.name}: {note}" for file in sources for note in _notes(file)]
-        cells = read_cells_of([_as_written(file) for file in sources], sources[0].names)
+        written = (replace(f, raw=(*f.names,)) if isinstance(f, CsvSource) else f for f in sources)
+        cells = read_cells_of(list(written), sources[0].names)
     else:
         cells = arrow_table(source)
     is_csv = bool(sources) and sources[0].kind == "csv"
@@ -79,10 +72,6 @@ def sniff(
     if is_csv:
         more += _judge_marks(cells, columns, {*keep}, {*missing}, labels)
     return Sniffed(whole, (*notes, *more))
-
-
-def _as_written(file: Source) -> Source:
-    return replace(file, raw=tuple(file.names)) if isinstance(file, CsvSource) else file
 
 
 def _check_alike(files: Sequence[Source]) -> None:

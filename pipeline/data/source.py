@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json
 import pyarrow.parquet as pq
 
 from pipeline.data.files import reading
+from pipeline.data.text import TextFile
+from pipeline.errors import DataError
 
 BROKEN = (
     *(MemoryError, OverflowError),
@@ -20,6 +25,8 @@ BROKEN = (
 BATCH = 65_536
 _BUFFER = 1024**2
 """Bytes of a column that are read ahead."""
+_ORIENT = "write one object for each row, as DataFrame.to_json(orient='records', lines=True)"
+_BLOCK = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -97,3 +104,83 @@ class FeatherSource(Source):
                 # Where a text ends is taken from the file as it is, damaged or not.
                 read.validate(full=True)
                 yield read
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonSource(Source):
+    """A file of JSON, which is read whole: all rows decide the types of its columns."""
+
+    kind: ClassVar[str] = "json"
+    whole: pa.Table = field(repr=False)
+
+    @classmethod
+    def open(cls, path: Path, encoding: str | None = None) -> JsonSource:
+        """Read all rows."""
+        with reading(path):
+            text = TextFile.find(path, encoding)
+            whole = _parse(text)
+        guesses = (text.guess,) if text.guess else ()
+        return cls(path, whole.schema, text.encoding, guesses, whole=whole)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Workers that predict rows need no file."""
+        return vars(self) | {"whole": None}
+
+    def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[pa.RecordBatch]:
+        """Yield columns, a bounded number of rows at a time."""
+        yield from self.whole.select(list(columns)).to_batches(max_chunksize=size)
+
+
+def _parse(text: TextFile) -> pa.Table:
+    """Return the rows; texts stay texts, also where they are dates."""
+    path = text.path
+    with text.open() as stream:
+        data = _as_lines(path, stream.read())
+    if not data.strip():
+        return pa.table({})
+    try:
+        table = _read(data)
+        names = table.column_names
+        if dates := [each.name for each in table.schema if pa.types.is_timestamp(each.type)]:
+            table = _read(data, pa.schema([(name, pa.string()) for name in dates])).select(names)
+    except pa.ArrowInvalid as error:
+        said = str(error).removeprefix("JSON parse error: ")
+        way = f"write all values of a column as one type, and {_ORIENT.removeprefix('write ')}"
+        raise DataError(f"{path}: cannot be read: {said}; {way}") from error
+    for name, values in zip(table.column_names, table.columns, strict=True):
+        _check(path, name, values)
+    return table
+
+
+def _as_lines(path: Path, data: bytes) -> bytes:
+    """Return an array of records as one record a line, and what is no array as it is."""
+    if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] != b"[":
+        return data
+    try:
+        rows = json.loads(data.decode("utf-8-sig"))
+    except ValueError as error:
+        raise DataError(f"{path}: is no JSON: {error}; {_ORIENT}") from error
+    return "\n".join(map(json.dumps, rows)).encode()
+
+
+def _read(data: bytes, texts: pa.Schema | None = None) -> pa.Table:
+    return pyarrow.json.read_json(
+        pa.BufferReader(data),
+        pyarrow.json.ReadOptions(block_size=min(len(data) + 1, _BLOCK)),
+        pyarrow.json.ParseOptions(explicit_schema=texts),
+    )
+
+
+def _check(path: Path, name: str, values: pa.ChunkedArray) -> None:
+    """Refuse objects and lists in cells, and integers that Arrow has rounded."""
+    if pa.types.is_nested(values.type):
+        raise DataError(
+            f"{path}: column {name!r} holds objects or lists; write them as columns of their own "
+            f"(pandas.json_normalize), or as texts; {_ORIENT}"
+        )
+    if pa.types.is_floating(values.type):
+        top = pc.max(pc.abs(values)).as_py() or 0
+        if top >= 2**63 and pc.all(pc.equal(values, pc.trunc(values))).as_py():
+            raise DataError(
+                f"{path}: column {name!r} holds integers beyond 64 bits; write them as texts"
+            )

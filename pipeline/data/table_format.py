@@ -56,19 +56,6 @@ class Number(_Typed, frozen=True, kw_only=True, tag_field="kind", tag="number"):
     unit: str = ""
 
 
-class Boolean(_Typed, frozen=True, kw_only=True, tag_field="kind", tag="boolean"):
-    """Two words, or a mark and a blank.
-
-    Parameters
-    ----------
-    true, false : tuple of str
-        Spellings, whatever their case; ``""`` is an empty cell.
-    """
-
-    true: tuple[str, ...]
-    false: tuple[str, ...]
-
-
 class Date(_Typed, frozen=True, kw_only=True, tag_field="kind", tag="date"):
     """Dates, with or without a time.
 
@@ -115,7 +102,7 @@ class Text(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):
     empty: bool = False
 
 
-ColumnFormat: TypeAlias = Number | Boolean | Date | Time | Duration | Text
+ColumnFormat: TypeAlias = Number | Date | Time | Duration | Text
 
 
 class TableFormat(_Struct, frozen=True, kw_only=True):

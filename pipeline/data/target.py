@@ -18,13 +18,7 @@ TWO_CLASSES = ("HistGradientBoostingClassifier", "XGBClassifier", "XGBRFClassifi
 
 
 def check_target(y: Target, X: Table) -> Any:
-    """Return the target as a host array.
-
-    Raises
-    ------
-    DataError
-        Its length differs from the table's, or it has missing values.
-    """
+    """Return the target as a host array, as long as the table and without missing values."""
     if y is None:
         return None
     tell_order(X, y, "y")
@@ -48,13 +42,7 @@ def names(y: Target) -> list[str] | None:
 
 
 def check_weights(weights: Array, X: Table, step: str) -> np.ndarray:
-    """Return the weights of the rows for a step, on the host.
-
-    Raises
-    ------
-    DataError
-        Their number differs from the table's, or some are no finite number.
-    """
+    """Return the weights of the rows for a step, on the host; each is a finite number."""
     where = f"{step}: sample_weight"
     try:
         weights = np.asarray(frames.to_device(weights, "cpu"), dtype="float64")
@@ -76,29 +64,17 @@ def tell_order(X: Table, values: Target, name: str) -> None:
         return
     other = not frames.is_partitioned(X) and len(values) == len(X)
     if other and not frames.same_labels(X.index, values.index):
-        told = (
-            f"the index of {name} differs from that of X: rows go by position, as in scikit-learn"
-        )
+        told = f"the index of {name} differs from that of X: rows go by position"
         warnings.warn(told, UserWarning, stacklevel=3)
 
 
 def check_classes(estimator: Estimator, y: Target) -> None:
-    """Refuse labels that are all the same where a model would answer for two classes.
-
-    Raises
-    ------
-    DataError
-        They are.
-    """
+    """Refuse labels that are all the same where a model would answer for two classes."""
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    if (
-        y is not None
-        and type(last).__name__ in TWO_CLASSES
-        and y.ndim == 1
-        and len(y)
-        and (y == y[0]).all()
-    ):
-        name, label = type(last).__name__, np.asarray(y[0]).item()
+    name = type(last).__name__
+    several = y is None or name not in TWO_CLASSES or y.ndim > 1 or not len(y)
+    if not several and (y == y[0]).all():
+        label = np.asarray(y[0]).item()
         raise DataError(
             f"y holds one class, {label!r}, in all {len(y)} rows, and {name} would give it two "
             "probabilities; pass rows of at least two classes"
@@ -127,15 +103,5 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     >>> codes.tolist(), classes.tolist()
     ([0, 1, 0], ['no', 'yes'])
     """
-    if y.dtype.kind in "biu" and len(y) and _are_near(low := int(y.min()), int(y.max())):
-        # Counted in their places, which no hash table does as fast.
-        places = np.subtract(y, low, dtype="int64")
-        present = np.bincount(places) > 0
-        codes = (np.cumsum(present) - 1).astype("uint16")
-        return codes[places], (np.flatnonzero(present) + low).astype(y.dtype)
     codes, classes = pd.factorize(y, sort=True)
     return codes, np.asarray(classes).astype(y.dtype)
-
-
-def _are_near(low: int, high: int) -> bool:
-    return high - low < 2**16 and high < 2**63

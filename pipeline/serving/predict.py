@@ -24,10 +24,9 @@ import pyarrow as pa
 from pipeline.data import drift, frames, partitioned
 from pipeline.data.convert import from_arrow
 from pipeline.data.drift import Difference
-from pipeline.data.opened import open_sources
+from pipeline.data.opened import TableStream, copy_of, open_sources
 from pipeline.data.scan import row_count
 from pipeline.data.schema import Schema
-from pipeline.data.stream import TableStream, copy_of
 from pipeline.distributed import ordered_map
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError, OutOfMemory, OutputError

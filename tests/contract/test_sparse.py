@@ -46,7 +46,7 @@ _rng = np.random.default_rng(0)
 DENSE = np.where(_rng.random((120, 5)) < 0.6, 0.0, _rng.integers(1, 5, (120, 5)))
 Y = (DENSE[:, 0] + DENSE[:, 1] > 2).astype("int64")
 X = sparse.csr_array(DENSE)
-BYTES = frames.csr_nbytes(sparse.csr_matrix(DENSE))
+BYTES = frames.nbytes(sparse.csr_matrix(DENSE))
 
 
 def twice() -> Any:
@@ -272,7 +272,7 @@ def test_bytes_are_those_of_the_rows_that_are_made(
             LIVE.hold(there._host)
         before = live.nbytes
         made = getattr(program, call)(there)
-        assert live.peak - before <= frames.csr_nbytes(made) + 0.25 * given
+        assert live.peak - before <= frames.nbytes(made) + 0.25 * given
     assert made.nnz == N_ROWS * N_COLUMNS
     assert made.shape[1] == N_COLUMNS * N_VALUES
 

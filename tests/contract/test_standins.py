@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from pipeline.data import frames
-from pipeline.data.dense import densify
+from pipeline.data.partitioned import densify
 from pipeline.trace import execution_log, record
 from tests.contract.recorder import LIVE, RECORDER, Recorder, Refused
 

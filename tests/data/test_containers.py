@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
-import lzma
 import pickle
 import zipfile
 from pathlib import Path
@@ -59,7 +58,6 @@ READ = {
     "t": CSV,
     "t.csv.gz": gzip.compress(CSV),
     "t.csv.bz2": bz2.compress(CSV),
-    "t.csv.xz": lzma.compress(CSV),
     "t.csv.zst": packed("zstd"),
     "t.jsonl": LINES,
     "t.ndjson": LINES.replace(b"\n", b"\r\n\n"),

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, timedelta
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from pipeline.data import frames
 from pipeline.data.convert import Origin, convert, origins
 from pipeline.data.schema import kind_of
 from pipeline.errors import DataError
@@ -178,23 +176,6 @@ def test_objects_get_the_type_they_have(values: list[Any], dtype: str) -> None:
 def test_objects_without_one_usable_type_stay(values: list[Any]) -> None:
     X = pd.DataFrame({"x": pd.Series(values, dtype=object), "n": 1})
     assert convert(X) is X
-
-
-@pytest.mark.parametrize(
-    "column",
-    [
-        pa.array([[1], None]),
-        pa.array([{"a": 1}]),
-        pa.array([b"x"]),
-        pa.array([Decimal("1.5")]),
-        pa.array([None, "x"]).cast(pa.binary()).dictionary_encode(),
-    ],
-    ids=lambda column: str(column.type),
-)
-def test_columns_that_no_step_takes_may_come_in(column: pa.Array) -> None:
-    X = convert(pa.table({"odd": column, "n": np.arange(len(column))}))
-    assert kind_of(X["odd"]) == "other"
-    assert frames.numbers(X, "n").tolist() == list(range(len(column)))
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,10 @@ import pandas as pd
 import pytest
 
 import pipeline
-from pipeline.data import csv_file, read
+from pipeline.data import csv, read
 from pipeline.data.convert import from_arrow
-from pipeline.data.opened import open_sources
+from pipeline.data.opened import TableStream, open_sources
 from pipeline.data.schema import Schema
-from pipeline.data.stream import TableStream
 from pipeline.errors import DataError
 
 TIMES = 20
@@ -95,7 +94,7 @@ def path(case: str, tmp_path: Path) -> Path:
 def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut a file into many batches, where its cells are not longer than one."""
     if "a long cell" not in request.node.name and "zero byte" not in request.node.name:
-        monkeypatch.setattr(csv_file, "_BLOCK", 150)
+        monkeypatch.setattr(csv, "_BLOCK", 150)
 
 
 def written(folder: Path, text: str) -> Path:
@@ -195,20 +194,3 @@ def test_a_cell_that_the_model_cannot_read_is_named(
     says = says.replace("row 1", "row 9")
     with pytest.raises(DataError, match=rf"rows\.csv: column 'a' holds {says}"):
         list(TableStream(path, open_sources(path), ["a"], {"a": kind}).tables(4))
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("a,n\n1,2\n3\n", "row 1 holds 1 of 2 cells, '3'"),
-        ("a,n\n1,2\n3,4,5\n", "row 1 holds 3 of 2 cells, '3,4,5'"),
-        ("a,a,n\n1,2,3\n", r"columns with the same name: \['a'\]"),
-        ("a,b\n1,2\n", "has no column 'n'"),
-        ("", "Empty CSV file"),
-        ('"a,n\n' + "1,2\n" * 2_000, "a quote in the names is not closed"),
-    ],
-)
-def test_what_is_no_table_is_refused(text: str, says: str, tmp_path: Path) -> None:
-    path = written(tmp_path, text)
-    with pytest.raises(DataError, match=rf"rows\.csv: .*{says}"):
-        pipeline.read(path, ["a"], "n")

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from pipeline.data import partitioned
-from pipeline.data.dense import densify
+from pipeline.data.partitioned import densify
 from pipeline.errors import Unsupported
 from pipeline.trace import DENSIFY, execution_log
 

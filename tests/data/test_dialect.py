@@ -46,7 +46,6 @@ NAMES = {
         b"n\n1,5\n2,25\n",
         "row 0 holds 2 of 1 cells, '1,5'.*skip_rows",
     ),
-    "quotes behind a backslash": (b'a,b\n1,"x \\"y, z\\""\n2,z\n', "write quotes .* twice"),
     "two of one name": (b"a,b,a\n1,2,3\n", r"columns with the same name: \['a'\]"),
     "an open quote": (b'a,b\n1,x\n2,"y\n3,z\n', "a quote that opens in row 1 is not closed"),
     "an open quote at the end": (b'a,b\n1,x\n2,"y', "a quote that opens in row 1 is not closed"),

@@ -14,7 +14,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from pipeline.data import encode, frames
 from pipeline.errors import DataError
 from tests.data.test_frames import DATES, EVERY, HUGE
-from tests.preprocessing.columns import ALL_MISSING, frame
+from tests.preprocessing.columns import frame
 from tests.strategies import tables
 
 
@@ -92,37 +92,6 @@ def test_categories_stand_for_the_values(kind: str) -> None:
     assert (values[codes[~missing]] == cells[~missing]).all()
     assert not pd.isna([value for value in values if value is not None]).any()
     assert "unused" in kind or len(set(values.tolist())) == len(values)
-
-
-@pytest.mark.parametrize("kind", ALL_MISSING)
-def test_categories_of_nothing(kind: str) -> None:
-    codes, values = encode.categories(frame(kind), kind)
-    assert (codes == -1).all()
-    assert len(values) == 0
-
-
-def test_categories_of_object_arrays() -> None:
-    X = np.array([["b", 2], [None, 1], ["a", 2]], dtype=object)
-    codes, values = encode.categories(X, 0)
-    assert codes.tolist() == [1, -1, 0]
-    assert values.tolist() == ["a", "b"]
-
-
-@pytest.mark.parametrize(
-    ("array", "codes", "values"),
-    [
-        (np.array([3.0, np.nan, 1.0, np.nan]), [1, -1, 0, -1], [1.0, 3.0]),
-        (np.array([np.nan, np.nan]), [-1, -1], []),
-        (np.array([2**62 + 1, 2**62]), [1, 0], [2**62, 2**62 + 1]),
-        (np.array([True, False]), [1, 0], [False, True]),
-        (np.array(["b", "a"]), [1, 0], ["a", "b"]),
-    ],
-    ids=["float", "nothing", "int", "bool", "text"],
-)
-def test_coded_sorts_and_leaves_missing_out(array: Any, codes: Any, values: Any) -> None:
-    found = encode.coded(array)
-    assert found.codes.tolist() == codes
-    assert found.values.tolist() == values
 
 
 @given(X=tables())

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from pipeline.data import datetimes, encode, frames
 from pipeline.errors import DataError
-from pipeline.trace import execution_log, record
 from tests.preprocessing.columns import (
     BOOLEANS,
     CATEGORICAL,
@@ -21,31 +19,6 @@ from tests.preprocessing.columns import (
 )
 
 EVERY = CATEGORICAL | OURS_ALONE
-
-
-class OwnFrame(pd.DataFrame):
-    """As GeoPandas has it."""
-
-
-@pytest.mark.parametrize(
-    ("obj", "expected"),
-    [
-        (pd.DataFrame(), "pandas"),
-        (pd.Series(dtype=float), "pandas"),
-        (OwnFrame(), "pandas"),
-        (np.zeros(1), "numpy"),
-        (np.float64(1), "numpy"),
-        (pa.table({"a": [1]}), "pyarrow"),
-        ([], "builtins"),
-        (None, "builtins"),
-    ],
-    ids=lambda value: str(type(value).__name__),
-)
-def test_library_and_device(obj: object, expected: str) -> None:
-    assert frames.library(obj) == expected
-    assert frames.device_of(obj) == "cpu"
-    assert frames.xp(obj) is np
-    assert frames.is_frame(obj) == isinstance(obj, pd.DataFrame)
 
 
 def test_library_goes_by_the_module_of_the_type() -> None:
@@ -91,12 +64,6 @@ def test_numbers_have_the_type_that_sklearn_sees(kind: str, dtype: str) -> None:
     assert frames.numbers(frame(kind), kind).dtype == dtype
 
 
-def test_numbers_of_arrays_are_columns() -> None:
-    X = np.array([[1.0, 2.0], [3.0, 4.0]])
-    assert frames.numbers(X, 1).tolist() == [2.0, 4.0]
-    assert np.shares_memory(frames.numbers(X, 1), X)
-
-
 @pytest.mark.parametrize("kind", MIXED)
 def test_objects_and_categories_that_are_numbers_are_read_as_such(kind: str) -> None:
     X = frame(kind)
@@ -114,22 +81,6 @@ def test_numbers_refuse_other_columns_by_name(kind: str) -> None:
         assert suggestion in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("column", "suggestion"),
-    [
-        (pd.to_datetime(pd.Series(["2020-01-01"])), "needed; .*CalendarFeatures"),
-        (pd.to_timedelta(pd.Series([1]), unit="D"), r"needed; .*\.dt\.total_seconds"),
-        (pd.Series([1 + 2j]), "needed"),
-        (pd.Series([b"x"]), "needed"),
-        (pd.Series(pd.period_range("2020", periods=1)), "needed"),
-    ],
-    ids=lambda value: str(getattr(value, "dtype", "")),
-)
-def test_numbers_refuse_what_only_looks_like_numbers(column: pd.Series, suggestion: str) -> None:
-    with pytest.raises(DataError, match=f"column 'x' holds .*{suggestion}"):
-        frames.numbers(pd.DataFrame({"x": column}), "x")
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64", "Float64"])
 def test_infinite_values_are_refused_by_name(dtype: str) -> None:
     X = pd.DataFrame({"x": pd.Series([1.0, -np.inf, np.inf], dtype=dtype)})
@@ -142,38 +93,12 @@ def test_infinite_values_are_refused_by_name(dtype: str) -> None:
         encode.categories(np.array([[np.inf]]), 0)
 
 
-def test_to_device_of_the_same_device_is_the_same_object() -> None:
-    X = pd.DataFrame({"a": [1]})
-    with execution_log() as book, record("x", "copy", "cpu"):
-        assert frames.to_device(X, "cpu") is X
-        assert frames.to_device([1, 2], "cpu") == [1, 2]
-    assert book.to_host_bytes == 0
-
-
-def test_nbytes_counts_values_without_the_index() -> None:
-    X = pd.DataFrame({"a": np.zeros(10), "b": np.zeros(10, dtype="int8")}, index=list("abcdefghij"))
-    assert frames.nbytes(X) == 90
-    assert frames.nbytes(X["a"]) == 80
-    assert frames.nbytes(np.zeros((10, 2), dtype="float32")) == 80
-
-
-def test_select_orders_and_leaves_out() -> None:
-    X = pd.DataFrame({"a": [1], "b": [2], "c": [3]})
-    assert frames.select(X, ["c", "a"]).columns.tolist() == ["c", "a"]
-    assert frames.select(X, ["a", "b", "c"]) is X
-
-
 def test_select_names_every_missing_column() -> None:
     with pytest.raises(DataError, match=r"X lacks the columns \['z', 'y'\]"):
         frames.select(pd.DataFrame({"a": [1]}), ["z", "a", "y"])
 
 
 HUGE = [2**53, 2**53 + 1]
-
-
-def test_numbers_of_huge_integers_keep_their_magnitude() -> None:
-    X = pd.DataFrame({"x": pd.Series([*HUGE, None], dtype="Int64")})
-    np.testing.assert_allclose(frames.numbers(X, "x")[:2], HUGE, rtol=1e-15)
 
 
 DATES = pd.Series(pd.to_datetime(["2021-03-01 00:00", "2020-01-01 12:00", "2021-03-01 00:00"]))

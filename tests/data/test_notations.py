@@ -14,7 +14,6 @@ from msgspec import structs
 
 from pipeline.data.notations import read_cells
 from pipeline.data.table_format import (
-    Boolean,
     ColumnFormat,
     Date,
     Duration,
@@ -77,7 +76,6 @@ NO_NUMBERS = {
     "24:30": Time(format="%H:%M"),
     "5": Duration(),
     "soon": Duration(),
-    "maybe": Boolean(true=("yes",), false=("no",)),
 }
 
 
@@ -163,24 +161,6 @@ def test_durations_are_seconds_or_missing():
     assert values.to_pylist() == [*DURATIONS.values(), None]
 
 
-BOOLEANS: list[tuple[Boolean, list[str | None], list[bool | None]]] = [
-    (
-        Boolean(true=("yes", "y"), false=("no",)),
-        ["yes", "NO", " Yes ", "Y", None, "", "NA"],
-        [True, False, True, True, None, None, None],
-    ),
-    (Boolean(true=("X",), false=("",)), ["x", "", None, "  "], [True, False, False, False]),
-    (Boolean(true=("1",), false=("NA",), missing=("?",)), ["1", "NA", "?"], [True, False, None]),
-    (Boolean(true=("да",), false=("нет",)), ["ДА", "нет"], [True, False]),
-]
-
-
-@pytest.mark.parametrize("case", range(len(BOOLEANS)))
-def test_booleans_are_read(case: int):
-    format, cells, expected = BOOLEANS[case]
-    assert read_cells(pa.array(cells, pa.string()), format, "x").to_pylist() == expected
-
-
 def test_texts_stay_as_they_are_but_for_marks():
     cells = pa.array(["yes ", "?", " ? ", "  ", None, " no"])
     format = Text(missing=("?", ""))
@@ -190,8 +170,6 @@ def test_texts_stay_as_they_are_but_for_marks():
 
 TYPED: list[tuple[Any, ColumnFormat, list[Any]]] = [
     (pa.array([1, None]), Number(thousands=","), [1, None]),
-    (pa.array([True]), Boolean(true=("yes",), false=("no",)), [True]),
-    (pa.array([1, 0]), Boolean(true=("1",), false=("0",)), [True, False]),
     (pa.array([20180201]), Date(format="%Y%m%d"), [pd.Timestamp("2018-02-01")]),
     (pa.array([123, 7]), Text(), ["123", "7"]),
     (pa.array([123.0, None]), Text(), ["123", None]),

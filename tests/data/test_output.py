@@ -6,9 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
-from sklearn.linear_model import LinearRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from pipeline.data import output
 from pipeline.errors import ConfigError, DataError
@@ -27,11 +24,6 @@ def test_categorize_makes_text_categorical(kind: str) -> None:
     assert str(X[kind].dtype) != "category"
 
 
-def test_categorize_leaves_a_frame_without_text_alone() -> None:
-    X = frame("int").assign(c=pd.Series(["a"]).astype("category"))
-    assert output.categorize(X) is X
-
-
 def test_columns_beside_a_matrix_keep_their_type() -> None:
     X = pd.DataFrame({"t": ["a", "b"], "i": [2**60, 1]}, index=[7, 9])
     found = output.beside([(MATRIX, ["x", "y"])], X, {"words": "t", "big": "i"})
@@ -39,12 +31,6 @@ def test_columns_beside_a_matrix_keep_their_type() -> None:
     assert found.index.tolist() == [7, 9]
     assert found["big"].tolist() == [2**60, 1]
     assert found["words"].dtype == X["t"].dtype
-
-
-def test_a_pipeline_makes_what_its_last_transformer_makes() -> None:
-    framed, plain = StandardScaler().set_output(transform="pandas"), StandardScaler()
-    assert output.container(make_pipeline(framed, plain)) == "default"
-    assert output.container(make_pipeline(plain, framed, LinearRegression())) == "pandas"
 
 
 @pytest.mark.parametrize("X", [np.array([[1.0, np.inf]]), pd.DataFrame({"t": ["a"], 1: [np.inf]})])
@@ -59,13 +45,6 @@ def test_containers_of_a_matrix() -> None:
     found = output.contained(MATRIX, "pandas", ["x", "y"], pd.Index([7, 9]))
     assert found.loc[9, "y"] == 4.0
     assert output.contained(found, "pandas", [], None) is found
-
-
-def test_polars_keeps_names_and_values() -> None:
-    pytest.importorskip("polars")
-    found = output.contained(MATRIX, "polars", ["x", "y"], None)
-    assert found.columns == ["x", "y"]
-    assert found["y"].to_list() == [2.0, 4.0]
 
 
 def test_sparse_rows_have_no_frame() -> None:
@@ -111,8 +90,3 @@ def test_only_columns_that_are_views_are_copied() -> None:
     assert {name: made[name] is given[name] for name in given} == {"whole": True, "view": False}
     assert (made["view"].at, given["view"].at) == (0, 9)
     assert output.own_rows(made) is made
-
-
-def test_frames_of_the_host_are_left_as_they_are() -> None:
-    X = pd.DataFrame({"n": [1.0, np.nan, 2.0]})[1:]
-    assert output.own_rows(X) is X

@@ -72,3 +72,16 @@ def test_a_column_that_is_not_there_is_named_in_one_line(small_flights: Path) ->
     with pytest.raises(DataError, match="altitude") as caught:
         parquet.read_parquet(small_flights, ["day", "altitude"], "late", LATE, "cpu")
     assert "\n" not in str(caught.value)
+
+
+def test_conditions_take_dates_in_words(tmp_path: Path) -> None:
+    days = pd.date_range("2024-01-01", periods=9)
+    path = tmp_path / "days.parquet"
+    pd.DataFrame({"on": days, "at": days.tz_localize("UTC"), "n": range(9)}).to_parquet(path)
+    for name in ("on", "at"):
+        for value in ("2024-01-04", pd.Timestamp("2024-01-04").to_pydatetime()):
+            _, y = parquet.read_parquet(path, ["n"], "n", [(name, "<", value)], "cpu")
+            assert y.tolist() == [0, 1, 2]
+    for value in (7, "soon", "2024-01-04T00:00Z"):
+        with pytest.raises(DataError, match=r"condition \('on', '<', "):
+            parquet.read_parquet(path, ["n"], "n", [("on", "<", value)], "cpu")

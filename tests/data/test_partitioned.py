@@ -34,15 +34,6 @@ def test_lengths_are_counted_where_nothing_knows_them() -> None:
     assert partitioned.lengths(parts[parts["a"] > 9]) == [0, 0, 0]
 
 
-@pytest.mark.parametrize("known", [True, None])
-def test_sizes_are_those_of_the_rows(known: bool | None) -> None:
-    parts = dd.from_pandas(table(), npartitions=3)
-    for each in (parts, parts.to_dask_array(lengths=known)):
-        fits, sizes = partitioned.fits(each)
-        assert fits
-        assert sizes.startswith("9,600 bytes of rows, ")
-
-
 def test_answers_of_every_form_are_joined() -> None:
     a, b = np.zeros((2, 1)), np.ones((1, 1))
     assert partitioned.concatenate([a, b]).tolist() == [[0], [0], [1]]

@@ -67,7 +67,7 @@ def test_inside_a_cluster_its_workers_read(path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(read, "active", lambda: SimpleNamespace(workers=lambda: workers))
     found = pipeline.preflight(path, NAMES)
     assert (found.how, found.free) == ("cluster", 2**30)
-    assert str(found).endswith("the workers have 1.1 GB")
+    assert str(found).endswith("and 1.1 GB are free")
     monkeypatch.setattr(scan, "active", read.active)
     assert scan.partition_size(2**40) == 2**25, "a share of what a thread of the first has"
 
@@ -127,7 +127,7 @@ def test_files_that_disagree_are_refused_by_name(tmp_path: Path) -> None:
         ("gone.parquet", {}, DataError, "no such file"),
         ("broken.parquet", {}, DataError, "broken.parquet: cannot be read"),
         ("empty", {}, DataError, "holds no file"),
-        ("x.csv", {"rows": [("a", "<", 1)]}, ConfigError, "is for Parquet"),
+        ("x.csv", {"partition_bytes": 1}, DataError, "only Parquet"),
         ("x.csv", {"device": "gpu"}, ConfigError, "device='gpu'"),
     ],
 )
@@ -142,17 +142,6 @@ def test_what_cannot_be_read_is_said(
     if not options:
         with pytest.raises(error, match=said.removesuffix("file")):
             pipeline.preflight(tmp_path / name, ["a"])
-
-
-def test_partitions_leave_room_in_memory_and_there_are_some_for_every_thread(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(scan, "_resources", lambda: (2**30, 4))
-    assert scan.partition_size(2**40) == 2**26, "a share of the memory"
-    assert scan.partition_size(2**27) == 2**24, "of small data, two for each thread"
-    assert scan.partition_size(10) == scan.SMALLEST
-    monkeypatch.setattr(scan, "_resources", lambda: (2**50, 4))
-    assert scan.partition_size(2**60) == scan.LARGEST
 
 
 def test_rows_of_many_files_come_in_one_order_whoever_reads_them(tmp_path: Path) -> None:

@@ -46,30 +46,6 @@ def test_kinds_of_every_type(columns: dict[str, pd.Series], kind: str) -> None:
     assert found == dict.fromkeys(columns, kind)
 
 
-@pytest.mark.parametrize(
-    ("column", "kind"),
-    [
-        (DATE, "date"),
-        (DATE.dt.tz_localize("UTC"), "date"),
-        (DATE.copy().astype(pd.ArrowDtype(pa.timestamp("us"))), "date"),
-        (DATE.astype("category"), "date"),
-        (DATE - DATE[0], "duration"),
-        (pd.Series([1, 2], dtype="category"), "number"),
-        (pd.Series(pd.Categorical(np.array(["a"], dtype=object))), "text"),
-        (pd.Series(pd.arrays.SparseArray([0.0])), "number"),
-        (pd.Series(pd.arrays.SparseArray([True])), "boolean"),
-        (pd.Series(["a"], dtype="Sparse[object]"), "other"),
-        (pd.Series([1j]), "other"),
-        (pd.Series(["a", 1], dtype=object), "other"),
-        (pd.Series([1, "a"], dtype=object).astype("category"), "other"),
-        (pd.Series(pd.period_range("2020", periods=1)), "other"),
-    ],
-    ids=lambda value: str(getattr(value, "dtype", "")),
-)
-def test_kinds_of_odd_types(column: pd.Series, kind: str) -> None:
-    assert kind_of(column) == kind
-
-
 def test_columns_come_by_name_and_a_table_in_order_as_it_is() -> None:
     assert SCHEMA.take(FITTED) is FITTED
     pd.testing.assert_frame_equal(SCHEMA.take(FITTED[FITTED.columns[::-1]]), FITTED)
@@ -182,13 +158,12 @@ def test_dates_with_and_without_a_zone_are_no_equals(name: str, column: Any, mes
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (["a", 1], r"several types: 'a' in row 0 and 1 in row 1; make them one"),
+        (["a", 1], r"several types: 'a' in row 0 and 1 in row 1, .*make it one"),
         ([None, 2, True], r"several types: 2 in row 1 and True in row 2"),
         ([2**70], rf"holds int values, such as {2**70} in row 0"),
         ([1j], r"holds complex values, such as 1j"),
-        ([b"x"], r"holds binary.* such as b'x' in row 0, .*decode"),
-        ([[1, 2]], r"holds list.*take it apart"),
-        ([{"a": 1}], r"holds struct.*take it apart"),
+        ([b"x"], r"such as b'x' in row 0, .*decode"),
+        ([[1, 2]], r"holds list.*take lists apart"),
     ],
     ids=ascii,
 )

@@ -113,11 +113,10 @@ def test_what_is_found_is_what_the_table_gives(table: str, asked: str) -> None:
     assert np.array_equal(work(model(table), shared(X)), work(model(table), X))
 
 
-@pytest.mark.parametrize("max_samples", [1.0, 0.5])
 @pytest.mark.parametrize("table", ["pandas", "numpy"])
-def test_columns_can_be_permuted(table: str, max_samples: float) -> None:
+def test_columns_can_be_permuted(table: str) -> None:
     X, fitted = TABLES[table], model(table).fit(TABLES[table], Y)
-    asked = {"n_repeats": 2, "random_state": 0, "max_samples": max_samples}
+    asked = {"n_repeats": 2, "random_state": 0}
     found = permutation_importance(fitted, shared(X), Y, **asked)
     assert np.array_equal(
         found.importances, permutation_importance(fitted, X, Y, **asked).importances
@@ -154,17 +153,6 @@ def test_rows_have_a_key_in_common_only_if_they_are_the_same() -> None:
     assert rows[:50].key == rows[np.arange(50)].key == rows[:100][:50].key
     others = [rows[:51], rows[1:51], rows[np.arange(50)[::-1]], shared(FRAME)[:50]]
     assert len({rows[:50].key, *(each.key for each in others)}) == 5
-
-
-def test_a_column_is_changed_for_these_rows_alone() -> None:
-    rows = shared(FRAME)
-    some = rows[:10]
-    before = some.key
-    some["a"] = 0.0
-    assert some.key != before
-    assert some.rows()["a"].eq(0).all()
-    assert FRAME["a"].ne(0).all()
-    assert len(rows) == N_ROWS
 
 
 def test_another_process_reads_the_table_from_a_file_that_goes_with_it() -> None:
@@ -212,4 +200,3 @@ def test_partitions_and_a_room_of_less_than_nothing_are_refused() -> None:
 def test_a_handle_of_a_handle_is_itself() -> None:
     rows = shared(FRAME)
     assert shared(rows) is rows
-    assert repr(rows[:7]) == "<7 of the 240 rows of a shared table>"

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from xgboost import XGBClassifier
+from sklearn.preprocessing import LabelEncoder
 
-from pipeline import Accelerated
-from pipeline.backends.xgboost.training import check_labels, find_params
-from pipeline.data.target import classes
-from pipeline.errors import DataError
+from pipeline.data.target import classes, encode_labels
 
 ROW = np.arange(300) % 3
 TARGETS: dict[str, np.ndarray] = {
@@ -26,27 +21,12 @@ TARGETS: dict[str, np.ndarray] = {
 }
 
 
-@pytest.fixture
-def sorted_sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return the numbers of values that NumPy is asked to sort."""
-    sizes, unique = [], np.unique
-
-    def counted(values: Any, *args: Any, **kwargs: Any) -> Any:
-        sizes.append(np.size(values))
-        return unique(values, *args, **kwargs)
-
-    monkeypatch.setattr(np, "unique", counted)
-    return sizes
-
-
 @pytest.mark.parametrize("name", TARGETS)
-def test_classes_are_those_of_numpy(name: str, sorted_sizes: list[int]) -> None:
+def test_classes_are_those_of_numpy(name: str) -> None:
     expected = np.unique(TARGETS[name])
-    sorted_sizes.clear()
     found = classes(TARGETS[name])
     np.testing.assert_array_equal(found, expected)
     assert found.dtype == expected.dtype
-    assert sorted_sizes == [len(expected)], "all rows are sorted"
 
 
 def test_classes_of_several_targets_are_apart() -> None:
@@ -54,19 +34,8 @@ def test_classes_of_several_targets_are_apart() -> None:
     assert [each.tolist() for each in found] == [[0, 1, 2], [0, 1]]
 
 
-def test_labels_of_boosted_trees_are_not_sorted_row_by_row(sorted_sizes: list[int]) -> None:
-    check_labels(XGBClassifier(), ROW)
-    assert find_params(XGBClassifier(), ROW)["num_class"] == 3
-    with pytest.raises(DataError, match=r"y holds \[1, 2, 3\]"):
-        check_labels(XGBClassifier(), ROW + 1)
-    assert set(sorted_sizes) == {3}
-
-
-@pytest.mark.parametrize("dtype", ["int64", "int32", "bool"])
-def test_xgboost_alone_looks_for_the_classes(dtype: str, sorted_sizes: list[int]) -> None:
-    y = (ROW > 1).astype(dtype)
-    model = Accelerated(XGBClassifier(n_estimators=1), device="cpu")
-    model.fit(np.arange(300.0)[:, None], y)
-    assert sum(size == 300 for size in sorted_sizes) == 1
-    plain = XGBClassifier(n_estimators=1).fit(np.arange(300.0)[:, None], y)
-    assert model.classes_.dtype == plain.classes_.dtype
+def test_positions_of_labels_are_those_of_sklearn() -> None:
+    for y in (ROW - 5, np.array(["b", "a", "b"]), np.array([True, False])):
+        codes, labels = encode_labels(y)
+        np.testing.assert_array_equal(codes, LabelEncoder().fit_transform(y))
+        np.testing.assert_array_equal(labels, np.unique(y))

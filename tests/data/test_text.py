@@ -60,15 +60,6 @@ def test_an_encoding_that_is_given_counts(encoding: str, tmp_path: Path) -> None
     assert read_arrow(path, TableFormat(encoding=encoding))["a"].to_pylist() == [text]
 
 
-@pytest.mark.parametrize("given", ["cp1252", "utf-16"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_what_a_file_tells_without_doubt_counts_more(
-    encoding: str, given: str, tmp_path: Path
-) -> None:
-    path = written(tmp_path, TEXT.encode(encoding))
-    assert read_arrow(path, TableFormat(encoding=given, delimiter=";")).to_pylist() == ROWS
-
-
 @pytest.mark.parametrize(
     ("data", "format", "says"),
     [

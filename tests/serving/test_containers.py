@@ -20,7 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import pipeline
 from pipeline import Accelerated, CalendarFeatures, predict_file
-from pipeline.data.table_format import Boolean, Date, Duration, Number, TableFormat, Text, Time
+from pipeline.data.table_format import Date, Duration, Number, TableFormat, Text, Time
 from pipeline.serving.save import About
 
 CHANCE = np.random.default_rng(0)
@@ -33,7 +33,6 @@ WRITTEN = pd.DataFrame(
         "day": [f"{d:02}.{m:02}.2024" for d, m in CHANCE.integers(1, 13, (ROWS, 2))],
         "time": [f"{h:02}:{m:02}" for h, m in CHANCE.integers(0, 24, (ROWS, 2))],
         "length": [f"{h}:{m:02}:00" for h, m in CHANCE.integers(0, 24, (ROWS, 2))],
-        "paid": ["X" if n else "" for n in CHANCE.integers(0, 2, ROWS)],
         "code": [f"{n:03}" for n in CHANCE.integers(0, 9, ROWS)],
         "city": [["Köln", "São Paulo", "a;b"][n] for n in CHANCE.integers(0, 3, ROWS)],
     }
@@ -48,14 +47,13 @@ FORMAT = TableFormat(
         "day": Date(format="%d.%m.%Y"),
         "time": Time(format="%H:%M"),
         "length": Duration(),
-        "paid": Boolean(true=("X",), false=("",)),
         "code": Text(),
     },
 )
 """As it reads a file in UTF-8 with semicolons."""
 TARGET = np.where(CHANCE.uniform(size=ROWS) < 0.5, "late", "early")
 STEPS = make_column_transformer(
-    (make_pipeline(SimpleImputer(), StandardScaler()), ["price", "share", "sum", "length", "paid"]),
+    (make_pipeline(SimpleImputer(), StandardScaler()), ["price", "share", "sum", "length"]),
     (CalendarFeatures(["month", "weekday"]), ["day"]),
     (CalendarFeatures(["hour", "minute"]), ["time"]),
     (OneHotEncoder(handle_unknown="ignore"), ["code", "city"]),

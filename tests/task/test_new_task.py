@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import runpy
 import subprocess
 import sys
@@ -18,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import Accelerated, explain
-from pipeline.data.arrow_types import plain_types
+from pipeline.data.arrow_types import plain_values
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError
 from pipeline.task.own import new_task
@@ -123,7 +122,7 @@ def test_what_cannot_be_used_is_named_with_the_reason(workspace) -> None:
 
 def role(values: Any, name: str = "x") -> str:
     """Return what a column becomes, or why nothing."""
-    table = plain_types(pa.table({name: values}))
+    table = pa.table({name: plain_values(pa.table({name: values})[name])})
     roles = assign_roles(table, [name], TableFormat(), pa.array(range(len(table))))
     return next(iter(roles.by_name), roles.unused.get(name, ""))
 
@@ -270,27 +269,6 @@ def test_a_split_by_time_is_cut_where_it_is_said_or_before_the_last_quarter(work
     assert not stored(size)["size [m²] <new>"].isna().any()
 
 
-@pytest.mark.parametrize(
-    ("cut", "told"),
-    [
-        ("2021-01-01", ""),
-        ("soon", "'sold on' is cut at a date, as 2024-01-31"),
-        ("2021-01-01T00:00Z", "has no time zone"),
-        ("1999-01-01", "no row is before cut=1999-01-01"),
-    ],
-)
-def test_a_cut_in_time_is_written_into_the_task(workspace, cut: str, told: str) -> None:
-    made = create(workspace, "grade", split="time")
-    program = re.sub("cut='[^']*'", f"cut={cut!r}", made.task.read_text())
-    made.task.write_text(program)
-    if told:
-        with pytest.raises((ConfigError, DataError), match=told):
-            task_of(made).data(workspace / "data")
-    else:
-        task_of(made).data(workspace / "data")
-        assert (judged(made) == (stored(made)["sold on"] >= cut)).all()
-
-
 @pytest.mark.parametrize("label", ["price", "grade"])
 def test_groups_are_never_cut_and_not_learnt_from(workspace, label) -> None:
     made = create(workspace, label, split="groups", by="street")
@@ -329,26 +307,6 @@ def test_the_columns_that_are_added_have_names_of_their_own(workspace) -> None:
     made = create(workspace, "(target)", "odd.csv")
     assert {"fold", "row"} <= set(made.columns.used)
     assert {"fold", "fold_", "row", "row_", "(target)"} <= set(stored(made))
-
-
-@pytest.mark.parametrize(
-    ("content", "label", "error", "told"),
-    [
-        ("a,b\n1,2\n", "c", ConfigError, "unknown column 'c'"),
-        ("a,a,b\n1,2,3\n", "b", DataError, r"columns with the same name: \['a'\]"),
-        ("a,b\n1,2\n1\n", "b", DataError, "row 1 holds 1 of 2 cells, '1'"),
-        ("a,b\n" + "1,x\n1,y\n" * 9, "b", DataError, "18 rows with a known target"),
-        ("a,b\n" + "1,x\n1,y\n" * 60, "b", DataError, "no column to learn from: 'a' has one value"),
-    ],
-)
-def test_what_cannot_be_learnt_from_ends_in_one_message(
-    workspace, content, label, error, told
-) -> None:
-    (workspace / "bad.csv").write_text(content)
-    with pytest.raises(error, match=told):
-        create(workspace, label, "bad.csv")
-    assert not (workspace / "tasks" / "bad.py").exists()
-    assert not (workspace / "data" / "bad").exists()
 
 
 def test_a_task_that_is_there_is_never_written_over(workspace) -> None:

@@ -18,7 +18,7 @@ from pipeline.backends.cuml.tables import CUML, public_name
 from pipeline.backends.cuml.translations import Check, one_of, scalar, whole, whole_or_none
 from pipeline.backends.xgboost import distributed
 from pipeline.data import frames, partitioned
-from pipeline.data.checks import is_finite
+from pipeline.data.frames import is_finite
 from pipeline.distributed.cluster import Cluster, active
 from pipeline.distributed.retry import watch
 from pipeline.optional import available, load

@@ -20,8 +20,8 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
 from pipeline.data import frames
-from pipeline.data.checks import CellTypeError
 from pipeline.data.convert import Origin
+from pipeline.data.encode import CellTypeError
 from pipeline.data.output import container
 from pipeline.errors import DataError, PipelineError, Reason, Unsupported
 from pipeline.preprocessing.engine.blocks import (

@@ -19,8 +19,8 @@ from sklearn.preprocessing import FunctionTransformer
 from pipeline.data import frames
 from pipeline.data.borrowed import Held
 from pipeline.data.convert import Origin, without_na
-from pipeline.data.dense import densify, densifying
 from pipeline.data.output import container
+from pipeline.data.partitioned import densify, densifying
 from pipeline.errors import ConfigError, DataError, Reason, Unsupported
 from pipeline.preprocessing.engine import table as tables
 from pipeline.preprocessing.engine.blocks import Unread

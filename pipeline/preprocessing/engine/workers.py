@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.data import convert, frames
 from pipeline.data.borrowed import borrow
-from pipeline.data.dense import densify
+from pipeline.data.partitioned import densify
 from pipeline.errors import DataError, PipelineError, Reason, Unsupported, in_words_of
 from pipeline.preprocessing.engine.blocks import Numbers, Objects, Unread, flat
 from pipeline.preprocessing.engine.csr import ReadSparse, write_sparse
