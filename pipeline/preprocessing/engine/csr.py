@@ -219,7 +219,8 @@ def write_csr(table: Table, read: Read, dtype: str) -> sparse.csr_matrix:
         table.let_go()
     rows = sparse.vstack(stacks, format="csr")
     del stacks
-    return as_interface(first)(rows.astype(kind, copy=False))
+    rows.data = rows.data.astype(kind, copy=False)  # `rows.astype` would copy the indices as well
+    return as_interface(first)(rows)
 
 
 def as_csr(block: Block) -> Any:
