@@ -214,7 +214,7 @@ def write_csr(table: Table, read: Read, dtype: str) -> sparse.csr_matrix:
         each = [as_csr(block).astype("int8" if ones else kind, copy=False) for block in blocks]
         return sparse.hstack(each, format="csr") if len(each) > 1 else each[0]
 
-    stacks = list(table.each(stack))
+    stacks = list(table.each(stack)) or [sparse.csr_matrix((0, _width(first)), dtype=kind)]
     if ones:
         table.let_go()
     rows = sparse.vstack(stacks, format="csr")
