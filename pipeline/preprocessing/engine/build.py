@@ -49,8 +49,6 @@ class BuildOptions:
         rows, unless some step needs all rows at once.
     weights : sequence of (transformer, array)
         What transformers, as they are in the estimator, weigh the rows by.
-    classified : bool
-        It is known that every part has a twin, or a worker.
     make_worker : callable, optional
         Returns what runs a transformer that has no twin, given it and its path. Without it, such
         a transformer is an error.
@@ -68,7 +66,6 @@ class BuildOptions:
 
     keeps: Keeps = "none"
     weights: Sequence[tuple[Any, Any]] = ()
-    classified: bool = False
     make_worker: MakeWorker | None = None
     on_host: bool = False
     workers: Collection[str] | None = None
@@ -103,7 +100,7 @@ def build(
     """
     options = options or BuildOptions()
     inside = walk(estimator, step)
-    if not options.classified and (against := reasons_of(inside)):
+    if options.make_worker is None and (against := reasons_of(inside)):
         raise Unsupported(*against)
     if options.keeps == "small" and need_all_rows(inside):
         options = replace(options, keeps="none")

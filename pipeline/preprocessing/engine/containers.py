@@ -25,7 +25,6 @@ from pipeline.preprocessing.engine.blocks import Numbers, Unread, join
 from pipeline.preprocessing.engine.csr import check_numbers, count_cells, density, most_cells
 from pipeline.preprocessing.engine.nodes import (
     BlockNode,
-    Cells,
     NodeInput,
     Passthrough,
     check_type,
@@ -76,10 +75,6 @@ class PipelineNode(BlockNode):
         for node in self.children:
             source = node.then(source, blocks)
         return source
-
-    def known(self) -> Cells:
-        """Return those of the first encoder: steps before it leave the columns as they are."""
-        return next((known for node in self.children if (known := node.known())), {})
 
     def to_sklearn(self) -> Pipeline:
         """Return the pipeline of fitted transformers."""
@@ -216,7 +211,7 @@ class ColumnTransformerNode(_SideBySide):
         """Return a fitted `ColumnTransformer`, whose attributes scikit-learn itself has set."""
         if self.resumed is not None:
             return self.resumed
-        fitted = {b.name: (b.node.to_sklearn(), b.node.known()) for b in self.branches}
+        fitted = {branch.name: branch.node.to_sklearn() for branch in self.branches}
         whole = freeze_fit_thaw(self.estimator, fitted, self.head)
         if self.sparse is not None and self.branches:  # without any, scikit-learn does not say
             whole.sparse_output_ = self.sparse
@@ -267,59 +262,32 @@ class FeatureUnionNode(_SideBySide):
 
 
 class Frozen(FrozenEstimator):
-    """A fitted transformer that is shown values that it knows.
+    """A fitted transformer that says of any row how many columns it makes."""
 
-    A row of the table may hold others: None, which the table's own type has made NaN.
-
-    Parameters
-    ----------
-    estimator : estimator
-    known : mapping
-    """
-
-    def __init__(self, estimator: Estimator, known: Cells) -> None:
-        super().__init__(estimator)
-        self.known = known
-
-    def fit(self, X: pd.DataFrame, y: Target = None, **params: Any) -> Frozen:
+    def fit(self, X: Any, y: Target = None, **params: Any) -> Frozen:
         """Change nothing: it is fitted, which not every transformer could say."""
         return self
 
-    def transform(self, X: pd.DataFrame) -> Any:
-        """Transform a row."""
-        if not self.known:
+    def transform(self, X: Any) -> Any:
+        """Return zeros, or what is made of the row where its columns have no names."""
+        try:
+            return np.zeros((len(X), len(self.estimator.get_feature_names_out())))
+        except (AttributeError, TypeError, ValueError):
             return self.estimator.transform(X)
-        cells = {n: pd.Series(c, X.index, c.dtype) for n, c in self.known.items() if n in X}
-        return self.estimator.transform(
-            pd.DataFrame({name: cells.get(name, X[name]) for name in X})
-        )
 
 
 def freeze_fit_thaw(
-    estimator: ColumnTransformer, fitted: Mapping[str, tuple[Any, Cells]], head: pd.DataFrame
+    estimator: ColumnTransformer, fitted: Mapping[str, Any], head: pd.DataFrame
 ) -> ColumnTransformer:
-    """Return `estimator` fitted on one row, with fitted transformers in place of its own.
-
-    Parameters
-    ----------
-    estimator : ColumnTransformer
-    fitted : mapping
-        Name -> a transformer, or the word for one, and what it knows.
-    head : pandas.DataFrame
-        The row.
-    """
+    """Return `estimator` fitted on one row, with fitted transformers in place of its own."""
 
     def frozen(name: str, how: Any) -> Any:
-        known = fitted.get(name, (None, {}))
-        return Frozen(*known) if hasattr(known[0], "fit") else how
-
-    def chosen(columns: Any) -> Any:
-        return (lambda _: columns(head)) if callable(columns) else columns
+        return Frozen(fitted[name]) if hasattr(fitted.get(name), "fit") else how
 
     whole = clone(estimator).set_params(
         transformers=[
-            (name, frozen(name, how), chosen(columns))
-            for name, how, columns in estimator.transformers
+            (name, frozen(name, how), partial(_columns, key, head) if callable(key) else key)
+            for name, how, key in estimator.transformers
         ],
         remainder=frozen("remainder", estimator.remainder),
         # A row says nothing of the others, and what is sparse takes no text beside it.
@@ -335,3 +303,7 @@ def freeze_fit_thaw(
     ]
     given = ("transformers", "remainder", "sparse_threshold", "verbose")
     return whole.set_params(**{name: getattr(estimator, name) for name in given})
+
+
+def _columns(key: Any, head: pd.DataFrame, _: Any) -> Any:
+    return key(head)

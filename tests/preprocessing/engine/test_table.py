@@ -97,7 +97,7 @@ def test_one_hot_rows_take_little_more_than_their_matrix(monkeypatch: pytest.Mon
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1})
     rng = np.random.default_rng(0)
     X = pd.DataFrame({name: rng.integers(0, 500, 1_500_000) for name in "abcd"})
-    encoder = Program(OneHotEncoder(), sparse=True)
+    encoder = Program(OneHotEncoder(), why_dense="")
     tracemalloc.start()
     made = encoder.fit_transform(X)
     _, peak = tracemalloc.get_traced_memory()
