@@ -136,7 +136,6 @@ def _make_program(
         options.dtype,
         group[0].path if alone else "",
         order=rule.order if rule else "C",
-        selected_from=after is not None and after.runs_on_blocks,
         make_worker=cuda.make_worker if device == "cuda" else HostWorker,
         why_dense=""
         if after is None or device == "cpu" or _takes_sparse(after)

@@ -51,8 +51,6 @@ class Program:
         Path of the transformer in the whole estimator, for messages; empty where it is the steps.
     order : {"C", "F"}
         Order of the output matrix on a GPU: what reads it would make a copy in the other one.
-    selected_from : bool
-        A `ColumnTransformer` follows: on the host it is given a frame where some columns are text.
     make_worker : callable, optional
         Returns what runs a transformer that has no twin, given it and its path; or on the host
         one whose twin is slower. Without it, such a transformer is an error.
@@ -79,7 +77,6 @@ class Program:
         step: str = "estimator",
         *,
         order: str = "C",
-        selected_from: bool = False,
         make_worker: MakeWorker | None = None,
         why_dense: str = "dense rows were asked for",
         exact_zeros: bool = False,
@@ -88,7 +85,7 @@ class Program:
         self.sparse, self.why_dense = not why_dense, why_dense
         self.exact_zeros, self.ends = exact_zeros, ends
         self.make_worker = make_worker
-        self.order, self.selected_from = order_of(estimator, order), selected_from
+        self.order = order_of(estimator, order)
         self.estimator, self.dtype, self.step = estimator, dtype, step
         self.node: BlockNode | None = None
         self.width = self.widest = 0
@@ -269,8 +266,6 @@ class Program:
         read = reading(table)
         if self.step in self.own:
             made = self._hand_on(table, read)
-        elif self.selected_from and table.device == "cpu" and tables.holds_text(table, read):
-            made = tables.write_mixed(table, read, names)
         elif self.makes_sparse:
             made = write_sparse(table, read, self.dtype)
         elif names:

@@ -17,7 +17,6 @@ from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from pipeline.data import encode, frames, output
@@ -360,39 +359,6 @@ def _as_written(block: Unread, part: Part) -> Block:
     if table.device == "cuda" or not holds_others(block, table.X):
         return as_numbers(block, part)
     return Objects(table.select(block.names), part.rows)
-
-
-def holds_text(table: Table, read: Read) -> bool:
-    """Return whether some of the columns that come out are no numbers."""
-    return any(holds_others(block, table.X) for block in flat(read(table.first())))
-
-
-def write_mixed(table: Table, read: Read, names: Names) -> pd.DataFrame:
-    """Return numbers and text as a frame of the host, for a program that selects from it.
-
-    Parameters
-    ----------
-    table : Table
-        On the host.
-    read : callable
-    names : sequence
-        Of the columns; empty for positions.
-    """
-    whole = table.whole
-    columns: list[Any] = []
-    for block in flat(read(whole)):
-        if isinstance(block, Unread):
-            columns += [frames.column(table.X, name) for name in block.names]
-        elif isinstance(block, Objects):
-            columns += [column for _, column in pd.DataFrame(block.whole).items()]
-        elif isinstance(block, Categories):
-            columns += [np.append(column.values, np.nan)[column.codes] for column in block.columns]
-        else:
-            columns += list(as_numbers(block, whole).values.T)
-    index = table.X.index if frames.is_frame(table.X) else None
-    series = [pd.Series(getattr(each, "array", each), index, each.dtype) for each in columns]
-    made = pd.DataFrame(dict(enumerate(series)))
-    return made.set_axis(list(names) or range(len(series)), axis=1)
 
 
 def write_frame(table: Table, read: Read, dtype: str, names: Names) -> Any:

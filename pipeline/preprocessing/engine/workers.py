@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
+import pandas as pd
 
 from pipeline.data import convert, frames
 from pipeline.data.borrowed import borrow
@@ -57,6 +58,7 @@ class HostWorker:
     Examples
     --------
     >>> import numpy as np
+    import pandas as pd
     >>> from sklearn.decomposition import PCA
     >>> HostWorker(PCA(1), "pca").fit_transform(np.eye(3), None).shape
     (3, 1)
@@ -185,7 +187,7 @@ class WorkerNode(BlockNode):
     def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
         """Transform all rows."""
         rows = self._rows(table, read, sparse=sparse)
-        return self._read(self._told(self.worker.call, "transform", rows), table)
+        return self._read(self._told(partial(self.worker.call, "transform"), rows), table)
 
     def _rows(self, table: Table, read: Read, *, sparse: bool) -> Any:
         """Return what comes in as scikit-learn would hand it on."""
@@ -202,14 +204,17 @@ class WorkerNode(BlockNode):
             return write_frame(table, read, "auto", self.named)
         return write_matrix(table, read, "auto")
 
-    def _told(self, work: Callable[..., Any], *args: Any) -> Any:
-        """Return what scikit-learn makes; name the step in its error."""
+    def _told(self, work: Callable[..., Any], rows: Any, *args: Any) -> Any:
+        """Return what scikit-learn makes; name the step and infinite columns in its error."""
         try:
-            return work(*args)
+            return work(rows, *args)
         except PipelineError:
             raise
         except (AttributeError, TypeError, ValueError) as error:
-            raise in_words_of(error, DataError(f"in the step {self.path}")) from error
+            floats = rows.select_dtypes("float") if isinstance(rows, pd.DataFrame) else {}
+            infinite = [name for name in floats if np.isinf(floats[name]).any()]
+            where = f"in the step {self.path}{f', columns {infinite}' if infinite else ''}"
+            raise in_words_of(error, DataError(where)) from error
 
     def _read(self, made: Any, table: Table) -> Read:
         """Return what reads the rows that were made."""
