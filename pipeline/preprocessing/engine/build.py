@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from pipeline.errors import ConfigError, Unsupported
-from pipeline.preprocessing.engine.blocks import Categories, Numbers
 from pipeline.preprocessing.engine.containers import (
     Branch,
     ColumnTransformerNode,
@@ -29,7 +28,6 @@ from pipeline.preprocessing.engine.tree import (
     left_out,
     walk,
 )
-from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.engine.unsupported import ALONE, need_all_rows, reasons_of
 from pipeline.preprocessing.engine.workers import SparseRows, Worker, WorkerNode
 from pipeline.preprocessing.transformers import TWINS
@@ -104,12 +102,10 @@ def build(
         raise Unsupported(*against)
     if options.keeps == "small" and need_all_rows(inside):
         options = replace(options, keeps="none")
-    return _node(Inside(step, estimator, first=True), head, options, ends=True)
+    return _node(Inside(step, estimator, first=True), head, options)
 
 
-def _node(
-    inside: Inside, head: pd.DataFrame | None, options: BuildOptions, *, ends: bool
-) -> BlockNode:
+def _node(inside: Inside, head: pd.DataFrame | None, options: BuildOptions) -> BlockNode:
     """Return the node of a part.
 
     Parameters
@@ -118,23 +114,21 @@ def _node(
     head : pandas.DataFrame or None
         A row of what comes in; None where it is not known.
     options : BuildOptions
-    ends : bool
-        What it makes comes out, and goes to no other part.
     """
     step, estimator, _ = inside
     if left_out(estimator):
         return Passthrough()
     if step in options.own:
-        twins = _node(inside, head, replace(options, own={}), ends=ends)
+        twins = _node(inside, head, replace(options, own={}))
         return _worker(inside, options, options.own[step], forms=list(twins.forms()))
     if why := _why_worker(inside, options):
         return _worker(inside, options, why)
     kind = type(estimator)
     if kind in TWINS:
-        return _leaf(inside, head, options, ends=ends)
+        return _leaf(inside, options)
     if kind is Pipeline:
-        return _pipeline(inside, head, options, ends=ends)
-    branches = _make_branches(inside, head, options, ends=ends)
+        return _pipeline(inside, head, options)
+    branches = _make_branches(inside, head, options)
     if kind is FeatureUnion:
         return FeatureUnionNode(estimator, branches)
     assert head is not None
@@ -179,15 +173,11 @@ def _weights_of(inside: Inside, options: BuildOptions) -> Any:
     return next((given for of, given in options.weights if of is inside.estimator), None)
 
 
-def _leaf(
-    inside: Inside, head: pd.DataFrame | None, options: BuildOptions, *, ends: bool
-) -> BlockNode:
+def _leaf(inside: Inside, options: BuildOptions) -> BlockNode:
     estimator = inside.estimator
     twin = TWINS[type(estimator)](options.fits(estimator))
     may = options.make_worker is not None and options.on_host and options.workers is None
     stand_in = partial(_worker, inside, options, dense=True) if may else None
-    if stand_in and head is not None and (why := _unreadable(twin, head, ends=ends)):
-        return stand_in(why)
     return TransformerNode(
         twin,
         keeps=options.keeps,
@@ -197,34 +187,20 @@ def _leaf(
     )
 
 
-def _unreadable(twin: Twin[Any], head: pd.DataFrame, *, ends: bool) -> str:
-    """Return why a twin cannot read columns as scikit-learn does; empty where it can."""
-    odd = [name for name, dtype in head.dtypes.items() if dtype.kind not in "iufb"]
-    if not odd or twin.reads is not Numbers:
-        return ""
-    if ends and type(twin).passes_on and twin.form(lambda: False) is Categories:
-        return f"the columns {odd} are no numbers, and come out"
-    return ""
-
-
-def _pipeline(
-    inside: Inside, head: pd.DataFrame | None, options: BuildOptions, *, ends: bool
-) -> PipelineNode:
+def _pipeline(inside: Inside, head: pd.DataFrame | None, options: BuildOptions) -> PipelineNode:
     step, estimator, first = inside
     check_names(estimator, estimator.steps, step)
     nodes: list[BlockNode] = []
-    active = [name for name, how in estimator.steps if not left_out(how)]
     for name, how in estimator.steps:
-        last = not active or name == active[-1]
         part = Inside(join_path(step, name), how, first)
-        nodes.append(_node(part, head, options, ends=ends and last))
-        if name in active:
+        nodes.append(_node(part, head, options))
+        if not left_out(how):
             head, first = None, False
     return PipelineNode(estimator, nodes)
 
 
 def _make_branches(
-    inside: Inside, head: pd.DataFrame | None, options: BuildOptions, *, ends: bool
+    inside: Inside, head: pd.DataFrame | None, options: BuildOptions
 ) -> list[Branch]:
     step, estimator, _ = inside
     if type(estimator) is FeatureUnion:
@@ -242,7 +218,7 @@ def _make_branches(
         if name in alone:
             node: BlockNode = _worker(part, options, ALONE, series=True)
         else:
-            node = _node(part, given, options, ends=ends)
+            node = _node(part, given, options)
         branches.append(Branch(name, node, names))
     return branches
 

@@ -22,7 +22,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from pipeline.data.convert import without_na
 from pipeline.preprocessing.engine.blocks import Numbers, Unread, join
-from pipeline.preprocessing.engine.csr import check_numbers, count_cells, density, most_cells
+from pipeline.preprocessing.engine.csr import check_numbers, count_cells, most_cells
 from pipeline.preprocessing.engine.nodes import (
     BlockNode,
     NodeInput,
@@ -195,13 +195,21 @@ class ColumnTransformerNode(_SideBySide):
             check_numbers(table, makers[False])
 
     def _holds_few(self, table: Data, dense: Sequence[Read], sparse: Sequence[Read]) -> bool:
-        """Return whether few cells are not zero; they are counted if it is not sure before."""
-        share = partial(density, table.first(), dense, sparse)
+        """Return whether few cells are not zero; they are counted if it is not sure before.
+
+        Of dense blocks, all cells count as such.
+        """
+        first = table.first()
+        full, rest = (sum(read(first).width for read in reads) for reads in (dense, sparse))
+
+        def share(n_rows: int, there: int) -> float:
+            return float((n_rows * full + there) / max(1, n_rows * (full + rest)))
+
         least: float = self.estimator.sparse_threshold
-        if share((1, most_cells(table.first(), sparse))) < least:
+        if share(1, most_cells(first, sparse)) < least:
             return True  # and of the rows to come, which can only have more columns
         self.counted = self.counted + count_cells(table, sparse)
-        return share(self.counted) < least
+        return share(*self.counted) < least
 
     def makes_sparse(self, given: bool) -> bool:
         """Return whether they were, of the rows of the fit."""

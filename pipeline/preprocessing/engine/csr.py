@@ -26,7 +26,6 @@ from pipeline.preprocessing.engine.blocks import (
     Objects,
     Sparse,
     common_type,
-    flat,
 )
 from pipeline.preprocessing.engine.table import Part, Read, Table, blocks_to_write, seen_part
 
@@ -278,25 +277,3 @@ def most_cells(row: Part, reads: Sequence[Read]) -> int:
     """Return how many cells of a row at most are not zero: of one-hot columns, one each."""
     blocks = [block for read in reads for block in blocks_to_write(read, row, beside=False)]
     return sum(len(b.positions) if isinstance(b, Indicators) else b.width for b in blocks)
-
-
-def density(
-    first: Part, dense: Sequence[Read], sparse: Sequence[Read], counted: Sequence[int]
-) -> float:
-    """Return the share of cells that are not zero; of dense blocks, all count as such.
-
-    Parameters
-    ----------
-    first : Part
-        The first row.
-    dense, sparse : sequence of callable
-        What reads the blocks.
-    counted : sequence of int
-        What `count_cells` returned of the sparse ones.
-    """
-    full, rest = (
-        sum(block.width for read in reads for block in flat(read(first)))
-        for reads in (dense, sparse)
-    )
-    n_rows, there = counted
-    return float((n_rows * full + there) / max(1, n_rows * (full + rest)))

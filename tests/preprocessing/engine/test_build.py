@@ -65,8 +65,8 @@ def test_selected_reads_keys_as_sklearn_does(key: Any, expected: list[str]) -> N
     ("key", "message"),
     [
         (["a", "zz"], "zz"),
-        ([7], "out of bounds"),
-        ([True, False], "[Bb]oolean"),
+        ([7], "must be in"),
+        ([True, False], "must be in"),
         (slice("a", "zz"), "zz"),
         (None, "None"),
         ("a", r"not a list; write \['a'\]"),
