@@ -29,7 +29,7 @@ from pipeline.preprocessing.engine.tree import (
     walk,
 )
 from pipeline.preprocessing.engine.unsupported import ALONE, need_all_rows, reasons_of
-from pipeline.preprocessing.engine.workers import SparseRows, Worker, WorkerNode
+from pipeline.preprocessing.engine.workers import Worker, WorkerNode
 from pipeline.preprocessing.transformers import TWINS
 from pipeline.typing import Estimator
 
@@ -38,38 +38,22 @@ MakeWorker = Callable[[Estimator, str], Worker]
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """How a tree is built.
-
-    Parameters
-    ----------
-    keeps : {"none", "small", "all"}
-        Which statistics are kept, for more rows to be added to: "small" are those that hold no
-        rows, unless some step needs all rows at once.
-    weights : sequence of (transformer, array)
-        What transformers, as they are in the estimator, weigh the rows by.
-    make_worker : callable, optional
-        Returns what runs a transformer that has no twin, given it and its path. Without it, such
-        a transformer is an error.
-    on_host : bool
-        The table is on the host, where what a twin cannot read is read by a worker.
-    workers : collection of str, optional
-        The paths of what workers run, where it is known.
-    sparse : bool
-        Sparse rows that workers make stay sparse.
-    own : mapping of str to str
-        The paths of what scikit-learn's own steps run although there are twins, and why.
-    cloned : bool
-        scikit-learn fits clones: it is inside a `ColumnTransformer`.
-    """
+    """How a tree is built; `Program` says of each parameter what it is."""
 
     keeps: Keeps = "none"
+    """Which statistics are kept, for more rows to be added to: "small" are those that hold no
+    rows, unless some step needs all rows at once."""
     weights: Sequence[tuple[Any, Any]] = ()
+    """What transformers, as they are in the estimator, weigh the rows by."""
     make_worker: MakeWorker | None = None
     on_host: bool = False
+    """What a twin cannot read, a worker reads."""
     workers: Collection[str] | None = None
+    """The paths of what workers run, where it is known."""
     sparse: bool = False
     own: Mapping[str, str] = field(default_factory=dict)
     cloned: bool = False
+    """scikit-learn fits clones: it is inside a `ColumnTransformer`."""
 
     def fits(self, estimator: Estimator) -> Any:
         """Return an estimator as scikit-learn would fit it."""
@@ -79,17 +63,7 @@ class BuildOptions:
 def build(
     estimator: BaseEstimator, head: pd.DataFrame, step: str, options: BuildOptions | None = None
 ) -> BlockNode:
-    """Return the unfitted tree for a transformer.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A transformer, or a `Pipeline`, `ColumnTransformer` or `FeatureUnion` of them.
-    head : pandas.DataFrame
-        A row of the table: its columns, for selectors.
-    step : str
-        Path of the transformer in the whole estimator.
-    options : BuildOptions, optional
+    """Return the unfitted tree for a transformer, given a row of the table.
 
     Raises
     ------
@@ -106,15 +80,7 @@ def build(
 
 
 def _node(inside: Inside, head: pd.DataFrame | None, options: BuildOptions) -> BlockNode:
-    """Return the node of a part.
-
-    Parameters
-    ----------
-    inside : Inside
-    head : pandas.DataFrame or None
-        A row of what comes in; None where it is not known.
-    options : BuildOptions
-    """
+    """Return the node of a part, given a row of what comes in where it is known."""
     step, estimator, _ = inside
     if left_out(estimator):
         return Passthrough()
@@ -149,21 +115,18 @@ def _worker(
     options: BuildOptions,
     why: str,
     *,
-    dense: bool = False,
     series: bool = False,
     forms: Sequence[type] = (),
 ) -> WorkerNode:
     path, estimator, _ = inside
     assert options.make_worker is not None
-    worker = options.make_worker(options.fits(estimator), path)
-    kept: SparseRows = "kept" if options.sparse else "expanded" if dense else "refused"
     return WorkerNode(
-        worker,
+        options.make_worker(options.fits(estimator), path),
         estimator,
         path,
         why,
         series=series,
-        sparse_rows=kept,
+        keeps_sparse=options.sparse,
         weights=_weights_of(inside, options),
         forms=forms,
     )
@@ -177,7 +140,7 @@ def _leaf(inside: Inside, options: BuildOptions) -> BlockNode:
     estimator = inside.estimator
     twin = TWINS[type(estimator)](options.fits(estimator))
     may = options.make_worker is not None and options.on_host and options.workers is None
-    stand_in = partial(_worker, inside, options, dense=True) if may else None
+    stand_in = partial(_worker, inside, options) if may else None
     return TransformerNode(
         twin,
         keeps=options.keeps,

@@ -42,19 +42,9 @@ ReadBlocks = Callable[[Part], Sequence[Block]]
 
 
 def write_on_gpu(table: Table, read: ReadBlocks, dtype: str) -> Any:
-    """Return the blocks of a table as compressed rows of CuPy, with scikit-learn's structure.
+    """Return the blocks of a table of a GPU as compressed rows of CuPy.
 
-    The ones of a matrix that holds no others are made at last, when the codes are let go of that
-    they come from.
-
-    Parameters
-    ----------
-    table : Table
-        On a GPU.
-    read : callable
-        Returns the blocks of some rows.
-    dtype : {"auto", "float32", "float64"}
-        CuPy has no sparse integers: "auto" makes float64 of them.
+    CuPy has no sparse integers: "auto" makes float64 of them.
 
     Raises
     ------
@@ -189,18 +179,13 @@ class ReadSparse:
 
 
 def write_sparse(table: Table, read: Read, dtype: str) -> Any:
-    """Return the blocks of a table of the host as one sparse matrix, as scikit-learn's is."""
-    if isinstance(read, ReadSparse):
-        return read.made if dtype == "auto" else read.made.astype(dtype, copy=False)
-    return write_csr(table, read, dtype)
-
-
-def write_csr(table: Table, read: Read, dtype: str) -> sparse.csr_matrix:
-    """Return blocks as one matrix of compressed rows.
+    """Return the blocks of a table as one sparse matrix, as scikit-learn's is.
 
     The ones of a matrix that holds no others are made at last, when the codes that they come from
     are let go.
     """
+    if isinstance(read, ReadSparse):
+        return read.made if dtype == "auto" else read.made.astype(dtype, copy=False)
     if table.device == "cuda":
         return write_on_gpu(table, partial(blocks_to_write, read, beside=False), dtype)
     first = blocks_to_write(read, seen_part(table), beside=False)

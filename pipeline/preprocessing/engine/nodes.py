@@ -116,13 +116,7 @@ CONVERT: dict[type, Callable[[Block, Part], Any]] = {
 
 
 def check_type(fitted: Estimator, estimator: Estimator) -> Any:
-    """Return the fitted form of an estimator.
-
-    Raises
-    ------
-    DataError
-        It is that of another class.
-    """
+    """Return the fitted form of an estimator, unless it is that of another class."""
     held, wanted = type(fitted), type(estimator)
     if held is not wanted:
         raise DataError(f"the saved model holds {held.__name__}, not {wanted.__name__}")
@@ -155,21 +149,7 @@ class BlockNode(ABC):
 
     @abstractmethod
     def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
-        """Take what `to_sklearn` returned for what was learnt.
-
-        Parameters
-        ----------
-        fitted : estimator
-        source : NodeInput
-            What came in; of its blocks, nothing is read.
-        forms : iterator of type
-            The form of block that each transformer, in order, reads.
-
-        Raises
-        ------
-        DataError
-            It is an estimator of another class.
-        """
+        """Take what `to_sklearn` returned for what was learnt, and the forms that twins read."""
 
     def makes_sparse(self, given: bool) -> bool:
         """Return whether scikit-learn's rows would be sparse, of sparse rows or of dense ones."""
@@ -216,8 +196,7 @@ class TransformerNode(BlockNode):
     ----------
     twin : Twin
     keeps : {"none", "small", "all"}
-        Whether to keep the statistic, so that the next `fit` adds to it: "small" does unless it
-        holds rows.
+        Whether the next `fit` adds to the statistic: "small" does unless it holds rows.
     weights : numpy.ndarray, shape (n_rows,), optional
         Of the rows of the next `fit`, which forgets them.
     stand_in : callable, optional
@@ -288,15 +267,7 @@ class TransformerNode(BlockNode):
         return self
 
     def _check_sparse(self) -> None:
-        """Refuse sparse rows that scikit-learn refuses, or of which it makes other numbers.
-
-        Raises
-        ------
-        DataError
-            It takes none.
-        Unsupported
-            It makes other numbers of them than of dense ones.
-        """
+        """Refuse sparse rows that scikit-learn refuses, or of which it makes other numbers."""
         name = type(self.estimator).__name__
         if not get_tags(self.estimator).input_tags.sparse:
             raise DataError(
@@ -387,11 +358,7 @@ class TransformerNode(BlockNode):
 
 
 def holds_rows(stats: Any) -> bool:
-    """Return whether a statistic, or a part of it, holds the rows themselves.
-
-    >>> holds_rows(RowBlocks([])), holds_rows((1, RowBlocks([]))), holds_rows(1)
-    (True, True, False)
-    """
+    """Return whether a statistic, or a part of it, holds the rows themselves."""
     return RowBlocks in map(type, stats if isinstance(stats, tuple) else (stats,))
 
 

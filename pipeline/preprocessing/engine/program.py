@@ -177,20 +177,7 @@ class Program:
     ) -> None:
         """Take the fitted scikit-learn transformer of a saved model for what `fit` learnt.
 
-        Parameters
-        ----------
-        fitted : estimator
-            What `to_sklearn` returned.
-        head : pandas.DataFrame
-            A row like those of the table that it was fitted on.
-        forms : sequence of type
-            The form of block that each transformer that a twin runs reads, in order.
-        framed : bool
-            Whether the table had names for its columns.
-        workers : sequence of str
-            The paths of the transformers that no twin runs.
-        own : sequence of str
-            The paths of what scikit-learn's own steps run although there are twins.
+        The other arguments are what `serving.steps.ProgramState` holds.
 
         Raises
         ------

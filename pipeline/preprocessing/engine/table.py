@@ -315,10 +315,7 @@ def _write(
     order: str = "C",
     beside: bool = False,
 ) -> dict[Any, Any]:
-    """Return a matrix of each type, given the blocks of a part and the type of each.
-
-    With `beside`, columns of the table that nothing has read are left out: a frame takes them over.
-    """
+    """Return a matrix of each type, given the blocks of a part and the type of each."""
     starts: list[int] = []
     widths: Counter[Any] = Counter()
     for block, kind in zip(first, kinds, strict=True):
@@ -346,7 +343,10 @@ def _write(
 
 
 def blocks_to_write(read: Read, part: Part, *, beside: bool) -> list[Block]:
-    """Return the blocks of a part that have a place in a matrix."""
+    """Return the blocks of a part that have a place in a matrix.
+
+    With `beside`, columns of the table that nothing has read are left out: a frame takes them over.
+    """
     blocks = flat(read(part))
     if beside:
         return [block for block in blocks if not isinstance(block, Unread | Objects)]
@@ -368,10 +368,9 @@ def write_frame(table: Table, read: Read, dtype: str, names: Names) -> Any:
     it; columns that were passed on are as they were.
     """
     twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice and table.device == "cuda":
-        raise DataError(f"several columns are named {twice[0]!r}, and a frame of cuDF has one each")
-    places = range(len(names)) if twice else list(names)
-    made, kept, objects = split_names(read(table.first()), places)
+    if twice:
+        raise DataError(f"several columns are named {twice[0]!r}; rename them before this step")
+    made, kept, objects = split_names(read(table.first()), names)
     seen = seen_part(table)
     first = blocks_to_write(read, seen, beside=True)
     kinds = [common_type([each]) if dtype == "auto" else np.dtype(dtype) for each in first]
@@ -382,29 +381,14 @@ def write_frame(table: Table, read: Read, dtype: str, names: Names) -> Any:
     }
     matrices |= dict(enumerate(objects))
     nothing: tuple[Any, list[Any]] = (table.xp.zeros((table.n_rows, 0)), [])
-    frame = output.beside(list(matrices.values()) or [nothing], table.X, kept)[list(places)]
-    return frame.set_axis(list(names), axis=1) if twice else frame
+    return output.beside(list(matrices.values()) or [nothing], table.X, kept)[list(names)]
 
 
-Named = tuple[Any, list[Any]]
-"""Rows, and the names of their columns."""
-
-
-def split_names(block: Block, names: Names) -> tuple[list[Any], dict[Any, Any], list[Named]]:
-    """Return the names of the columns of a frame, by what becomes of them.
-
-    Returns
-    -------
-    made : list
-        Those that are made, block by block.
-    kept : dict
-        Those that are columns of the table, with their names there.
-    objects : list of (frame or matrix, list)
-        Those that scikit-learn's own transformers made, of all rows.
-    """
+def split_names(block: Block, names: Names) -> tuple[list[Any], dict[Any, Any], list[Any]]:
+    """Return the names of a frame's columns: those made, those of the table, those of objects."""
     made: list[Any] = []
     kept: dict[Any, Any] = {}
-    objects: list[Named] = []
+    objects: list[tuple[Any, list[Any]]] = []  # all rows of a frame or matrix, and its names
     start = 0
     for part in flat(block):
         here = list(names[start : start + part.width])

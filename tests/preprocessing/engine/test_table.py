@@ -20,7 +20,7 @@ from pipeline.preprocessing.engine.blocks import (
     common_type,
     join,
 )
-from pipeline.preprocessing.engine.csr import write_csr
+from pipeline.preprocessing.engine.csr import write_sparse
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.engine.table import Part, Table
 from pipeline.system.threads import halved
@@ -68,7 +68,7 @@ def test_compressed_rows_are_those_that_scipy_stacks(blocks: list[Block]) -> Non
     def cut(part: Part) -> Block:
         return join([_rows(block, part.rows) for block in blocks])
 
-    made = write_csr(Table(np.zeros((4, 2))), cut, "auto")
+    made = write_sparse(Table(np.zeros((4, 2))), cut, "auto")
     expected = sparse.hstack(list(map(_stored, blocks)), format="csr")
     assert made.dtype == expected.dtype
     for held in ("indptr", "indices", "data"):
