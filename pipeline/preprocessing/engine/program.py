@@ -384,11 +384,9 @@ def read_new(node: BlockNode, table: Table) -> Read:
 def known_cells(node: BlockNode) -> dict[Any, np.ndarray]:
     """Return a cell of each column that an encoder reads, which it knows."""
     known: dict[Any, np.ndarray] = {}
-    for twin in [leaf.twin for leaf in node.leaves()]:
-        for name, learnt in zip(
-            twin.names or (), getattr(twin.fitted, "categories_", ()), strict=False
-        ):
-            known.setdefault(name, learnt[:1])
+    for twin in [leaf.twin for leaf in node.leaves() if leaf.twin.names is not None]:
+        learnt = getattr(twin.fitted, "categories_", ())
+        known = {name: c[:1] for name, c in zip(twin.names, learnt, strict=False)} | known
     return {name: cell for name, cell in known.items() if len(cell)}
 
 
