@@ -21,7 +21,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from pipeline.data import encode, frames
 from pipeline.data.borrowed import borrow
 from pipeline.data.convert import Origin
-from pipeline.errors import ConfigError, DataError
+from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import Block, Categories, Indicators, Numbers
 from pipeline.preprocessing.engine.twin import Twin, any_value
 from pipeline.preprocessing.statistics.categories import (
@@ -158,20 +158,14 @@ class EncoderTwin(Twin[list[CategorySums]]):
 
     def fit_sklearn(self, stats: list[CategorySums]) -> Any:
         """Return the estimator fitted by scikit-learn on the distinct values of each column."""
-        encoder = self.prepared(len(stats))
+        encoder = self.prepared()
         return fit_counted(encoder, stats, self.names, encoder.fit)
 
-    def prepared(self, n_columns: int) -> Any:
+    def prepared(self) -> Any:
         """Return the encoder to fit: NA in its lists is NaN, as it is in the table."""
         estimator = borrow(self.estimator)
         if isinstance(estimator.categories, str):
             return estimator
-        for j, listed in enumerate(estimator.categories[:n_columns]):
-            if np.ndim(listed) != 1 or not len(listed):
-                raise ConfigError(
-                    f"{type(estimator).__name__}: categories[{j}] is {listed!r}; list the "
-                    f"values of the column {self.name(j)!r}, or leave the column out"
-                )
         return estimator.set_params(categories=[*map(with_nan, estimator.categories)])
 
     def _blame_unlisted(self, stats: list[CategorySums], error: ValueError) -> None:
@@ -374,19 +368,6 @@ class OneHotEncoderTwin(EncoderTwin):
         self._places = [self._places_of(j) for j in range(len(self.fitted.categories_))]
         self._unknown = Tables(self.learnt, unknown_of)
         self._warned: dict[int, np.ndarray] = {}
-
-    def fit_sklearn(self, stats: list[CategorySums]) -> Any:
-        """Fit, and word scikit-learn's refusal to drop one of the infrequent categories."""
-        try:
-            return super().fit_sklearn(stats)
-        except AttributeError as error:
-            if self.estimator.drop is None or isinstance(self.estimator.drop, str):
-                raise
-            # scikit-learn calls a method that text lacks while it makes its message.
-            raise ConfigError(
-                f"OneHotEncoder: drop={self.estimator.drop!r} names a category that is "
-                "infrequent and so has no column of its own; name another one, or drop='first'"
-            ) from error
 
     def _places_of(self, j: int) -> np.ndarray:
         """Return the output column of each category, and last that of unknown values."""

@@ -123,7 +123,7 @@ class TargetEncoderTwin(EncoderTwin):
 
     def fit_sklearn(self, stats: list[CategorySums]) -> Any:
         """Let scikit-learn sort the categories; `finalize` sets the encodings."""
-        encoder = self.prepared(len(stats))
+        encoder = self.prepared()
 
         def fit(row: Any) -> Any:
             return encoder._fit(row, handle_unknown="ignore", ensure_all_finite="allow-nan")
@@ -196,32 +196,21 @@ def shrink(sums: np.ndarray, totals: np.ndarray, smooth: float | str) -> np.ndar
 
 
 class EncodedTarget(NamedTuple):
-    """y as numbers, with its folds.
-
-    Parameters
-    ----------
-    kind : str
-        ``"binary"``, ``"multiclass"`` or ``"continuous"``.
-    classes : numpy.ndarray or None
-        The labels, sorted; None for a continuous target.
-    folds : numpy.ndarray of int, shape (n_rows,)
-        The fold in which each row is held out.
-    n_folds : int
-    values : numpy.ndarray, shape (n_rows,)
-        Where rows need only be counted, a number for class and fold; otherwise what is summed.
-    n_counted : int
-        The labels whose rows are counted; 0 where the values are summed.
-    centre : float
-        What the values are less than the target.
-    """
+    """y as numbers, with its folds."""
 
     kind: str
+    """`"binary"`, `"multiclass"` or `"continuous"`."""
     classes: np.ndarray | None
+    """The labels, sorted; None for a continuous target."""
     folds: np.ndarray
+    """The fold in which each row is held out."""
     n_folds: int
     values: np.ndarray
+    """Where rows need only be counted, a number for class and fold; otherwise what is summed."""
     n_counted: int = 0
+    """The labels whose rows are counted; 0 where the values are summed."""
     centre: float = 0.0
+    """What the values are less than the target."""
 
 
 def encode_target(estimator: TargetEncoder, y: np.ndarray) -> EncodedTarget:

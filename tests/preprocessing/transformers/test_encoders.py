@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
 
-from pipeline.errors import ConfigError, DataError
+from pipeline.errors import DataError
 from pipeline.preprocessing.engine.program import Program
 from tests.names import one_in, plain
 from tests.preprocessing.columns import CATEGORICAL, OURS_ALONE, frame, with_nan
@@ -251,14 +251,6 @@ def test_any_table(X: pd.DataFrame, data: st.DataObject) -> None:
         assert_parity(one_hot, X[:rows], new=X if one_hot.handle_unknown != "error" else None)
     assert_parity(OrdinalEncoder(**PASSING[1], **group), X[:rows], new=X)
     assert_parity(OrdinalEncoder(**PASSING[1], encoded_missing_value=missing), X[:rows], new=X)
-
-
-def test_dropping_an_infrequent_category_is_refused(table: pd.DataFrame) -> None:
-    text = OneHotEncoder(drop=["a"], max_categories=2)
-    with pytest.raises(ConfigError, match=r"drop=\['a'\] names a category that is infrequent"):
-        Program(text).fit(table[["c"]])
-    number = OneHotEncoder(drop=[5], min_frequency=10_000)
-    assert "because it is infrequent" in assert_both_refuse(number, table[["k"]])
 
 
 def caught(call: Callable[[], Any]) -> list[str]:
