@@ -13,6 +13,7 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.impute._base import _safe_min
 
 from pipeline.data import encode, frames
+from pipeline.data.output import container
 from pipeline.preprocessing.engine.blocks import Categories, Numbers, fill_missing
 from pipeline.preprocessing.engine.twin import ANY, FEW, MANY, Twin
 from pipeline.preprocessing.statistics.categories import (
@@ -136,6 +137,8 @@ class SimpleImputerTwin(Twin[Seen]):
         Columns without any value at fit are dropped, unless `keep_empty_features`.
         """
         whole = self._filled(block)
+        if isinstance(whole, Categories) and container(self.estimator) == "pandas":
+            whole = Categories([*map(_as_framed, whole.columns)])
         if not self.estimator.add_indicator or not len(self.fitted.indicator_.features_):
             return whole
         mask = is_missing(block)
@@ -191,6 +194,22 @@ def _fill(column: encode.Coded, value: Any) -> encode.Coded:
         position, values = len(values), np.append(values, filled)
     codes = column.codes.astype("int32")
     return encode.CodedObjects(frames.xp(codes).where(codes < 0, position, codes), values)
+
+
+def _as_framed(column: encode.Coded) -> encode.Coded:
+    """Return a column of objects as pandas has it in a frame that it makes of an array of them."""
+    xp = frames.xp(column.codes)
+    found, codes = xp.unique(column.codes, return_inverse=True)
+    found = frames.to_host(found)
+    values = column.values[found[found >= 0]]
+    codes = codes - int((found < 0).any())
+    kind = pd.DataFrame(values[:, None])[0].dtype
+    if kind == "str":
+        none = int(positions(values, np.array([None], dtype=object))[0]) if len(values) else -1
+        return encode.Coded(xp.where(codes == none, -1, codes), values)
+    if kind.kind != "M":
+        return column
+    return encode.Coded(codes, pd.Index(values.tolist()).to_numpy())
 
 
 class Holes(NamedTuple):
