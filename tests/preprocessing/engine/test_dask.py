@@ -6,13 +6,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.impute import SimpleImputer
+from sklearn.feature_selection import VarianceThreshold
+from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
+    PolynomialFeatures,
+    QuantileTransformer,
+    RobustScaler,
     StandardScaler,
     TargetEncoder,
 )
@@ -33,7 +39,23 @@ SPECS = {
         (OrdinalEncoder(), ["c"]),
         (TargetEncoder(cv=FOLDS), ["t"]),
     ),
-    "union": make_union(StandardScaler(), KBinsDiscretizer(3, quantile_method="linear")),
+    "union": make_union(
+        StandardScaler(),
+        KBinsDiscretizer(3, quantile_method="linear"),
+        MinMaxScaler(),
+        MaxAbsScaler(),
+        RobustScaler(),
+        QuantileTransformer(n_quantiles=50),
+        make_pipeline(VarianceThreshold(0.5), PolynomialFeatures()),
+        SimpleImputer(strategy="most_frequent", add_indicator=True),
+        MissingIndicator(features="all"),
+    ),
+    "categories": make_column_transformer(
+        (OneHotEncoder(max_categories=4, drop="first"), ["t"]),
+        (make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder()), ["t", "c"]),
+        (OrdinalEncoder(max_categories=3), ["c", "t"]),
+        (TargetEncoder(shuffle=False), ["t", "c"]),
+    ),
 }
 
 
@@ -50,7 +72,7 @@ def table(name: str = "encoders") -> pd.DataFrame:
     )
     if name != "union":
         X.loc[row % 7 == 0, "a"] = np.nan
-    return X if name == "encoders" else X[NUMBERS]
+    return X if name in ("encoders", "categories") else X[NUMBERS]
 
 
 def target() -> np.ndarray:

@@ -37,15 +37,6 @@ def frame() -> pd.DataFrame:
     return pd.DataFrame({"i": range(10), "f": np.linspace(0, 1, 10), "t": list("abcdeabcde")})
 
 
-@pytest.mark.parametrize("n_rows", [1, 2, 3, 4, 9, 10])
-@pytest.mark.usefixtures("small_blocks")
-def test_parts_cover_every_row_once(n_rows: int, frame: pd.DataFrame) -> None:
-    parts = Table(frame[:n_rows]).parts()
-    rows = [row for part in parts for row in range(part.rows.start, part.rows.stop)]
-    assert rows == list(range(n_rows))
-    assert all(part.n_rows <= 3 for part in parts)
-
-
 CELLS = np.array([[0, 1, 0, 2], [0, 0, 0, 0], [3, np.nan, 0, 0], [0, 0, 0, 4]])
 HOLES = Indicators([np.array([1, -1, 0, 1]), np.array([-2, -1, 2, 0])], [2, 3])
 

@@ -79,21 +79,6 @@ def test_every_form_of_a_column_is_read_by_the_clock_on_the_wall(form: str) -> N
     assert_parity(SPECS[0], convert(frame(form)))
 
 
-@pytest.mark.parametrize("unit", ["D", "h", "s", "ms", "us", "ns"])
-def test_arrays_of_any_unit(unit: str) -> None:
-    X = np.array([["1969-12-31", "2024-02-29"], ["NaT", "1700-03-01"]], dtype=f"datetime64[{unit}]")
-    model = CalendarFeatures(["year", "dayofyear"]).fit(X)
-    np.testing.assert_array_equal(
-        model.transform(X), [[1969, 365, 2024, 60], [np.nan, np.nan, 1700, 60]]
-    )
-    assert model.get_feature_names_out().tolist() == [
-        "x0_year",
-        "x0_dayofyear",
-        "x1_year",
-        "x1_dayofyear",
-    ]
-
-
 def test_time_that_nanoseconds_cannot_say_is_refused() -> None:
     X = pd.DataFrame({"far": np.array(["2024-01-01", "2300-01-01"], dtype="datetime64[us]")})
     with pytest.raises(DataError, match="'far'"):
