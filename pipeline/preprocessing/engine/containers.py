@@ -162,17 +162,7 @@ class _SideBySide(BlockNode):
 
 
 class ColumnTransformerNode(_SideBySide):
-    """A `ColumnTransformer`: branches over the table's columns.
-
-    Parameters
-    ----------
-    estimator : ColumnTransformer
-        Unfitted.
-    branches : sequence of Branch
-        Those that are not dropped.
-    head : pandas.DataFrame
-        A row of the table.
-    """
+    """A `ColumnTransformer`: branches over the table's columns, of which `head` is a row."""
 
     sparse: bool | None = None
     """Whether the rows of the fit are sparse in scikit-learn; None before."""

@@ -384,9 +384,10 @@ def read_new(node: BlockNode, table: Table) -> Read:
 def known_cells(node: BlockNode) -> dict[Any, np.ndarray]:
     """Return a cell of each column that an encoder reads, which it knows."""
     known: dict[Any, np.ndarray] = {}
-    for twin in [leaf.twin for leaf in node.leaves() if leaf.twin.names is not None]:
-        learnt = getattr(twin.fitted, "categories_", ())
-        known = {name: c[:1] for name, c in zip(twin.names, learnt, strict=False)} | known
+    for twin in [leaf.twin for leaf in node.leaves()]:
+        names, learnt = twin.names, getattr(twin.fitted, "categories_", ())
+        if names is not None:
+            known = {name: c[:1] for name, c in zip(names, learnt, strict=False)} | known
     return {name: cell for name, cell in known.items() if len(cell)}
 
 

@@ -70,14 +70,10 @@ class Table:
 
     Attributes
     ----------
-    framed : bool
-        Whether the columns have names.
     names : list
-        Of the columns; without names their positions.
-    like : frame or array
-        With the columns and types of the table.
-    top : frame or array
-        Begins with the first row.
+        Of the columns; their positions where they are not `framed`.
+    like, top : frame or array
+        With the columns and types of the table; and beginning with its first row.
     widest : int
         Columns of the widest block: wider ones have fewer rows.
     """
@@ -158,13 +154,7 @@ class Table:
         return self
 
     def parts(self, width: int = 0) -> list[Part]:
-        """Return the blocks' rows.
-
-        Parameters
-        ----------
-        width : int
-            Columns that are made of the table, where they are more than it has; for a GPU.
-        """
+        """Return the blocks' rows, fewer where more columns are made of the table than it has."""
         if self.device == "cpu":
             step = min(CHUNK_ROWS, CHUNK_CELLS // self.widest)
         else:
@@ -276,16 +266,8 @@ def write_matrix(
 ) -> Any:
     """Return the blocks of a table as one matrix, shape (n_rows, width).
 
-    Parameters
-    ----------
-    table : Table
-    read : callable
-    dtype : {"auto", "float32", "float64"}
-        "auto" is the type that the columns have together, which is scikit-learn's.
-    order : {"C", "F"}
-        "F" is for a GPU: columns are contiguous.
-    making : callable, optional
-        Returns the context in which the matrix is made, given its shape and type.
+    The type "auto" is the one that the columns have together. `making` returns the context in
+    which the matrix is made, given its shape and type.
     """
     seen = seen_part(table)
     first = blocks_to_write(read, seen, beside=False)

@@ -201,7 +201,7 @@ class WorkerNode(BlockNode):
         except PipelineError:
             raise
         except (AttributeError, TypeError, ValueError) as error:
-            floats = rows.select_dtypes("float") if isinstance(rows, pd.DataFrame) else {}
+            floats: Any = rows.select_dtypes("float") if isinstance(rows, pd.DataFrame) else {}
             infinite = [name for name in floats if np.isinf(floats[name]).any()]
             where = f"in the step {self.path}{f', columns {infinite}' if infinite else ''}"
             raise in_words_of(error, DataError(where)) from error

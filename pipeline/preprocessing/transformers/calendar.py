@@ -233,21 +233,8 @@ def _or_missing(X: Table, name: Name) -> Any:
 def encode_fields(nanoseconds: Array, outputs: Sequence[Output], epoch: int = 0) -> Any:
     """Return features of every column side by side, all of the first column first.
 
-    Parameters
-    ----------
-    nanoseconds : array of int64, shape (n_rows, n_columns)
-        Since 1970-01-01, or `MISSING`.
-    outputs : sequence of (feature, wave)
-    epoch : int
-        Where "days_since" counts from, in nanoseconds since 1970-01-01.
+    They are floats on the same device; NaN where the time is missing.
 
-    Returns
-    -------
-    array of float64, shape (n_rows, n_columns * n_outputs)
-        On the same device; NaN where the time is missing.
-
-    Examples
-    --------
     >>> fields = [("year", ""), ("month", "cos")]
     >>> encode_fields(np.array([[0], [MISSING]]), fields).round(3).tolist()
     [[1970.0, 0.866], [nan, nan]]

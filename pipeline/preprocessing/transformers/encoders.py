@@ -91,13 +91,8 @@ def as_index(values: np.ndarray) -> pd.Index[Any]:
 class Tables:
     """Look-up tables of an encoder's columns, each kept for the last dictionary seen.
 
-    Parameters
-    ----------
-    learnt : sequence of Learnt
-        The categories of each column.
-    make : callable
-        ``make(j, known)`` returns what each entry becomes, the last one for missing, given where
-        they stand among the categories of column `j`.
+    ``make(j, known)`` returns what each entry becomes, the last one for missing, given where they
+    stand among the categories of column `j`.
     """
 
     def __init__(
@@ -184,20 +179,10 @@ class EncoderTwin(Twin[list[CategorySums]]):
 
     @abstractmethod
     def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
-        """Return what each dictionary entry of column `j` becomes.
-
-        `known` holds the entries' positions in `categories_[j]`, the last one
-        for missing; `UNKNOWN` where the value was not there at fit.
-        """
+        """Return what each dictionary entry of column `j` becomes, as `Tables` asks for it."""
 
     def look_up(self, columns: Sequence[encode.Coded], unknown: float | None = None) -> list[Any]:
-        """Return what each row becomes.
-
-        Raises
-        ------
-        DataError
-            A row becomes `unknown`, and the estimator has ``handle_unknown="error"``.
-        """
+        """Return what each row becomes, unless it is `unknown` where that is an error."""
         rows = [self.tables.of(j, column)[column.codes] for j, column in enumerate(columns)]
         if unknown is not None and self.estimator.handle_unknown == "error":
             bad = [places == unknown for places in rows]
@@ -340,8 +325,7 @@ def unknown_of(j: int, known: np.ndarray) -> np.ndarray:
 class OneHotEncoderTwin(EncoderTwin):
     """One column per category that is neither dropped nor grouped with other infrequent ones.
 
-    Where scikit-learn warns of unknown values, so does this, naming the same
-    columns: once more whenever a block of rows adds a column to them.
+    It warns of unknown values once more whenever a block of rows adds a column to them.
     """
 
     sklearn_class = OneHotEncoder

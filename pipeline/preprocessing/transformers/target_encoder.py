@@ -169,15 +169,8 @@ class TargetEncoderTwin(EncoderTwin):
 def shrink(sums: np.ndarray, totals: np.ndarray, smooth: float | str) -> np.ndarray:
     """Return the target means per category, shrunken towards the mean of all rows.
 
-    Parameters
-    ----------
-    sums : numpy.ndarray, shape (3, n_folds, n_categories)
-        Rows, sum and sum of squares of the target in each category.
-    totals : numpy.ndarray, shape (3, n_folds)
-        The same over all categories.
-    smooth : float or "auto"
-        Weight of the overall mean in rows; ``"auto"`` is the empirical Bayes
-        estimate from the variances within and between categories.
+    The sums are rows, sum and sum of squares of the target, by fold and category; the totals are
+    those over all categories.
 
     >>> shrink(np.array([[[4.0]], [[4.0]], [[4.0]]]), np.array([[8.0], [4.0], [4.0]]), 4.0)
     array([[0.75]])
@@ -214,15 +207,7 @@ class EncodedTarget(NamedTuple):
 
 
 def encode_target(estimator: TargetEncoder, y: np.ndarray) -> EncodedTarget:
-    """Return the target as numbers, and the folds that scikit-learn's encoder would make.
-
-    Raises
-    ------
-    ConfigError
-        The splits are no folds.
-    DataError
-        The target is of a type that cannot be encoded.
-    """
+    """Return the target as numbers, and the folds that scikit-learn's encoder would make."""
     seen = str(type_of_target(y, input_name="y"))
     kind = seen if estimator.target_type == "auto" else estimator.target_type
     if kind not in ("binary", "multiclass", "continuous"):

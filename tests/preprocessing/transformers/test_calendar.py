@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -92,24 +92,6 @@ def test_cyclical_feature_is_a_sine_and_a_cosine(feature: str) -> None:
     pair = CalendarFeatures([feature], cyclical=True).fit_transform(X)
     angle = 2 * np.pi * plain / PERIODS[feature]
     np.testing.assert_allclose(pair, np.stack([np.sin(angle), np.cos(angle)], 1), atol=1e-15)
-
-
-@pytest.mark.parametrize(
-    "epoch",
-    [
-        "2024-01-02 12:00",
-        datetime(2024, 1, 2, 12),
-        datetime(2024, 1, 2, 12, tzinfo=UTC),
-        np.datetime64("2024-01-02T12"),
-        pd.Timestamp("2024-01-02 12:00", tz="Asia/Tokyo"),
-    ],
-)
-def test_epoch_of_every_type(epoch: Any) -> None:
-    X = pd.DataFrame({"d": pd.to_datetime(["2024-01-01 00:00", "2024-01-03 18:00"])})
-    assert CalendarFeatures(["days_since"], epoch=epoch).fit_transform(X).tolist() == [
-        [-1.5],
-        [1.25],
-    ]
 
 
 @pytest.mark.parametrize(
