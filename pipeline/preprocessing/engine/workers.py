@@ -48,7 +48,6 @@ class HostWorker:
     Examples
     --------
     >>> import numpy as np
-    import pandas as pd
     >>> from sklearn.decomposition import PCA
     >>> HostWorker(PCA(1), "pca").fit_transform(np.eye(3), None).shape
     (3, 1)
