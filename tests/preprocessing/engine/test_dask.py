@@ -121,3 +121,10 @@ def test_partitions_become_partitions_of_a_frame() -> None:
     found = Program(estimator, "float64").fit_transform(parts)
     expected = Program(estimator, "float64").fit_transform(table())
     pd.testing.assert_frame_equal(found.compute(), expected)
+
+
+def test_sparse_rows_reach_no_step_that_takes_none() -> None:
+    steps = make_pipeline(OneHotEncoder(), StandardScaler())
+    parts = dd.from_pandas(table()[["t"]], npartitions=2)
+    with pytest.raises(DataError, match="StandardScaler takes no sparse rows"):
+        Program(steps, why_dense="").fit(parts)
