@@ -20,6 +20,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+# scikit-learn has no public way to print what `verbose` asks for.
+from sklearn.utils._user_interface import _print_elapsed_time
+
 from pipeline.data.convert import without_na
 from pipeline.preprocessing.engine.blocks import Numbers, Unread, join
 from pipeline.preprocessing.engine.csr import check_numbers, count_cells, most_cells
@@ -51,7 +54,8 @@ class PipelineNode(BlockNode):
         """Fit each node on what the one before made of the training rows."""
         for i, node in enumerate(self.nodes):
             self.nodes[i] = node = node.suited(table, source)
-            made = node.fit(table, source, y)
+            with _print_elapsed_time("Pipeline", self.estimator._log_message(i)):
+                made = node.fit(table, source, y)
             if i + 1 < len(self.nodes):
                 after = node.makes_sparse(source.sparse)
                 source = replace(node.then(source, made), sparse=after)
