@@ -190,15 +190,6 @@ def test_a_saved_model_transforms_the_same(name: str, tmp_path: Any) -> None:
     assert_same(loaded.transform(new), model.transform(new))
 
 
-def test_a_saved_model_of_frames_names_the_columns(tmp_path: Any) -> None:
-    strict = OneHotEncoder(sparse_output=False)
-    estimator = columns((strict, ["t"]), (KNNImputer(), ["a"])).set_output(transform="pandas")
-    X = rows().reset_index(drop=True)
-    model = Accelerated(estimator, device="cpu").fit(X)
-    loaded = load(save(model, tmp_path / "model"), device="cpu")
-    assert_same(loaded.transform(X), model.transform(X))
-
-
 @pytest.mark.parametrize(
     "branch",
     [
