@@ -139,7 +139,7 @@ def _settings(step: Step) -> list[Any]:
     """Return what decides beside the estimator on what a step makes of its rows."""
     worker = step.worker
     if isinstance(worker, Program):
-        names = ("dtype", "order", "selected_from", "sparse", "exact_zeros", "ends")
+        names = ("dtype", "order", "why_dense", "exact_zeros", "ends")
         return [step.device, *(getattr(worker, name) for name in names)]
     return [step.device, type(worker).__qualname__, worker.dtype, worker.first]
 

@@ -136,13 +136,10 @@ def _make_program(
         options.dtype,
         group[0].path if alone else "",
         order=rule.order if rule else "C",
-        selected_from=after is not None and after.runs_on_blocks,
-        classified=True,
         make_worker=cuda.make_worker if device == "cuda" else HostWorker,
-        sparse=device == "cpu" or _takes_sparse(after),
-        why_dense=f"{type(after.estimator).__name__} takes no sparse rows on the GPU"
-        if after
-        else "",
+        why_dense=""
+        if after is None or device == "cpu" or _takes_sparse(after)
+        else f"{type(after.estimator).__name__} takes no sparse rows on the GPU",
         ends=after is None,
         exact_zeros=after is not None and after.kind is Kind.XGBOOST,
     )
@@ -153,12 +150,12 @@ def _make_program(
     return Step(name, program, device, places, host if may_fall else None)
 
 
-def _takes_sparse(after: Node | None) -> bool:
+def _takes_sparse(after: Node) -> bool:
     """Return whether what follows preprocessing on a GPU takes sparse rows, as the host does.
 
     Or whether it refuses them, as scikit-learn's does.
     """
-    if after is None or after.reasons:
+    if after.reasons:
         return True
     if not after.inside and not get_tags(after.estimator).input_tags.sparse:
         return True

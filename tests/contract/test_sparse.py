@@ -266,7 +266,7 @@ def test_bytes_are_those_of_the_rows_that_are_made(
     monkeypatch.setattr(RECORDER, "call", lambda *_: None)
     there = frames.to_device(make(CODES), "cuda")
     given = frames.nbytes(there)
-    program = Program(OneHotEncoder(), "float32", sparse=True).fit(there)
+    program = Program(OneHotEncoder(), "float32", why_dense="").fit(there)
     with LIVE.counted() as live:
         if not frames.is_frame(there):  # one of the stand-ins is pandas', which is not counted
             LIVE.hold(there._host)

@@ -212,7 +212,7 @@ def test_any_table_becomes_the_rows_of_sklearn(table: pd.DataFrame, data: st.Dat
         sparse_threshold=data.draw(st.sampled_from([0, 0.3, 1])),
         transformer_weights=data.draw(st.sampled_from([None, {"0": 0.5}, {"1": 2}])),
     )
-    program = Program(estimator, sparse=True, classified=True, make_worker=HostWorker)
+    program = Program(estimator, why_dense="", make_worker=HostWorker)
     first, reference = table[: data.draw(st.integers(1, len(table)))], clone(estimator)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -16,11 +16,17 @@ from sklearn.preprocessing import (
     MaxAbsScaler,
     MinMaxScaler,
     Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
     PolynomialFeatures,
+    PowerTransformer,
     QuantileTransformer,
     RobustScaler,
     StandardScaler,
+    TargetEncoder,
 )
+
+from pipeline import CalendarFeatures
 
 ROWS = 150
 METHODS = [
@@ -137,3 +143,26 @@ MORE: list[Any] = [
     ),
 ]
 """Other parameters, of which the values and what is handed over are compared."""
+
+
+def words() -> pd.DataFrame:
+    """Return columns of text with holes, and one of declared categories."""
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame({"few": rng.choice(["b", "a", "Zé", ""], ROWS, p=[0.5, 0.3, 0.15, 0.05])})
+    X["many"] = [f"town {i:03}" for i in rng.zipf(1.5, ROWS) % 200]
+    X = X.mask(rng.random(X.shape) < 0.2)
+    return X.assign(declared=pd.Categorical(X["few"], ["x", "b", "Zé", "", "a"]))
+
+
+DATES = pd.DataFrame({"t": pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(ROWS), "h")})
+OF_NUMBERS = [PowerTransformer(), FunctionTransformer(np.log1p)]
+OF_WORDS = [OneHotEncoder(min_frequency=9), OneHotEncoder(drop="first"), OrdinalEncoder()]
+CASES: dict[str, tuple[Any, pd.DataFrame, Any]] = {
+    **{str(e): (e, holes(), None) for e in [*KEEP_MISSING, *TAKE_MISSING, *OF_NUMBERS]},
+    **{str(e): (e, numbers(), target(e)) for e in REFUSE_MISSING},
+    **{str(e): (e, words(), None) for e in OF_WORDS},
+    "targets": (TargetEncoder(shuffle=False), words(), np.arange(ROWS) % 2),
+    "most frequent text": (SimpleImputer(strategy="most_frequent"), words(), None),
+    "calendar": (CalendarFeatures(cyclical=True), DATES, None),
+}
+"""A transformer of each class, what it learns from, and its target."""

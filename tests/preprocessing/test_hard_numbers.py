@@ -10,10 +10,8 @@ from sklearn import preprocessing
 from sklearn.base import clone
 from sklearn.feature_selection import SelectKBest, SelectPercentile, VarianceThreshold
 from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.pipeline import make_pipeline
 
 from pipeline import Accelerated
-from tests.names import one_in
 from tests.preprocessing.parity import quiet
 
 ROWS = 60
@@ -110,11 +108,3 @@ def check(spec: Any, table: str) -> None:
 @pytest.mark.parametrize("name", TWINS)
 def test_each_twin(name: str, table: str) -> None:
     check(TWINS[name], table)
-
-
-@pytest.mark.quick(2)
-@pytest.mark.parametrize("second", one_in(3, TWINS))
-@pytest.mark.parametrize("first", one_in(5, TWINS))
-def test_each_twin_after_another(first: str, second: str) -> None:
-    for table in TABLES:
-        check(make_pipeline(TWINS[first], TWINS[second]), table)

@@ -59,11 +59,3 @@ def test_infinite_numbers_between_steps_are_refused(
         if not isinstance(taker, VarianceThreshold):  # which takes them then
             with pytest.raises(ValueError, match="Input X contains infinity"):
                 model.transform(ZERO)
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("maker", MAKERS, ids=plain)
-def test_where_sklearn_takes_them_they_pass(maker: Any) -> None:
-    spec = make_pipeline(maker, preprocessing.FunctionTransformer(np.exp))
-    expected = clone(spec).fit_transform(ZERO)
-    np.testing.assert_array_equal(Accelerated(spec, device="cpu").fit_transform(ZERO), expected)

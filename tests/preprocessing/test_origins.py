@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import CountVectorizer
@@ -28,8 +27,8 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from pipeline import CalendarFeatures, Unsupported
-from pipeline.preprocessing.origins import find_sources, group, trace_columns
+from pipeline import CalendarFeatures
+from pipeline.preprocessing.origins import find_sources, trace_columns
 
 pytestmark = pytest.mark.filterwarnings("ignore:Skipping features without any observed values")
 
@@ -134,28 +133,3 @@ def test_a_step_behind_that_mixes_mixes_all() -> None:
     assert [sources.move_with(at) for at in range(2)] == [True, False]
     sources = find_sources(make_pipeline(columns, PCA(2)).fit(TABLE), TABLE.shape[1])
     assert not sources.move_with(0)
-
-
-class Silent(TransformerMixin, BaseEstimator):
-    """Says nothing of what it makes."""
-
-    def fit(self, X: Any, y: Any = None) -> Silent:
-        return self
-
-    def transform(self, X: Any) -> Any:
-        return X
-
-
-def test_what_does_not_tell_its_width_is_refused_unless_that_is_seen() -> None:
-    given = [frozenset({0}), frozenset({1})]
-    assert trace_columns(Silent(), given, 3) == [frozenset({0, 1})] * 3
-    with pytest.raises(Unsupported, match="Silent: it does not say how many columns it makes"):
-        trace_columns(clone(Silent()), given)
-
-
-def test_groups_keep_the_order_of_the_table_and_mixed_ones_follow() -> None:
-    both, none = frozenset({0, 2}), frozenset[int]()
-    groups = group([frozenset({2}), both, none, frozenset({0}), both], ["a", "b", 3])
-    assert groups.columns == ("a", "b", 3, "a, 3")
-    assert groups.members == ((0,), (1,), (2,), (0, 2))
-    assert [each.tolist() for each in groups.of_matrix] == [[3], [], [0], [1, 4]]

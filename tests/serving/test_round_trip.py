@@ -47,7 +47,7 @@ from tests import estimators
 from tests.commands import ROOT
 from tests.estimator.test_all_estimators import ALL, data, fitted, outcome, same
 from tests.names import one_in
-from tests.preprocessing.test_invariance import CASES
+from tests.preprocessing.cases import CASES
 
 METHODS = ("predict", "predict_proba", "transform", "decision_function", "score_samples")
 
@@ -73,7 +73,7 @@ def assert_same(loaded: Accelerated, model: Accelerated, X: Any, rtol: float = 0
 
 @pytest.mark.quick(17)
 @pytest.mark.filterwarnings(
-    *("ignore:Feature", "ignore:No features", "ignore:.* in divide", "ignore:.* in sqrt")
+    *("ignore:Feature", "ignore:No feat", "ignore:Bins", "ignore:.* in divide", "ignore:.* in sqrt")
 )
 @pytest.mark.parametrize("name", CASES)
 def test_every_transformer_of_ours_comes_back(tmp_path: Path, name: str) -> None:

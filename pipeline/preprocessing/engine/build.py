@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from pipeline.errors import ConfigError, Unsupported
-from pipeline.preprocessing.engine.blocks import Categories, Numbers
 from pipeline.preprocessing.engine.containers import (
     Branch,
     ColumnTransformerNode,
@@ -29,9 +28,8 @@ from pipeline.preprocessing.engine.tree import (
     left_out,
     walk,
 )
-from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.engine.unsupported import ALONE, need_all_rows, reasons_of
-from pipeline.preprocessing.engine.workers import SparseRows, Worker, WorkerNode
+from pipeline.preprocessing.engine.workers import Worker, WorkerNode
 from pipeline.preprocessing.transformers import TWINS
 from pipeline.typing import Estimator
 
@@ -40,41 +38,22 @@ MakeWorker = Callable[[Estimator, str], Worker]
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """How a tree is built.
-
-    Parameters
-    ----------
-    keeps : {"none", "small", "all"}
-        Which statistics are kept, for more rows to be added to: "small" are those that hold no
-        rows, unless some step needs all rows at once.
-    weights : sequence of (transformer, array)
-        What transformers, as they are in the estimator, weigh the rows by.
-    classified : bool
-        It is known that every part has a twin, or a worker.
-    make_worker : callable, optional
-        Returns what runs a transformer that has no twin, given it and its path. Without it, such
-        a transformer is an error.
-    on_host : bool
-        The table is on the host, where what a twin cannot read is read by a worker.
-    workers : collection of str, optional
-        The paths of what workers run, where it is known.
-    sparse : bool
-        Sparse rows that workers make stay sparse.
-    own : mapping of str to str
-        The paths of what scikit-learn's own steps run although there are twins, and why.
-    cloned : bool
-        scikit-learn fits clones: it is inside a `ColumnTransformer`.
-    """
+    """How a tree is built; `Program` says of each parameter what it is."""
 
     keeps: Keeps = "none"
+    """Which statistics are kept, for more rows to be added to: "small" are those that hold no
+    rows, unless some step needs all rows at once."""
     weights: Sequence[tuple[Any, Any]] = ()
-    classified: bool = False
+    """What transformers, as they are in the estimator, weigh the rows by."""
     make_worker: MakeWorker | None = None
     on_host: bool = False
+    """What a twin cannot read, a worker reads."""
     workers: Collection[str] | None = None
+    """The paths of what workers run, where it is known."""
     sparse: bool = False
     own: Mapping[str, str] = field(default_factory=dict)
     cloned: bool = False
+    """scikit-learn fits clones: it is inside a `ColumnTransformer`."""
 
     def fits(self, estimator: Estimator) -> Any:
         """Return an estimator as scikit-learn would fit it."""
@@ -84,17 +63,7 @@ class BuildOptions:
 def build(
     estimator: BaseEstimator, head: pd.DataFrame, step: str, options: BuildOptions | None = None
 ) -> BlockNode:
-    """Return the unfitted tree for a transformer.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A transformer, or a `Pipeline`, `ColumnTransformer` or `FeatureUnion` of them.
-    head : pandas.DataFrame
-        A row of the table: its columns, for selectors.
-    step : str
-        Path of the transformer in the whole estimator.
-    options : BuildOptions, optional
+    """Return the unfitted tree for a transformer, given a row of the table.
 
     Raises
     ------
@@ -103,41 +72,29 @@ def build(
     """
     options = options or BuildOptions()
     inside = walk(estimator, step)
-    if not options.classified and (against := reasons_of(inside)):
+    if options.make_worker is None and (against := reasons_of(inside)):
         raise Unsupported(*against)
     if options.keeps == "small" and need_all_rows(inside):
         options = replace(options, keeps="none")
-    return _node(Inside(step, estimator, first=True), head, options, ends=True)
+    return _node(Inside(step, estimator, first=True), head, options)
 
 
-def _node(
-    inside: Inside, head: pd.DataFrame | None, options: BuildOptions, *, ends: bool
-) -> BlockNode:
-    """Return the node of a part.
-
-    Parameters
-    ----------
-    inside : Inside
-    head : pandas.DataFrame or None
-        A row of what comes in; None where it is not known.
-    options : BuildOptions
-    ends : bool
-        What it makes comes out, and goes to no other part.
-    """
+def _node(inside: Inside, head: pd.DataFrame | None, options: BuildOptions) -> BlockNode:
+    """Return the node of a part, given a row of what comes in where it is known."""
     step, estimator, _ = inside
     if left_out(estimator):
         return Passthrough()
     if step in options.own:
-        twins = _node(inside, head, replace(options, own={}), ends=ends)
+        twins = _node(inside, head, replace(options, own={}))
         return _worker(inside, options, options.own[step], forms=list(twins.forms()))
     if why := _why_worker(inside, options):
         return _worker(inside, options, why)
     kind = type(estimator)
     if kind in TWINS:
-        return _leaf(inside, head, options, ends=ends)
+        return _leaf(inside, options)
     if kind is Pipeline:
-        return _pipeline(inside, head, options, ends=ends)
-    branches = _make_branches(inside, head, options, ends=ends)
+        return _pipeline(inside, head, options)
+    branches = _make_branches(inside, head, options)
     if kind is FeatureUnion:
         return FeatureUnionNode(estimator, branches)
     assert head is not None
@@ -158,21 +115,18 @@ def _worker(
     options: BuildOptions,
     why: str,
     *,
-    dense: bool = False,
     series: bool = False,
     forms: Sequence[type] = (),
 ) -> WorkerNode:
     path, estimator, _ = inside
     assert options.make_worker is not None
-    worker = options.make_worker(options.fits(estimator), path)
-    kept: SparseRows = "kept" if options.sparse else "expanded" if dense else "refused"
     return WorkerNode(
-        worker,
+        options.make_worker(options.fits(estimator), path),
         estimator,
         path,
         why,
         series=series,
-        sparse_rows=kept,
+        keeps_sparse=options.sparse,
         weights=_weights_of(inside, options),
         forms=forms,
     )
@@ -182,15 +136,11 @@ def _weights_of(inside: Inside, options: BuildOptions) -> Any:
     return next((given for of, given in options.weights if of is inside.estimator), None)
 
 
-def _leaf(
-    inside: Inside, head: pd.DataFrame | None, options: BuildOptions, *, ends: bool
-) -> BlockNode:
+def _leaf(inside: Inside, options: BuildOptions) -> BlockNode:
     estimator = inside.estimator
     twin = TWINS[type(estimator)](options.fits(estimator))
     may = options.make_worker is not None and options.on_host and options.workers is None
-    stand_in = partial(_worker, inside, options, dense=True) if may else None
-    if stand_in and head is not None and (why := _unreadable(twin, head, ends=ends)):
-        return stand_in(why)
+    stand_in = partial(_worker, inside, options) if may else None
     return TransformerNode(
         twin,
         keeps=options.keeps,
@@ -200,34 +150,20 @@ def _leaf(
     )
 
 
-def _unreadable(twin: Twin[Any], head: pd.DataFrame, *, ends: bool) -> str:
-    """Return why a twin cannot read columns as scikit-learn does; empty where it can."""
-    odd = [name for name, dtype in head.dtypes.items() if dtype.kind not in "iufb"]
-    if not odd or twin.reads is not Numbers:
-        return ""
-    if ends and type(twin).passes_on and twin.form(lambda: False) is Categories:
-        return f"the columns {odd} are no numbers, and come out"
-    return ""
-
-
-def _pipeline(
-    inside: Inside, head: pd.DataFrame | None, options: BuildOptions, *, ends: bool
-) -> PipelineNode:
+def _pipeline(inside: Inside, head: pd.DataFrame | None, options: BuildOptions) -> PipelineNode:
     step, estimator, first = inside
     check_names(estimator, estimator.steps, step)
     nodes: list[BlockNode] = []
-    active = [name for name, how in estimator.steps if not left_out(how)]
     for name, how in estimator.steps:
-        last = not active or name == active[-1]
         part = Inside(join_path(step, name), how, first)
-        nodes.append(_node(part, head, options, ends=ends and last))
-        if name in active:
+        nodes.append(_node(part, head, options))
+        if not left_out(how):
             head, first = None, False
     return PipelineNode(estimator, nodes)
 
 
 def _make_branches(
-    inside: Inside, head: pd.DataFrame | None, options: BuildOptions, *, ends: bool
+    inside: Inside, head: pd.DataFrame | None, options: BuildOptions
 ) -> list[Branch]:
     step, estimator, _ = inside
     if type(estimator) is FeatureUnion:
@@ -245,7 +181,7 @@ def _make_branches(
         if name in alone:
             node: BlockNode = _worker(part, options, ALONE, series=True)
         else:
-            node = _node(part, given, options, ends=ends)
+            node = _node(part, given, options)
         branches.append(Branch(name, node, names))
     return branches
 

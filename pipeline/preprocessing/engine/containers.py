@@ -20,12 +20,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+# scikit-learn has no public way to print what `verbose` asks for.
+from sklearn.utils._user_interface import _print_elapsed_time
+
 from pipeline.data.convert import without_na
 from pipeline.preprocessing.engine.blocks import Numbers, Unread, join
-from pipeline.preprocessing.engine.csr import check_numbers, count_cells, density, most_cells
+from pipeline.preprocessing.engine.csr import check_numbers, count_cells, most_cells
 from pipeline.preprocessing.engine.nodes import (
     BlockNode,
-    Cells,
     NodeInput,
     Passthrough,
     check_type,
@@ -52,7 +54,8 @@ class PipelineNode(BlockNode):
         """Fit each node on what the one before made of the training rows."""
         for i, node in enumerate(self.nodes):
             self.nodes[i] = node = node.suited(table, source)
-            made = node.fit(table, source, y)
+            with _print_elapsed_time("Pipeline", self.estimator._log_message(i)):
+                made = node.fit(table, source, y)
             if i + 1 < len(self.nodes):
                 after = node.makes_sparse(source.sparse)
                 source = replace(node.then(source, made), sparse=after)
@@ -76,10 +79,6 @@ class PipelineNode(BlockNode):
         for node in self.children:
             source = node.then(source, blocks)
         return source
-
-    def known(self) -> Cells:
-        """Return those of the first encoder: steps before it leave the columns as they are."""
-        return next((known for node in self.children if (known := node.known())), {})
 
     def to_sklearn(self) -> Pipeline:
         """Return the pipeline of fitted transformers."""
@@ -167,17 +166,7 @@ class _SideBySide(BlockNode):
 
 
 class ColumnTransformerNode(_SideBySide):
-    """A `ColumnTransformer`: branches over the table's columns.
-
-    Parameters
-    ----------
-    estimator : ColumnTransformer
-        Unfitted.
-    branches : sequence of Branch
-        Those that are not dropped.
-    head : pandas.DataFrame
-        A row of the table.
-    """
+    """A `ColumnTransformer`: branches over the table's columns, of which `head` is a row."""
 
     sparse: bool | None = None
     """Whether the rows of the fit are sparse in scikit-learn; None before."""
@@ -200,13 +189,21 @@ class ColumnTransformerNode(_SideBySide):
             check_numbers(table, makers[False])
 
     def _holds_few(self, table: Data, dense: Sequence[Read], sparse: Sequence[Read]) -> bool:
-        """Return whether few cells are not zero; they are counted if it is not sure before."""
-        share = partial(density, table.first(), dense, sparse)
+        """Return whether few cells are not zero; they are counted if it is not sure before.
+
+        Of dense blocks, all cells count as such.
+        """
+        first = table.first()
+        full, rest = (sum(read(first).width for read in reads) for reads in (dense, sparse))
+
+        def share(n_rows: int, there: int) -> float:
+            return float((n_rows * full + there) / max(1, n_rows * (full + rest)))
+
         least: float = self.estimator.sparse_threshold
-        if share((1, most_cells(table.first(), sparse))) < least:
+        if share(1, most_cells(first, sparse)) < least:
             return True  # and of the rows to come, which can only have more columns
         self.counted = self.counted + count_cells(table, sparse)
-        return share(self.counted) < least
+        return share(*self.counted) < least
 
     def makes_sparse(self, given: bool) -> bool:
         """Return whether they were, of the rows of the fit."""
@@ -216,7 +213,7 @@ class ColumnTransformerNode(_SideBySide):
         """Return a fitted `ColumnTransformer`, whose attributes scikit-learn itself has set."""
         if self.resumed is not None:
             return self.resumed
-        fitted = {b.name: (b.node.to_sklearn(), b.node.known()) for b in self.branches}
+        fitted = {branch.name: branch.node.to_sklearn() for branch in self.branches}
         whole = freeze_fit_thaw(self.estimator, fitted, self.head)
         if self.sparse is not None and self.branches:  # without any, scikit-learn does not say
             whole.sparse_output_ = self.sparse
@@ -267,59 +264,32 @@ class FeatureUnionNode(_SideBySide):
 
 
 class Frozen(FrozenEstimator):
-    """A fitted transformer that is shown values that it knows.
+    """A fitted transformer that says of any row how many columns it makes."""
 
-    A row of the table may hold others: None, which the table's own type has made NaN.
-
-    Parameters
-    ----------
-    estimator : estimator
-    known : mapping
-    """
-
-    def __init__(self, estimator: Estimator, known: Cells) -> None:
-        super().__init__(estimator)
-        self.known = known
-
-    def fit(self, X: pd.DataFrame, y: Target = None, **params: Any) -> Frozen:
+    def fit(self, X: Any, y: Target = None, **params: Any) -> Frozen:
         """Change nothing: it is fitted, which not every transformer could say."""
         return self
 
-    def transform(self, X: pd.DataFrame) -> Any:
-        """Transform a row."""
-        if not self.known:
+    def transform(self, X: Any) -> Any:
+        """Return zeros, or what is made of the row where its columns have no names."""
+        try:
+            return np.zeros((len(X), len(self.estimator.get_feature_names_out())))
+        except (AttributeError, TypeError, ValueError):
             return self.estimator.transform(X)
-        cells = {n: pd.Series(c, X.index, c.dtype) for n, c in self.known.items() if n in X}
-        return self.estimator.transform(
-            pd.DataFrame({name: cells.get(name, X[name]) for name in X})
-        )
 
 
 def freeze_fit_thaw(
-    estimator: ColumnTransformer, fitted: Mapping[str, tuple[Any, Cells]], head: pd.DataFrame
+    estimator: ColumnTransformer, fitted: Mapping[str, Any], head: pd.DataFrame
 ) -> ColumnTransformer:
-    """Return `estimator` fitted on one row, with fitted transformers in place of its own.
-
-    Parameters
-    ----------
-    estimator : ColumnTransformer
-    fitted : mapping
-        Name -> a transformer, or the word for one, and what it knows.
-    head : pandas.DataFrame
-        The row.
-    """
+    """Return `estimator` fitted on one row, with fitted transformers in place of its own."""
 
     def frozen(name: str, how: Any) -> Any:
-        known = fitted.get(name, (None, {}))
-        return Frozen(*known) if hasattr(known[0], "fit") else how
-
-    def chosen(columns: Any) -> Any:
-        return (lambda _: columns(head)) if callable(columns) else columns
+        return Frozen(fitted[name]) if hasattr(fitted.get(name), "fit") else how
 
     whole = clone(estimator).set_params(
         transformers=[
-            (name, frozen(name, how), chosen(columns))
-            for name, how, columns in estimator.transformers
+            (name, frozen(name, how), partial(_columns, key, head) if callable(key) else key)
+            for name, how, key in estimator.transformers
         ],
         remainder=frozen("remainder", estimator.remainder),
         # A row says nothing of the others, and what is sparse takes no text beside it.
@@ -335,3 +305,7 @@ def freeze_fit_thaw(
     ]
     given = ("transformers", "remainder", "sparse_threshold", "verbose")
     return whole.set_params(**{name: getattr(estimator, name) for name in given})
+
+
+def _columns(key: Any, head: pd.DataFrame, _: Any) -> Any:
+    return key(head)

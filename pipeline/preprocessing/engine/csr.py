@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn import get_config
 
 from pipeline.data import frames
-from pipeline.errors import Reason, Unsupported
+from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.optional import load
 from pipeline.preprocessing.engine.blocks import (
     Block,
@@ -26,9 +26,7 @@ from pipeline.preprocessing.engine.blocks import (
     Objects,
     Sparse,
     common_type,
-    flat,
 )
-from pipeline.preprocessing.engine.cells import Cells, cells_of, n_cells, n_slots, only_ones
 from pipeline.preprocessing.engine.table import Part, Read, Table, blocks_to_write, seen_part
 
 MOST = int(np.iinfo("int32").max)
@@ -37,23 +35,16 @@ MOST = int(np.iinfo("int32").max)
 SPREAD = 8
 """Times as many blocks as of a matrix: the places of cells are integers beside the cells."""
 
-ReadBlocks = Callable[["Part"], Sequence[Block]]
+NO_CELLS = "For a sparse output, all columns should be a numeric or convertible to a numeric."
+"""scikit-learn's words."""
+
+ReadBlocks = Callable[[Part], Sequence[Block]]
 
 
 def write_on_gpu(table: Table, read: ReadBlocks, dtype: str) -> Any:
-    """Return the blocks of a table as compressed rows of CuPy, with scikit-learn's structure.
+    """Return the blocks of a table of a GPU as compressed rows of CuPy.
 
-    The ones of a matrix that holds no others are made at last, when the codes are let go of that
-    they come from.
-
-    Parameters
-    ----------
-    table : Table
-        On a GPU.
-    read : callable
-        Returns the blocks of some rows.
-    dtype : {"auto", "float32", "float64"}
-        CuPy has no sparse integers: "auto" makes float64 of them.
+    CuPy has no sparse integers: "auto" makes float64 of them.
 
     Raises
     ------
@@ -66,7 +57,7 @@ def write_on_gpu(table: Table, read: ReadBlocks, dtype: str) -> Any:
     indptr, total = _count(table, read)
     # One place more, for what is no cell: to leave it out would be to wait for each block.
     indices = xp.empty(total + 1, dtype="int32")
-    ones = all(isinstance(block, Indicators) for block in first)
+    ones = _only_ones(first)
     data = None if ones else xp.empty(total + 1, dtype=kind)
 
     def fill(part: Part) -> None:
@@ -91,6 +82,11 @@ def _width(blocks: Sequence[Block]) -> int:
     return sum(block.width for block in blocks)
 
 
+def _only_ones(blocks: Sequence[Block]) -> bool:
+    """Return whether all cells that are there are ones."""
+    return all(isinstance(block, Indicators) for block in blocks)
+
+
 def _count(table: Table, read: ReadBlocks) -> tuple[Any, int]:
     """Return where the cells of each row begin, and how many there are in all."""
     indptr = table.xp.zeros(table.n_rows + 1, dtype="int32")
@@ -107,16 +103,8 @@ def _count(table: Table, read: ReadBlocks) -> tuple[Any, int]:
     return table.xp.cumsum(indptr, dtype="int32", out=indptr), total
 
 
-def count_on_gpu(block: Block) -> Any:
-    """Return how many cells of a block are not zero, on its device: nothing is expanded.
-
-    >>> int(count_on_gpu(Indicators([np.array([1, -1]), np.array([0, 0])], [3, 1])))
-    3
-    """
-    return _per_row(block).sum(dtype="int64")
-
-
 def _per_row(block: Block) -> Any:
+    """Return how many cells each row has, on the block's device: nothing is expanded."""
     if isinstance(block, Sparse):
         return frames.xp(block.values.indptr).diff(block.values.indptr)
     return _there(block).sum(axis=1, dtype="int32")
@@ -132,6 +120,11 @@ def _there(block: Block) -> Any:
 def _numbers(block: Block) -> Any:
     if isinstance(block, Numbers):
         return block.values
+    if isinstance(block, Objects):
+        try:
+            return np.asarray(block.values, "float64" if block.dtype.kind == "O" else block.dtype)
+        except (TypeError, ValueError) as error:
+            raise DataError(NO_CELLS) from error
     block.write(None)  # categories and dates say what they lack
     raise TypeError(f"{type(block).__name__} has no place among sparse rows")
 
@@ -186,34 +179,52 @@ class ReadSparse:
 
 
 def write_sparse(table: Table, read: Read, dtype: str) -> Any:
-    """Return the blocks of a table of the host as one sparse matrix, as scikit-learn's is."""
+    """Return the blocks of a table as one sparse matrix, as scikit-learn's is.
+
+    The ones of a matrix that holds no others are made at last, when the codes that they come from
+    are let go.
+    """
     if isinstance(read, ReadSparse):
         return read.made if dtype == "auto" else read.made.astype(dtype, copy=False)
-    return write_csr(table, read, dtype)
-
-
-def write_csr(table: Table, read: Read, dtype: str) -> sparse.csr_matrix:
-    """Return blocks as one matrix of compressed rows.
-
-    Each part's cells are appended as they are made. The ones of a matrix that holds no others are
-    made at last, when the codes that they come from are let go.
-    """
     if table.device == "cuda":
         return write_on_gpu(table, partial(blocks_to_write, read, beside=False), dtype)
-    seen = seen_part(table)
-    first = blocks_to_write(read, seen, beside=False)
+    first = blocks_to_write(read, seen_part(table), beside=False)
     kind = common_type(first) if dtype == "auto" else np.dtype(dtype)
     kind = np.dtype("float64") if kind.kind == "O" else kind
-    rows = CellRows(table.n_rows, table.n_rows * sum(map(n_slots, first)))
+    ones = _only_ones(first)
 
-    def made(part: Part) -> Cells:
-        return cells_of(blocks_to_write(read, part, beside=False), part.n_rows, kind)
+    def stack(part: Part) -> Any:
+        blocks = blocks_to_write(read, part, beside=False)
+        each = [as_csr(block).astype("int8" if ones else kind, copy=False) for block in blocks]
+        return sparse.hstack(each, format="csr") if len(each) > 1 else each[0]
 
-    for cells in table.each(made):
-        rows.append(cells)
-    if only_ones(first):
+    stacks = list(table.each(stack)) or [sparse.csr_matrix((0, _width(first)), dtype=kind)]
+    if ones:
         table.let_go()
-    return as_interface(first)(rows.to_csr(sum(block.width for block in first), kind))
+    rows = sparse.vstack(stacks, format="csr")
+    del stacks
+    rows.data = rows.data.astype(kind, copy=False)  # `rows.astype` would copy the indices as well
+    return as_interface(first)(rows)
+
+
+def as_csr(block: Block) -> Any:
+    """Return a block of the host as compressed rows: one-hot columns are not expanded.
+
+    What is not zero in its own type is a cell. As float32 it may be zero, and XGBoost takes a
+    cell that is not there for missing.
+
+    >>> as_csr(Indicators([np.array([1, -1])], [3])).toarray().tolist()
+    [[0, 1, 0], [0, 0, 0]]
+    """
+    if isinstance(block, Sparse):
+        return block.values
+    if not isinstance(block, Indicators):
+        return sparse.csr_matrix(_numbers(block))
+    there = _there(block)
+    columns = _columns(block, 0)[there]
+    ends = np.append(0, np.cumsum(there.sum(axis=1))).astype("int32")
+    ones = np.ones(len(columns), "int8")
+    return sparse.csr_matrix((ones, columns, ends), shape=(len(there), block.width))
 
 
 def as_interface(blocks: Sequence[Block]) -> type:
@@ -224,77 +235,12 @@ def as_interface(blocks: Sequence[Block]) -> type:
     return sparse.csr_array if arrays or asked == "sparray" else sparse.csr_matrix
 
 
-def index_type(largest: int) -> str:
-    """Return the type of indices up to a number, as SciPy chooses it.
-
-    >>> index_type(2**31 - 1), index_type(2**31)
-    ('int32', 'int64')
-    """
-    return "int32" if largest <= np.iinfo("int32").max else "int64"
-
-
-class CellRows:
-    """Rows of a matrix whose cells are appended, in room that is made for as many as expected.
-
-    Parameters
-    ----------
-    n_rows : int
-        That there will be.
-    most : int
-        Cells that there may be.
-    """
-
-    def __init__(self, n_rows: int, most: int) -> None:
-        self.ends = np.zeros(n_rows + 1, dtype=index_type(most))
-        self.n_rows = 0
-        self.columns: Any = np.empty(0, dtype="int32")
-        self.values: Any = None
-
-    def append(self, cells: Cells) -> None:
-        """Add rows after those that are there."""
-        counts, columns, values = cells
-        start, done = int(self.ends[self.n_rows]), self.n_rows + len(counts)
-        end = start + len(columns)
-        np.cumsum(counts, out=self.ends[self.n_rows + 1 : done + 1])
-        self.ends[self.n_rows + 1 : done + 1] += start
-        self.columns = self._fitting(self.columns, end, done)
-        self.columns[start:end] = columns
-        if values is not None:
-            held = np.empty(0, dtype=values.dtype) if self.values is None else self.values
-            self.values = self._fitting(held, end, done)
-            self.values[start:end] = values
-        self.n_rows = done
-
-    def _fitting(self, held: np.ndarray, end: int, done: int) -> np.ndarray:
-        """Return an array with room for more, and for the rows to come if they are like these."""
-        if end <= len(held):
-            return held
-        n = end if done + 1 >= len(self.ends) else int(end / done * len(self.ends) * 1.01) + 1
-        if not len(held):
-            return np.empty(n, dtype=held.dtype)
-        # The system moves pages, where a copy would need room for both.
-        held.resize(n, refcheck=False)
-        return held
-
-    def to_csr(self, width: int, dtype: Any) -> sparse.csr_matrix:
-        """Return the matrix; cells without a value are ones."""
-        n = int(self.ends[-1])
-        self.columns.resize(n, refcheck=False)
-        if self.values is None:
-            self.values = np.ones(n, dtype=dtype)
-        self.values.resize(n, refcheck=False)
-        kind = index_type(max(n, width))
-        held = (self.values, *(each.astype(kind, copy=False) for each in (self.columns, self.ends)))
-        return sparse.csr_matrix(held, shape=(self.n_rows, width))
-
-
 def check_numbers(table: Any, reads: Sequence[Read]) -> None:
     """Check that what is no number can be made one, as it has to be beside sparse rows."""
     first = table.first()
     for block in [b for read in reads for b in blocks_to_write(read, first, beside=False)]:
         if isinstance(block, Objects) and block.dtype.kind not in "iufb":
-            n_rows = len(block.whole)
-            cells_of([Objects(block.whole, slice(0, n_rows))], n_rows, "float64")
+            _numbers(Objects(block.whole, slice(0, len(block.whole))))
 
 
 def count_cells(table: Any, reads: Sequence[Read]) -> np.ndarray:
@@ -302,9 +248,7 @@ def count_cells(table: Any, reads: Sequence[Read]) -> np.ndarray:
 
     def count(part: Part) -> tuple[int, Any]:
         blocks = [block for read in reads for block in blocks_to_write(read, part, beside=False)]
-        if part.xp is np:
-            return part.n_rows, sum(n_cells(block, part.n_rows) for block in blocks)
-        return part.n_rows, sum(map(count_on_gpu, blocks))
+        return part.n_rows, sum(_per_row(block).sum(dtype="int64") for block in blocks)
 
     n_rows, there = table.reduce(count, _add_each)
     return np.array([n_rows, int(there)])  # for which a GPU is waited for, once
@@ -316,28 +260,5 @@ def _add_each(a: tuple[int, Any], b: tuple[int, Any]) -> tuple[int, Any]:
 
 def most_cells(row: Part, reads: Sequence[Read]) -> int:
     """Return how many cells of a row at most are not zero: of one-hot columns, one each."""
-    return sum(
-        n_slots(block) for read in reads for block in blocks_to_write(read, row, beside=False)
-    )
-
-
-def density(
-    first: Part, dense: Sequence[Read], sparse: Sequence[Read], counted: Sequence[int]
-) -> float:
-    """Return the share of cells that are not zero; of dense blocks, all count as such.
-
-    Parameters
-    ----------
-    first : Part
-        The first row.
-    dense, sparse : sequence of callable
-        What reads the blocks.
-    counted : sequence of int
-        What `count_cells` returned of the sparse ones.
-    """
-    full, rest = (
-        sum(block.width for read in reads for block in flat(read(first)))
-        for reads in (dense, sparse)
-    )
-    n_rows, there = counted
-    return float((n_rows * full + there) / max(1, n_rows * (full + rest)))
+    blocks = [block for read in reads for block in blocks_to_write(read, row, beside=False)]
+    return sum(len(b.positions) if isinstance(b, Indicators) else b.width for b in blocks)

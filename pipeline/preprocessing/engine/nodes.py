@@ -6,7 +6,6 @@ leaves before it transform on the way. The leaves are here, `containers` has the
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,8 +15,8 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from sklearn.base import clone
+from sklearn.preprocessing import QuantileTransformer
+from sklearn.utils import get_tags
 
 from pipeline.data import frames
 from pipeline.data.convert import Origin
@@ -49,8 +48,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Keeps = Literal["none", "small", "all"]
-Cells = Mapping[Any, np.ndarray]
-"""Name of a column -> one value, of the type that its encoder has learnt."""
 
 
 @dataclass(frozen=True)
@@ -119,13 +116,7 @@ CONVERT: dict[type, Callable[[Block, Part], Any]] = {
 
 
 def check_type(fitted: Estimator, estimator: Estimator) -> Any:
-    """Return the fitted form of an estimator.
-
-    Raises
-    ------
-    DataError
-        It is that of another class.
-    """
+    """Return the fitted form of an estimator, unless it is that of another class."""
     held, wanted = type(fitted), type(estimator)
     if held is not wanted:
         raise DataError(f"the saved model holds {held.__name__}, not {wanted.__name__}")
@@ -158,25 +149,7 @@ class BlockNode(ABC):
 
     @abstractmethod
     def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
-        """Take what `to_sklearn` returned for what was learnt.
-
-        Parameters
-        ----------
-        fitted : estimator
-        source : NodeInput
-            What came in; of its blocks, nothing is read.
-        forms : iterator of type
-            The form of block that each transformer, in order, reads.
-
-        Raises
-        ------
-        DataError
-            It is an estimator of another class.
-        """
-
-    def known(self) -> Cells:
-        """Return a cell of each column of the table that an encoder reads, which it knows."""
-        return {name: cell for node in self.children for name, cell in node.known().items()}
+        """Take what `to_sklearn` returned for what was learnt, and the forms that twins read."""
 
     def makes_sparse(self, given: bool) -> bool:
         """Return whether scikit-learn's rows would be sparse, of sparse rows or of dense ones."""
@@ -223,8 +196,7 @@ class TransformerNode(BlockNode):
     ----------
     twin : Twin
     keeps : {"none", "small", "all"}
-        Whether to keep the statistic, so that the next `fit` adds to it: "small" does unless it
-        holds rows.
+        Whether the next `fit` adds to the statistic: "small" does unless it holds rows.
     weights : numpy.ndarray, shape (n_rows,), optional
         Of the rows of the next `fit`, which forgets them.
     stand_in : callable, optional
@@ -256,8 +228,6 @@ class TransformerNode(BlockNode):
         self.widest = source.width(table)
         if not self.widest:
             raise DataError(f"{type(twin.estimator).__name__}: the steps before it left no column")
-        if source.sparse and self.sparse:
-            self._ask_sklearn()
         table.widest = max(table.widest, self.widest)
         read = source.reader(self.form)
         if source.blocks is not None:
@@ -283,8 +253,9 @@ class TransformerNode(BlockNode):
         What a twin writes sparse rows from is the positions of ones. On a GPU it reads the dense
         rows of a block, where that makes no difference to scikit-learn's.
         """
-        if source.sparse and frames.device_of(table.like) == "cuda":
-            self._ask_of_sparse()
+        on_gpu = frames.device_of(table.like) == "cuda"
+        if source.sparse and (on_gpu or (self.sparse and self.stand_in is None)):
+            self._check_sparse()
         if self.stand_in is None:
             return self
         if source.sparse and self.sparse:
@@ -295,46 +266,23 @@ class TransformerNode(BlockNode):
             return self.stand_in("scikit-learn makes sparse rows, some of whose cells may be zero")
         return self
 
-    def _ask_of_sparse(self) -> None:
-        """Let scikit-learn's transformer say what becomes of sparse rows, by a few of them.
-
-        Raises
-        ------
-        DataError
-            It takes none.
-        Unsupported
-            It makes other numbers of them than of dense ones.
-        """
-        rows, y = np.array([[0.0, 1], [2, 0], [3, 4], [0, 5]]), [0, 1, 0, 1]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                expected = clone(self.estimator).fit_transform(rows, y)
-            except ValueError:  # of so few columns it says nothing
-                return
-            made = self._named(clone(self.estimator).fit_transform, csr_matrix(rows), y)
-        made, expected = (csr_matrix(each).toarray() for each in (made, expected))
-        if not np.allclose(made, expected, equal_nan=True):
-            step = type(self.estimator).__name__.lower()
+    def _check_sparse(self) -> None:
+        """Refuse sparse rows that scikit-learn refuses, or of which it makes other numbers."""
+        name = type(self.estimator).__name__
+        if not get_tags(self.estimator).input_tags.sparse:
+            raise DataError(
+                f"{name} takes no sparse rows, which the step before it makes; use "
+                "sparse_output=False or sparse_threshold=0 there"
+            )
+        if type(self.estimator) is QuantileTransformer:
             why = "of sparse rows scikit-learn makes other numbers than of dense ones"
             instead = "use sparse_threshold=0 or sparse_output=False before it, or device='auto'"
-            raise Unsupported(Reason(step, why, instead))
+            raise Unsupported(Reason(name.lower(), why, instead))
 
     def _makes_cells(self, source: NodeInput) -> bool:
         """Return whether the rows are sparse, and not one-hot, and no more of them will come."""
         more = self.keeps == "all" or self.twin.one_hot
         return self.sparse and not more and self.twin.makes_sparse(source.sparse)
-
-    def _ask_sklearn(self) -> None:
-        """Refuse, in its words, sparse rows that it refuses: they are so once they are written."""
-        rows, y = np.array([[1.0, 2.0], [3.0, 4.0]]), [0, 1]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                clone(self.estimator).fit_transform(rows, y)
-            except (TypeError, ValueError):  # nothing that has to do with sparse rows
-                return
-            self._named(clone(self.estimator).fit_transform, csr_matrix(rows), y)
 
     def _aligned(self, y: Target, weights: Array) -> list[Any]:
         """Return what the twin needs beside its blocks, one entry a row."""
@@ -391,15 +339,6 @@ class TransformerNode(BlockNode):
         """Return what transforms a block of new rows."""
         return lambda part: self.apply(read(part), part)
 
-    def known(self) -> Cells:
-        """Return the first category of each column, or the null of text of Arrow."""
-        twin, null = self.twin, np.array([None])
-        learnt = getattr(twin.fitted, "categories_", None)
-        if learnt is None:
-            learnt = [null if each == (None, None) else null[:0] for each in twin.origins]
-        names = () if twin.names is None else twin.names
-        return {name: c[:1] for name, c in zip(names, learnt, strict=False) if len(c)}
-
     def to_sklearn(self) -> Any:
         """Return the twin's fitted scikit-learn transformer."""
         return self.twin.fitted
@@ -419,11 +358,7 @@ class TransformerNode(BlockNode):
 
 
 def holds_rows(stats: Any) -> bool:
-    """Return whether a statistic, or a part of it, holds the rows themselves.
-
-    >>> holds_rows(RowBlocks([])), holds_rows((1, RowBlocks([]))), holds_rows(1)
-    (True, True, False)
-    """
+    """Return whether a statistic, or a part of it, holds the rows themselves."""
     return RowBlocks in map(type, stats if isinstance(stats, tuple) else (stats,))
 
 

@@ -40,37 +40,20 @@ def choose_own(
 ) -> dict[str, str]:
     """Return the paths of the parts that scikit-learn's own steps run, and why.
 
-    Parameters
-    ----------
-    whole : Inside
-        Unfitted.
-    table : Table
-        On the host.
-    head : pandas.DataFrame
-        A row of it.
-    exact_zeros : bool
-        What follows takes zeros of sparse rows and cells that are absent for different things.
-
-    Examples
-    --------
     >>> from sklearn.preprocessing import StandardScaler
     >>> table = Table(np.zeros((100_000, 2), order="F"))
     >>> scaler = Inside("scaler", StandardScaler(), True)
     >>> list(choose_own(scaler, table, frames.head(table.X), exact_zeros=False))
     ['scaler']
     """
-    if _is_faster(whole, table) and _may_run(whole, head):
-        return {whole.path: FASTER}
-    return dict.fromkeys(_beside_sparse(whole, head), EXACT) if exact_zeros else {}
-
-
-def _is_faster(whole: Inside, table: Table) -> bool:
-    """Return whether scikit-learn's own are faster than all of the twins (`Twin.slower`)."""
     order = "F" if frames.is_frame(table.X) or by_columns(table.X) else "C"
-    return all(
+    faster = all(
         table.n_rows in TWINS[type(leaf)].slower_at(leaf).get(order, ())
         for _, leaf in twinned(*whole[1::-1])
     )
+    if faster and _may_run(whole, head):
+        return {whole.path: FASTER}
+    return dict.fromkeys(_beside_sparse(whole, head), EXACT) if exact_zeros else {}
 
 
 def _may_run(whole: Inside, head: pd.DataFrame) -> bool:

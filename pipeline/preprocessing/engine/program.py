@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
-from copy import copy
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from operator import methodcaller
 from types import MappingProxyType
@@ -17,7 +16,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from pipeline.data import frames
-from pipeline.data.borrowed import Held
 from pipeline.data.convert import Origin, without_na
 from pipeline.data.output import container
 from pipeline.data.partitioned import densify, densifying
@@ -53,18 +51,12 @@ class Program:
         Path of the transformer in the whole estimator, for messages; empty where it is the steps.
     order : {"C", "F"}
         Order of the output matrix on a GPU: what reads it would make a copy in the other one.
-    selected_from : bool
-        A `ColumnTransformer` follows: on the host it is given a frame where some columns are text.
-    classified : bool
-        It is known that every part has a twin, or a worker; otherwise `fit` looks.
-    sparse : bool
-        Rows are sparse where scikit-learn's are; dense otherwise, as those of a GPU's partitions
-        are in any case.
-    why_dense : str
-        Why rows of a GPU are dense where scikit-learn's are sparse.
     make_worker : callable, optional
         Returns what runs a transformer that has no twin, given it and its path; or on the host
-        one whose twin is slower.
+        one whose twin is slower. Without it, such a transformer is an error.
+    why_dense : str
+        Why rows are dense where scikit-learn's are sparse; empty where they are sparse, as those
+        of a GPU's partitions never are.
     exact_zeros : bool
         What follows tells zeros from absent cells: beside sparse rows, numbers are scikit-learn's.
     ends : bool
@@ -85,19 +77,15 @@ class Program:
         step: str = "estimator",
         *,
         order: str = "C",
-        selected_from: bool = False,
-        classified: bool = False,
         make_worker: MakeWorker | None = None,
-        sparse: bool = False,
         why_dense: str = "dense rows were asked for",
         exact_zeros: bool = False,
         ends: bool = True,
     ) -> None:
-        self.sparse, self.why_dense = sparse, why_dense
+        self.sparse, self.why_dense = not why_dense, why_dense
         self.exact_zeros, self.ends = exact_zeros, ends
         self.make_worker = make_worker
-        self.order, self.selected_from = order_of(estimator, order), selected_from
-        self.classified = classified
+        self.order = order_of(estimator, order)
         self.estimator, self.dtype, self.step = estimator, dtype, step
         self.node: BlockNode | None = None
         self.width = self.widest = 0
@@ -175,21 +163,7 @@ class Program:
         assert self.node is not None
         table = as_table(X, self.name)
         table.widest = max(table.widest, self.widest)
-        try:
-            return self._write(table, partial(read_new, self.node))
-        except (TypeError, ValueError):
-            if not self.own:
-                raise
-            return self._as_twins().transform(X)
-
-    def _as_twins(self) -> Program:
-        """Return the fitted program with its twins alone, whose errors name columns."""
-        assert self.node is not None
-        assert self.head is not None
-        other, paths = copy(self), [each.path for each in self.workers if each.path not in self.own]
-        forms = list(self.node.forms())
-        other.resume(self.to_sklearn(), self.head, forms, framed=self.named, workers=paths)
-        return other
+        return self._write(table, partial(read_new, self.node))
 
     def resume(
         self,
@@ -203,20 +177,7 @@ class Program:
     ) -> None:
         """Take the fitted scikit-learn transformer of a saved model for what `fit` learnt.
 
-        Parameters
-        ----------
-        fitted : estimator
-            What `to_sklearn` returned.
-        head : pandas.DataFrame
-            A row like those of the table that it was fitted on.
-        forms : sequence of type
-            The form of block that each transformer that a twin runs reads, in order.
-        framed : bool
-            Whether the table had names for its columns.
-        workers : sequence of str
-            The paths of the transformers that no twin runs.
-        own : sequence of str
-            The paths of what scikit-learn's own steps run although there are twins.
+        The other arguments are what `serving.steps.ProgramState` holds.
 
         Raises
         ------
@@ -231,23 +192,19 @@ class Program:
         self.node.resume(fitted, NodeInput(list(head.columns), framed), iter(forms))
         self.widest, self.named = self.node.widest, framed
         dtypes = [str(dtype) for dtype in head.dtypes]
-        self.head, self.resumed = header(list(head.columns), dtypes, self.node.known()), True
+        self.head, self.resumed = header(list(head.columns), dtypes, known_cells(self.node)), True
 
     def _fit(self, X: Any, y: Any, *, keeps: Keeps, fits_only: bool = False) -> tuple[Data, Read]:
         table = as_table(X, self.name)
         self.head, self.resumed, self.named = frames.head(table.top), False, table.framed
         on_host = isinstance(table, Table) and table.device == "cpu"
         self.own = self._choose_own(table) if on_host and keeps != "all" else {}
-        options = self.options(keeps=keeps, on_host=on_host)
-        try:
-            with Held(self.estimator).draws_once() if self.own else nullcontext():
-                read = self._learn(table, y, options, fits_only=fits_only)
-        except (TypeError, ValueError):
-            if not self.own:
-                raise
-            self.own = {}  # The twins name columns.
-            options = self.options(keeps=keeps, on_host=on_host)
-            read = self._learn(table, y, options, fits_only=fits_only)
+        options, source = self.options(keeps=keeps, on_host=on_host), self._source(table)
+        self.node = build(self.estimator, self.head, self.step, options).suited(table, source)
+        if isinstance(self.node, WorkerNode):
+            self.node.fits_only = fits_only
+        read = self.node.fit(table, source, y)
+        self.widest = self.node.widest
         return table, read
 
     def _choose_own(self, table: Any) -> dict[str, str]:
@@ -261,16 +218,6 @@ class Program:
         if self.ends and learns_batches and not obstacles_to_batches(self.estimator, self.step):
             return {}  # scikit-learn's own would keep nothing that more rows are added to
         return choose_own(whole, table, self.head, exact_zeros=self.exact_zeros)
-
-    def _learn(self, table: Data, y: Any, options: BuildOptions, *, fits_only: bool) -> Read:
-        assert self.head is not None
-        source = self._source(table)
-        self.node = build(self.estimator, self.head, self.step, options).suited(table, source)
-        if isinstance(self.node, WorkerNode):
-            self.node.fits_only = fits_only
-        read = self.node.fit(table, source, y)
-        self.widest = self.node.widest
-        return read
 
     def _source(self, table: Data) -> NodeInput:
         return NodeInput(table.names, table.framed, origins=self.origins)
@@ -286,7 +233,6 @@ class Program:
         return BuildOptions(
             keeps,
             self.weights,
-            self.classified,
             self.make_worker,
             on_host,
             workers,
@@ -307,8 +253,6 @@ class Program:
         read = reading(table)
         if self.step in self.own:
             made = self._hand_on(table, read)
-        elif self.selected_from and table.device == "cpu" and tables.holds_text(table, read):
-            made = tables.write_mixed(table, read, names)
         elif self.makes_sparse:
             made = write_sparse(table, read, self.dtype)
         elif names:
@@ -435,6 +379,16 @@ def read_new(node: BlockNode, table: Table) -> Read:
     """Return what a fitted node reads of the rows of a table."""
     columns = Unread(table.names)
     return node.read_new(table, lambda part: columns)
+
+
+def known_cells(node: BlockNode) -> dict[Any, np.ndarray]:
+    """Return a cell of each column that an encoder reads, which it knows."""
+    known: dict[Any, np.ndarray] = {}
+    for twin in [leaf.twin for leaf in node.leaves()]:
+        names, learnt = twin.names, getattr(twin.fitted, "categories_", ())
+        if names is not None:
+            known = {name: c[:1] for name, c in zip(names, learnt, strict=False)} | known
+    return {name: cell for name, cell in known.items() if len(cell)}
 
 
 def _same(read: Read, table: Table) -> Read:

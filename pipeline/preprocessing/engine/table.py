@@ -17,7 +17,6 @@ from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from pipeline.data import encode, frames, output
@@ -71,14 +70,10 @@ class Table:
 
     Attributes
     ----------
-    framed : bool
-        Whether the columns have names.
     names : list
-        Of the columns; without names their positions.
-    like : frame or array
-        With the columns and types of the table.
-    top : frame or array
-        Begins with the first row.
+        Of the columns; their positions where they are not `framed`.
+    like, top : frame or array
+        With the columns and types of the table; and beginning with its first row.
     widest : int
         Columns of the widest block: wider ones have fewer rows.
     """
@@ -159,13 +154,7 @@ class Table:
         return self
 
     def parts(self, width: int = 0) -> list[Part]:
-        """Return the blocks' rows.
-
-        Parameters
-        ----------
-        width : int
-            Columns that are made of the table, where they are more than it has; for a GPU.
-        """
+        """Return the blocks' rows, fewer where more columns are made of the table than it has."""
         if self.device == "cpu":
             step = min(CHUNK_ROWS, CHUNK_CELLS // self.widest)
         else:
@@ -277,16 +266,8 @@ def write_matrix(
 ) -> Any:
     """Return the blocks of a table as one matrix, shape (n_rows, width).
 
-    Parameters
-    ----------
-    table : Table
-    read : callable
-    dtype : {"auto", "float32", "float64"}
-        "auto" is the type that the columns have together, which is scikit-learn's.
-    order : {"C", "F"}
-        "F" is for a GPU: columns are contiguous.
-    making : callable, optional
-        Returns the context in which the matrix is made, given its shape and type.
+    The type "auto" is the one that the columns have together. `making` returns the context in
+    which the matrix is made, given its shape and type.
     """
     seen = seen_part(table)
     first = blocks_to_write(read, seen, beside=False)
@@ -316,10 +297,7 @@ def _write(
     order: str = "C",
     beside: bool = False,
 ) -> dict[Any, Any]:
-    """Return a matrix of each type, given the blocks of a part and the type of each.
-
-    With `beside`, columns of the table that nothing has read are left out: a frame takes them over.
-    """
+    """Return a matrix of each type, given the blocks of a part and the type of each."""
     starts: list[int] = []
     widths: Counter[Any] = Counter()
     for block, kind in zip(first, kinds, strict=True):
@@ -347,7 +325,10 @@ def _write(
 
 
 def blocks_to_write(read: Read, part: Part, *, beside: bool) -> list[Block]:
-    """Return the blocks of a part that have a place in a matrix."""
+    """Return the blocks of a part that have a place in a matrix.
+
+    With `beside`, columns of the table that nothing has read are left out: a frame takes them over.
+    """
     blocks = flat(read(part))
     if beside:
         return [block for block in blocks if not isinstance(block, Unread | Objects)]
@@ -362,39 +343,6 @@ def _as_written(block: Unread, part: Part) -> Block:
     return Objects(table.select(block.names), part.rows)
 
 
-def holds_text(table: Table, read: Read) -> bool:
-    """Return whether some of the columns that come out are no numbers."""
-    return any(holds_others(block, table.X) for block in flat(read(table.first())))
-
-
-def write_mixed(table: Table, read: Read, names: Names) -> pd.DataFrame:
-    """Return numbers and text as a frame of the host, for a program that selects from it.
-
-    Parameters
-    ----------
-    table : Table
-        On the host.
-    read : callable
-    names : sequence
-        Of the columns; empty for positions.
-    """
-    whole = table.whole
-    columns: list[Any] = []
-    for block in flat(read(whole)):
-        if isinstance(block, Unread):
-            columns += [frames.column(table.X, name) for name in block.names]
-        elif isinstance(block, Objects):
-            columns += [column for _, column in pd.DataFrame(block.whole).items()]
-        elif isinstance(block, Categories):
-            columns += [np.append(column.values, np.nan)[column.codes] for column in block.columns]
-        else:
-            columns += list(as_numbers(block, whole).values.T)
-    index = table.X.index if frames.is_frame(table.X) else None
-    series = [pd.Series(getattr(each, "array", each), index, each.dtype) for each in columns]
-    made = pd.DataFrame(dict(enumerate(series)))
-    return made.set_axis(list(names) or range(len(series)), axis=1)
-
-
 def write_frame(table: Table, read: Read, dtype: str, names: Names) -> Any:
     """Return the blocks of a table as a frame with the given column names.
 
@@ -402,10 +350,9 @@ def write_frame(table: Table, read: Read, dtype: str, names: Names) -> Any:
     it; columns that were passed on are as they were.
     """
     twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice and table.device == "cuda":
-        raise DataError(f"several columns are named {twice[0]!r}, and a frame of cuDF has one each")
-    places = range(len(names)) if twice else list(names)
-    made, kept, objects = split_names(read(table.first()), places)
+    if twice:
+        raise DataError(f"several columns are named {twice[0]!r}; rename them before this step")
+    made, kept, objects = split_names(read(table.first()), names)
     seen = seen_part(table)
     first = blocks_to_write(read, seen, beside=True)
     kinds = [common_type([each]) if dtype == "auto" else np.dtype(dtype) for each in first]
@@ -416,29 +363,14 @@ def write_frame(table: Table, read: Read, dtype: str, names: Names) -> Any:
     }
     matrices |= dict(enumerate(objects))
     nothing: tuple[Any, list[Any]] = (table.xp.zeros((table.n_rows, 0)), [])
-    frame = output.beside(list(matrices.values()) or [nothing], table.X, kept)[list(places)]
-    return frame.set_axis(list(names), axis=1) if twice else frame
+    return output.beside(list(matrices.values()) or [nothing], table.X, kept)[list(names)]
 
 
-Named = tuple[Any, list[Any]]
-"""Rows, and the names of their columns."""
-
-
-def split_names(block: Block, names: Names) -> tuple[list[Any], dict[Any, Any], list[Named]]:
-    """Return the names of the columns of a frame, by what becomes of them.
-
-    Returns
-    -------
-    made : list
-        Those that are made, block by block.
-    kept : dict
-        Those that are columns of the table, with their names there.
-    objects : list of (frame or matrix, list)
-        Those that scikit-learn's own transformers made, of all rows.
-    """
+def split_names(block: Block, names: Names) -> tuple[list[Any], dict[Any, Any], list[Any]]:
+    """Return the names of a frame's columns: those made, those of the table, those of objects."""
     made: list[Any] = []
     kept: dict[Any, Any] = {}
-    objects: list[Named] = []
+    objects: list[tuple[Any, list[Any]]] = []  # all rows of a frame or matrix, and its names
     start = 0
     for part in flat(block):
         here = list(names[start : start + part.width])

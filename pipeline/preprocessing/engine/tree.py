@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils._indexing import _get_column_indices
 
 from pipeline.errors import ConfigError
 from pipeline.preprocessing.transformers import TWINS
@@ -114,30 +115,13 @@ def selected(head: pd.DataFrame, key: Any, step: str) -> list[Any]:
     if isinstance(key, str | int | range):
         listed = list(key) if isinstance(key, range) else [key]
         raise ConfigError(f"{step}: the columns {key!r} are not a list; write {listed!r}")
-    columns = head.columns
     try:
-        if isinstance(key, slice):
-            return list(columns[_by_position(key, list(columns))])
-        index = pd.Index(key)
-        if index.dtype.kind in "iub":
-            return list(columns[index.to_numpy()])
-        missing = [name for name in index if name not in columns]
-        if missing:
-            raise KeyError(f"there is no {missing}")
+        return list(head.columns[_get_column_indices(head, key)])
     except (LookupError, TypeError, ValueError) as error:
         raise ConfigError(
-            f"{step}: the columns {key!r} cannot be selected ({error.args[0]}); the table has the "
-            f"columns {list(columns)}"
+            f"{step}: the columns {key!r} cannot be selected ({error}); the table has the "
+            f"columns {list(head.columns)}"
         ) from error
-    return list(index)
-
-
-def _by_position(key: slice, columns: list[Any]) -> slice:
-    """Return a slice of positions for one of names, in which the last column is included."""
-    if not (isinstance(key.start, str) or isinstance(key.stop, str)):
-        return key
-    start, stop = (end if end is None else columns.index(end) for end in (key.start, key.stop))
-    return slice(start, None if stop is None else stop + 1, key.step)
 
 
 class Inside(NamedTuple):

@@ -62,8 +62,6 @@ class Twin(ABC, Generic[S]):
     """Whether sparse rows that it makes are the positions of ones."""
     weighted: ClassVar[bool] = False
     """Whether `statistics` takes the weights of the rows, after the other aligned arrays."""
-    passes_on: ClassVar[bool] = False
-    """Whether what is no number comes out as it comes in."""
     needs_target: ClassVar[bool] = False
     """Whether `statistics` takes what `aligned` makes of the target of all rows."""
     slower: ClassVar[Mapping[str, range]] = {}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import pandas as pd
 
 from pipeline.data import convert, frames
 from pipeline.data.borrowed import borrow
-from pipeline.data.partitioned import densify
 from pipeline.errors import DataError, PipelineError, Reason, Unsupported, in_words_of
 from pipeline.preprocessing.engine.blocks import Numbers, Objects, Unread, flat
 from pipeline.preprocessing.engine.csr import ReadSparse, write_sparse
@@ -22,8 +22,6 @@ from pipeline.typing import Table as Rows
 
 if TYPE_CHECKING:
     from pipeline.preprocessing.engine.dask import Data
-
-SparseRows = Literal["kept", "expanded", "refused"]
 
 
 class Worker(Protocol):
@@ -46,13 +44,6 @@ class HostWorker:
     """scikit-learn's own transformer, or any with `fit` and `transform`, on the host.
 
     Rows of a GPU are brought to it, and what it makes of them is brought back.
-
-    Parameters
-    ----------
-    estimator : transformer
-        Unfitted; it is not changed.
-    path : str
-        Of the transformer in the whole estimator.
 
     Examples
     --------
@@ -129,8 +120,8 @@ class WorkerNode(BlockNode):
         Why no twin runs it.
     series : bool
         It reads one column, as a series.
-    sparse_rows : {"kept", "expanded", "refused"}
-        What becomes of those that it makes.
+    keeps_sparse : bool
+        Sparse rows that it makes stay sparse; otherwise they are an error.
     weights : numpy.ndarray, shape (n_rows,), optional
         Of the rows of the next `fit`, which forgets them.
     forms : sequence of type
@@ -157,13 +148,13 @@ class WorkerNode(BlockNode):
         why: str,
         *,
         series: bool = False,
-        sparse_rows: SparseRows = "refused",
+        keeps_sparse: bool = False,
         weights: Array = None,
         forms: Sequence[type] = (),
     ) -> None:
         self.weights = weights
         self.worker, self.estimator, self.path, self.why = worker, estimator, path, why
-        self.series, self.sparse_rows, self.own_forms = series, sparse_rows, forms
+        self.series, self.keeps_sparse, self.own_forms = series, keeps_sparse, forms
 
     def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
         """Fit the worker on all rows."""
@@ -185,11 +176,11 @@ class WorkerNode(BlockNode):
     def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
         """Transform all rows."""
         rows = self._rows(table, read, sparse=sparse)
-        return self._read(self._told(self.worker.call, "transform", rows), table)
+        return self._read(self._told(partial(self.worker.call, "transform"), rows), table)
 
     def _rows(self, table: Table, read: Read, *, sparse: bool) -> Any:
         """Return what comes in as scikit-learn would hand it on."""
-        if sparse and self.sparse_rows == "kept":
+        if sparse and self.keeps_sparse:
             return write_sparse(table, read, "auto")
         first = flat(read(table.first()))
         if all(isinstance(block, Unread) for block in first):
@@ -202,14 +193,17 @@ class WorkerNode(BlockNode):
             return write_frame(table, read, "auto", self.named)
         return write_matrix(table, read, "auto")
 
-    def _told(self, work: Callable[..., Any], *args: Any) -> Any:
-        """Return what scikit-learn makes; name the step in its error."""
+    def _told(self, work: Callable[..., Any], rows: Any, *args: Any) -> Any:
+        """Return what scikit-learn makes; name the step and infinite columns in its error."""
         try:
-            return work(*args)
+            return work(rows, *args)
         except PipelineError:
             raise
         except (AttributeError, TypeError, ValueError) as error:
-            raise in_words_of(error, DataError(f"in the step {self.path}")) from error
+            floats: Any = rows.select_dtypes("float") if isinstance(rows, pd.DataFrame) else {}
+            infinite = [name for name in floats if np.isinf(floats[name]).any()]
+            where = f"in the step {self.path}{f', columns {infinite}' if infinite else ''}"
+            raise in_words_of(error, DataError(where)) from error
 
     def _read(self, made: Any, table: Table) -> Read:
         """Return what reads the rows that were made."""
@@ -225,12 +219,9 @@ class WorkerNode(BlockNode):
 
     def _checked(self, made: Any, table: Table) -> Any:
         self.sparse = frames.is_sparse(made)
-        if self.sparse:
-            if self.sparse_rows == "refused":
-                why = f"{type(self.estimator).__name__} makes sparse rows, and blocks are dense"
-                raise Unsupported(Reason(self.path, why, "run the whole step in scikit-learn"))
-            if self.sparse_rows == "expanded":
-                made = densify(made, self.path, "what follows reads no CSR")
+        if self.sparse and not self.keeps_sparse:
+            why = f"{type(self.estimator).__name__} makes sparse rows, and blocks are dense"
+            raise Unsupported(Reason(self.path, why, "run the whole step in scikit-learn"))
         made = made.to_pandas() if frames.library(made) == "polars" else made
         made = made if hasattr(made, "shape") else np.asarray(made)
         if len(made.shape) != 2:

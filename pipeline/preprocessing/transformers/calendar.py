@@ -171,11 +171,6 @@ def outputs(estimator: CalendarFeatures) -> list[Output]:
 
     >>> outputs(CalendarFeatures(["year", "hour"], cyclical=["hour"]))
     [('year', ''), ('hour', 'sin'), ('hour', 'cos')]
-
-    Raises
-    ------
-    ConfigError
-        `features` or `cyclical` holds a name that is unknown, repeated or out of place.
     """
     features = _names("features", estimator.features, FEATURES)
     if not features:
@@ -209,11 +204,6 @@ def epoch_of(estimator: CalendarFeatures) -> int:
 
     >>> epoch_of(CalendarFeatures(epoch="1970-01-02"))
     86400000000000
-
-    Raises
-    ------
-    ConfigError
-        It is no time between 1677-09-22 and 2262-04-11.
     """
     try:
         epoch = pd.Timestamp(estimator.epoch).tz_localize(None).as_unit("ns")
@@ -227,46 +217,24 @@ def epoch_of(estimator: CalendarFeatures) -> int:
 
 
 def nanoseconds(X: Table, read: Callable[[Any, Any], Any] = frames.datetimes) -> Any:
-    """Return a frame or an array of times as a matrix of int64, on its device.
-
-    Parameters
-    ----------
-    X : frame or array, shape (n_rows, n_columns)
-    read : function of X and a name or position
-        What makes a column of integers.
-    """
+    """Return a frame or an array of times as a matrix of int64, given what reads a column."""
     names = X.columns if frames.is_frame(X) else range(X.shape[1])
-    xp = frames.xp(X)
-    return side_by_side([read(X, name) for name in names], xp)
+    return side_by_side([read(X, name) for name in names], frames.xp(X))
 
 
 def _or_missing(X: Table, name: Name) -> Any:
     # A table of few rows may hold no date at all, and then its column is no column of dates.
     column = frames.column(X, name)
     if column.dtype.kind == "f" and bool((column != column).all()):
-        xp = frames.xp(X)
-        return xp.full(len(column), MISSING, dtype="int64")
+        return frames.xp(X).full(len(column), MISSING, dtype="int64")
     return frames.datetimes(X, name)
 
 
 def encode_fields(nanoseconds: Array, outputs: Sequence[Output], epoch: int = 0) -> Any:
     """Return features of every column side by side, all of the first column first.
 
-    Parameters
-    ----------
-    nanoseconds : array of int64, shape (n_rows, n_columns)
-        Since 1970-01-01, or `MISSING`.
-    outputs : sequence of (feature, wave)
-    epoch : int
-        Where "days_since" counts from, in nanoseconds since 1970-01-01.
+    They are floats on the same device; NaN where the time is missing.
 
-    Returns
-    -------
-    array of float64, shape (n_rows, n_columns * n_outputs)
-        On the same device; NaN where the time is missing.
-
-    Examples
-    --------
     >>> fields = [("year", ""), ("month", "cos")]
     >>> encode_fields(np.array([[0], [MISSING]]), fields).round(3).tolist()
     [[1970.0, 0.866], [nan, nan]]

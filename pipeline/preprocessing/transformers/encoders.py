@@ -21,7 +21,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from pipeline.data import encode, frames
 from pipeline.data.borrowed import borrow
 from pipeline.data.convert import Origin
-from pipeline.errors import ConfigError, DataError
+from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import Block, Categories, Indicators, Numbers
 from pipeline.preprocessing.engine.twin import Twin, any_value
 from pipeline.preprocessing.statistics.categories import (
@@ -91,13 +91,8 @@ def as_index(values: np.ndarray) -> pd.Index[Any]:
 class Tables:
     """Look-up tables of an encoder's columns, each kept for the last dictionary seen.
 
-    Parameters
-    ----------
-    learnt : sequence of Learnt
-        The categories of each column.
-    make : callable
-        ``make(j, known)`` returns what each entry becomes, the last one for missing, given where
-        they stand among the categories of column `j`.
+    ``make(j, known)`` returns what each entry becomes, the last one for missing, given where they
+    stand among the categories of column `j`.
     """
 
     def __init__(
@@ -158,20 +153,14 @@ class EncoderTwin(Twin[list[CategorySums]]):
 
     def fit_sklearn(self, stats: list[CategorySums]) -> Any:
         """Return the estimator fitted by scikit-learn on the distinct values of each column."""
-        encoder = self.prepared(len(stats))
+        encoder = self.prepared()
         return fit_counted(encoder, stats, self.names, encoder.fit)
 
-    def prepared(self, n_columns: int) -> Any:
+    def prepared(self) -> Any:
         """Return the encoder to fit: NA in its lists is NaN, as it is in the table."""
         estimator = borrow(self.estimator)
         if isinstance(estimator.categories, str):
             return estimator
-        for j, listed in enumerate(estimator.categories[:n_columns]):
-            if np.ndim(listed) != 1 or not len(listed):
-                raise ConfigError(
-                    f"{type(estimator).__name__}: categories[{j}] is {listed!r}; list the "
-                    f"values of the column {self.name(j)!r}, or leave the column out"
-                )
         return estimator.set_params(categories=[*map(with_nan, estimator.categories)])
 
     def _blame_unlisted(self, stats: list[CategorySums], error: ValueError) -> None:
@@ -190,20 +179,10 @@ class EncoderTwin(Twin[list[CategorySums]]):
 
     @abstractmethod
     def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
-        """Return what each dictionary entry of column `j` becomes.
-
-        `known` holds the entries' positions in `categories_[j]`, the last one
-        for missing; `UNKNOWN` where the value was not there at fit.
-        """
+        """Return what each dictionary entry of column `j` becomes, as `Tables` asks for it."""
 
     def look_up(self, columns: Sequence[encode.Coded], unknown: float | None = None) -> list[Any]:
-        """Return what each row becomes.
-
-        Raises
-        ------
-        DataError
-            A row becomes `unknown`, and the estimator has ``handle_unknown="error"``.
-        """
+        """Return what each row becomes, unless it is `unknown` where that is an error."""
         rows = [self.tables.of(j, column)[column.codes] for j, column in enumerate(columns)]
         if unknown is not None and self.estimator.handle_unknown == "error":
             bad = [places == unknown for places in rows]
@@ -346,8 +325,7 @@ def unknown_of(j: int, known: np.ndarray) -> np.ndarray:
 class OneHotEncoderTwin(EncoderTwin):
     """One column per category that is neither dropped nor grouped with other infrequent ones.
 
-    Where scikit-learn warns of unknown values, so does this, naming the same
-    columns: once more whenever a block of rows adds a column to them.
+    It warns of unknown values once more whenever a block of rows adds a column to them.
     """
 
     sklearn_class = OneHotEncoder
@@ -374,19 +352,6 @@ class OneHotEncoderTwin(EncoderTwin):
         self._places = [self._places_of(j) for j in range(len(self.fitted.categories_))]
         self._unknown = Tables(self.learnt, unknown_of)
         self._warned: dict[int, np.ndarray] = {}
-
-    def fit_sklearn(self, stats: list[CategorySums]) -> Any:
-        """Fit, and word scikit-learn's refusal to drop one of the infrequent categories."""
-        try:
-            return super().fit_sklearn(stats)
-        except AttributeError as error:
-            if self.estimator.drop is None or isinstance(self.estimator.drop, str):
-                raise
-            # scikit-learn calls a method that text lacks while it makes its message.
-            raise ConfigError(
-                f"OneHotEncoder: drop={self.estimator.drop!r} names a category that is "
-                "infrequent and so has no column of its own; name another one, or drop='first'"
-            ) from error
 
     def _places_of(self, j: int) -> np.ndarray:
         """Return the output column of each category, and last that of unknown values."""

@@ -74,7 +74,6 @@ class FunctionTransformerTwin(Twin[Checked]):
     reads = Numbers
     slower = {"F": MANY, "C": MANY}
     takes_infinite = True
-    passes_on = True
 
     @classmethod
     def unsupported_reasons(cls, estimator: BaseEstimator, step: str) -> list[Reason]:

@@ -61,7 +61,6 @@ class SimpleImputerTwin(Twin[Seen]):
         "keep_empty_features": (False, True),
     }
     reads = Numbers
-    passes_on = True
     slower = {"F": range(500_000), "C": range(10_000)}
 
     @classmethod

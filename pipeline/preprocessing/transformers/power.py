@@ -162,14 +162,7 @@ def powered(logs: Any, below: Any, above: Any) -> Any:
 def most_likely_power(logs: Any, low: float, high: float, method: str) -> float:
     """Return the power of a column of a GPU whose likelihood is greatest, as SciPy seeks it.
 
-    Parameters
-    ----------
-    logs : array
-        What `signed_logs` returns of the values, of which none is missing.
-    low, high : float
-        The least and the greatest value.
-    method : str
-        That of scikit-learn's PowerTransformer.
+    `logs` are what `signed_logs` returns of the values, of which none is missing.
     """
     xp = frames.xp(logs)
     total, in_logs = float(frames.to_host(logs.sum())), method == "box-cox"

@@ -208,19 +208,7 @@ def floats(values: Array) -> Any:
 
 
 def require_finite(twin: Twin[Any], values: Array) -> None:
-    """Check a block for a step that takes neither missing nor infinite values.
-
-    Parameters
-    ----------
-    twin : Twin
-        The step, for the message.
-    values : array, shape (n_rows, n_columns)
-
-    Raises
-    ------
-    DataError
-        Some value is no finite number; the first such column is in the message.
-    """
+    """Refuse what is no finite number; the first such column is in the message."""
     xp = frames.xp(values)
     if values.dtype.kind != "f" or bool((finite := xp.isfinite(values)).all()):
         return

@@ -123,7 +123,7 @@ class TargetEncoderTwin(EncoderTwin):
 
     def fit_sklearn(self, stats: list[CategorySums]) -> Any:
         """Let scikit-learn sort the categories; `finalize` sets the encodings."""
-        encoder = self.prepared(len(stats))
+        encoder = self.prepared()
 
         def fit(row: Any) -> Any:
             return encoder._fit(row, handle_unknown="ignore", ensure_all_finite="allow-nan")
@@ -169,15 +169,8 @@ class TargetEncoderTwin(EncoderTwin):
 def shrink(sums: np.ndarray, totals: np.ndarray, smooth: float | str) -> np.ndarray:
     """Return the target means per category, shrunken towards the mean of all rows.
 
-    Parameters
-    ----------
-    sums : numpy.ndarray, shape (3, n_folds, n_categories)
-        Rows, sum and sum of squares of the target in each category.
-    totals : numpy.ndarray, shape (3, n_folds)
-        The same over all categories.
-    smooth : float or "auto"
-        Weight of the overall mean in rows; ``"auto"`` is the empirical Bayes
-        estimate from the variances within and between categories.
+    The sums are rows, sum and sum of squares of the target, by fold and category; the totals are
+    those over all categories.
 
     >>> shrink(np.array([[[4.0]], [[4.0]], [[4.0]]]), np.array([[8.0], [4.0], [4.0]]), 4.0)
     array([[0.75]])
@@ -196,44 +189,25 @@ def shrink(sums: np.ndarray, totals: np.ndarray, smooth: float | str) -> np.ndar
 
 
 class EncodedTarget(NamedTuple):
-    """y as numbers, with its folds.
-
-    Parameters
-    ----------
-    kind : str
-        ``"binary"``, ``"multiclass"`` or ``"continuous"``.
-    classes : numpy.ndarray or None
-        The labels, sorted; None for a continuous target.
-    folds : numpy.ndarray of int, shape (n_rows,)
-        The fold in which each row is held out.
-    n_folds : int
-    values : numpy.ndarray, shape (n_rows,)
-        Where rows need only be counted, a number for class and fold; otherwise what is summed.
-    n_counted : int
-        The labels whose rows are counted; 0 where the values are summed.
-    centre : float
-        What the values are less than the target.
-    """
+    """y as numbers, with its folds."""
 
     kind: str
+    """`"binary"`, `"multiclass"` or `"continuous"`."""
     classes: np.ndarray | None
+    """The labels, sorted; None for a continuous target."""
     folds: np.ndarray
+    """The fold in which each row is held out."""
     n_folds: int
     values: np.ndarray
+    """Where rows need only be counted, a number for class and fold; otherwise what is summed."""
     n_counted: int = 0
+    """The labels whose rows are counted; 0 where the values are summed."""
     centre: float = 0.0
+    """What the values are less than the target."""
 
 
 def encode_target(estimator: TargetEncoder, y: np.ndarray) -> EncodedTarget:
-    """Return the target as numbers, and the folds that scikit-learn's encoder would make.
-
-    Raises
-    ------
-    ConfigError
-        The splits are no folds.
-    DataError
-        The target is of a type that cannot be encoded.
-    """
+    """Return the target as numbers, and the folds that scikit-learn's encoder would make."""
     seen = str(type_of_target(y, input_name="y"))
     kind = seen if estimator.target_type == "auto" else estimator.target_type
     if kind not in ("binary", "multiclass", "continuous"):

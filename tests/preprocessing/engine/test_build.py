@@ -8,7 +8,7 @@ import pytest
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import NMF, PCA
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pipeline.errors import ConfigError, Unsupported
@@ -65,8 +65,8 @@ def test_selected_reads_keys_as_sklearn_does(key: Any, expected: list[str]) -> N
     ("key", "message"),
     [
         (["a", "zz"], "zz"),
-        ([7], "out of bounds"),
-        ([True, False], "[Bb]oolean"),
+        ([7], "must be in"),
+        ([True, False], "must be in"),
         (slice("a", "zz"), "zz"),
         (None, "None"),
         ("a", r"not a list; write \['a'\]"),
@@ -79,26 +79,6 @@ def test_selected_refuses_bad_keys_with_the_step(key: Any, message: str) -> None
     with pytest.raises(ConfigError, match=message) as caught:
         selected(HEAD, key, "ct.numbers")
     assert str(caught.value).startswith("ct.numbers: ")
-
-
-@pytest.mark.parametrize(
-    ("estimator", "steps"),
-    [
-        (PCA(), ["s"]),
-        (OwnScaler(), ["s"]),
-        (FeatureUnion([("a", PCA()), ("b", StandardScaler())]), ["s.a"]),
-        (make_pipeline(StandardScaler(), NMF()), ["s.nmf"]),
-        (only("x", NMF(), ["a"]), ["s.x"]),
-        (only("x", "drop", ["a"], remainder=NMF()), ["s.remainder"]),
-        (only("x", make_pipeline(PCA(), OwnScaler()), ["a"]), ["s.x.pca", "s.x.ownscaler"]),
-    ],
-    ids=plain,
-)
-def test_transformers_without_a_twin_are_named(estimator: Any, steps: list[str]) -> None:
-    found = reasons(estimator, "s")
-    assert [reason.step for reason in found] == steps
-    assert all(reason.why.endswith("has no twin yet") for reason in found)
-    assert all("StandardScaler" in reason.instead for reason in found)
 
 
 def test_reasons_from_everywhere_come_at_once() -> None:

@@ -6,13 +6,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.impute import SimpleImputer
+from sklearn.feature_selection import VarianceThreshold
+from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
+    PolynomialFeatures,
+    QuantileTransformer,
+    RobustScaler,
     StandardScaler,
     TargetEncoder,
 )
@@ -33,7 +39,23 @@ SPECS = {
         (OrdinalEncoder(), ["c"]),
         (TargetEncoder(cv=FOLDS), ["t"]),
     ),
-    "union": make_union(StandardScaler(), KBinsDiscretizer(3, quantile_method="linear")),
+    "union": make_union(
+        StandardScaler(),
+        KBinsDiscretizer(3, quantile_method="linear"),
+        MinMaxScaler(),
+        MaxAbsScaler(),
+        RobustScaler(),
+        QuantileTransformer(n_quantiles=50),
+        make_pipeline(VarianceThreshold(0.5), PolynomialFeatures()),
+        SimpleImputer(strategy="most_frequent", add_indicator=True),
+        MissingIndicator(features="all"),
+    ),
+    "categories": make_column_transformer(
+        (OneHotEncoder(max_categories=4, drop="first"), ["t"]),
+        (make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder()), ["t", "c"]),
+        (OrdinalEncoder(max_categories=3), ["c", "t"]),
+        (TargetEncoder(shuffle=False), ["t", "c"]),
+    ),
 }
 
 
@@ -50,7 +72,7 @@ def table(name: str = "encoders") -> pd.DataFrame:
     )
     if name != "union":
         X.loc[row % 7 == 0, "a"] = np.nan
-    return X if name == "encoders" else X[NUMBERS]
+    return X if name in ("encoders", "categories") else X[NUMBERS]
 
 
 def target() -> np.ndarray:
@@ -99,3 +121,10 @@ def test_partitions_become_partitions_of_a_frame() -> None:
     found = Program(estimator, "float64").fit_transform(parts)
     expected = Program(estimator, "float64").fit_transform(table())
     pd.testing.assert_frame_equal(found.compute(), expected)
+
+
+def test_sparse_rows_reach_no_step_that_takes_none() -> None:
+    steps = make_pipeline(OneHotEncoder(), StandardScaler())
+    parts = dd.from_pandas(table()[["t"]], npartitions=2)
+    with pytest.raises(DataError, match="StandardScaler takes no sparse rows"):
+        Program(steps, why_dense="").fit(parts)

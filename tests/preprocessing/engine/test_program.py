@@ -118,7 +118,7 @@ def test_columns_have_the_types_of_sklearn(
     )
     X["i"] = X["b"].astype("int32")
     X = X[["big", "i"]] if name.endswith("alone") or name == "a union" else X
-    program = Program(estimator, classified=True, make_worker=HostWorker)
+    program = Program(estimator, make_worker=HostWorker)
     reference = clone(estimator)
     for made, wanted in (
         (program.fit_transform(X), reference.fit_transform(X)),

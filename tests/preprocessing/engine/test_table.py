@@ -20,7 +20,7 @@ from pipeline.preprocessing.engine.blocks import (
     common_type,
     join,
 )
-from pipeline.preprocessing.engine.csr import write_csr
+from pipeline.preprocessing.engine.csr import write_sparse
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.engine.table import Part, Table
 from pipeline.system.threads import halved
@@ -35,15 +35,6 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def frame() -> pd.DataFrame:
     return pd.DataFrame({"i": range(10), "f": np.linspace(0, 1, 10), "t": list("abcdeabcde")})
-
-
-@pytest.mark.parametrize("n_rows", [1, 2, 3, 4, 9, 10])
-@pytest.mark.usefixtures("small_blocks")
-def test_parts_cover_every_row_once(n_rows: int, frame: pd.DataFrame) -> None:
-    parts = Table(frame[:n_rows]).parts()
-    rows = [row for part in parts for row in range(part.rows.start, part.rows.stop)]
-    assert rows == list(range(n_rows))
-    assert all(part.n_rows <= 3 for part in parts)
 
 
 CELLS = np.array([[0, 1, 0, 2], [0, 0, 0, 0], [3, np.nan, 0, 0], [0, 0, 0, 4]])
@@ -68,7 +59,7 @@ def test_compressed_rows_are_those_that_scipy_stacks(blocks: list[Block]) -> Non
     def cut(part: Part) -> Block:
         return join([_rows(block, part.rows) for block in blocks])
 
-    made = write_csr(Table(np.zeros((4, 2))), cut, "auto")
+    made = write_sparse(Table(np.zeros((4, 2))), cut, "auto")
     expected = sparse.hstack(list(map(_stored, blocks)), format="csr")
     assert made.dtype == expected.dtype
     for held in ("indptr", "indices", "data"):
@@ -97,7 +88,7 @@ def test_one_hot_rows_take_little_more_than_their_matrix(monkeypatch: pytest.Mon
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1})
     rng = np.random.default_rng(0)
     X = pd.DataFrame({name: rng.integers(0, 500, 1_500_000) for name in "abcd"})
-    encoder = Program(OneHotEncoder(), sparse=True)
+    encoder = Program(OneHotEncoder(), why_dense="")
     tracemalloc.start()
     made = encoder.fit_transform(X)
     _, peak = tracemalloc.get_traced_memory()

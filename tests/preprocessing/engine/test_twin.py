@@ -49,8 +49,3 @@ def test_every_parameter_is_honoured_or_refused(original: type) -> None:
         reasons = twin.unsupported_reasons(estimator, "step")
         honours_all = twin.supported_params.get(parameter) == ()
         assert [reason.parameter for reason in reasons] == ([] if honours_all else [parameter])
-
-
-@pytest.mark.parametrize("original", TWINS, ids=lambda original: original.__name__)
-def test_defaults_are_honoured(original: type) -> None:
-    assert TWINS[original].unsupported_reasons(original(), "step") == []

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -79,21 +79,6 @@ def test_every_form_of_a_column_is_read_by_the_clock_on_the_wall(form: str) -> N
     assert_parity(SPECS[0], convert(frame(form)))
 
 
-@pytest.mark.parametrize("unit", ["D", "h", "s", "ms", "us", "ns"])
-def test_arrays_of_any_unit(unit: str) -> None:
-    X = np.array([["1969-12-31", "2024-02-29"], ["NaT", "1700-03-01"]], dtype=f"datetime64[{unit}]")
-    model = CalendarFeatures(["year", "dayofyear"]).fit(X)
-    np.testing.assert_array_equal(
-        model.transform(X), [[1969, 365, 2024, 60], [np.nan, np.nan, 1700, 60]]
-    )
-    assert model.get_feature_names_out().tolist() == [
-        "x0_year",
-        "x0_dayofyear",
-        "x1_year",
-        "x1_dayofyear",
-    ]
-
-
 def test_time_that_nanoseconds_cannot_say_is_refused() -> None:
     X = pd.DataFrame({"far": np.array(["2024-01-01", "2300-01-01"], dtype="datetime64[us]")})
     with pytest.raises(DataError, match="'far'"):
@@ -107,24 +92,6 @@ def test_cyclical_feature_is_a_sine_and_a_cosine(feature: str) -> None:
     pair = CalendarFeatures([feature], cyclical=True).fit_transform(X)
     angle = 2 * np.pi * plain / PERIODS[feature]
     np.testing.assert_allclose(pair, np.stack([np.sin(angle), np.cos(angle)], 1), atol=1e-15)
-
-
-@pytest.mark.parametrize(
-    "epoch",
-    [
-        "2024-01-02 12:00",
-        datetime(2024, 1, 2, 12),
-        datetime(2024, 1, 2, 12, tzinfo=UTC),
-        np.datetime64("2024-01-02T12"),
-        pd.Timestamp("2024-01-02 12:00", tz="Asia/Tokyo"),
-    ],
-)
-def test_epoch_of_every_type(epoch: Any) -> None:
-    X = pd.DataFrame({"d": pd.to_datetime(["2024-01-01 00:00", "2024-01-03 18:00"])})
-    assert CalendarFeatures(["days_since"], epoch=epoch).fit_transform(X).tolist() == [
-        [-1.5],
-        [1.25],
-    ]
 
 
 @pytest.mark.parametrize(

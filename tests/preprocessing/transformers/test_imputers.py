@@ -20,7 +20,6 @@ from tests.names import one_in
 from tests.preprocessing.cases import ROWS, STRATEGIES, holes, numbers
 from tests.preprocessing.columns import (
     ALL_MISSING,
-    BOOLEANS,
     MIXED,
     NUMBERS,
     OURS_ALONE,
@@ -29,7 +28,6 @@ from tests.preprocessing.columns import (
     with_nan,
 )
 from tests.preprocessing.parity import (
-    assert_both_refuse,
     assert_parity,
     close,
     sklearn_fit,
@@ -109,15 +107,6 @@ def test_indicators_and_empty_columns_of_text(strategy: str, keep: bool) -> None
 def test_constants(fill_value: Any, columns: list[str]) -> None:
     X = holes().assign(k=np.arange(ROWS) % 5)
     assert_parity(SimpleImputer(strategy="constant", fill_value=fill_value), X[columns])
-
-
-@pytest.mark.parametrize(
-    "estimator", [*(SimpleImputer(strategy=s) for s in FREQUENT), MissingIndicator()], ids=repr
-)
-def test_lone_booleans(estimator: Any) -> None:
-    assert "dtype bool" in assert_both_refuse(estimator, frame("bool", BOOLEANS))
-    assert_parity(estimator, frame("arrow bool", BOOLEANS))
-    assert_parity(estimator, numbers().assign(flag=numbers()["b"] > 0))
 
 
 @given(X=tables(), strategy=st.sampled_from(STRATEGIES), keep=st.booleans(), add=st.booleans())

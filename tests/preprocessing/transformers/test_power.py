@@ -12,7 +12,7 @@ from pipeline.errors import DataError
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.power import most_likely_power, signed_logs
 from tests.preprocessing.columns import BOOLEANS, NUMBERS, frame
-from tests.preprocessing.parity import assert_both_refuse, assert_parity, cut, quiet
+from tests.preprocessing.parity import assert_both_refuse, assert_parity, quiet
 from tests.strategies import tables
 
 ROWS = 150
@@ -112,15 +112,3 @@ def test_any_table_of_numbers(X: pd.DataFrame) -> None:
     if len(X.columns):
         with quiet():
             assert_parity(PowerTransformer(), X)
-
-
-@pytest.mark.parametrize("n_blocks", [1, 7])
-def test_box_cox_is_that_of_scipy_to_the_last_digits(
-    n_blocks: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cut(monkeypatch, ROWS, n_blocks)
-    X = positives()
-    expected = PowerTransformer("box-cox").fit(X)
-    program = Program(PowerTransformer("box-cox"), "float64").fit(X)
-    np.testing.assert_array_equal(program.to_sklearn().lambdas_, expected.lambdas_)
-    np.testing.assert_allclose(program.transform(X), expected.transform(X), rtol=1e-12, atol=1e-12)

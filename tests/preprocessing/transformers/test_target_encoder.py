@@ -17,7 +17,6 @@ from sklearn.preprocessing import TargetEncoder
 from pipeline import Accelerated
 from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.transformers.target_encoder import encode_target
 from tests.names import one_in
 from tests.preprocessing.parity import (
     assert_both_refuse,
@@ -169,46 +168,3 @@ def test_any_table(X: pd.DataFrame, seed: int, smooth: Any) -> None:
     y = np.random.default_rng(seed).normal(size=len(X))
     folds = KFold(2, shuffle=True, random_state=seed)
     assert_parity(TargetEncoder(smooth=smooth, cv=folds), X, y)
-
-
-@given(
-    n_rows=st.integers(1, 400),
-    n_classes=st.integers(1, 300),
-    cv=st.integers(2, 12),
-    seed=st.none() | st.integers(0, 2**32 - 1),
-    kind=st.sampled_from([KFold, StratifiedKFold]),
-)
-@pytest.mark.filterwarnings("ignore:The least populated class")
-@pytest.mark.filterwarnings("ignore:The number of unique classes")
-def test_folds_are_those_of_sklearn(
-    n_rows: int, n_classes: int, cv: int, seed: int | None, kind: Any
-) -> None:
-    y = np.random.default_rng(n_rows).geometric(2 / (n_classes + 1), n_rows) % n_classes
-    splitter = kind(cv, shuffle=seed is not None, random_state=seed)
-    try:
-        expected = list(splitter.split(y, y))
-    except ValueError as error:
-        with pytest.raises(DataError, match=str(error)):
-            encode_target(TargetEncoder(cv=splitter), y)
-        return
-    folds = encode_target(TargetEncoder(cv=splitter), y).folds
-    for number, (_, held_out) in enumerate(expected):
-        np.testing.assert_array_equal(np.flatnonzero(folds == number), held_out)
-
-
-MIXED = {
-    "words and numbers": np.array(["a", 1, "b"], dtype=object),
-    "bytes": np.array([b"a", b"b"]),
-    "lists": np.array([["a", "b"], ["b"]], dtype=object),
-    "missing": np.array([0.0, np.nan, 1.0]),
-    "objects": np.array([1, 2], dtype=object),
-}
-
-
-@pytest.mark.parametrize("name", MIXED)
-@pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")
-def test_targets_without_a_type_are_refused(name: str) -> None:
-    with pytest.raises((TypeError, ValueError)):
-        TargetEncoder(cv=2).fit(np.zeros((len(MIXED[name]), 1)), MIXED[name])
-    with pytest.raises((TypeError, ValueError)):
-        encode_target(TargetEncoder(cv=2), MIXED[name])

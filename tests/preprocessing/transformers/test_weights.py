@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer, MaxAbsScaler, StandardScaler
+from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
 from pipeline import Accelerated
 from pipeline.preprocessing.transformers import TWINS
@@ -65,21 +63,6 @@ def test_weights_that_are_all_zero_are_refused(estimator: Any, weights: Any) -> 
     for each in (clone(estimator), Accelerated(estimator, device="cpu")):
         with pytest.raises(ValueError, match="must contain at least one non-zero number"):
             each.fit(X, sample_weight=weights)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("estimator", TAKERS, ids=plain)
-def test_weights_come_by_name_and_by_routing(estimator: Any) -> None:
-    spec = make_pipeline(estimator, MaxAbsScaler())
-    name = f"{spec.steps[0][0]}__sample_weight"
-    expected = dense(clone(spec).fit(X, **{name: WEIGHTS}).transform(X))
-    model = Accelerated(spec, device="cpu").fit(X, **{name: WEIGHTS})
-    np.testing.assert_allclose(dense(model.transform(X)), expected, rtol=1e-9, atol=1e-12)
-    with sklearn.config_context(enable_metadata_routing=True):
-        asking = make_pipeline(clone(estimator).set_fit_request(sample_weight=True))
-        expected = dense(clone(asking).fit(X, sample_weight=WEIGHTS).transform(X))
-        model = Accelerated(asking, device="cpu").fit(X, sample_weight=WEIGHTS)
-    np.testing.assert_allclose(dense(model.transform(X)), expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore")
