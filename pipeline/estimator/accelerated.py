@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.metaestimators import available_if
 
@@ -30,7 +29,6 @@ from pipeline.errors import ConfigError, DataError
 from pipeline.estimator import as_given, inputs
 from pipeline.estimator.as_given import was_training
 from pipeline.estimator.batches import learns_in_batches, refuse_sparse_batches
-from pipeline.estimator.callbacks import tell_callbacks
 from pipeline.estimator.fitted import Answers
 from pipeline.estimator.inputs import is_a, tags_of
 from pipeline.estimator.lifted import COLUMNS
@@ -73,7 +71,7 @@ class _Learnt(NamedTuple):
     """By which calls on the same rows of a shared table find what the steps have made."""
 
 
-class Accelerated(CallbackSupportMixin, Answers):
+class Accelerated(Answers):
     """A scikit-learn estimator, fitted and applied on a device.
 
     Parameters
@@ -265,12 +263,9 @@ class Accelerated(CallbackSupportMixin, Answers):
         self.plan_.steps[0].worker = HostModel(self.estimator, model)
         self.inputs_.sparse = True
 
-    @with_callbacks
     def _learn(self, method: str, X: Table, y: Target, params: Params) -> tuple[Any, Any]:
         """Lower the estimator, call a method of the plan, and keep it all if that succeeds."""
         self._check_parameters()
-        context = self._init_callback_context(max_subtasks=None)
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         given, shares = X, isinstance(X, SharedRows) and method == "fit"
         X = X if shares else as_given.materialize(X)
         choice = choose_for(self.device, self.estimator, table_of(X))
@@ -297,7 +292,6 @@ class Accelerated(CallbackSupportMixin, Answers):
             self.profile_ = fit_profiles(self.inputs_.read(X))
         self._set_attributes(y)
         self._remember_parameters(held)
-        context.call_on_fit_task_end(estimator=self, X=given, y=y)
         return X, made
 
     def _learn_lowered(
@@ -340,8 +334,7 @@ class Accelerated(CallbackSupportMixin, Answers):
     ) -> _Learnt:
         """Let scikit-learn learn from the rows as they are."""
         X = as_given.materialize(X)
-        told = tell_callbacks(self, self._callback_fit_ctx, X, y)
-        plan, made = as_given.learn(self, method, X, y, params, refused, told)
+        plan, made = as_given.learn(self, method, X, y, params, refused)
         takes = as_given.GivenInput(plan.to_sklearn())
         return _Learnt(Choice("cpu", f"as it is: {refused}"), plan, takes, X, y, made)
 
@@ -361,12 +354,10 @@ class Accelerated(CallbackSupportMixin, Answers):
 
     def _train(self, plan: Plan, X: Table, y: Target, method: str, params: Params) -> Any:
         """Call a method of a plan, where folds are drawn and trees are kept for it."""
-        told = tell_callbacks(self, self._callback_fit_ctx, X, y)
-        work = partial(plan.fit, X, y, method, watch=told, **params)
         if self.checkpoint is None:
-            return work()
+            return plan.fit(X, y, method, **params)
         with keeping(checkpoints_of(self)) as trees:
-            made = work()
+            made = plan.fit(X, y, method, **params)
         plan.steps[-1].note(trees.remark)
         return made
 

@@ -14,8 +14,12 @@ from pipeline.data.convert import why_no_table
 from pipeline.planning.choose import choose_for, describe_sizes
 from pipeline.planning.classify import DEVICES, Node, classify, rows_of
 from pipeline.planning.forecast import forecast
-from pipeline.planning.places import describe_places, render_page, render_places
-from pipeline.planning.plan import make_host_step, run_as_given
+from pipeline.planning.plan import (
+    describe_places,
+    make_host_step,
+    render_places,
+    run_as_given,
+)
 from pipeline.system import devices
 from pipeline.system.devices import Choice
 from pipeline.typing import Table
@@ -73,10 +77,6 @@ class Explanation:
             "steps": steps,
         }
 
-    def to_html(self) -> str:
-        """Return a whole page with a table, in which each step has a badge."""
-        return render_page([(type(self.estimator).__name__, self._repr_html_())])
-
     def _repr_html_(self) -> str:
         why = "; ".join(filter(None, [self.why, self.advice]))
         return render_places(f"device={self.device!r}: {why}", self.placements)
@@ -101,7 +101,7 @@ def explain(
     Returns
     -------
     Explanation
-        As text by `print`, as HTML in a notebook or by ``to_html()``, as data by ``to_dict()``.
+        As text by `print`, as a table in a notebook, as data by ``to_dict()``.
 
     Examples
     --------
