@@ -427,7 +427,7 @@ class Answers(Lifts):
         ConfigError
             `scoring`, `repeats` or `max_samples` cannot be used.
         DataError
-            X has partitions or no columns, or y or `sample_weight` has another length.
+            X has partitions or no columns.
 
         Examples
         --------
