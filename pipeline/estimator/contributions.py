@@ -23,7 +23,7 @@ from pipeline.optional import available, load
 from pipeline.planning.plan import Step, run
 from pipeline.preprocessing.origins import Groups, group, trace_columns
 from pipeline.trace import ANSWER
-from pipeline.typing import Estimator, Name, Table
+from pipeline.typing import Array, Estimator, Name, Table
 
 TOLERANCE = 1e-4
 """How far a sum may be from the answer, relative to the largest of 1 and the summed numbers."""
