@@ -25,14 +25,13 @@ from pipeline.data.output import CONTAINERS, contained, container, framed, hand_
 from pipeline.data.schema import Schema
 from pipeline.data.shared import SharedRows, table_of
 from pipeline.data.table_format import TableFormat
-from pipeline.errors import ConfigError, DataError
+from pipeline.errors import ConfigError, DataError, Reason, Unsupported
 from pipeline.estimator import as_given, inputs
 from pipeline.estimator.as_given import was_training
-from pipeline.estimator.batches import learns_in_batches, refuse_sparse_batches
 from pipeline.estimator.fitted import Answers
 from pipeline.estimator.inputs import is_a, tags_of
 from pipeline.estimator.lifted import COLUMNS
-from pipeline.estimator.methods import by_position, needs_fit, spec_has, weighted
+from pipeline.estimator.methods import by_position, learns_in_batches, needs_fit, spec_has, weighted
 from pipeline.estimator.routing import (
     WEIGHTS,
     Requested,
@@ -245,23 +244,14 @@ class Accelerated(Answers):
                 asked, params = self._route_fit("partial_fit", params, self.estimator)
                 X = self.inputs_.take(X)
                 if not self._takes(X):
-                    self._learn_sparse()
+                    raise DataError(
+                        "X is sparse, and the batches before were not; pass X.toarray()"
+                    )
                 with hand_over(self.plan_.programs, asked, X):
                     self.plan_.fit(X, target.check_target(y, X), "partial_fit", **params)
         self._forget()
         self.execution_log_ = log
         return self
-
-    def _learn_sparse(self) -> None:
-        """Let scikit-learn's own go on with sparse batches from what dense ones have taught."""
-        refuse_sparse_batches(self.estimator)
-        assert isinstance(self.inputs_, Schema)
-        if self.device_ != "cpu":
-            raise DataError("X is sparse, and the batches before were not; pass X.toarray()")
-        model, options = self.plan_.to_sklearn(), self._lowering_options()
-        self.plan_ = lower(self.estimator, "cpu", options, rows="sparse")
-        self.plan_.steps[0].worker = HostModel(self.estimator, model)
-        self.inputs_.sparse = True
 
     def _learn(self, method: str, X: Table, y: Target, params: Params) -> tuple[Any, Any]:
         """Lower the estimator, call a method of the plan, and keep it all if that succeeds."""
@@ -306,8 +296,10 @@ class Accelerated(Answers):
             frames_of = DataError("scikit-learn makes frames of frames")
             return self._learn_as_given(method, X, y, given, frames_of)
         rows = rows_of(estimator, table_of(X))
-        if rows == "sparse" and method == "partial_fit":
-            refuse_sparse_batches(estimator)
+        if rows == "sparse" and method == "partial_fit" and not hasattr(estimator, method):
+            why = "scikit-learn learns from sparse rows here, and not from batches"
+            step = type(estimator).__name__.lower()
+            raise Unsupported(Reason(step, why, "call fit with all rows"))
         # Transformers of scikit-learn are given what they ask for by scikit-learn.
         sparse = DataError("X is sparse") if rows == "sparse" and asked else None
         if sparse and self._may_ask(choice.name, sparse, X):

@@ -22,14 +22,12 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_selection import RFE, SelectFromModel, SequentialFeatureSelector
-from sklearn.frozen import FrozenEstimator
+from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge
 from sklearn.model_selection import (
     GridSearchCV,
     TunedThresholdClassifierCV,
 )
-from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -186,24 +184,6 @@ def test_what_would_change_a_copy_is_not_given() -> None:
     assert not hasattr(on_cpu(BOOSTED).fit(X, NUMBERS), "load_model")
 
 
-def test_it_is_lifted_when_it_is_asked_for_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    lifts: list[Any] = []
-    lift = Accelerated.to_sklearn
-    monkeypatch.setattr(Accelerated, "to_sklearn", lambda self: lifts.append(self) or lift(self))
-    model = on_cpu(piped()).fit(X, WORDS)
-    model.predict(X)
-    assert hasattr(model, "predict_proba")
-    assert not hasattr(model, "transform")
-    assert not lifts
-    first = model[-1]
-    assert first is model[-1]
-    assert len(lifts) == 1
-    np.testing.assert_array_equal(model.fit(X[:100], WORDS[:100])["pca"].n_samples_, 100)
-    model = on_cpu(StandardScaler()).partial_fit(X[:50])
-    assert model.n_samples_seen_ == 50
-    assert model.partial_fit(X[50:]).n_samples_seen_ == len(X)
-
-
 def test_copies_pickles_and_clones() -> None:
     model = on_cpu(piped()).fit(X, WORDS)
     expected = model[-1].coef_
@@ -222,42 +202,15 @@ Wrap = Callable[[Any], Any]
 
 AROUND: dict[str, tuple[Callable[[Wrap], Any], Any, str]] = {
     "RFE": (lambda of: RFE(of(Ridge()), n_features_to_select=1), Y, "ranking_"),
-    "RFE of a pipeline": (
-        lambda of: RFE(
-            of(SCALED), n_features_to_select=1, importance_getter="named_steps.ridge.coef_"
-        ),
-        Y,
-        "ranking_",
-    ),
     "select": (lambda of: SelectFromModel(of(ElasticNet(0.1))), Y, "get_support"),
     "select fitted": (
         lambda of: SelectFromModel(of(Ridge()).fit(X, Y), prefit=True), Y, "get_support"
     ),
-    "sequential": (
-        lambda of: SequentialFeatureSelector(of(Ridge()), n_features_to_select=1, cv=2),
-        Y,
-        "get_support",
-    ),
     "calibrated": (lambda of: CalibratedClassifierCV(of(piped()), cv=2), WORDS, "predict_proba"),
-    "calibrated, frozen": (
-        lambda of: CalibratedClassifierCV(FrozenEstimator(of(piped()).fit(X, WORDS))),
-        WORDS,
-        "predict_proba",
-    ),
     "tuned": (
         lambda of: TunedThresholdClassifierCV(of(piped()), cv=2), NUMBERS, "best_threshold_"
     ),
     "target": (lambda of: TransformedTargetRegressor(of(SCALED), **ROOT), Y, "predict"),
-    "several targets": (
-        lambda of: MultiOutputClassifier(of(LogisticRegression())),
-        np.c_[NUMBERS, 1 - NUMBERS],
-        "predict_proba",
-    ),
-    "chain": (
-        lambda of: ClassifierChain(of(LogisticRegression())),
-        np.c_[NUMBERS, Y > 1],
-        "predict_proba",
-    ),
     "last": (lambda of: make_pipeline(StandardScaler(), of(Ridge())), Y, "predict"),
 }  # fmt: skip
 
@@ -335,9 +288,3 @@ def test_it_predicts_where_neither_we_nor_a_gpu_are(
     answers = np.load(tmp_path / "answers.npy")
     np.testing.assert_array_equal(answers, lifted.predict_proba(TABLE))
     np.testing.assert_allclose(answers, model.predict_proba(TABLE), rtol=1e-4, atol=1e-5)
-
-
-def test_a_model_that_needs_us_is_found(tmp_path: Path) -> None:
-    pickled(on_cpu().fit(TABLE, NUMBERS), tmp_path)
-    TABLE.to_parquet(tmp_path / "X.parquet")
-    assert "blocked: pipeline" in elsewhere(tmp_path).stderr

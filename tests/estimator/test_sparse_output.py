@@ -45,7 +45,6 @@ from xgboost import XGBClassifier
 from pipeline import Accelerated, load, save
 from pipeline.data import partitioned
 from pipeline.errors import DataError
-from pipeline.preprocessing.engine import workers
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.engine.workers import HostWorker
 from tests.clusters import in_process
@@ -233,17 +232,6 @@ def test_what_takes_no_sparse_rows_says_so_as_sklearn_does(step: Any) -> None:
         Accelerated(whole, device="cpu").fit_transform(X, Y)
 
 
-@pytest.mark.parametrize("step", BEHIND, ids=plain)
-def test_no_dense_rows_are_made_between_sparse_ones(
-    step: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dense_matrices: list[Any] = []
-    monkeypatch.setattr(workers, "write_matrix", lambda *args, **how: dense_matrices.append(args))
-    model = Accelerated(make_pipeline(WIDE, step), device="cpu").fit(X, Y)
-    assert model.transform(NEW).shape[0] == len(NEW)
-    assert not dense_matrices
-
-
 def test_text_beside_sparse_rows_is_refused_as_sklearn_does() -> None:
     whole = make_column_transformer((HOT, ["t"]), ("passthrough", ["u"]))
     with pytest.raises(ValueError, match="For a sparse output, all columns should be") as theirs:
@@ -280,15 +268,6 @@ def computed(made: Any, expected: Any) -> Any:
 def by_rows(made: Any, form: str) -> Any:
     """Return what scikit-learn makes in the form of partitions: some imputers make columns."""
     return made.tocsr() if form == "partitions" and sparse.issparse(made) else made
-
-
-def test_batches_are_judged_together() -> None:
-    estimator = make_column_transformer((OneHotEncoder(drop="first"), ["u"]))
-    few, many = (pd.DataFrame({"u": list(cells)}) for cells in ("aabc" * 25, "b" * 20))
-    model = Accelerated(clone(estimator), device="cpu").partial_fit(few).partial_fit(many)
-    expected = clone(estimator).fit(pd.concat([few, many])).transform(many)
-    assert_same(model.transform(many), expected)
-    assert_same(model.to_sklearn().transform(many), expected)
 
 
 def fits(estimator: Any, said: str) -> None:
@@ -331,16 +310,6 @@ def test_workers_learn_from_the_same_rows() -> None:
     with in_process(2):
         fits(make_pipeline(WIDE, BOOSTING), "trained by all workers of the cluster")
         fits(BAYES, "gathered to one process")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["hist", "approx"])
-def test_to_xgboost_absent_cells_are_missing(method: str) -> None:
-    estimator = clone(BOOSTING).set_params(tree_method=method)
-    alone = Accelerated(clone(estimator), device="cpu").fit(SPARSE, Y).predict_proba(SPARSE)
-    with in_process(1):
-        together = Accelerated(estimator, device="cpu").fit(chunks(SPARSE), Y)
-        np.testing.assert_allclose(together.predict_proba(SPARSE), alone, atol=0.02)
 
 
 SPARSE = clone(SPECS["one-hot"]).fit_transform(X)

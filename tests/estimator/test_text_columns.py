@@ -19,7 +19,7 @@ from sklearn.feature_extraction.text import (
     TfidfVectorizer,
 )
 from sklearn.feature_selection import SelectKBest, chi2
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
@@ -28,7 +28,6 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     StandardScaler,
 )
-from sklearn.svm import LinearSVC
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, load, save
@@ -108,8 +107,6 @@ def test_rows_are_those_of_sklearn(name: str, tmp_path: Path) -> None:
 MODELS = {
     "logistic": LogisticRegression(max_iter=300),
     "bayes": MultinomialNB(),
-    "machine": LinearSVC(),
-    "ridge": Ridge(),
     "trees": XGBClassifier(n_estimators=5),
     "clusters": KMeans(3, n_init=1, random_state=0),
 }
@@ -188,11 +185,3 @@ def test_unions_of_vectorizers_read_documents(name: str, form: Any) -> None:
     expected = clone(whole).fit(documents, Y).predict_proba(more)
     np.testing.assert_array_equal(fitted.predict_proba(more), expected)
     assert fitted.certify(more).holds
-
-
-def test_it_learns_from_all_rows_at_once() -> None:
-    for how in (TfidfVectorizer(), HashingVectorizer()):
-        model = Accelerated(beside(how), device="cpu")
-        assert not hasattr(model, "partial_fit")
-        with pytest.raises(AttributeError, match=rf"text: .*{type(how).__name__}"):
-            model.partial_fit(X)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -20,7 +20,6 @@ from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     LabelEncoder,
     OneHotEncoder,
-    PolynomialFeatures,
     PowerTransformer,
     StandardScaler,
 )
@@ -173,38 +172,6 @@ def test_what_changes_nothing_is_no_change() -> None:
         assert each.note == 2
 
 
-class Registered(TransformerMixin, BaseEstimator):
-    """Notes each call in a list that it has as a parameter."""
-
-    def __init__(self, calls: Any = None) -> None:
-        self.calls = calls
-
-    def fit(self, X: Any, y: Any = None) -> Registered:
-        self.calls.append("fit")
-        return self
-
-    def transform(self, X: Any) -> Any:
-        self.calls.append("transform")
-        return X
-
-
-def test_a_list_that_a_step_itself_writes_to_is_one() -> None:
-    calls: list[str] = []
-    model = on_cpu(make_pipeline(Registered(calls), StandardScaler())).fit(X)
-    assert calls == ["fit", "transform"]
-    for _ in range(2):
-        model.transform(X)
-    assert calls == ["fit", *3 * ["transform"]]
-
-
-def test_names_are_not_told_after_a_parameter_was_changed() -> None:
-    model = Accelerated(PolynomialFeatures(), device="cpu").fit([[1.0], [2.0]])
-    assert model.get_feature_names_out().tolist() == ["1", "x0", "x0^2"]
-    model.set_params(estimator__include_bias=False)
-    with pytest.raises(ConfigError, match="include_bias of Poly.* was changed after `fit`"):
-        model.get_feature_names_out()
-
-
 RANDOM = np.random.default_rng(0)
 TABLE = pd.DataFrame(RANDOM.normal(size=(200, 2)), columns=["a", "b"])
 PLACES = np.add(TABLE["a"] > 0, TABLE["b"] > 0.5, dtype=int)
@@ -239,16 +206,6 @@ def test_a_model_predicts_the_labels_that_it_was_told(
         assert each.score(TABLE, y) == np.mean(each.predict(TABLE) == y) > 0.9
         each.certify(TABLE).require()
     assert model.to_sklearn().predict(TABLE).tolist() == wanted.predict(TABLE).tolist()
-
-
-def test_what_scikit_learn_runs_as_it_is_predicts_them_too() -> None:
-    digits, encoder = TABLE.astype(str), LabelEncoder()
-    model = Accelerated(CLASSIFIERS["pipeline"], device="cpu")
-    model.fit(digits, encoder.fit_transform(TEXTS))
-    model.classes_ = encoder.classes_
-    assert model.plan_.as_given
-    assert model.predict(digits).tolist() == TEXTS.tolist()
-    assert model.score(digits, TEXTS) == 1.0
 
 
 def test_a_new_fit_forgets_them() -> None:

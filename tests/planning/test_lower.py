@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from sklearn.ensemble import (
 )
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
@@ -23,9 +21,7 @@ from xgboost import XGBClassifier
 from pipeline import explain
 from pipeline.backends.base import HostModel
 from pipeline.errors import ConfigError, Unsupported
-from pipeline.planning.classify import classify
 from pipeline.planning.lower import LoweringOptions, lower
-from pipeline.planning.plan import Plan
 
 OURS = {"cpu": "pipeline.preprocessing (NumPy)", "cuda": "pipeline.preprocessing (CuPy)"}
 
@@ -130,13 +126,6 @@ def test_subclasses_are_not_taken_for_what_they_inherit_from() -> None:
     assert [p.implementation.rpartition(".")[2] for p in whole.placements] == ["OwnPipeline"]
     with pytest.raises(Unsupported, match="OwnScaler has no twin yet"):
         lower(make_pipeline(OwnScaler(), XGBClassifier()), "cuda")
-
-
-def test_a_plan_is_pickled_without_the_rules_which_hold_functions() -> None:
-    plan = Plan(MultinomialNB(), [], classify(MultinomialNB(), "cuda"))
-    with pytest.raises((AttributeError, pickle.PicklingError)):
-        pickle.dumps(plan.nodes)
-    assert pickle.loads(pickle.dumps(plan)).nodes == ()
 
 
 @pytest.mark.parametrize(
