@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +25,7 @@ from pipeline.data.schema import Schema
 from pipeline.data.shared import SharedRows, table_of
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError, Reason, Unsupported
-from pipeline.estimator import as_given, inputs
+from pipeline.estimator import as_given, inputs, sharing
 from pipeline.estimator.as_given import was_training
 from pipeline.estimator.fitted import Answers
 from pipeline.estimator.inputs import is_a, tags_of
@@ -42,7 +41,6 @@ from pipeline.estimator.routing import (
     route,
     router,
 )
-from pipeline.estimator.sharing import begin_fit, prepare
 from pipeline.optional import load
 from pipeline.planning.choose import choose_for
 from pipeline.planning.classify import rows_of, takes_sparse
@@ -305,12 +303,12 @@ class Accelerated(Answers):
         if sparse and self._may_ask(choice.name, sparse, X):
             return self._learn_as_given(method, X, y, given, sparse)
         X = as_given.materialize(X) if asked else X
-        options = replace(self._lowering_options(), apart=isinstance(X, SharedRows))
+        options = LoweringOptions(self._falls_back, self.dtype, apart=isinstance(X, SharedRows))
         plan = lower(estimator, choice.name, options, rows=rows)
-        takes, X, sharing, keys = begin_fit(X, y, plan, choice.name, rows)
+        takes, X, shared, keys = sharing.begin_fit(X, y, plan, choice.name, rows)
         if params.get("eval_set"):
             sets = list(inputs.validate_eval_set(params["eval_set"], takes))
-            ready = partial(prepare, plan, keys, takes)
+            ready = partial(sharing.transform, plan, keys, takes)
             params = {**params, "eval_set": sets, "prepare": ready}
         first = plan.steps[0].worker
         if isinstance(first, Program) and isinstance(takes, Schema):
@@ -318,7 +316,7 @@ class Accelerated(Answers):
         y = target.check_target(y, X)
         target.check_classes(self.estimator, y)
         with hand_over(plan.programs, asked, X) if asked else nullcontext():
-            made = self._train(plan, X, y, method, {**params, **sharing})
+            made = self._train(plan, X, y, method, {**params, **shared})
         return _Learnt(choice, plan, takes, X, y, made, keys)
 
     def _learn_as_given(
@@ -358,9 +356,6 @@ class Accelerated(Answers):
             raise ConfigError(f"dtype={self.dtype!r} is not 'auto', 'float32' or 'float64'")
         if self.host_bytes is not None and self.host_bytes < 0:
             raise ConfigError(f"host_bytes={self.host_bytes!r} is less than 0")
-
-    def _lowering_options(self) -> LoweringOptions:
-        return LoweringOptions(self._falls_back, self.dtype)
 
     def resume(
         self,

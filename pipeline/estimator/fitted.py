@@ -23,7 +23,7 @@ from pipeline.errors import DataError, Unsupported
 from pipeline.estimator import as_given, sharing
 from pipeline.estimator.certificate import Certificate, certify
 from pipeline.estimator.contributions import Contributions, contribute
-from pipeline.estimator.importance import Asked, PreparedRows, importance
+from pipeline.estimator.importance import PreparedRows, importance
 from pipeline.estimator.inputs import (
     DaskInput,
     Input,
@@ -440,8 +440,16 @@ class Answers(Lifts):
         """
         check_is_fitted(self, "plan_")
         self._check_unchanged()
-        asked = Asked(scoring, repeats, random_state, sample_weight, max_samples)
-        return importance(self, as_given.materialize(X), y, asked)
+        return importance(
+            self,
+            as_given.materialize(X),
+            y,
+            scoring,
+            n_repeats=repeats,
+            random_state=random_state,
+            sample_weight=sample_weight,
+            max_samples=max_samples,
+        )
 
     def explain(self, X: Table = None) -> Explanation:
         """Return where each step would run, as `pipeline.explain` does, fitted or not.

@@ -38,17 +38,6 @@ Score = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the method is asked for; see `Answers.importance`."""
-
-    scoring: Any
-    repeats: int
-    random_state: Any
-    sample_weight: Array
-    max_samples: float
-
-
-@dataclass(frozen=True)
 class PreparedRows:
     """Rows as one of the steps of a plan takes them: what a model answers for in place of a table.
 
@@ -157,23 +146,29 @@ def permute(X: Table, columns: Sequence[int], order: np.ndarray) -> Any:
     return X
 
 
-def importance(model: Estimator, X: Table, y: Target, asked: Asked) -> Any:
-    """Return what `Answers.importance` does."""
+def importance(model: Estimator, X: Table, y: Target, scoring: Any, **asked: Any) -> Any:
+    """Return what `Answers.importance` does; the other parameters are scikit-learn's."""
     refuse_partitions(X, "the importance of columns")
     X = X.rows() if isinstance(X, SharedRows) else X
     known = frames.is_frame(X) or frames.library(X) in frames.ARRAYS or frames.is_sparse(X)
     X = X if known else convert(X)
     names = _names(model, X)
     try:
-        scorer: Score = check_scoring(model, scoring=asked.scoring)
+        scorer: Score = check_scoring(model, scoring=scoring)
     except (TypeError, ValueError) as error:
         way_out = "pass one of sklearn.metrics.get_scorer_names(), several of them, or a scorer"
-        raise in_words_of(error, ConfigError(f"scoring={asked.scoring!r}; {way_out}")) from error
+        raise in_words_of(error, ConfigError(f"scoring={scoring!r}; {way_out}")) from error
     if not isinstance(y, list | type(None)):
         y = frames.to_device(y, "cpu")
-    found = _from_prepared(model, X, y, scorer, asked) if _asks_only(model, scorer) else None
+    found = _from_prepared(model, X, y, scorer, **asked) if _asks_only(model, scorer) else None
     if found is None:
-        found = _from_table(model, X, y, scorer, asked)
+        if frames.is_sparse(X):
+            raise DataError(
+                "X is sparse, and scikit-learn, whose way this scorer or model needs, permutes no "
+                "sparse columns; pass X.toarray()"
+            )
+        given = frames.to_device(X, "cpu")
+        found = permutation_importance(model, given, y, scoring=scorer, **asked)
     for each in found.values() if type(found) is dict else [found]:
         each["feature_names"] = names
     return found
@@ -200,37 +195,28 @@ def _asks_only(model: Estimator, scorer: Score) -> bool:
     return isinstance(scorer, _BaseScorer) or getattr(scorer, "reads_answers_only", False) is True
 
 
-def _from_table(model: Estimator, X: Table, y: Target, scorer: Score, asked: Asked) -> Any:
-    """Return what scikit-learn's own function finds, which gives the model whole tables."""
-    if frames.is_sparse(X):
-        raise DataError(
-            "X is sparse, and scikit-learn, whose way this scorer or model needs, permutes no "
-            "sparse columns; pass X.toarray()"
-        )
-    return permutation_importance(
-        model,
-        frames.to_device(X, "cpu"),
-        y,
-        scoring=scorer,
-        n_repeats=asked.repeats,
-        random_state=asked.random_state,
-        sample_weight=asked.sample_weight,
-        max_samples=asked.max_samples,
-    )
-
-
-def _from_prepared(model: Estimator, X: Table, y: Target, scorer: Score, asked: Asked) -> Any:
+def _from_prepared(
+    model: Estimator,
+    X: Table,
+    y: Target,
+    scorer: Score,
+    *,
+    n_repeats: int,
+    random_state: Any,
+    sample_weight: Array,
+    max_samples: float,
+) -> Any:
     """Return what is found with rows that are prepared once; None where they cannot be."""
     plan, takes, n_rows = model.plan_, model.inputs_, int(X.shape[0])
-    whole = isinstance(asked.max_samples, numbers.Integral)
-    n_drawn = int(asked.max_samples if whole else asked.max_samples * n_rows)
-    if asked.repeats < 1:
-        raise ConfigError(f"repeats={asked.repeats!r} is less than 1")
+    whole = isinstance(max_samples, numbers.Integral)
+    n_drawn = int(max_samples if whole else max_samples * n_rows)
+    if n_repeats < 1:
+        raise ConfigError(f"repeats={n_repeats!r} is less than 1")
     if not 0 < n_drawn <= n_rows:
-        raise ConfigError(f"max_samples={asked.max_samples!r}: X has {n_rows:,} rows; pass a share")
+        raise ConfigError(f"max_samples={max_samples!r}: X has {n_rows:,} rows; pass a share")
     if plan.as_given or not isinstance(takes, Schema):
         return None
-    weights = {} if asked.sample_weight is None else {"sample_weight": asked.sample_weight}
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     with execution_log(host_bytes=model.host_bytes, n_rows=n_rows) as log:
         try:
             taken = takes.take(X)
@@ -240,7 +226,7 @@ def _from_prepared(model: Estimator, X: Table, y: Target, scorer: Score, asked: 
             baseline = unmoved = scorer(model, table.rows(), y, **weights)
         except REFUSALS:  # scikit-learn's way raises the same, or finds another
             return None
-        random = check_random_state(asked.random_state)
+        random = check_random_state(random_state)
         # Every column is permuted alike, as scikit-learn does.
         random = check_random_state(random.randint(np.iinfo(np.int32).max + 1))
         if n_drawn < n_rows:
@@ -250,7 +236,7 @@ def _from_prepared(model: Estimator, X: Table, y: Target, scorer: Score, asked: 
             table = PreparedTable(plan, frames.at(taken, frames.to_device_of(rows, taken)))
             unmoved = scorer(model, table.rows(), y, **weights)
         turns, drawn, order = [], np.arange(n_drawn), np.arange(n_drawn)
-        for _ in range(asked.repeats):
+        for _ in range(n_repeats):
             random.shuffle(drawn)
             order = order[drawn]  # scikit-learn permutes what is permuted already
             turns.append(

@@ -161,7 +161,6 @@ def test_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 CLASSES: dict[str, Any] = {
     "alone": Ridge,
-    "in a branch": make_column_transformer((StandardScaler, ["n2"])),
     "deep": make_pipeline(
         make_column_transformer((make_pipeline(StandardScaler), ["n2"])), Ridge()
     ),
