@@ -13,7 +13,6 @@ from sklearn.ensemble import (
     AdaBoostClassifier,
     StackingClassifier,
 )
-from sklearn.exceptions import NotFittedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import (
@@ -133,14 +132,6 @@ def test_parameters_of_fit_go_to_the_last_step() -> None:
     np.testing.assert_allclose(found, expected.predict_proba(TABLE), rtol=1e-4)
     same = on_cpu(dtype="float64").fit(TABLE, WORDS, logisticregression__sample_weight=weights)
     np.testing.assert_array_equal(same.predict_proba(TABLE), found)
-
-
-def test_what_a_method_does_not_take_is_refused_before_a_fit_too() -> None:
-    model = on_cpu(make_pipeline(StandardScaler(), LogisticRegression()))
-    with pytest.raises(ValueError, match="enable_metadata_routing=True"):
-        model.decision_function(TABLE, other=1)
-    with pytest.raises(NotFittedError):
-        model.score(TABLE, NUMBERS)
 
 
 X = TABLE[["n2"]].assign(n3=TABLE["n1"].fillna(0.0)).to_numpy()

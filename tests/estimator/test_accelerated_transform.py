@@ -23,7 +23,6 @@ from sklearn.preprocessing import (
     MaxAbsScaler,
     Normalizer,
     OneHotEncoder,
-    PolynomialFeatures,
     RobustScaler,
     StandardScaler,
     TargetEncoder,
@@ -116,7 +115,6 @@ MIXED = pd.DataFrame(
 )
 FRAMED: dict[str, Any] = {
     "a function": FunctionTransformer(lambda X: X * 2),
-    "a function of more columns": FunctionTransformer(lambda X: X.assign(more=1)),
     "after a scaler": make_pipeline(StandardScaler(), FunctionTransformer(np.abs)),
     "in a branch": make_column_transformer(
         (FunctionTransformer(np.sqrt), ["n"]), ("passthrough", ["i"])
@@ -127,9 +125,6 @@ FRAMED: dict[str, Any] = {
         make_union(VarianceThreshold()), make_pipeline(PCA(2), RobustScaler())
     ),
     "a function in a union": make_union(FunctionTransformer(np.abs), PCA(2)),
-    "names that are not unique": make_pipeline(
-        make_union(PolynomialFeatures(), verbose_feature_names_out=False), PolynomialFeatures()
-    ),
 }  # fmt: skip
 
 

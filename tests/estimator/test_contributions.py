@@ -60,11 +60,9 @@ COUNTS = PLACES.astype(float)
 CASES: dict[str, tuple[Any, Any]] = {
     "XGBoost, values": (XGBRegressor(n_estimators=8), VALUES),
     "XGBoost, classes": (XGBClassifier(n_estimators=8), PLACES),
-    "XGBoost, linear": (XGBRegressor(n_estimators=8, booster="gblinear"), VALUES),
     "XGBoost, far from 0": (XGBRegressor(n_estimators=8), 1e6 + 10 * VALUES),
     "logistic": (LogisticRegression(), WORDS),
     "ridge, targets": (Ridge(), np.c_[VALUES, -VALUES]),
-    "support vectors, two classes": (SVC(kernel="linear"), TWO),
     "discriminants": (LinearDiscriminantAnalysis(), WORDS),
     "Poisson": (PoissonRegressor(), COUNTS),
     "forest of classes": (RandomForestClassifier(8), WORDS),
@@ -150,13 +148,6 @@ def test_categories_and_holes_that_xgboost_reads_itself() -> None:
     np.testing.assert_allclose(model.contributions(few).values, own[:9, :-1], atol=1e-7)
 
 
-def test_trees_of_several_targets_are_refused() -> None:
-    estimator = XGBRegressor(n_estimators=2, multi_strategy="multi_output_tree")
-    model = fitted(estimator, np.c_[VALUES, VALUES], TABLE[["pay", "age"]])
-    with pytest.raises(Unsupported, match="multi_strategy.*no trees of several targets"):
-        model.contributions(TABLE[["pay", "age"]])
-
-
 def test_rows_are_their_own_background_and_one_row_needs_another() -> None:
     model = fitted(prepared(Ridge()), VALUES)
     np.testing.assert_allclose(model.contributions(TABLE).values.mean(axis=0), 0, atol=1e-12)
@@ -166,12 +157,6 @@ def test_rows_are_their_own_background_and_one_row_needs_another() -> None:
     np.testing.assert_allclose(one.values, model.contributions(TABLE).values[:1])
     with pytest.raises(DataError, match="0 sample"):
         model.contributions(TABLE, background=TABLE[:0])
-
-
-def test_trees_take_no_background() -> None:
-    model = fitted(prepared(RandomForestRegressor(2)), VALUES)
-    with pytest.raises(ConfigError, match="background: the trees of RandomForestRegressor know"):
-        model.contributions(TABLE, background=TABLE)
 
 
 @pytest.mark.quick(1)

@@ -15,7 +15,7 @@ import pytest
 import skops.io
 from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.cluster import KMeans
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
@@ -28,8 +28,6 @@ from sklearn.model_selection import (
     GridSearchCV,
     TunedThresholdClassifierCV,
 )
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, TargetEncoder
 from sklearn.svm import SVC, LinearSVC
@@ -47,11 +45,7 @@ BOOSTED = XGBClassifier(n_estimators=9, max_depth=2, n_jobs=1)
 
 ALONE: dict[str, Any] = {
     "logistic": LogisticRegression(),
-    "ridge": Ridge(),
-    "neighbours": KNeighborsClassifier(),
-    "network": MLPClassifier((3,), max_iter=9, solver="lbfgs", tol=1.0, random_state=0),
     "k-means": KMeans(3, n_init=1, random_state=0),
-    "clusters": AgglomerativeClustering(3, compute_distances=True),
     "PCA": PCA(2),
     "tree": DecisionTreeClassifier(max_depth=3, random_state=0),
     "forest": RandomForestClassifier(5, random_state=0, oob_score=True, max_samples=0.3),
@@ -111,7 +105,6 @@ METHODS_OF_THEIRS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "paths": (ALONE["tree"], lambda m: m.decision_path(X).toarray()),
     "trees": (ALONE["forest"], lambda m: [tree.get_n_leaves() for tree in m]),
     "one tree": (ALONE["forest"], lambda m: m[2].predict(X.to_numpy())),
-    "graph": (ALONE["neighbours"], lambda m: m.kneighbors_graph(X, 2).toarray()),
     "booster": (BOOSTED, lambda m: m.get_booster().get_dump()),
 }
 
@@ -175,13 +168,6 @@ def test_what_the_fitted_estimator_has_not_is_said_in_its_words() -> None:
     linear = on_cpu(LinearSVC()).fit(X, NUMBERS)
     assert not hasattr(linear, "predict_proba")
     assert not hasattr(on_cpu(SVC()).fit(X, NUMBERS), "coef_")  # not a linear kernel
-
-
-def test_what_would_change_a_copy_is_not_given() -> None:
-    model = on_cpu(LogisticRegression()).fit(X, WORDS)
-    assert hasattr(LogisticRegression, "set_fit_request")
-    assert not hasattr(model, "set_fit_request")
-    assert not hasattr(on_cpu(BOOSTED).fit(X, NUMBERS), "load_model")
 
 
 def test_copies_pickles_and_clones() -> None:

@@ -44,7 +44,6 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated, load, save
 from pipeline.data import partitioned
-from pipeline.errors import DataError
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.engine.workers import HostWorker
 from tests.clusters import in_process
@@ -74,16 +73,10 @@ SPECS: dict[str, Any] = {
     "one-hot": make_column_transformer((HOT, ["t"])),
     "one dropped": make_column_transformer((OneHotEncoder(drop="first"), ["u", "b"])),
     "beside numbers": WIDE,
-    "dense as few are zero": make_column_transformer(NUMBERS, (HOT, ["u"])),
     "dense as asked for": clone(WIDE).set_params(sparse_threshold=0),
     "sparse as asked for": make_column_transformer(NUMBERS, (HOT, ["u"]), sparse_threshold=1.0),
-    "beside what passes": make_column_transformer((HOT, ["t"]), ("passthrough", ["a", "b"])),
     "weighted": clone(WIDE).set_params(transformer_weights={"onehotencoder": 0.5}),
-    "bins": make_column_transformer((KBinsDiscretizer(4, quantile_method="linear"), ["a"])),
     "indicators alone": MissingIndicator(sparse=True),
-    "one-hot alone": OneHotEncoder(handle_unknown="ignore", dtype="int8"),
-    "bins alone": KBinsDiscretizer(3, dtype=np.float32, quantile_method="linear"),
-    "indicators": make_column_transformer((MissingIndicator(sparse=True), ["a", "gaps"])),
     "trees": make_column_transformer((TREES, ["a"]), NUMBERS),
     "weighed as they pass": make_column_transformer(
         (HOT, ["t"]), ("passthrough", ["a", "narrow"])
@@ -92,8 +85,6 @@ SPECS: dict[str, Any] = {
 
 ALONE = {
     "indicators alone": ["a", "gaps"],
-    "one-hot alone": ["t", "u"],
-    "bins alone": ["a"],
 }
 """Columns of the transformers that read all there are."""
 
@@ -287,11 +278,6 @@ BOOSTING = XGBClassifier(n_estimators=5, max_bin=512)
 BAYES = make_pipeline(SPECS["one-hot"], MultinomialNB())
 
 
-def test_one_process_learns_from_the_same_rows() -> None:
-    fits(make_pipeline(WIDE, LogisticRegression(max_iter=500)), "gathered to one process: ")
-    fits(make_pipeline(WIDE, BOOSTING), "gathered to one process: ")
-
-
 @pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("estimator", "said"),
@@ -341,9 +327,3 @@ def test_partitions_may_be_sparse_themselves(estimator: Any, tmp_path: Path) -> 
         assert_same(getattr(each, method)(SPARSE), expected)
     made = getattr(model, method)(chunks(SPARSE))
     assert_same(made.compute() if hasattr(made, "compute") else made, expected)
-
-
-def test_of_dense_rows_no_sparse_partitions_are_asked() -> None:
-    model = Accelerated(StandardScaler(), device="cpu").fit(da.from_array(SPARSE.toarray()))
-    with pytest.raises(DataError, match="learnt from dense rows; pass X.toarray"):
-        model.transform(chunks(SPARSE))

@@ -132,9 +132,7 @@ def test_models_learn_from_the_same_rows(name: str, tmp_path: Path) -> None:
 FAULTS: dict[str, Any] = {
     "None": X.assign(body=[None, *X["body"][1:].astype(object)]).astype({"body": object}),
     "NaN": X.assign(body=[np.nan, *X["body"][1:].astype(object)]).astype({"body": object}),
-    "NA": X.assign(body=pd.array([pd.NA, *X["body"][1:]], "string")),
     "integers": X.assign(body=range(ROWS)),
-    "an integer": X.assign(body=[7, *X["body"][1:]]),
     "stop words": X.assign(body="a b"),
     "no rows": X[:0],
 }
@@ -163,7 +161,6 @@ UNIONS: dict[str, Any] = {
     "words and characters": make_union(
         TfidfVectorizer(), CountVectorizer(analyzer="char_wb", ngram_range=(2, 3))
     ),
-    "a pipeline and hashes": make_union(WEIGHED, HashingVectorizer(n_features=32)),
     "dense beside sparse": make_union(
         make_pipeline(TfidfVectorizer(), TruncatedSVD(2, random_state=0)), CountVectorizer()
     ),

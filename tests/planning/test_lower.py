@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import FastICA
@@ -157,15 +156,3 @@ def test_bad_parameters_are_refused_before_any_data(
             ask(estimator, device)
     with pytest.raises(ConfigError, match="'tpu' is not one of"):
         explain(estimator, "tpu")
-
-
-@pytest.mark.parametrize(
-    "model", [LogisticRegression(C=0.5), XGBClassifier(n_estimators=2, n_jobs=1)]
-)
-def test_the_spec_is_never_changed(model: Any) -> None:
-    estimator = program(model)
-    before = repr(estimator.get_params())
-    explain(estimator, "cuda")
-    X = pd.DataFrame({"n": [0.0, 1.0, np.nan, 3.0], "c": list("abab"), "d": 0, "e": 1})
-    lower(estimator, "cpu").fit(X, np.array([0, 1, 0, 1]))
-    assert repr(estimator.get_params()) == before
