@@ -150,6 +150,11 @@ def test_without_a_seed_nothing_is_shared_and_the_plan_says_why(calls) -> None:
     assert calls["truncatedsvd", "fit_transform"] == calls["ridge", "fit"] == 3 * 2 + 1
     placed = {place.step: place.note for place in found.best_estimator_.plan_.placements}
     assert "not shared: truncatedsvd.random_state=None is no seed" in placed["truncatedsvd"]
+    rows = shared(X)
+    model = Accelerated(svd, device="cpu").fit(rows, Y)
+    assert np.array_equal(model.predict(rows), model.predict(X))
+    model.predict(rows)
+    assert "as it is" not in [event.step for event in model.execution_log_.last.events]
 
 
 def test_the_log_says_what_was_reused() -> None:

@@ -60,7 +60,7 @@ LEARNERS = (SMALL, GaussianNB(), SGDClassifier(), LogisticRegression(), Incremen
 @pytest.mark.parametrize(
     "estimator", [*(make_pipeline(StandardScaler(), last) for last in LEARNERS), SMALL], ids=str
 )
-@pytest.mark.parametrize("free", [10**12, 100])
+@pytest.mark.parametrize("free", [10**12, 15_000, 100])
 def test_the_fit_does_what_was_said(
     estimator: Any, free: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,9 +68,9 @@ def test_the_fit_does_what_was_said(
     said = explain(estimator, "cpu", parts()).placements
     model = Accelerated(estimator, device="cpu")
     if "refused" in said[-1].note:
-        with pytest.raises(Unsupported, match="9,600 bytes of rows, 100 free"):
+        with pytest.raises(Unsupported, match=f"9,600 bytes of rows, {free:,} free"):
             model.fit(parts(), target())
-        assert "about 9,600 bytes of rows, 100 free" in said[-1].note
+        assert f"about 9,600 bytes of rows, {free:,} free" in said[-1].note
     else:
         model.fit(parts(), target())
         assert notes(said) == notes(model.plan_.placements)
