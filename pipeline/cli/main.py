@@ -224,14 +224,11 @@ def list_() -> None:
 @click.option("--device", default="auto", show_default=True)
 @click.option("--pipelines", default="", help="Names, with commas; all by default.")
 @click.option("--json", is_flag=True, help="As JSON.")
-@click.option("--html", type=click.Path(path_type=Path), help="Write a page with tables.")
-def explain_(task: str, device: str, pipelines: str, json: bool, html: Path | None) -> None:
+def explain_(task: str, device: str, pipelines: str, json: bool) -> None:
     """Say where each step of TASK's pipelines would run, and why; run nothing."""
     from json import dumps
 
     from pipeline.planning.explain import explain
-    from pipeline.planning.places import render_page
-    from pipeline.system import atomic
     from pipeline.task.task import load
 
     what = load(task)
@@ -243,9 +240,6 @@ def explain_(task: str, device: str, pipelines: str, json: bool, html: Path | No
         echo(dumps({name: each.to_dict() for name, each in explained.items()}, indent=2))
     else:
         echo("\n".join(f"{name}\n{each}\n" for name, each in explained.items()))
-    if html:
-        pages = [(name, each._repr_html_()) for name, each in explained.items()]
-        atomic.write_text(html, render_page(pages))
 
 
 @commands.command()

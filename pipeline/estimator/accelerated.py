@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.metaestimators import available_if
 
@@ -26,15 +24,13 @@ from pipeline.data.output import CONTAINERS, contained, container, framed, hand_
 from pipeline.data.schema import Schema
 from pipeline.data.shared import SharedRows, table_of
 from pipeline.data.table_format import TableFormat
-from pipeline.errors import ConfigError, DataError
-from pipeline.estimator import as_given, inputs
+from pipeline.errors import ConfigError, DataError, Reason, Unsupported
+from pipeline.estimator import as_given, inputs, sharing
 from pipeline.estimator.as_given import was_training
-from pipeline.estimator.batches import learns_in_batches, refuse_sparse_batches
-from pipeline.estimator.callbacks import tell_callbacks
 from pipeline.estimator.fitted import Answers
 from pipeline.estimator.inputs import is_a, tags_of
 from pipeline.estimator.lifted import COLUMNS
-from pipeline.estimator.methods import by_position, needs_fit, spec_has, weighted
+from pipeline.estimator.methods import by_position, learns_in_batches, needs_fit, spec_has, weighted
 from pipeline.estimator.routing import (
     WEIGHTS,
     Requested,
@@ -45,7 +41,6 @@ from pipeline.estimator.routing import (
     route,
     router,
 )
-from pipeline.estimator.sharing import begin_fit, prepare
 from pipeline.optional import load
 from pipeline.planning.choose import choose_for
 from pipeline.planning.classify import rows_of, takes_sparse
@@ -73,7 +68,7 @@ class _Learnt(NamedTuple):
     """By which calls on the same rows of a shared table find what the steps have made."""
 
 
-class Accelerated(CallbackSupportMixin, Answers):
+class Accelerated(Answers):
     """A scikit-learn estimator, fitted and applied on a device.
 
     Parameters
@@ -247,30 +242,18 @@ class Accelerated(CallbackSupportMixin, Answers):
                 asked, params = self._route_fit("partial_fit", params, self.estimator)
                 X = self.inputs_.take(X)
                 if not self._takes(X):
-                    self._learn_sparse()
+                    raise DataError(
+                        "X is sparse, and the batches before were not; pass X.toarray()"
+                    )
                 with hand_over(self.plan_.programs, asked, X):
                     self.plan_.fit(X, target.check_target(y, X), "partial_fit", **params)
         self._forget()
         self.execution_log_ = log
         return self
 
-    def _learn_sparse(self) -> None:
-        """Let scikit-learn's own go on with sparse batches from what dense ones have taught."""
-        refuse_sparse_batches(self.estimator)
-        assert isinstance(self.inputs_, Schema)
-        if self.device_ != "cpu":
-            raise DataError("X is sparse, and the batches before were not; pass X.toarray()")
-        model, options = self.plan_.to_sklearn(), self._lowering_options()
-        self.plan_ = lower(self.estimator, "cpu", options, rows="sparse")
-        self.plan_.steps[0].worker = HostModel(self.estimator, model)
-        self.inputs_.sparse = True
-
-    @with_callbacks
     def _learn(self, method: str, X: Table, y: Target, params: Params) -> tuple[Any, Any]:
         """Lower the estimator, call a method of the plan, and keep it all if that succeeds."""
         self._check_parameters()
-        context = self._init_callback_context(max_subtasks=None)
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         given, shares = X, isinstance(X, SharedRows) and method == "fit"
         X = X if shares else as_given.materialize(X)
         choice = choose_for(self.device, self.estimator, table_of(X))
@@ -297,7 +280,6 @@ class Accelerated(CallbackSupportMixin, Answers):
             self.profile_ = fit_profiles(self.inputs_.read(X))
         self._set_attributes(y)
         self._remember_parameters(held)
-        context.call_on_fit_task_end(estimator=self, X=given, y=y)
         return X, made
 
     def _learn_lowered(
@@ -312,19 +294,21 @@ class Accelerated(CallbackSupportMixin, Answers):
             frames_of = DataError("scikit-learn makes frames of frames")
             return self._learn_as_given(method, X, y, given, frames_of)
         rows = rows_of(estimator, table_of(X))
-        if rows == "sparse" and method == "partial_fit":
-            refuse_sparse_batches(estimator)
+        if rows == "sparse" and method == "partial_fit" and not hasattr(estimator, method):
+            why = "scikit-learn learns from sparse rows here, and not from batches"
+            step = type(estimator).__name__.lower()
+            raise Unsupported(Reason(step, why, "call fit with all rows"))
         # Transformers of scikit-learn are given what they ask for by scikit-learn.
         sparse = DataError("X is sparse") if rows == "sparse" and asked else None
         if sparse and self._may_ask(choice.name, sparse, X):
             return self._learn_as_given(method, X, y, given, sparse)
         X = as_given.materialize(X) if asked else X
-        options = replace(self._lowering_options(), apart=isinstance(X, SharedRows))
+        options = LoweringOptions(self._falls_back, self.dtype, apart=isinstance(X, SharedRows))
         plan = lower(estimator, choice.name, options, rows=rows)
-        takes, X, sharing, keys = begin_fit(X, y, plan, choice.name, rows)
+        takes, X, shared, keys = sharing.begin_fit(X, y, plan, choice.name, rows)
         if params.get("eval_set"):
             sets = list(inputs.validate_eval_set(params["eval_set"], takes))
-            ready = partial(prepare, plan, keys, takes)
+            ready = partial(sharing.transform, plan, keys, takes)
             params = {**params, "eval_set": sets, "prepare": ready}
         first = plan.steps[0].worker
         if isinstance(first, Program) and isinstance(takes, Schema):
@@ -332,7 +316,7 @@ class Accelerated(CallbackSupportMixin, Answers):
         y = target.check_target(y, X)
         target.check_classes(self.estimator, y)
         with hand_over(plan.programs, asked, X) if asked else nullcontext():
-            made = self._train(plan, X, y, method, {**params, **sharing})
+            made = self._train(plan, X, y, method, {**params, **shared})
         return _Learnt(choice, plan, takes, X, y, made, keys)
 
     def _learn_as_given(
@@ -340,8 +324,7 @@ class Accelerated(CallbackSupportMixin, Answers):
     ) -> _Learnt:
         """Let scikit-learn learn from the rows as they are."""
         X = as_given.materialize(X)
-        told = tell_callbacks(self, self._callback_fit_ctx, X, y)
-        plan, made = as_given.learn(self, method, X, y, params, refused, told)
+        plan, made = as_given.learn(self, method, X, y, params, refused)
         takes = as_given.GivenInput(plan.to_sklearn())
         return _Learnt(Choice("cpu", f"as it is: {refused}"), plan, takes, X, y, made)
 
@@ -361,12 +344,10 @@ class Accelerated(CallbackSupportMixin, Answers):
 
     def _train(self, plan: Plan, X: Table, y: Target, method: str, params: Params) -> Any:
         """Call a method of a plan, where folds are drawn and trees are kept for it."""
-        told = tell_callbacks(self, self._callback_fit_ctx, X, y)
-        work = partial(plan.fit, X, y, method, watch=told, **params)
         if self.checkpoint is None:
-            return work()
+            return plan.fit(X, y, method, **params)
         with keeping(checkpoints_of(self)) as trees:
-            made = work()
+            made = plan.fit(X, y, method, **params)
         plan.steps[-1].note(trees.remark)
         return made
 
@@ -375,9 +356,6 @@ class Accelerated(CallbackSupportMixin, Answers):
             raise ConfigError(f"dtype={self.dtype!r} is not 'auto', 'float32' or 'float64'")
         if self.host_bytes is not None and self.host_bytes < 0:
             raise ConfigError(f"host_bytes={self.host_bytes!r} is less than 0")
-
-    def _lowering_options(self) -> LoweringOptions:
-        return LoweringOptions(self._falls_back, self.dtype)
 
     def resume(
         self,

@@ -22,7 +22,7 @@ from pipeline.data.shared import SharedRows
 from pipeline.errors import CheckpointDiffers, DataError, ParityError, PipelineError, in_words_of
 from pipeline.estimator.routing import as_sklearn_takes
 from pipeline.planning.classify import Kind, kind_of_step, named_steps
-from pipeline.planning.plan import Plan, Watch, run, run_as_given
+from pipeline.planning.plan import Plan, run, run_as_given
 from pipeline.trace import ExecutionLog, record
 from pipeline.typing import Estimator, Params, ReadParams, Table, Target
 
@@ -133,7 +133,6 @@ def learn(
     y: Target,
     params: ReadParams,
     refused: Exception,
-    watch: Watch,
 ) -> tuple[Plan, Any]:
     """Return the plan of an estimator that learns from rows as they are, and what it returns.
 
@@ -144,8 +143,7 @@ def learn(
     """
     with _in_both_words(refused):
         plan = run_as_given(framed(model, model.estimator), str(refused))
-        with watch(plan.steps[0], True):
-            return plan, call(plan, method, X, y, as_sklearn_takes(model, method, params))
+        return plan, call(plan, method, X, y, as_sklearn_takes(model, method, params))
 
 
 def call(plan: Plan, method: str, X: Table, y: Target, params: Params) -> Any:

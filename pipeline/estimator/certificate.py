@@ -81,7 +81,7 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 def certify(
     ours: Mapping[str, Any],
     lifted: Callable[[str], Any],
-    rows: np.ndarray,
+    n_rows: int,
     tolerance: Mapping[str, float],
 ) -> list[Difference]:
     """Compare what a model on its device makes of rows with what the lifted model makes of them.
@@ -93,8 +93,7 @@ def certify(
         not.
     lifted : callable
         Returns what a method of the lifted model makes of the rows.
-    rows : numpy.ndarray of int
-        Where the rows lie in the table of the caller.
+    n_rows : int
     tolerance : mapping
         ``rtol``, ``atol`` and ``differing``, as in `Accelerated.certify`.
 
@@ -106,59 +105,54 @@ def certify(
     for name, value in tolerance.items():
         if not 0 <= value < (1 if name == "differing" else np.inf):
             raise ConfigError(f"{name}={value!r} bounds nothing; give a share or a difference")
-    if not ours or not len(rows):
+    if not ours or not n_rows:
         raise ConfigError(
-            f"nothing to compare: {len(rows)} rows, methods {[*ours]}; a certificate needs "
+            f"nothing to compare: {n_rows} rows, methods {[*ours]}; a certificate needs "
             "rows, and an estimator that predicts new ones"
         )
-    return [_compare(method, made, lifted, rows, tolerance) for method, made in ours.items()]
+    return [_compare(method, made, lifted, n_rows, tolerance) for method, made in ours.items()]
 
 
 def _compare(
     method: str,
     ours: Any,
     lifted: Callable[[str], Any],
-    rows: np.ndarray,
+    n_rows: int,
     tolerance: Mapping[str, float],
 ) -> Difference:
-    ours, failure = _matrix(ours, len(rows)), ""
+    ours, failure = _matrix(ours, n_rows), ""
     try:
-        theirs = _matrix(lifted(method), len(rows))
+        theirs = _matrix(lifted(method), n_rows)
     except Exception as error:  # whatever it is, the lifted model predicts nothing
         failure = f"raises {type(error).__name__}: {error}"
     else:
         if ours.shape != theirs.shape:
             failure = f"returns the shape {theirs.shape}, not {ours.shape}"
     if failure:
-        first = int(rows[0])
         return Difference(
-            method=method, differing=1.0, largest=None, row=first, holds=False, failure=failure
+            method=method, differing=1.0, largest=None, row=0, holds=False, failure=failure
         )
     at, ours, theirs = _cells(ours, theirs)
     numbers = ours.dtype.kind in "iubf"
     if numbers:
         ours, theirs = ours.astype("float64"), theirs.astype("float64")
         close = np.isclose(ours, theirs, tolerance["rtol"], tolerance["atol"], equal_nan=True)
-        apart = _apart(ours, theirs)
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(ours - theirs)
+        # A number and NaN are infinitely far apart, two infinities of one sign are not.
+        same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+        apart = np.where(same, 0.0, np.where(np.isnan(apart), np.inf, apart))
     else:
         close = ours == theirs
         apart = (~close).astype("float64")
-    differing = len(np.unique(at[~close])) / len(rows)
+    differing = len(np.unique(at[~close])) / n_rows
     return Difference(
         method=method,
         differing=differing,
         largest=float(apart.max(initial=0.0)) if numbers else None,
-        row=int(rows[at[apart.argmax()] if len(at) else 0]),
+        row=int(at[apart.argmax()] if len(at) else 0),
         holds=differing <= tolerance["differing"],
     )
-
-
-def _apart(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
-    """Return absolute differences: infinity from a number to NaN, none between equal infinities."""
-    same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
-    with np.errstate(invalid="ignore"):
-        apart = np.abs(ours - theirs)
-    return np.where(same, 0.0, np.where(np.isnan(apart), np.inf, apart))
 
 
 def _matrix(answer: Any, n_rows: int) -> Any:

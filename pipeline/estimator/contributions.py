@@ -16,7 +16,6 @@ from sklearn.pipeline import Pipeline
 from pipeline.backends.xgboost.contributions import CELLS, explain
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames
-from pipeline.data.convert import convert
 from pipeline.errors import ConfigError, DataError, ParityError, Reason, Unsupported
 from pipeline.estimator import as_given
 from pipeline.estimator.inputs import refuse_partitions
@@ -59,8 +58,6 @@ class Contributions:
         What is explained, such as ``"decision_function"``: the answer that the values sum to.
     outputs : tuple
         The class or target of each output; of two classes, the second. Empty for one target.
-    members : tuple of tuple of int
-        The positions in the table of what `columns` stand for.
     """
 
     values: np.ndarray
@@ -68,7 +65,6 @@ class Contributions:
     columns: tuple[Name, ...]
     output: str
     outputs: tuple[Any, ...]
-    members: tuple[tuple[int, ...], ...]
 
     def __repr__(self) -> str:
         """Return what is explained, and by how many columns."""
@@ -95,50 +91,6 @@ class Contributions:
                 raise ConfigError(f"output={output!r} is not one of {[*self.outputs]}")
             values = values[:, :, self.outputs.index(output)]
         return pd.DataFrame(values, columns=pd.Index(self.columns, tupleize_cols=False))
-
-    def to_shap(self, X: Table = None) -> Any:
-        """Return a `shap.Explanation`, which the plots of shap take.
-
-        Parameters
-        ----------
-        X : table, optional
-            The rows that were explained, whose values some plots show. What stands for several
-            columns has none.
-
-        Raises
-        ------
-        ConfigError
-            shap is not installed.
-        DataError
-            X has another number of rows.
-        """
-        several = self.values.ndim > 2
-        return _of_shap("Explanation")(
-            values=self.values,
-            base_values=self.base_values,
-            data=None if X is None else self._shown(X),
-            feature_names=[*map(str, self.columns)],
-            output_names=[*map(str, self.outputs)] if several else None,
-        )
-
-    def _shown(self, X: Table) -> np.ndarray:
-        X = frames.to_device(convert(X), "cpu")
-        if X.shape[0] != len(self.values):
-            raise DataError(f"X has {X.shape[0]} rows and {len(self.values)} were explained")
-        X = X.toarray() if frames.is_sparse(X) else X
-        pairs = zip(self.columns, self.members, strict=True)
-        cells = [np.asarray(_cells(X, name, places)) for name, places in pairs]
-        numeric = all(each.dtype.kind in "iufb" for each in cells)
-        return np.column_stack([each.astype("float64" if numeric else object) for each in cells])
-
-
-def _cells(X: Table, name: Name, places: tuple[int, ...]) -> Any:
-    """Return the values of a column; none of several together."""
-    if len(places) > 1:
-        return np.full(len(X), np.nan)
-    if not frames.is_frame(X):
-        return X[:, places[0]]
-    return X[name] if name in X.columns else X.iloc[:, places[0]]
 
 
 def contribute(model: Any, X: Table, background: Table = None) -> Contributions:
@@ -172,7 +124,7 @@ def contribute(model: Any, X: Table, background: Table = None) -> Contributions:
         values, base = values[:, 0], base[:, 0]
     else:
         values = np.ascontiguousarray(values.transpose(0, 2, 1))
-    return Contributions(values, base, groups.columns, name, labels, groups.members)
+    return Contributions(values, base, groups.columns, name, labels)
 
 
 def _last(model: Any) -> tuple[Step, Any]:
@@ -230,15 +182,6 @@ def _explainer(fitted: Estimator, step: str) -> Callable[..., Any]:
     raise Unsupported(Reason(step, why, OTHERWISE))
 
 
-def _of_shap(name: str) -> Any:
-    """Return a class of the package shap."""
-    if not available("shap"):
-        raise ConfigError("it needs the package shap, which is not installed (the extra `explain`)")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what its plots use
-        return load(f"shap.{name}")
-
-
 def _is_tree(fitted: Estimator) -> bool:
     """Return whether it is a tree of scikit-learn, or an ensemble of them that sums their values.
 
@@ -271,7 +214,11 @@ def _forest(step: Step, fitted: Estimator, rows: Any, groups: Groups, mean: Any)
     Lundberg et al., "From local explanations to global understanding with explainable AI for
     trees", Nature Machine Intelligence 2, 2020.
     """
-    explain_trees = _of_shap("TreeExplainer")
+    if not available("shap"):
+        raise ConfigError("it needs the package shap, which is not installed (the extra `explain`)")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what its plots use
+        explain_trees = load("shap.TreeExplainer")
     try:
         explainer = explain_trees(fitted, feature_perturbation="tree_path_dependent")
     except (AssertionError, AttributeError, TypeError, ValueError) as error:

@@ -16,20 +16,19 @@ from pipeline.backends.meta import MetaModel
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.backends.xgboost.ranking import is_ranker
 from pipeline.data import frames
-from pipeline.data.output import container, framed
+from pipeline.data.output import categorize, container, framed
 from pipeline.data.schema import Schema
 from pipeline.data.shared import SharedRows, table_of
 from pipeline.errors import DataError, Unsupported
 from pipeline.estimator import as_given, sharing
 from pipeline.estimator.certificate import Certificate, certify
 from pipeline.estimator.contributions import Contributions, contribute
-from pipeline.estimator.importance import Asked, PreparedRows, importance
+from pipeline.estimator.importance import PreparedRows, importance
 from pipeline.estimator.inputs import (
     DaskInput,
     Input,
     is_a,
     refuse_partitions,
-    rows_as_passed,
     take_rows,
 )
 from pipeline.estimator.lifted import Lifts
@@ -317,23 +316,20 @@ class Answers(Lifts):
         rtol: float = 1e-4,
         atol: float = 1e-5,
         differing: float = 1e-3,
-        n_rows: int = 10_000,
     ) -> Certificate:
         """Return how the lifted model answers beside this one, on rows of a table.
 
         Parameters
         ----------
         X : table
-            Rows that are like those to come; not necessarily the training rows. The lifted model
-            is given them in the form in which they are passed; of cuDF and CuPy, as pandas and
-            NumPy.
+            A sample of rows that are like those to come; not necessarily the training rows. The
+            lifted model is given them in the form in which they are passed; of cuDF and CuPy, as
+            pandas and NumPy.
         rtol, atol : float
             Two numbers agree if they differ by at most ``atol + rtol * abs(lifted)``.
         differing : float
             Share of rows that may hold a value that does not agree: a number that rounds to the
             other side of a tree's threshold goes another way.
-        n_rows : int
-            Rows to compare; as many, evenly spaced, are taken of a longer table.
 
         Returns
         -------
@@ -351,19 +347,21 @@ class Answers(Lifts):
         X = as_given.materialize(X)
         refuse_partitions(X, "a certificate")
         taken = self.inputs_.take(X)
-        known = as_given.count_if_known(taken)
-        rows = np.unique(np.linspace(0, known - 1, min(n_rows, known)).astype(int))
-        sample = frames.at(taken, rows)
-        # Of XGBoost alone, the lifted model takes categories in the place of text.
-        text = kind_of_step(self.estimator) is not Kind.XGBOOST
-        given, passed = rows_as_passed(X, rows, sample, text=text)
-        lifted, ours = self.to_sklearn(), self._predictions(sample)
+        given = X
+        if kind_of_step(self.estimator) is Kind.XGBOOST:  # which takes categories instead of text
+            given = X if isinstance(X, np.ndarray) or frames.is_sparse(X) else taken
+        given = frames.to_device(given, "cpu")
+        if frames.is_frame(given) and kind_of_step(self.estimator) is Kind.XGBOOST:
+            given = categorize(given)
+        lifted, ours = self.to_sklearn(), self._predictions(taken)
         tolerance = {"rtol": rtol, "atol": atol, "differing": differing}
-        found = certify(ours, lambda name: getattr(lifted, name)(given), rows, tolerance)
+        n_rows = as_given.count_if_known(taken)
+        found = certify(ours, lambda name: getattr(lifted, name)(given), n_rows, tolerance)
+        kind = type(given)
         self.certificate_ = Certificate(
             device=self.device_,
-            rows=len(rows),
-            passed=passed,
+            rows=n_rows,
+            passed=f"{kind.__module__.partition('.')[0]}.{kind.__name__}",
             **tolerance,
             differences=found,
             packages=packages(),
@@ -427,7 +425,7 @@ class Answers(Lifts):
         ConfigError
             `scoring`, `repeats` or `max_samples` cannot be used.
         DataError
-            X has partitions or no columns, or y or `sample_weight` has another length.
+            X has partitions or no columns.
 
         Examples
         --------
@@ -442,8 +440,16 @@ class Answers(Lifts):
         """
         check_is_fitted(self, "plan_")
         self._check_unchanged()
-        asked = Asked(scoring, repeats, random_state, sample_weight, max_samples)
-        return importance(self, as_given.materialize(X), y, asked)
+        return importance(
+            self,
+            as_given.materialize(X),
+            y,
+            scoring,
+            n_repeats=repeats,
+            random_state=random_state,
+            sample_weight=sample_weight,
+            max_samples=max_samples,
+        )
 
     def explain(self, X: Table = None) -> Explanation:
         """Return where each step would run, as `pipeline.explain` does, fitted or not.

@@ -16,7 +16,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from pipeline.backends.text_input import documents, labels
-from pipeline.data import frames, output
+from pipeline.data import frames
 from pipeline.data.convert import convert
 from pipeline.data.schema import Schema, kind_of
 from pipeline.data.shared import SharedRows
@@ -164,48 +164,6 @@ def refuse_partitions(X: Table, step: str) -> None:
             f"{step} needs all rows in one table and X has partitions; pass X.compute(), or fit "
             "the transformers alone on the partitions"
         )
-
-
-def rows_as_passed(X: Table, rows: np.ndarray, sample: Table, *, text: bool) -> tuple[Any, str]:
-    """Return rows as a user of the lifted model would pass them, on the host.
-
-    Parameters
-    ----------
-    X : table or sequence of str
-        What the user passed.
-    rows : numpy.ndarray of int
-        Positions.
-    sample : frame or array
-        The same rows as the model took them.
-    text : bool
-        Whether the lifted model takes text; XGBoost takes categories in its place.
-
-    Returns
-    -------
-    given : table or sequence of str
-        Of the same form, cuDF as pandas and CuPy as NumPy; of a form without positions, what
-        the model took.
-    passed : str
-        What that is.
-    """
-    given, how = _rows_of(X, rows), "as it was passed"
-    if given is None or not (text or frames.is_frame(given) or isinstance(given, np.ndarray)):
-        given, how = frames.to_device(sample, "cpu"), "as it was taken"
-    if frames.is_frame(given) and not text:
-        given, how = output.categorize(given), "text as categories"
-    kind = type(given)
-    return given, f"{kind.__module__.partition('.')[0]}.{kind.__name__}, {how}"
-
-
-def _rows_of(X: Table, rows: np.ndarray) -> Any:
-    """Return rows of what a user passed, on the host; None where they cannot be taken again."""
-    if isinstance(X, list | tuple):
-        return [X[i] for i in rows]
-    library = frames.library(X)
-    if library == "pyarrow":
-        return X.take(rows) if hasattr(X, "take") else None
-    known = library in (*frames.FRAMES, *frames.ARRAYS, "polars")
-    return frames.to_device(frames.at(X, rows), "cpu") if known else None
 
 
 def validate_eval_set(sets: Any, takes: Input) -> Iterator[tuple[Any, Any]]:

@@ -99,18 +99,13 @@ class Lifts(BaseEstimator):
             It is an attribute of the fitted estimator, which would not change.
         """
         own = name[:1] == "_" or name in OWN or hasattr(type(self), name)
-        if not own and "plan_" in vars(self) and self._has_learnt(name):
+        learnt = name.endswith("_") or hasattr(vars(self).get("estimator"), name)
+        if learnt and not own and "plan_" in vars(self):
             raise AttributeError(
                 f"{name} is of the fitted estimator, and this model would not read another; "
                 "set it on what to_sklearn() returns, or call fit again"
             )
         super().__setattr__(name, value)
-
-    def _has_learnt(self, name: str) -> bool:
-        try:
-            return name in COLUMNS or hasattr(self._lifted, name)
-        except PipelineError:  # there is no such estimator
-            return False
 
     def _remember_parameters(self, held: Held) -> None:
         """Remember what `fit` has read; labels too, where other ones would not be read."""

@@ -12,7 +12,10 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
+from pipeline.errors import Unsupported
 from pipeline.estimator.inputs import takes_weights
+from pipeline.estimator.routing import runs_on_blocks
+from pipeline.preprocessing.engine.unsupported import obstacles_to_batches
 from pipeline.typing import Estimator, Table, Target
 
 AS_IT_IS = ("predict", "score", "inverse_transform", "get_feature_names_out")
@@ -99,3 +102,15 @@ class weighted:  # noqa: N801 - a decorator
         if model is None:
             return self.fit
         return MethodType(self.fit if takes_weights(model.estimator) else self.plain, model)
+
+
+def learns_in_batches(model: Estimator) -> bool:
+    """Return whether there is a `partial_fit`; the error says why a transformer has none."""
+    blocks = runs_on_blocks(model.estimator)
+    if blocks and (found := obstacles_to_batches(model.estimator, "estimator")):
+        raise AttributeError(f"{Unsupported(*found)}")
+    if hasattr(model, "plan_"):
+        forgotten = [program.forgotten for program in model.plan_.programs]
+        if any(forgotten) and len(forgotten) == len(model.plan_.steps):
+            raise AttributeError("; ".join(filter(None, forgotten)))
+    return blocks or hasattr(model.estimator, "partial_fit")

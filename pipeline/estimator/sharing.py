@@ -144,8 +144,10 @@ def _settings(step: Step) -> list[Any]:
     return [step.device, type(worker).__qualname__, worker.dtype, worker.first]
 
 
-def transform(plan: Plan, keys: Sequence[str], takes: Input, rows: SharedRows) -> Any:
+def transform(plan: Plan, keys: Sequence[str], takes: Input, rows: Any) -> Any:
     """Return rows as the last step takes them, from what is kept of them as far as that goes.
+
+    Rows that are not shared have been taken already.
 
     Parameters
     ----------
@@ -154,8 +156,10 @@ def transform(plan: Plan, keys: Sequence[str], takes: Input, rows: SharedRows) -
     keys : sequence of str
         Those of its fit.
     takes : Input
-    rows : SharedRows
+    rows : SharedRows or table
     """
+    if not isinstance(rows, SharedRows):
+        return plan.transform(rows)
     caches = [rows.table.cache(step.device) for step in plan.steps]
     names = [f"{key} of {rows.key}" for key in keys]
     for done in range(len(keys) - 1, 0, -1):
@@ -172,21 +176,3 @@ def transform(plan: Plan, keys: Sequence[str], takes: Input, rows: SharedRows) -
         if i < len(names):
             caches[i].put(names[i], X, frames.nbytes(X))
     return X
-
-
-def prepare(plan: Plan, keys: Sequence[str], takes: Input, X: Any) -> Any:
-    """Return rows that early stopping is judged by as the last step takes them.
-
-    Parameters
-    ----------
-    plan : Plan
-        Fitted, but for its last step.
-    keys : sequence of str
-        Those of its fit.
-    takes : Input
-    X : SharedRows or table
-        A table is one that was taken already.
-    """
-    if not isinstance(X, SharedRows):
-        return plan.transform(X)
-    return transform(plan, keys, takes, X)

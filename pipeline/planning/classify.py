@@ -25,7 +25,7 @@ from pipeline.backends.cuml import documents, text
 from pipeline.backends.text_input import reads_text
 from pipeline.backends.xgboost.estimator import find_bad_params
 from pipeline.data import frames
-from pipeline.errors import ConfigError, Reason, Unsupported
+from pipeline.errors import ConfigError, Reason, Unsupported, in_words_of
 from pipeline.preprocessing.engine import tree, unsupported
 from pipeline.typing import Estimator, Table
 
@@ -134,7 +134,12 @@ def classify(
     """
     nodes: list[Node] = []
     steps = validate(estimator, path)
-    ours = [leaf for _, part, leaves in steps for leaf in leaves if _is_ours(part, device)]
+    ours = [
+        leaf
+        for _, part, leaves in steps
+        for leaf in leaves
+        if device == "cuda" or kind_of_step(part) is Kind.PREPROCESSING
+    ]
     _refuse_callbacks([(path, estimator)] * (type(estimator) is Pipeline) + ours)
     for step, part, leaves in steps:
         node = _classify(part, step, device, rows, leaves)
@@ -189,10 +194,8 @@ class _Kinds(dict[type, Kind | None]):
     """What all steps of a class are; subclasses are other algorithms than it."""
 
     def __missing__(self, kind: type) -> Kind | None:
-        if kind.__module__.partition(".")[0] == "xgboost":
-            self[kind] = Kind.XGBOOST
-        else:
-            self[kind] = Kind.MODEL if cuda.knows(kind) else None
+        boosts = kind.__module__.partition(".")[0] == "xgboost"
+        self[kind] = Kind.XGBOOST if boosts else Kind.MODEL if cuda.knows(kind) else None
         return self[kind]
 
 
@@ -229,10 +232,6 @@ def _classify(part: Any, path: str, device: str, rows: Rows, leaves: Leaves) -> 
         return Node(path, part, kind, rule, error.reasons, leaves=leaves)
     blocks = kind is Kind.PREPROCESSING
     return Node(path, part, kind, rule, against, places, leaves, runs_on_blocks=blocks)
-
-
-def _is_ours(part: Any, device: str) -> bool:
-    return device == "cuda" or kind_of_step(part) is Kind.PREPROCESSING
 
 
 def _tell_rows(rule: Backend, part: Any, rows: Rows, before: Sequence[Node]) -> str:
@@ -324,15 +323,12 @@ def _rows_made(node: Node, rows: Rows) -> Rows:
     if node.runs_on_blocks or hasattr(node.estimator, "dense_output"):
         sparse = tree.makes_sparse(node.estimator, given=rows != "dense")
         return (rows if rows != "dense" else "either") if sparse else "dense"
-    if _makes_dense(node) or (not node.reasons and rows == "dense"):
+    kind = type(node.estimator)
+    makes_dense = cuda.knows(kind) and not kind.__name__.endswith("Projection")
+    if makes_dense or (not node.reasons and rows == "dense"):
         return "dense"
     texts = any(_is_text(leaf) for _, leaf in node.leaves)
     return "unknown" if texts or rows != "dense" else "dense"
-
-
-def _makes_dense(node: Node) -> bool:
-    kind = type(node.estimator)
-    return cuda.knows(kind) and not kind.__name__.endswith("Projection")
 
 
 def validate(estimator: BaseEstimator, path: str = "") -> list[tuple[str, Any, Leaves]]:
@@ -360,7 +356,11 @@ def validate(estimator: BaseEstimator, path: str = "") -> list[tuple[str, Any, L
     if not steps:
         raise ConfigError("the pipeline has no step left: all are 'passthrough'")
     for name, part, leaves in inside:
-        _refuse_classes([(name, part), *leaves])
+        for path, leaf in [(name, part), *leaves]:
+            if isinstance(leaf, type):
+                kind = leaf.__name__
+                said = f"Expected an estimator instance ({kind}()), got estimator class instead"
+                raise in_words_of(TypeError(f"{said} ({kind})."), ConfigError(f"At {path}"))
         if not hasattr(part, "fit"):
             raise ConfigError(f"{name}: {part!r} is not a scikit-learn estimator")
         _validate_parameters(leaves)
@@ -375,20 +375,6 @@ def _refuse_callbacks(parts: Leaves) -> None:
         why = "callbacks are called by scikit-learn's own fit alone"
         suggestion = "leave them out, or run it on the CPU"
         raise Unsupported(*(Reason(path, why, suggestion, "set_callbacks") for path in called))
-
-
-class NotAnInstance(ConfigError, TypeError):
-    """A class stands where an estimator should; scikit-learn's is a `TypeError` as well."""
-
-
-def _refuse_classes(parts: Leaves) -> None:
-    for path, part in parts:
-        if isinstance(part, type):
-            name = part.__name__
-            raise NotAnInstance(
-                f"Expected an estimator instance ({name}()), got estimator class instead ({name}). "
-                f"At {path}"
-            )
 
 
 def _validate_parameters(leaves: Leaves) -> None:

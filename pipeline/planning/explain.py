@@ -14,8 +14,12 @@ from pipeline.data.convert import why_no_table
 from pipeline.planning.choose import choose_for, describe_sizes
 from pipeline.planning.classify import DEVICES, Node, classify, rows_of
 from pipeline.planning.forecast import forecast
-from pipeline.planning.places import describe_places, render_page, render_places
-from pipeline.planning.plan import make_host_step, run_as_given
+from pipeline.planning.plan import (
+    describe_places,
+    make_host_step,
+    render_places,
+    run_as_given,
+)
 from pipeline.system import devices
 from pipeline.system.devices import Choice
 from pipeline.typing import Table
@@ -73,10 +77,6 @@ class Explanation:
             "steps": steps,
         }
 
-    def to_html(self) -> str:
-        """Return a whole page with a table, in which each step has a badge."""
-        return render_page([(type(self.estimator).__name__, self._repr_html_())])
-
     def _repr_html_(self) -> str:
         why = "; ".join(filter(None, [self.why, self.advice]))
         return render_places(f"device={self.device!r}: {why}", self.placements)
@@ -101,7 +101,7 @@ def explain(
     Returns
     -------
     Explanation
-        As text by `print`, as HTML in a notebook or by ``to_html()``, as data by ``to_dict()``.
+        As text by `print`, as a table in a notebook, as data by ``to_dict()``.
 
     Examples
     --------
@@ -110,13 +110,21 @@ def explain(
     logisticregression  cpu   sklearn.LogisticRegression
     """
     auto = device not in DEVICES
-    choice = _choose(device, estimator, X) if auto else Choice(device, "asked for")
+    choice = Choice(device, "asked for")
+    if auto:
+        choice = devices.choose(device) if X is None else choose_for(device, estimator, X)
     nodes = classify(estimator, choice.name, rows=rows_of(estimator, X))
     placements = [place for node in nodes for place in _place(node, choice.name)]
     if choice.name == "cpu" and nodes[0].reads_table and (why := why_no_table(X)):
         placements = run_as_given(estimator, why).placements
     if frames.is_partitioned(X):
-        placements = _add_notes(placements, forecast(nodes, choice.name, X, dtype))
+        for name, said in forecast(nodes, choice.name, X, dtype).items():
+            placements = [
+                replace(place, note="; ".join(filter(None, (place.note, said))))
+                if f"{place.step}.".startswith(f"{name}.")
+                else place
+                for place in placements
+            ]
     sizes = describe_sizes(estimator) if auto else ""
     return Explanation(estimator, choice.name, choice.why, tuple(placements), sizes)
 
@@ -129,20 +137,3 @@ def _place(node: Node, device: str) -> Sequence[Placement]:
         return [place for inner in node.inside for place in _place(inner, device)]
     nowhere = [Placement(r.step, "", "", f"{r}", reasons=(r,)) for r in node.reasons]
     return nowhere or node.placements
-
-
-def _choose(device: str, estimator: BaseEstimator, X: Table) -> Choice:
-    return devices.choose(device) if X is None else choose_for(device, estimator, X)
-
-
-def _add_notes(placements: Sequence[Placement], notes: dict[str, str]) -> list[Placement]:
-    """Return the placements with what happens to partitions: of a step, and of those inside it."""
-    return [
-        replace(place, note="; ".join(filter(None, (place.note, _note_of(place.step, notes)))))
-        for place in placements
-    ]
-
-
-def _note_of(path: str, notes: dict[str, str]) -> str:
-    names = [name for name in notes if path == name or path.startswith(f"{name}.")]
-    return notes[max(names, key=len)] if names else ""

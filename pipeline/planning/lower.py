@@ -14,7 +14,6 @@ from pipeline.backends import cuda
 from pipeline.backends.base import Model, find_last_dtype
 from pipeline.backends.meta import MetaBackend
 from pipeline.errors import Reason, Unsupported
-from pipeline.planning import verbose
 from pipeline.planning.classify import Kind, Node, Rows, classify, classify_step
 from pipeline.planning.plan import Plan, Step, make_host_step
 from pipeline.preprocessing.engine.program import Program
@@ -82,11 +81,7 @@ def lower(
     steps = _make_steps(_group(nodes, apart=options.apart), device, replace(options, dtype=final))
     if isinstance(last := steps[-1].worker, Model):
         last.asked_for(final)
-    plan = Plan(estimator, steps, nodes)
-    for program in plan.programs:
-        if not program.step:
-            verbose.number_lines(program.estimator, estimator)
-    return plan
+    return Plan(estimator, steps, nodes)
 
 
 def _group(nodes: Sequence[Node], *, apart: bool) -> list[list[Node]]:

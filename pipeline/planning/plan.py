@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -13,16 +12,14 @@ from typing import Any, TypeAlias, TypeVar
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from pipeline import records
+from pipeline import notebook, records
 from pipeline.backends.base import HostModel, Model, Placement, reads_float32
 from pipeline.backends.cpu import HOST
 from pipeline.data import frames, partitioned
 from pipeline.data.borrowed import in_place
 from pipeline.data.convert import as_passed
 from pipeline.errors import OutOfMemory, Reason, Unsupported
-from pipeline.planning import verbose
 from pipeline.planning.classify import Node, named_steps, place_on_host
-from pipeline.planning.places import describe_places, render_places
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.engine.tree import leaves
 from pipeline.preprocessing.engine.workers import HostWorker
@@ -36,6 +33,23 @@ from pipeline.typing import Estimator, Params, Table, Target
 T = TypeVar("T")
 StepWorker: TypeAlias = Program | Model
 """What runs a step."""
+
+
+def describe_places(placements: Sequence[Placement]) -> list[str]:
+    """Return lines that stand below each other: step, device, what runs it, and remarks."""
+    width = max((len(p.step) for p in placements), default=0)
+    return [
+        f"{p.step:{width}}  {p.device or '-':4}  {p.implementation or 'no equivalent'}"
+        + (f"  ({p.remarks})" if p.remarks else "")
+        for p in placements
+    ]
+
+
+def render_places(title: str, placements: Sequence[Placement]) -> str:
+    """Return a table of where steps run, for a notebook."""
+    rows = [(p.step, p.device, p.implementation or "no equivalent", p.remarks) for p in placements]
+    table = notebook.HtmlTable(("Step", "Device", "Runs as", "Remarks"), rows)
+    return notebook.render_parts(title, table)
 
 
 def run(work: Callable[[], T], step: str, call: str, device: str, why: str = "") -> T:
@@ -211,10 +225,6 @@ def _let_go(error: BaseException) -> None:
     release_memory("cuda")
 
 
-Watch = Callable[[Step, bool], AbstractContextManager[Any]]
-"""Is given a step and whether it is the last one, and returns a context to fit it in."""
-
-
 @dataclass(eq=False, repr=False)
 class Plan:
     """The steps of a lowered estimator.
@@ -280,7 +290,6 @@ class Plan:
         prepare: Callable[[Table], Any] | None = None,
         done: int = 0,
         keep: Callable[[int, Any], None] = lambda done, X: None,
-        watch: Watch = lambda step, last: nullcontext(),
         **params: Any,
     ) -> Any:
         """Fit step by step, and return what a method of the last one does; `params` go to it.
@@ -300,22 +309,15 @@ class Plan:
             So many steps are fitted, and X is what they have made.
         keep : callable
             Is given the number of fitted steps and what they have made.
-        watch : callable
-            Is given a step, and whether it is the last one; returns a context to fit it in.
         """
         X = self.steps[done].bring(X) if done else self.bring(X)
         for i, (step, after) in enumerate(pairwise(self.steps), 1):
             if i > done:
-                with verbose.timed(self.estimator, step.name), watch(step, False):
-                    X = after.bring(step.learn("fit_transform", X, y))
+                X = after.bring(step.learn("fit_transform", X, y))
                 keep(i, X)
         if eval_set:
             params["eval_set"] = [((prepare or self.transform)(Z), z) for Z, z in eval_set]
-        last = self.steps[-1]
-        with verbose.timed(self.estimator, last.name), watch(last, True):
-            made = last.learn(method, X, y, **params)
-        verbose.tell_rest(self.estimator)
-        return made
+        return self.steps[-1].learn(method, X, y, **params)
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Transform step by step, and return the last one's `method`; `params` go to it."""

@@ -6,28 +6,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import loguniform
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     AdaBoostClassifier,
     StackingClassifier,
-    VotingClassifier,
 )
-from sklearn.exceptions import NotFittedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
-    HalvingGridSearchCV,
-    RandomizedSearchCV,
 )
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier, LocalOutlierFactor
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
-    FunctionTransformer,
     Normalizer,
     StandardScaler,
 )
@@ -36,7 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import has_fit_parameter
 from xgboost import XGBClassifier
 
-from pipeline import Accelerated, explain
+from pipeline import Accelerated
 from pipeline.errors import DataError
 from pipeline.preprocessing.engine import table
 from tests.programs import MODELS, NUMBERS, TABLE, WORDS, on_cpu, program
@@ -58,19 +52,6 @@ def test_it_and_what_it_lifts_to_predict_what_sklearn_predicts(name: str, dtype:
         assert model.score(TABLE, NUMBERS) == plain.score(TABLE, NUMBERS)
 
 
-@pytest.mark.parametrize("name", ["logistic", "forest"])
-def test_labels_may_be_words(name: str) -> None:
-    estimator = program(MODELS[name])
-    model = on_cpu(estimator).fit(TABLE, WORDS)
-    assert model.estimator is estimator
-    assert not hasattr(estimator[-1], "classes_")
-    assert not hasattr(estimator[0], "transformers_")
-    assert model.classes_.tolist() == ["no", "yes"]
-    assert set(model.predict(TABLE)) == {"no", "yes"}
-    assert 0.5 < model.score(TABLE, WORDS) <= 1
-    assert model.to_sklearn().predict(TABLE).tolist() == model.predict(TABLE).tolist()
-
-
 NAMES = (
     *("predict", "predict_proba", "predict_log_proba", "decision_function", "score"),
     *("score_samples", "fit_predict", "fit_transform", "transform", "inverse_transform"),
@@ -79,11 +60,9 @@ NAMES = (
 MEANS = KMeans(2, n_init=1, random_state=0)
 ENDS: dict[str, Any] = {
     "passthrough": make_pipeline("passthrough"),
-    "None": Pipeline([("scale", StandardScaler()), ("last", None)]),
     "a step that is left out": make_pipeline(MEANS, "passthrough"),
     "no way back": make_pipeline(Normalizer(), PCA(2)),
     "a way back": make_pipeline(StandardScaler(), PCA(2)),
-    "no way back within": make_pipeline(make_pipeline(Normalizer()), StandardScaler()),
     "a union": make_pipeline(make_union(StandardScaler()), StandardScaler()),
     "logistic": make_pipeline(StandardScaler(), LogisticRegression()),
     "regression": make_pipeline("passthrough", LinearRegression()),
@@ -92,10 +71,7 @@ ENDS: dict[str, Any] = {
     "outliers": make_pipeline(StandardScaler(), LocalOutlierFactor()),
     "novelties": make_pipeline(StandardScaler(), LocalOutlierFactor(novelty=True)),
     "a stack": make_pipeline(StandardScaler(), StackingClassifier([("a", LogisticRegression())])),
-    "votes": make_pipeline(StandardScaler(), VotingClassifier([("a", SVC())])),
     "a search": make_pipeline(StandardScaler(), GridSearchCV(SVC(), {"C": [1.0]}, cv=2)),
-    "a search for components": GridSearchCV(PCA(), {"n_components": [1, 2]}, cv=2),
-    "a function": make_pipeline(StandardScaler(), FunctionTransformer(np.abs)),
     "boosting": make_pipeline(StandardScaler(), XGBClassifier(n_estimators=2, n_jobs=1)),
 }
 
@@ -158,14 +134,6 @@ def test_parameters_of_fit_go_to_the_last_step() -> None:
     np.testing.assert_array_equal(same.predict_proba(TABLE), found)
 
 
-def test_what_a_method_does_not_take_is_refused_before_a_fit_too() -> None:
-    model = on_cpu(make_pipeline(StandardScaler(), LogisticRegression()))
-    with pytest.raises(ValueError, match="enable_metadata_routing=True"):
-        model.decision_function(TABLE, other=1)
-    with pytest.raises(NotFittedError):
-        model.score(TABLE, NUMBERS)
-
-
 X = TABLE[["n2"]].assign(n3=TABLE["n1"].fillna(0.0)).to_numpy()
 
 
@@ -176,16 +144,6 @@ def exact(estimator: Any = None) -> Accelerated:
 GRID = {"logisticregression__C": [1e-3, 1.0]}
 AROUND = {
     "grid": lambda of, prefix: GridSearchCV(of, {f"{prefix}{k}": v for k, v in GRID.items()}, cv=2),
-    "random": lambda of, prefix: RandomizedSearchCV(
-        of,
-        {f"{prefix}logisticregression__C": loguniform(1e-3, 1)},
-        n_iter=2,
-        cv=2,
-        random_state=0,
-    ),
-    "halving": lambda of, prefix: HalvingGridSearchCV(
-        of, {f"{prefix}{k}": v for k, v in GRID.items()}, cv=2, random_state=0
-    ),
     "stacking": lambda of, prefix: StackingClassifier([("a", of)], cv=2),
     "one-vs-rest": lambda of, prefix: OneVsRestClassifier(of),
 }
@@ -199,16 +157,6 @@ def test_around_it_as_around_a_plain_pipeline(name: str) -> None:
     theirs = AROUND[name](plain, "").fit(X, WORDS)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-6)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
-
-
-@pytest.mark.parametrize("name", ["grid", "stacking"])
-def test_inside_it_they_run_as_they_are(name: str) -> None:
-    inner = AROUND[name](make_pipeline(StandardScaler(), LogisticRegression()), "")
-    estimator = make_pipeline(StandardScaler(), inner)
-    model = exact(estimator).fit(X, WORDS)
-    expected = clone(estimator).fit(X, WORDS)
-    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), rtol=1e-6)
-    assert f"sklearn.{type(inner).__name__}" in str(explain(estimator, device="cpu"))
 
 
 def test_weights_are_shown_where_the_spec_has_them() -> None:
@@ -264,10 +212,3 @@ def test_fit_predict_labels_the_training_rows(estimator: Any) -> None:
         estimator
     ).__name__.lower()
     assert not hasattr(exact(LogisticRegression()), "fit_predict")
-
-
-def test_a_fitted_model_goes_through_pickle_with_its_books() -> None:
-    model = exact(boosted()).fit(TABLE, NUMBERS, eval_set=[(TABLE, NUMBERS)], verbose=False)
-    again = pickle.loads(pickle.dumps(model))
-    assert again.execution_log_ == model.execution_log_
-    np.testing.assert_array_equal(again.predict_proba(TABLE), model.predict_proba(TABLE))

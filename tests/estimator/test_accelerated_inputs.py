@@ -159,18 +159,8 @@ def test_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (model.device_, model.device_why_) == ("cpu", "no usable GPU: no NVIDIA driver")
 
 
-def test_a_second_fit_forgets_the_first() -> None:
-    model = on_cpu(make_pipeline(StandardScaler(), LogisticRegression()))
-    model.fit(TABLE[["n2"]], WORDS)
-    model.fit(TABLE[["n2", "n2"]].to_numpy("float64"), np.where(WORDS == "no", 0, 1))
-    assert not hasattr(model, "feature_names_in_")
-    assert model.n_features_in_ == 2
-    assert model.classes_.tolist() == [0, 1]
-
-
 CLASSES: dict[str, Any] = {
     "alone": Ridge,
-    "in a branch": make_column_transformer((StandardScaler, ["n2"])),
     "deep": make_pipeline(
         make_column_transformer((make_pipeline(StandardScaler), ["n2"])), Ridge()
     ),

@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
-from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
@@ -21,13 +20,9 @@ from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
     KBinsDiscretizer,
-    LabelBinarizer,
-    LabelEncoder,
     MaxAbsScaler,
-    MultiLabelBinarizer,
     Normalizer,
     OneHotEncoder,
-    PolynomialFeatures,
     RobustScaler,
     StandardScaler,
     TargetEncoder,
@@ -115,40 +110,11 @@ def test_what_needs_no_fit_is_applied_without_one(case: str) -> None:
     assert not hasattr(model, "plan_")
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        StandardScaler(),
-        make_pipeline(StandardScaler(), Normalizer()),
-        make_union(Normalizer(), StandardScaler()),
-        make_column_transformer((Normalizer(), [0])),
-    ],
-    ids=["one", "before", "beside", "in a ColumnTransformer"],
-)
-def test_what_needs_a_fit_is_refused_without_one(estimator) -> None:
-    assert get_tags(on_cpu(estimator)).requires_fit
-    for each in (clone(estimator), on_cpu(estimator)):
-        with pytest.raises(NotFittedError):
-            each.transform(TABLE[N].fillna(0).to_numpy())
-
-
-class Doubled(TransformerMixin, BaseEstimator):
-    """A user's own, which names no columns."""
-
-    def fit(self, X: Any, y: Any = None) -> Doubled:
-        self.n_features_in_ = X.shape[1]
-        return self
-
-    def transform(self, X: Any) -> Any:
-        return X * 2
-
-
 MIXED = pd.DataFrame(
     {"n": [1.0, 4.0, 9.0], "i": np.array([1, 2, 3], "int8"), "b": [True, False, True]}
 )
 FRAMED: dict[str, Any] = {
     "a function": FunctionTransformer(lambda X: X * 2),
-    "a function of more columns": FunctionTransformer(lambda X: X.assign(more=1)),
     "after a scaler": make_pipeline(StandardScaler(), FunctionTransformer(np.abs)),
     "in a branch": make_column_transformer(
         (FunctionTransformer(np.sqrt), ["n"]), ("passthrough", ["i"])
@@ -159,9 +125,6 @@ FRAMED: dict[str, Any] = {
         make_union(VarianceThreshold()), make_pipeline(PCA(2), RobustScaler())
     ),
     "a function in a union": make_union(FunctionTransformer(np.abs), PCA(2)),
-    "names that are not unique": make_pipeline(
-        make_union(PolynomialFeatures(), verbose_feature_names_out=False), PolynomialFeatures()
-    ),
 }  # fmt: skip
 
 
@@ -187,46 +150,6 @@ def names_or_error(model: Any) -> Any:
         return model.get_feature_names_out().tolist()
     except AttributeError as error:
         return type(error)
-
-
-ARRAYS = {
-    "of a function": FunctionTransformer(np.abs),
-    "of functions": make_union(FunctionTransformer(np.abs), PCA(1)),
-    "as they came, nested": make_pipeline(make_pipeline("passthrough"), "passthrough"),
-}
-
-
-@pytest.mark.filterwarnings("ignore:When `set_output`")
-@pytest.mark.parametrize("name", ARRAYS)
-def test_of_an_array_it_makes_what_sklearn_makes(name: str) -> None:
-    X = MIXED.to_numpy(float)
-    expected = clone(ARRAYS[name]).set_output(transform="pandas").fit_transform(X)
-    model = on_cpu(ARRAYS[name]).set_output(transform="pandas")
-    for found in (model.fit_transform(X), model.transform(X)):
-        assert type(found) is type(expected)
-        pd.testing.assert_frame_equal(pd.DataFrame(found), pd.DataFrame(expected))
-
-
-UNFRAMED: dict[str, tuple[Any, Any]] = {
-    "labels": (LabelBinarizer(), ["a", "b", "c"]),
-    "sets of labels": (MultiLabelBinarizer(), [("a", "b"), ("c",)]),
-    "places": (LabelEncoder(), pd.DataFrame({"label": ["a", "b"]})),
-    "texts": (HashingVectorizer(n_features=8), ["one two", "three"]),
-    "a user's own": (Doubled(), MIXED[["n"]]),
-}
-
-
-@pytest.mark.filterwarnings("ignore:A column-vector y was passed")
-@pytest.mark.parametrize("name", UNFRAMED)
-def test_what_has_no_set_output_makes_no_frame(name: str) -> None:
-    estimator, X = UNFRAMED[name]
-    with config_context(transform_output="pandas"):
-        expected = clone(estimator).fit_transform(X)
-        model = on_cpu(estimator)
-        for found in (model.fit_transform(X), model.fit(X).transform(X)):
-            assert type(found) is type(expected)
-            np.testing.assert_array_equal(dense(found), dense(expected))
-    assert not hasattr(model, "set_output")
 
 
 @pytest.mark.filterwarnings(

@@ -263,7 +263,6 @@ _TRAIN, _OUTLIERS = (
     ["check_outliers_fit_predict", "check_outliers_train"],
 )
 _PAIRS = ["check_transformer_data_not_an_array", "check_transformer_general"]
-_SPARSE = ["check_estimator_sparse_array", "check_estimator_sparse_matrix"]
 OURS: dict[str, dict[str, list[str]]] = {
     ITSELF: {
         **dict.fromkeys(

@@ -15,7 +15,6 @@ from sklearn.base import clone
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
-from sklearn.decomposition import PCA
 from sklearn.ensemble import IsolationForest, RandomForestClassifier, RandomForestRegressor
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.impute import SimpleImputer
@@ -25,13 +24,12 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     OrdinalEncoder,
     StandardScaler,
-    TargetEncoder,
 )
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated
-from pipeline.errors import ConfigError, DataError, ParityError, Reason, Unsupported
-from pipeline.estimator.certificate import Certificate, certify
+from pipeline.errors import ConfigError, DataError, ParityError
+from pipeline.estimator.certificate import Certificate
 
 ROWS = 1_000
 CLASSIFIED = ["predict", "predict_proba"]
@@ -77,21 +75,16 @@ def test_what_is_lifted_on_the_host_agrees(estimator: Any, X: Any, y: Any, metho
     assert (found.rows, found.device) == (ROWS, "cpu")
     assert [each.method for each in found.differences] == methods
     assert all(each.differing == 0 for each in found.differences)
-    coded = isinstance(estimator, XGBClassifier)
-    assert found.passed.partition(", ")[2] == (
-        "text as categories" if coded else "as it was passed"
-    )
     assert msgspec.json.decode(msgspec.json.encode(found), type=Certificate) == found
     assert found.packages["scikit-learn"]
     assert not hasattr(model.fit(X, y), "certificate_")
 
 
-@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
 @pytest.mark.parametrize("last", [LogisticRegression(), XGBClassifier(n_estimators=3)])
-def test_sparse_rows_are_compared_too(form: str, last: Any) -> None:
-    rows = sparse.random(ROWS, 5, 0.3, format=form, random_state=0)
+def test_sparse_rows_are_compared_too(last: Any) -> None:
+    rows = sparse.random(ROWS, 5, 0.3, format="csr", random_state=0)
     model = fitted(make_pipeline(StandardScaler(with_mean=False), last), rows, Y)
-    found = model.certify(rows, n_rows=50).require()
+    found = model.certify(rows[:50]).require()
     assert (found.rows, found.passed[:6]) == (50, "scipy.")
     model.to_sklearn = lambda: fitted(clone(last), rows, 2 - Y)  # type: ignore[method-assign]
     assert not model.certify(rows).holds
@@ -129,35 +122,6 @@ def test_nothing_to_compare_is_refused(estimator: Any, X: Any) -> None:
         fitted(estimator).certify(X)
 
 
-@pytest.mark.parametrize("bound", [{"rtol": -1.0}, {"atol": np.nan}, {"differing": 1.0}])
-def test_a_tolerance_that_bounds_nothing_is_refused(bound: dict[str, float]) -> None:
-    with pytest.raises(ConfigError, match=next(iter(bound))):
-        fitted(LogisticRegression()).certify(X, **bound)
-
-
-TOLERANCE = {"rtol": 1e-4, "atol": 1e-5, "differing": 1e-3}
-BOTH = np.array([1.0, np.nan, -np.inf])
-
-
-@pytest.mark.parametrize(
-    ("ours", "lifted", "row", "largest", "failure"),
-    [
-        (BOTH, BOTH.copy(), 0, 0.0, ""),
-        (BOTH, np.array([1.0, 2.0, -np.inf]), 1, np.inf, ""),
-        (BOTH, np.array([1.0, np.nan, np.inf]), 2, np.inf, ""),
-        (BOTH, np.ones((3, 2)), 0, None, "returns the shape (3, 2), not (3, 1)"),
-    ],
-    ids=["same", "missing", "infinite", "shape"],
-)
-def test_missing_answers_agree_with_missing_ones_and_infinities_with_equal_ones(
-    ours: Any, lifted: Any, row: int, largest: float | None, failure: str
-) -> None:
-    (found,) = certify({"transform": ours}, lambda _: lifted, np.arange(3), TOLERANCE)
-    assert (found.row, found.largest, found.failure) == (row, largest, failure)
-    assert found.holds is (largest == 0.0)
-    assert bool(found.differing) is not found.holds
-
-
 def test_labels_that_are_numbers_have_no_tolerance() -> None:
     y = 100_000.0 + Y
     model = fitted(LogisticRegression(), X, y)
@@ -166,20 +130,6 @@ def test_labels_that_are_numbers_have_no_tolerance() -> None:
     model.to_sklearn = lambda: lifted  # type: ignore[method-assign]
     labels = model.certify(X).differences[0]
     assert (labels.method, labels.largest, labels.differing) == ("predict", None, 1.0)
-
-
-def test_what_the_device_does_not_compute_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = fitted(PCA(2), X, None)
-    call = model.plan_.call
-
-    def refuse(method: str, X: Any) -> Any:
-        if method == "score_samples":
-            raise Unsupported(Reason("pca", "cuML's PCA has no score_samples"))
-        return call(method, X)
-
-    monkeypatch.setattr(model.plan_, "call", refuse)
-    found = model.certify(X).require()
-    assert [each.method for each in found.differences] == ["transform"]
 
 
 def test_partitions_are_refused() -> None:
@@ -231,8 +181,6 @@ NAMED_OTHERWISE = ("Polars", "Arrow dates", "hours", "durations")
 ENCODERS = {
     "one-hot": HOT,
     "ordinal": OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-9),
-    "target": TargetEncoder(target_type="continuous", random_state=0),
-    "infrequent": OneHotEncoder(min_frequency=11, sparse_output=False),
 }
 
 

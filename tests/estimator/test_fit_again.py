@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -145,25 +144,6 @@ def test_every_estimator_with_a_warm_start_has_it(name: str, *, alone: bool) -> 
     assert_fitted_twice_as_plain(
         estimator if alone else make_pipeline(StandardScaler(), estimator), y
     )
-
-
-@pytest.mark.filterwarnings(
-    "ignore:Stochastic Optimizer", "ignore:lbfgs failed", "ignore:When `set_"
-)
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_a_user_s_estimator_is_not_fitted_and_makes_what_it_made(name: str) -> None:
-    estimator = copy.deepcopy(PROGRAMS[name])
-    parts = [estimator, *(v for v in estimator.get_params().values() if hasattr(v, "get_params"))]
-    before = [{**vars(part)} for part in parts]
-    model = on_cpu(estimator)
-    # Of sparse rows no frame is made, and what is frozen is told itself, as a clone of it would be.
-    untold = re.search("RandomTreesEmbedding|KBins|Frozen", str(estimator))
-    if hasattr(model, "set_output") and not untold:
-        model.set_output(transform="pandas")
-    model.fit(X, (Y > 0).astype(int) if name == "logistic" else Y)
-    for part, held in zip(parts, before, strict=True):
-        assert vars(part).keys() == held.keys()
-        assert all(vars(part)[key] is value for key, value in held.items())
 
 
 def test_copies_and_saved_models_go_on(tmp_path: Path) -> None:

@@ -25,7 +25,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
-    FunctionTransformer,
     MinMaxScaler,
     Normalizer,
     StandardScaler,
@@ -157,19 +156,6 @@ def test_what_is_given_by_position_is_what_it_is_in_sklearn(
         assert found is expected
     else:
         np.testing.assert_allclose(found, expected, rtol=1e-9)
-
-
-UNFITTED: list[tuple[Any, str, Any]] = [
-    (FunctionTransformer(feature_names_out="one-to-one"), "get_feature_names_out", ["a"]),
-    (FunctionTransformer(np.log, np.exp), "inverse_transform", X.to_numpy()),
-    (GaussianProcessRegressor(optimizer=None), "predict", X.to_numpy()),
-]
-
-
-@pytest.mark.parametrize(("estimator", "method", "given"), UNFITTED)
-def test_what_needs_no_fit_answers_before_one(estimator: Any, method: str, given: Any) -> None:
-    found, expected = (getattr(m, method)(given) for m in (on_cpu(estimator), clone(estimator)))
-    np.testing.assert_array_equal(found, expected)
 
 
 POSITIVE = np.exp(X["a"] + 0.3 * X["b"]).to_numpy()

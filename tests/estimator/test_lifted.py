@@ -15,23 +15,19 @@ import pytest
 import skops.io
 from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.cluster import KMeans
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     RandomForestClassifier,
 )
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_selection import RFE, SelectFromModel, SequentialFeatureSelector
-from sklearn.frozen import FrozenEstimator
+from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge
 from sklearn.model_selection import (
     GridSearchCV,
     TunedThresholdClassifierCV,
 )
-from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, TargetEncoder
 from sklearn.svm import SVC, LinearSVC
@@ -49,11 +45,7 @@ BOOSTED = XGBClassifier(n_estimators=9, max_depth=2, n_jobs=1)
 
 ALONE: dict[str, Any] = {
     "logistic": LogisticRegression(),
-    "ridge": Ridge(),
-    "neighbours": KNeighborsClassifier(),
-    "network": MLPClassifier((3,), max_iter=9, solver="lbfgs", tol=1.0, random_state=0),
     "k-means": KMeans(3, n_init=1, random_state=0),
-    "clusters": AgglomerativeClustering(3, compute_distances=True),
     "PCA": PCA(2),
     "tree": DecisionTreeClassifier(max_depth=3, random_state=0),
     "forest": RandomForestClassifier(5, random_state=0, oob_score=True, max_samples=0.3),
@@ -113,7 +105,6 @@ METHODS_OF_THEIRS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "paths": (ALONE["tree"], lambda m: m.decision_path(X).toarray()),
     "trees": (ALONE["forest"], lambda m: [tree.get_n_leaves() for tree in m]),
     "one tree": (ALONE["forest"], lambda m: m[2].predict(X.to_numpy())),
-    "graph": (ALONE["neighbours"], lambda m: m.kneighbors_graph(X, 2).toarray()),
     "booster": (BOOSTED, lambda m: m.get_booster().get_dump()),
 }
 
@@ -179,31 +170,6 @@ def test_what_the_fitted_estimator_has_not_is_said_in_its_words() -> None:
     assert not hasattr(on_cpu(SVC()).fit(X, NUMBERS), "coef_")  # not a linear kernel
 
 
-def test_what_would_change_a_copy_is_not_given() -> None:
-    model = on_cpu(LogisticRegression()).fit(X, WORDS)
-    assert hasattr(LogisticRegression, "set_fit_request")
-    assert not hasattr(model, "set_fit_request")
-    assert not hasattr(on_cpu(BOOSTED).fit(X, NUMBERS), "load_model")
-
-
-def test_it_is_lifted_when_it_is_asked_for_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    lifts: list[Any] = []
-    lift = Accelerated.to_sklearn
-    monkeypatch.setattr(Accelerated, "to_sklearn", lambda self: lifts.append(self) or lift(self))
-    model = on_cpu(piped()).fit(X, WORDS)
-    model.predict(X)
-    assert hasattr(model, "predict_proba")
-    assert not hasattr(model, "transform")
-    assert not lifts
-    first = model[-1]
-    assert first is model[-1]
-    assert len(lifts) == 1
-    np.testing.assert_array_equal(model.fit(X[:100], WORDS[:100])["pca"].n_samples_, 100)
-    model = on_cpu(StandardScaler()).partial_fit(X[:50])
-    assert model.n_samples_seen_ == 50
-    assert model.partial_fit(X[50:]).n_samples_seen_ == len(X)
-
-
 def test_copies_pickles_and_clones() -> None:
     model = on_cpu(piped()).fit(X, WORDS)
     expected = model[-1].coef_
@@ -222,42 +188,15 @@ Wrap = Callable[[Any], Any]
 
 AROUND: dict[str, tuple[Callable[[Wrap], Any], Any, str]] = {
     "RFE": (lambda of: RFE(of(Ridge()), n_features_to_select=1), Y, "ranking_"),
-    "RFE of a pipeline": (
-        lambda of: RFE(
-            of(SCALED), n_features_to_select=1, importance_getter="named_steps.ridge.coef_"
-        ),
-        Y,
-        "ranking_",
-    ),
     "select": (lambda of: SelectFromModel(of(ElasticNet(0.1))), Y, "get_support"),
     "select fitted": (
         lambda of: SelectFromModel(of(Ridge()).fit(X, Y), prefit=True), Y, "get_support"
     ),
-    "sequential": (
-        lambda of: SequentialFeatureSelector(of(Ridge()), n_features_to_select=1, cv=2),
-        Y,
-        "get_support",
-    ),
     "calibrated": (lambda of: CalibratedClassifierCV(of(piped()), cv=2), WORDS, "predict_proba"),
-    "calibrated, frozen": (
-        lambda of: CalibratedClassifierCV(FrozenEstimator(of(piped()).fit(X, WORDS))),
-        WORDS,
-        "predict_proba",
-    ),
     "tuned": (
         lambda of: TunedThresholdClassifierCV(of(piped()), cv=2), NUMBERS, "best_threshold_"
     ),
     "target": (lambda of: TransformedTargetRegressor(of(SCALED), **ROOT), Y, "predict"),
-    "several targets": (
-        lambda of: MultiOutputClassifier(of(LogisticRegression())),
-        np.c_[NUMBERS, 1 - NUMBERS],
-        "predict_proba",
-    ),
-    "chain": (
-        lambda of: ClassifierChain(of(LogisticRegression())),
-        np.c_[NUMBERS, Y > 1],
-        "predict_proba",
-    ),
     "last": (lambda of: make_pipeline(StandardScaler(), of(Ridge())), Y, "predict"),
 }  # fmt: skip
 
@@ -335,9 +274,3 @@ def test_it_predicts_where_neither_we_nor_a_gpu_are(
     answers = np.load(tmp_path / "answers.npy")
     np.testing.assert_array_equal(answers, lifted.predict_proba(TABLE))
     np.testing.assert_allclose(answers, model.predict_proba(TABLE), rtol=1e-4, atol=1e-5)
-
-
-def test_a_model_that_needs_us_is_found(tmp_path: Path) -> None:
-    pickled(on_cpu().fit(TABLE, NUMBERS), tmp_path)
-    TABLE.to_parquet(tmp_path / "X.parquet")
-    assert "blocked: pipeline" in elsewhere(tmp_path).stderr

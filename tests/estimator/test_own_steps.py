@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -131,10 +131,3 @@ def test_rows_that_were_not_kept_are_not_forgotten_in_silence(estimator: Any, n_
     assert TWIN not in ran(model)
     with pytest.raises(AttributeError, match="call partial_fit with the first rows as well"):
         model.partial_fit(X)
-
-
-def beside(estimator: Any, *, threshold: float = 1.0) -> ColumnTransformer:
-    """Return numbers that an estimator makes, beside sparse one-hot columns."""
-    return make_column_transformer(
-        (estimator, ["a", "b", "c"]), (OneHotEncoder(), ["t"]), sparse_threshold=threshold
-    )

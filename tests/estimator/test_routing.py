@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -9,12 +8,9 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
-from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
-    AdaBoostRegressor,
     BaggingRegressor,
-    StackingRegressor,
 )
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.impute import SimpleImputer
@@ -166,38 +162,6 @@ def test_scores_are_weighted_where_it_is_asked_for() -> None:
             for each in (model, plain):
                 with pytest.raises(TypeError, match=r"score got unexpected argument\(s\)"):
                     each.score(TABLE, LABELS, sample_weight=WEIGHTS)
-
-
-def within(kind: Callable[..., Any], **params: Any) -> Callable[[], Any]:
-    return lambda: kind(ridge(), **params)
-
-
-UNASKED: dict[str, Callable[[], Any]] = {
-    "unset": Ridge,
-    "scaler": StandardScaler,
-    "clusters": lambda: KMeans(2, n_init=1, random_state=0),
-    "no routing yet": lambda: AdaBoostRegressor(n_estimators=2, random_state=0),
-    "bagging": within(BaggingRegressor, n_estimators=2, random_state=0),
-    "a stack": lambda: StackingRegressor([("one", ridge())], ridge()),
-}
-
-
-@pytest.mark.usefixtures("routing")
-@pytest.mark.parametrize("name", UNASKED)
-def test_an_estimator_alone_takes_what_its_methods_name_without_a_request(name: str) -> None:
-    """As in a direct call of it."""
-    estimator = UNASKED[name]()
-    plain, model = clone(estimator).fit(TABLE, LABELS), ours(estimator).fit(TABLE, LABELS)
-    if hasattr(plain, "score"):
-        found, expected = (m.score(TABLE, LABELS, sample_weight=WEIGHTS) for m in (model, plain))
-        assert found == pytest.approx(expected)
-        assert expected != pytest.approx(plain.score(TABLE, LABELS))
-    method = "transform" if name == "scaler" else "predict"
-    if "sample_weight" in signature(plain.fit).parameters and name != "no routing yet":
-        for each in (plain, model):
-            each.fit(TABLE, LABELS, sample_weight=WEIGHTS)
-        found, expected = (getattr(m, method)(TABLE) for m in (model, plain))
-        np.testing.assert_allclose(found, expected)
 
 
 @pytest.mark.usefixtures("routing")

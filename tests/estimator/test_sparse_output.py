@@ -44,8 +44,6 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated, load, save
 from pipeline.data import partitioned
-from pipeline.errors import DataError
-from pipeline.preprocessing.engine import workers
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.engine.workers import HostWorker
 from tests.clusters import in_process
@@ -75,16 +73,10 @@ SPECS: dict[str, Any] = {
     "one-hot": make_column_transformer((HOT, ["t"])),
     "one dropped": make_column_transformer((OneHotEncoder(drop="first"), ["u", "b"])),
     "beside numbers": WIDE,
-    "dense as few are zero": make_column_transformer(NUMBERS, (HOT, ["u"])),
     "dense as asked for": clone(WIDE).set_params(sparse_threshold=0),
     "sparse as asked for": make_column_transformer(NUMBERS, (HOT, ["u"]), sparse_threshold=1.0),
-    "beside what passes": make_column_transformer((HOT, ["t"]), ("passthrough", ["a", "b"])),
     "weighted": clone(WIDE).set_params(transformer_weights={"onehotencoder": 0.5}),
-    "bins": make_column_transformer((KBinsDiscretizer(4, quantile_method="linear"), ["a"])),
     "indicators alone": MissingIndicator(sparse=True),
-    "one-hot alone": OneHotEncoder(handle_unknown="ignore", dtype="int8"),
-    "bins alone": KBinsDiscretizer(3, dtype=np.float32, quantile_method="linear"),
-    "indicators": make_column_transformer((MissingIndicator(sparse=True), ["a", "gaps"])),
     "trees": make_column_transformer((TREES, ["a"]), NUMBERS),
     "weighed as they pass": make_column_transformer(
         (HOT, ["t"]), ("passthrough", ["a", "narrow"])
@@ -93,8 +85,6 @@ SPECS: dict[str, Any] = {
 
 ALONE = {
     "indicators alone": ["a", "gaps"],
-    "one-hot alone": ["t", "u"],
-    "bins alone": ["a"],
 }
 """Columns of the transformers that read all there are."""
 
@@ -233,17 +223,6 @@ def test_what_takes_no_sparse_rows_says_so_as_sklearn_does(step: Any) -> None:
         Accelerated(whole, device="cpu").fit_transform(X, Y)
 
 
-@pytest.mark.parametrize("step", BEHIND, ids=plain)
-def test_no_dense_rows_are_made_between_sparse_ones(
-    step: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dense_matrices: list[Any] = []
-    monkeypatch.setattr(workers, "write_matrix", lambda *args, **how: dense_matrices.append(args))
-    model = Accelerated(make_pipeline(WIDE, step), device="cpu").fit(X, Y)
-    assert model.transform(NEW).shape[0] == len(NEW)
-    assert not dense_matrices
-
-
 def test_text_beside_sparse_rows_is_refused_as_sklearn_does() -> None:
     whole = make_column_transformer((HOT, ["t"]), ("passthrough", ["u"]))
     with pytest.raises(ValueError, match="For a sparse output, all columns should be") as theirs:
@@ -282,15 +261,6 @@ def by_rows(made: Any, form: str) -> Any:
     return made.tocsr() if form == "partitions" and sparse.issparse(made) else made
 
 
-def test_batches_are_judged_together() -> None:
-    estimator = make_column_transformer((OneHotEncoder(drop="first"), ["u"]))
-    few, many = (pd.DataFrame({"u": list(cells)}) for cells in ("aabc" * 25, "b" * 20))
-    model = Accelerated(clone(estimator), device="cpu").partial_fit(few).partial_fit(many)
-    expected = clone(estimator).fit(pd.concat([few, many])).transform(many)
-    assert_same(model.transform(many), expected)
-    assert_same(model.to_sklearn().transform(many), expected)
-
-
 def fits(estimator: Any, said: str) -> None:
     """Compare a model of partitions with scikit-learn's of the table, by their probabilities."""
     model = Accelerated(clone(estimator), device="cpu").fit(parts(X), Y)
@@ -306,11 +276,6 @@ def fits(estimator: Any, said: str) -> None:
 
 BOOSTING = XGBClassifier(n_estimators=5, max_bin=512)
 BAYES = make_pipeline(SPECS["one-hot"], MultinomialNB())
-
-
-def test_one_process_learns_from_the_same_rows() -> None:
-    fits(make_pipeline(WIDE, LogisticRegression(max_iter=500)), "gathered to one process: ")
-    fits(make_pipeline(WIDE, BOOSTING), "gathered to one process: ")
 
 
 @pytest.mark.quick(1)
@@ -331,16 +296,6 @@ def test_workers_learn_from_the_same_rows() -> None:
     with in_process(2):
         fits(make_pipeline(WIDE, BOOSTING), "trained by all workers of the cluster")
         fits(BAYES, "gathered to one process")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["hist", "approx"])
-def test_to_xgboost_absent_cells_are_missing(method: str) -> None:
-    estimator = clone(BOOSTING).set_params(tree_method=method)
-    alone = Accelerated(clone(estimator), device="cpu").fit(SPARSE, Y).predict_proba(SPARSE)
-    with in_process(1):
-        together = Accelerated(estimator, device="cpu").fit(chunks(SPARSE), Y)
-        np.testing.assert_allclose(together.predict_proba(SPARSE), alone, atol=0.02)
 
 
 SPARSE = clone(SPECS["one-hot"]).fit_transform(X)
@@ -372,9 +327,3 @@ def test_partitions_may_be_sparse_themselves(estimator: Any, tmp_path: Path) -> 
         assert_same(getattr(each, method)(SPARSE), expected)
     made = getattr(model, method)(chunks(SPARSE))
     assert_same(made.compute() if hasattr(made, "compute") else made, expected)
-
-
-def test_of_dense_rows_no_sparse_partitions_are_asked() -> None:
-    model = Accelerated(StandardScaler(), device="cpu").fit(da.from_array(SPARSE.toarray()))
-    with pytest.raises(DataError, match="learnt from dense rows; pass X.toarray"):
-        model.transform(chunks(SPARSE))

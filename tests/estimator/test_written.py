@@ -11,16 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     LabelEncoder,
     OneHotEncoder,
-    PolynomialFeatures,
     PowerTransformer,
     StandardScaler,
 )
@@ -37,8 +34,6 @@ Y = (X[:, 0] > X[:, 1]).astype(int)
 PROGRAMS: dict[str, Any] = {
     "pipeline": make_pipeline(StandardScaler(), LogisticRegression()),
     "logistic": LogisticRegression(),
-    "network": MLPClassifier((2,), max_iter=9, solver="lbfgs", tol=1.0, random_state=0),
-    "boosting": GradientBoostingClassifier(n_estimators=2, random_state=0),
     "encoder": OneHotEncoder(handle_unknown="ignore"),
     "power": PowerTransformer(),
     "union": make_union(StandardScaler(), PowerTransformer()),
@@ -62,10 +57,8 @@ AT_ONCE: dict[str, tuple[str, Callable[[Any], Any], str]] = {
     "coefficients": ("logistic", put("coef_", 0.0), "coef_ is of the fitted estimator"),
     "steps": ("pipeline", put("steps", []), "steps is of the fitted estimator"),
     "parameter": ("logistic", put("C", 2.0), "C is of the fitted estimator"),
-    "count": ("logistic", put("n_features_in_", 2), "n_features_in_ is of the fitted"),
     "cells": ("logistic", lambda m: m.coef_.fill(0.0), "read-only"),
     "cells of a step": ("pipeline", lambda m: m[0].mean_.fill(0.0), "read-only"),
-    "categories": ("encoder", lambda m: m.categories_[0].fill(0.0), "read-only"),
     "parameter of a step": (
         "pipeline",
         lambda m: m.set_params(logisticregression__C=2.0),
@@ -114,8 +107,6 @@ def test_what_is_written_to_a_step_is_refused_once_and_undone(name: str) -> None
 
 ASKED: dict[str, Callable[[Accelerated, Path], Any]] = {
     "predict_proba": lambda m, _: m.predict_proba(X),
-    "score": lambda m, _: m.score(X, Y),
-    "pickle": lambda m, _: pickle.dumps(m),
     "save": lambda m, home: pipeline.save(m, home / "model"),
     "to_sklearn": lambda m, _: m.to_sklearn(),
     "contributions": lambda m, _: m.contributions(X),
@@ -173,38 +164,6 @@ def test_what_changes_nothing_is_no_change() -> None:
         assert each.note == 2
 
 
-class Registered(TransformerMixin, BaseEstimator):
-    """Notes each call in a list that it has as a parameter."""
-
-    def __init__(self, calls: Any = None) -> None:
-        self.calls = calls
-
-    def fit(self, X: Any, y: Any = None) -> Registered:
-        self.calls.append("fit")
-        return self
-
-    def transform(self, X: Any) -> Any:
-        self.calls.append("transform")
-        return X
-
-
-def test_a_list_that_a_step_itself_writes_to_is_one() -> None:
-    calls: list[str] = []
-    model = on_cpu(make_pipeline(Registered(calls), StandardScaler())).fit(X)
-    assert calls == ["fit", "transform"]
-    for _ in range(2):
-        model.transform(X)
-    assert calls == ["fit", *3 * ["transform"]]
-
-
-def test_names_are_not_told_after_a_parameter_was_changed() -> None:
-    model = Accelerated(PolynomialFeatures(), device="cpu").fit([[1.0], [2.0]])
-    assert model.get_feature_names_out().tolist() == ["1", "x0", "x0^2"]
-    model.set_params(estimator__include_bias=False)
-    with pytest.raises(ConfigError, match="include_bias of Poly.* was changed after `fit`"):
-        model.get_feature_names_out()
-
-
 RANDOM = np.random.default_rng(0)
 TABLE = pd.DataFrame(RANDOM.normal(size=(200, 2)), columns=["a", "b"])
 PLACES = np.add(TABLE["a"] > 0, TABLE["b"] > 0.5, dtype=int)
@@ -239,19 +198,3 @@ def test_a_model_predicts_the_labels_that_it_was_told(
         assert each.score(TABLE, y) == np.mean(each.predict(TABLE) == y) > 0.9
         each.certify(TABLE).require()
     assert model.to_sklearn().predict(TABLE).tolist() == wanted.predict(TABLE).tolist()
-
-
-def test_what_scikit_learn_runs_as_it_is_predicts_them_too() -> None:
-    digits, encoder = TABLE.astype(str), LabelEncoder()
-    model = Accelerated(CLASSIFIERS["pipeline"], device="cpu")
-    model.fit(digits, encoder.fit_transform(TEXTS))
-    model.classes_ = encoder.classes_
-    assert model.plan_.as_given
-    assert model.predict(digits).tolist() == TEXTS.tolist()
-    assert model.score(digits, TEXTS) == 1.0
-
-
-def test_a_new_fit_forgets_them() -> None:
-    model = told("pipeline", "text").fit(TABLE, PLACES)
-    assert model.classes_.tolist() == [0, 1, 2]
-    assert set(model.predict(TABLE)) == {0, 1, 2}

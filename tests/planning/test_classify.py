@@ -3,17 +3,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.decomposition import FastICA, TruncatedSVD
+from sklearn.decomposition import FastICA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.impute import MissingIndicator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
-    KBinsDiscretizer,
     MaxAbsScaler,
     OneHotEncoder,
     StandardScaler,
@@ -67,26 +65,14 @@ GIVEN = "is given CSR"
 
 MAKERS: dict[str, tuple[Any, str]] = {
     "few": (HOT, FEW),
-    "all": (clone(HOT).set_params(sparse_threshold=1), FEW.replace("0.3", "1")),
     "asked to be dense": (
         make_column_transformer((OneHotEncoder(sparse_output=False), ["c"]), NUMBERS),
         "",
     ),
-    "behind an imputer": (
-        make_column_transformer((make_pipeline(SimpleImputer(), OneHotEncoder()), ["c"])),
-        FEW,
-    ),
-    "bins": (make_column_transformer((KBinsDiscretizer(), ["n"])), FEW),
     "sparse indicators": (make_column_transformer((MissingIndicator(sparse=True), ["n"])), FEW),
-    "remainder": (make_column_transformer(NUMBERS, remainder=OneHotEncoder()), FEW),
-    "scaled in a branch": (
-        make_column_transformer((make_pipeline(OneHotEncoder(), MaxAbsScaler()), ["c"])),
-        FEW,
-    ),
     "text beside numbers": (make_column_transformer((TfidfVectorizer(), "t"), NUMBERS), FEW),
     "scaled": (make_pipeline(HOT, MaxAbsScaler()), FEW),
     "projected to dense": (make_pipeline(HOT, SparseRandomProjection(2, dense_output=True)), ""),
-    "reduced": (make_pipeline(HOT, TruncatedSVD()), ""),
     "alone": (OneHotEncoder(), GIVEN),
     "a union": (make_union(StandardScaler(), OneHotEncoder()), GIVEN),
 }

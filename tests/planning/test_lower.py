@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import FastICA
@@ -15,7 +13,6 @@ from sklearn.ensemble import (
 )
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
@@ -23,9 +20,7 @@ from xgboost import XGBClassifier
 from pipeline import explain
 from pipeline.backends.base import HostModel
 from pipeline.errors import ConfigError, Unsupported
-from pipeline.planning.classify import classify
 from pipeline.planning.lower import LoweringOptions, lower
-from pipeline.planning.plan import Plan
 
 OURS = {"cpu": "pipeline.preprocessing (NumPy)", "cuda": "pipeline.preprocessing (CuPy)"}
 
@@ -132,13 +127,6 @@ def test_subclasses_are_not_taken_for_what_they_inherit_from() -> None:
         lower(make_pipeline(OwnScaler(), XGBClassifier()), "cuda")
 
 
-def test_a_plan_is_pickled_without_the_rules_which_hold_functions() -> None:
-    plan = Plan(MultinomialNB(), [], classify(MultinomialNB(), "cuda"))
-    with pytest.raises((AttributeError, pickle.PicklingError)):
-        pickle.dumps(plan.nodes)
-    assert pickle.loads(pickle.dumps(plan)).nodes == ()
-
-
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
@@ -168,15 +156,3 @@ def test_bad_parameters_are_refused_before_any_data(
             ask(estimator, device)
     with pytest.raises(ConfigError, match="'tpu' is not one of"):
         explain(estimator, "tpu")
-
-
-@pytest.mark.parametrize(
-    "model", [LogisticRegression(C=0.5), XGBClassifier(n_estimators=2, n_jobs=1)]
-)
-def test_the_spec_is_never_changed(model: Any) -> None:
-    estimator = program(model)
-    before = repr(estimator.get_params())
-    explain(estimator, "cuda")
-    X = pd.DataFrame({"n": [0.0, 1.0, np.nan, 3.0], "c": list("abab"), "d": 0, "e": 1})
-    lower(estimator, "cpu").fit(X, np.array([0, 1, 0, 1]))
-    assert repr(estimator.get_params()) == before
