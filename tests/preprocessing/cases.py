@@ -27,6 +27,7 @@ from sklearn.preprocessing import (
 )
 
 from pipeline import CalendarFeatures
+from tests.names import plain
 
 ROWS = 150
 METHODS = [
@@ -158,9 +159,9 @@ DATES = pd.DataFrame({"t": pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arang
 OF_NUMBERS = [PowerTransformer(), FunctionTransformer(np.log1p)]
 OF_WORDS = [OneHotEncoder(min_frequency=9), OneHotEncoder(drop="first"), OrdinalEncoder()]
 CASES: dict[str, tuple[Any, pd.DataFrame, Any]] = {
-    **{str(e): (e, holes(), None) for e in [*KEEP_MISSING, *TAKE_MISSING, *OF_NUMBERS]},
-    **{str(e): (e, numbers(), target(e)) for e in REFUSE_MISSING},
-    **{str(e): (e, words(), None) for e in OF_WORDS},
+    **{plain(e): (e, holes(), None) for e in [*KEEP_MISSING, *TAKE_MISSING, *OF_NUMBERS]},
+    **{plain(e): (e, numbers(), target(e)) for e in REFUSE_MISSING},
+    **{plain(e): (e, words(), None) for e in OF_WORDS},
     "targets": (TargetEncoder(shuffle=False), words(), np.arange(ROWS) % 2),
     "most frequent text": (SimpleImputer(strategy="most_frequent"), words(), None),
     "calendar": (CalendarFeatures(cyclical=True), DATES, None),
