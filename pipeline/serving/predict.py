@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from pipeline.data import drift, frames, partitioned
 from pipeline.data.convert import from_arrow
+from pipeline.data.csv import MISSING
 from pipeline.data.drift import Difference
 from pipeline.data.opened import TableStream, copy_of, open_sources
 from pipeline.data.scan import row_count
@@ -265,6 +266,25 @@ class Predictor:
         self.source = TableStream(
             job.source, sources, self.features, self._kinds(), format, self.copied
         )
+        if sources[0].kind == "csv":
+            self._warn_of_lost_texts()
+
+    def _warn_of_lost_texts(self) -> None:
+        """Warn of texts at fit that are missing values in CSV, as far as a profile knows them."""
+        format = self.model.table_format_
+        columns = format.columns if format else {}
+        kept = {name: getattr(how, "values", ()) for name, how in columns.items()}
+        known = {
+            name: sorted({*(learnt.values or ())} & {*MISSING} - {*kept.get(name, ())})
+            for name, learnt in self.model.profile_.items()
+        }
+        if lost := {name: texts for name, texts in known.items() if texts}:
+            warnings.warn(
+                f"{self.job.source}: the model knows the texts {lost}, which stand for missing "
+                "values in CSV; give it Parquet",
+                UserWarning,
+                stacklevel=2,
+            )
 
     def _features(self) -> list[str]:
         """Return the columns of the fit, or those that there are where these had no names."""

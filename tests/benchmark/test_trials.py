@@ -75,10 +75,6 @@ def test_a_space_is_told_by_the_values_that_estimators_are_given() -> None:
         "dart",
     )
     assert score.choices == [None, "Ridge(alpha=2.0)"]
-    two = Space.of([{"estimator__max_depth": [n]} for n in (1, 2)], Accelerated(XGBRegressor()))
-    assert [(each.choices, each.parts) for each in records_of_space(two)] == [
-        ([1], (0,)), ([2], (1,)),
-    ]  # fmt: skip
 
 
 def test_the_best_value_at_an_edge_is_said() -> None:
