@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 
-from pipeline.errors import DataError, OutputError, OutputLocked, PipelineError
+from pipeline.errors import OutputError, OutputLocked, PipelineError
 
 RECORDS = ("model.manifest.json", "record.json", "results.json", "tuning.json")
 """Files that make a folder known as results, which the next ones may replace."""
@@ -178,25 +178,6 @@ def write_bytes(path: Path, content: bytes) -> None:
             aside.unlink(missing_ok=True)
         reason = error.strerror or error
         raise OutputError(f"{path}: {reason}; name another folder or free this one") from error
-
-
-def write_sealed(path: Path, content: bytes) -> None:
-    """Write a file as `write_bytes` does, with the sum by which `read_sealed` knows it again."""
-    write_bytes(path, f"{sha256(content)}\n".encode() + content)
-
-
-def read_sealed(path: Path) -> bytes:
-    """Return the content of a file that `write_sealed` wrote.
-
-    Raises
-    ------
-    DataError
-        The file is damaged, or was edited.
-    """
-    seal, _, content = path.read_bytes().partition(b"\n")
-    if seal != sha256(content).encode():
-        raise DataError(f"{path}: is not as it was written")
-    return content
 
 
 def sha256(data: bytes) -> str:

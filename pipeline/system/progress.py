@@ -55,18 +55,6 @@ def printing(console: Console) -> Say:
     return tell
 
 
-def in_units(seconds: float) -> str:
-    """Write a time in the units that say enough.
-
-    >>> in_units(0.4), in_units(75), in_units(7400)
-    ('0.4 s', '1 min 15 s', '2 h 3 min')
-    """
-    if seconds < 59.5:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-
-
 def drawing(console: Console) -> Progress:
     """Return a line of a terminal with what runs, how much of it, and the time.
 
