@@ -100,9 +100,8 @@ class Model:
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Return ``estimator.method(X, **params)``; of partitions, on the host."""
         if frames.is_partitioned(X):
-            return partitioned.concatenate(
-                partitioned.compute_each(call_partition, X, self, method, params)
-            )
+            made = partitioned.compute_each(_call_unless_empty, X, self, method, params)
+            return partitioned.concatenate([each for each in made if each is not None])
         return getattr(self.native, method)(self.typed(X), **params)
 
     def typed(self, X: Table) -> Any:
@@ -253,6 +252,11 @@ def call_partition(X: Table, model: Model, method: str, params: Params) -> Any:
     """Return what a model answers for one partition, on the host."""
     made = model.call(method, X, **params)
     return tuple(map(_home, made)) if isinstance(made, tuple) else _home(made)
+
+
+def _call_unless_empty(X: Table, *asked: Any) -> Any:
+    """Return the same; None for a partition without rows, of which scikit-learn takes none."""
+    return call_partition(X, *asked) if X.shape[0] else None
 
 
 def _home(made: Any) -> Any:
