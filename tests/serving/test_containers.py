@@ -91,7 +91,9 @@ def model_of(format: TableFormat, folder: Path) -> tuple[Path, np.ndarray]:
     """Return a saved model, and what it says of the table that it has learnt from."""
     as_csv(folder / "fit.csv")
     X = pipeline.read_table(folder / "fit.csv", structs.replace(FORMAT, delimiter=";"))
-    model = Accelerated(make_pipeline(STEPS, LogisticRegression()), device="cpu").fit(X, TARGET)
+    model = Accelerated(make_pipeline(STEPS, LogisticRegression(max_iter=1000)), device="cpu").fit(
+        X, TARGET
+    )
     return pipeline.save(model, folder / "model", About(format=format)), model.predict_proba(X)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,13 +36,13 @@ def train_from_disk(
     On a GPU a batch is uploaded when it is asked for, and the bins are in the memory of the host.
     """
     memory.give_back()  # what preprocessing has left
-    with TemporaryDirectory(prefix="external-") as folder:
+    with TemporaryDirectory(prefix="external-") as folder, _plain_path(folder) as cache:
         batches = incremental.read_batches(X, y, sample_weight, Path(folder))
         digest, given = partial(_hash_batches, batches), {"sample_weight": sample_weight}
         with checkpoints.continue_training(estimator, given, digest) as more:
             memory.give_back()
             matrix = load("xgboost.ExtMemQuantileDMatrix")(
-                _iterate(batches, estimator, f"{folder}/bins"),
+                _iterate(batches, estimator, f"{cache}/bins"),
                 missing=estimator.missing,
                 enable_categorical=estimator.enable_categorical,
                 max_bin=estimator.max_bin,
@@ -59,6 +61,19 @@ def train_from_disk(
     return booster
 
 
+@contextmanager
+def _plain_path(folder: str) -> Iterator[str]:
+    """Yield a path of a folder in ASCII letters: XGBoost opens no other one for its bins."""
+    if folder.isascii():
+        yield folder
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        yield f"/proc/self/fd/{opened}"
+    finally:
+        os.close(opened)
+
+
 def _hash_batches(batches: Sequence[Batch]) -> str:
     hashes = [checkpoints.hash_rows(each.read(), each.y, each.sample_weight) for each in batches]
     return checkpoints.hash_rows(hashes)
@@ -70,7 +85,7 @@ def _iterate(batches: Sequence[Batch], estimator: XGBModel, cache: str) -> DataI
     def move(table: Table) -> Any:
         return None if table is None else frames.to_device(table, estimator.device)
 
-    class Iterator(load("xgboost.DataIter")):  # type: ignore[misc]
+    class Batches(load("xgboost.DataIter")):  # type: ignore[misc]
         def __init__(self) -> None:
             self.at = 0
             super().__init__(cache_prefix=cache, on_host=estimator.device == "cuda")
@@ -92,4 +107,4 @@ def _iterate(batches: Sequence[Batch], estimator: XGBModel, cache: str) -> DataI
             self.at += 1
             return True
 
-    return Iterator()
+    return Batches()

@@ -148,7 +148,7 @@ def test_selection_refuses_what_sklearn_does() -> None:
 
 SCORED = {
     "noise": _rng.normal(size=(ROWS, 3)) + 0.1 * LABELS[:, None],
-    "far from zero": 1e9 + np.c_[REAL, LABELS, LABELS * REAL],
+    "far from zero": 1e9 + np.c_[REAL, LABELS + REAL, LABELS * REAL],
     "constants": np.c_[np.full((ROWS, 3), CONSTANTS), REAL],
     "the target": np.c_[LABELS, -LABELS, REAL],
 }
