@@ -106,13 +106,6 @@ class ndarray(OnDevice):  # noqa: N801
             made = np.where(np.isnan(self._host), np.iinfo("int64").min, made)
         return ndarray(made)
 
-    def scatter_add(self, slices: Any, value: Any) -> None:
-        """Add in place, at some positions repeatedly."""
-        RECORDER.call(OWNER, "scatter_add", (slices, value))
-        if self._host.dtype.name not in ADDED:
-            raise TypeError(f"scatter_add only supports {', '.join(ADDED)}, as data type")
-        np.add.at(self._host, _key(slices), unwrap(value))
-
     def __reduce__(self) -> tuple[Any, ...]:
         """Go to another process by way of the host."""
         RECORDER.copied("host", "pickle", self._host.nbytes)
@@ -209,6 +202,13 @@ def bincount(x: np.ndarray, weights: Any = None, minlength: int | None = None) -
     if x.size:
         RECORDER.copied("host", "scalar", x.itemsize)
     return np.bincount(x, weights, minlength or 0)
+
+
+def add_at(array: ndarray, slices: Any, values: Any) -> None:
+    """Add in place, at some positions repeatedly: `cupy.add.at`."""
+    if array._host.dtype.name not in ADDED:
+        raise TypeError(f"add.at only supports {', '.join(ADDED)}, as data type")
+    np.add.at(array._host, _key(slices), unwrap(values))
 
 
 def counted(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -387,4 +387,7 @@ class Module(ModuleType):
         if isinstance(member, type) or not callable(member):
             RECORDER.call("cupy", name)
             return member
-        return _recorded("cupy", name, member)
+        made = _recorded("cupy", name, member)
+        if name == "add":
+            made.at = add_at
+        return made

@@ -129,7 +129,7 @@ def tally(places: Any, size: int, xp: ModuleType, weights: Array = None) -> Any:
     cells *= size
     cells += places
     sums = xp.zeros(copies * size)
-    sums.scatter_add(cells, 1.0 if weights is None else weights)
+    xp.add.at(sums, cells, 1.0 if weights is None else weights)
     return sums.reshape(copies, size).sum(axis=0)
 
 

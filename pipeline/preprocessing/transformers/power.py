@@ -46,10 +46,11 @@ class PowerTransformerTwin(Twin[RowBlocks]):
         bounds = stats.min_max
         self._check_values(bounds)
         stats.record_transfers()
+        low, high = floats(bounds.low), floats(bounds.high)  # whose type bounds the powers
         learn = self._learn_on_host if stats.xp is np else self._learn_on_gpu
         with np.errstate(all="ignore"):
             columns = on_all_cores(
-                lambda j: learn(stats.column(j), bounds.low[j], bounds.high[j]),
+                lambda j: learn(stats.column(j), low[j], high[j]),
                 range(stats.n_columns),
                 stats.blocks[0],
             )
@@ -79,7 +80,7 @@ class PowerTransformerTwin(Twin[RowBlocks]):
         del column
         constant = seen.constant.item() and seen.rows.item() == n_rows
         if method == "box-cox" or not (constant or low == high == 0):
-            power = most_likely_power(logs[~xp.isnan(logs)], float(low), float(high), method)
+            power = most_likely_power(logs[~xp.isnan(logs)], low, high, method)
         logs = powered(logs, *map(xp.asarray, factors(np.array([power]), method)))
         made = moments(logs, xp)
         return np.array([power, *(each.item() for each in made)])
@@ -159,7 +160,7 @@ def powered(logs: Any, below: Any, above: Any) -> Any:
     return grown
 
 
-def most_likely_power(logs: Any, low: float, high: float, method: str) -> float:
+def most_likely_power(logs: Any, low: Any, high: Any, method: str) -> float:
     """Return the power of a column of a GPU whose likelihood is greatest, as SciPy seeks it.
 
     `logs` are what `signed_logs` returns of the values, of which none is missing.
@@ -199,15 +200,16 @@ def _variance(values: Any) -> Any:
     return values.mean()
 
 
-def _bounds(low: float, high: float) -> tuple[float, float]:
+def _bounds(low: Any, high: Any) -> tuple[float, float]:
     """Return the powers for which values 20 times as large neither vanish nor overflow.
 
-    They are those of `scipy.stats.yeojohnson`, which scikit-learn calls.
+    They are those of `scipy.stats.yeojohnson`, which scikit-learn calls, for a type of values.
     """
-    log_size = float(np.log1p(20 * max(-low, high)))
-    log_eps = np.log(FLOAT.eps)
-    least = float((np.log(FLOAT.tiny) - log_eps) / 2 / log_size)
-    most = float((np.log(FLOAT.max) + log_eps) / 2 / log_size)
+    kind = np.finfo(np.asarray(low).dtype)
+    log_size = float(np.log1p(20 * max(-float(low), float(high))))
+    log_eps = np.log(float(kind.eps))
+    least = float((np.log(float(kind.tiny)) - log_eps) / 2 / log_size)
+    most = float((np.log(float(kind.max)) + log_eps) / 2 / log_size)
     if high < 0:
         return 2 - most, 2 - least
     return (least, most) if low >= 0 else (max(2 - most, least), min(2 - least, most))

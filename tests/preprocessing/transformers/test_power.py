@@ -73,6 +73,16 @@ def test_the_power_that_a_gpu_finds_is_that_of_sklearn(name: str, method: str) -
     assert found == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:The optimal lambda")
+@pytest.mark.parametrize("method", METHODS)
+def test_the_power_of_float32_stays_in_its_range(method: str) -> None:
+    years = np.float32(np.random.default_rng(0).integers(1950, 2010, (200, 1)))
+    logs = signed_logs(years.astype("float64"), method)
+    found = most_likely_power(logs, years.min(), years.max(), method)
+    expected = PowerTransformer(method=method).fit(years).lambdas_[0]
+    assert found == pytest.approx(expected, rel=1e-4)
+
+
 def test_column_without_values_is_refused_like_in_sklearn() -> None:
     for method in METHODS:
         message = assert_both_refuse(PowerTransformer(method), positives().assign(small=np.nan))
