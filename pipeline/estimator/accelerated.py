@@ -293,6 +293,10 @@ class Accelerated(Answers):
         if choice.name == "cpu" and as_given.makes_frames(estimator, X):
             frames_of = DataError("scikit-learn makes frames of frames")
             return self._learn_as_given(method, X, y, given, frames_of)
+        whole = not isinstance(X, SharedRows) and not frames.is_partitioned(X)
+        if choice.name == "cpu" and whole and as_given.prints_steps(estimator):
+            printed = DataError("scikit-learn prints its lines of verbose=True")
+            return self._learn_as_given(method, X, y, given, printed)
         rows = rows_of(estimator, table_of(X))
         if rows == "sparse" and method == "partial_fit" and not hasattr(estimator, method):
             why = "scikit-learn learns from sparse rows here, and not from batches"

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from pipeline.backends.base import with_target
@@ -66,6 +68,21 @@ class GivenInput:
     def take(self, X: Table) -> Any:
         """Return the rows as they are, on the host."""
         return frames.to_device(X, "cpu")
+
+
+def prints_steps(estimator: Any) -> bool:
+    """Return whether a container in an estimator prints a line for each of its steps.
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> prints_steps(make_pipeline("passthrough", verbose=True))
+    True
+    """
+    try:
+        held = [estimator, *estimator.get_params().values()]
+    except (AttributeError, TypeError):  # a step is no estimator, which is refused by its name
+        return False
+    kinds = (ColumnTransformer, FeatureUnion, Pipeline)
+    return any(isinstance(each, kinds) and bool(each.verbose) for each in held)
 
 
 def makes_frames(estimator: Estimator, X: Table) -> bool:
