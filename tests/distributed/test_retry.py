@@ -135,7 +135,7 @@ def running(cluster: Any, word: str, seconds: float = 0.0) -> Callable[[], bool]
     return seen
 
 
-LOADING, PREDICTING = ("call_on_partition", 0.2, 0), ("call_partition", 0, 0.2)
+LOADING, PREDICTING = ("call_on_partition", 0.2, 0), ("_call_unless_empty", 0, 0.2)
 """What a task is called, and what a partition takes to be made for `fit` and to predict of."""
 
 
