@@ -9,11 +9,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype
+from sklearn.utils.validation import _check_feature_names
 
 from pipeline.data import frames, output
 from pipeline.data.convert import Origin, convert, origins
@@ -100,8 +102,6 @@ def describe_columns(X: Table, *, objects: bool = False) -> dict[Name, Column]:
 class Schema:
     """The names and kinds of the columns of a table, by which others are judged.
 
-    Columns that it was not fitted on are left out, with one warning for each set.
-
     A matrix has no columns with names. The `used` ones are those that some step reads, by default
     all; `origins` are of those whose cells have another type in the converted table. `objects` stay
     what they are, where the steps that read them run on the host.
@@ -128,10 +128,11 @@ fitted on numbers; convert it (pandas.to_numeric)
         self.objects = objects
         self.sparse = False
         """Whether its table, or some column of it, is sparse."""
+        self.in_order = False
+        """Whether the columns must come in the order of the fit, and no others."""
         self.origins = origins or {}
         self.names: list[Name] | None = None if columns is None else list(columns)
         """The names of the columns, in the order of the fit; None for a matrix."""
-        self.warned: list[list[Name]] = []
 
     @classmethod
     def fit(
@@ -168,11 +169,7 @@ fitted on numbers; convert it (pandas.to_numeric)
             return self._matrix(X)
         if isinstance(getattr(X, "columns", None), pd.RangeIndex | None):
             X = self._named(X)
-        if list(X.columns) != self.names:
-            if extra := [name for name in X.columns if name not in self.columns]:
-                why = "X has columns that the model was not fitted on; they are left out"
-                self._warn(extra, why)
-            X = frames.select(self._with_idle(X), list(self.columns))
+        X = select_columns(self._with_idle(X), list(self.columns), in_order=self.in_order)
         changed: dict[Name, Series] = {}
         for name, given in describe_columns(X, objects=self.objects).items():
             fitted = self.columns[name]
@@ -201,11 +198,6 @@ fitted on numbers; convert it (pandas.to_numeric)
             for name in idle:
                 X[name] = np.nan
         return X
-
-    def _warn(self, names: list[Name], why: str) -> None:
-        if names not in self.warned:
-            self.warned.append(names)
-            warnings.warn(f"{why}: {names}", UserWarning, stacklevel=3)
 
     def read(self, X: Table) -> pd.DataFrame:
         """Return the columns that some step reads, on the host, of rows that were taken."""
@@ -242,7 +234,7 @@ fitted on numbers; convert it (pandas.to_numeric)
         # The name of a single column says nothing of its position.
         if frames.is_frame(X) and len(X.columns) > 1 and all(isinstance(n, str) for n in X.columns):
             why = "X has feature names, but Accelerated was fitted without feature names; its"
-            self._warn(X.columns.tolist(), f"{why} columns are taken by position")
+            warnings.warn(f"{why} columns are taken by position", UserWarning, stacklevel=3)
         return matrix
 
     def _named(self, X: Table) -> Table:
@@ -253,6 +245,25 @@ fitted on numbers; convert it (pandas.to_numeric)
                 f"pass a frame with the columns {self.names}"
             )
         return X if frames.is_frame(X) else output.beside([(X, self.names)], X, {})
+
+
+def select_columns(X: Table, names: list[Name], *, in_order: bool) -> Any:
+    """Return the columns of a frame that have these names, in their order.
+
+    Raises
+    ------
+    DataError
+        Some are missing or, with `in_order`, the frame has others or another order.
+    """
+    given = list(X.columns)
+    if in_order and given != names and all(isinstance(name, str) for name in [*given, *names]):
+        fitted = SimpleNamespace(feature_names_in_=np.array(names, dtype=object))
+        try:
+            _check_feature_names(fitted, pd.DataFrame(columns=pd.Index(given)), reset=False)
+        except ValueError as error:
+            instead = "pass X[model.feature_names_in_], or begin with a ColumnTransformer"
+            raise DataError(f"{error}{instead}") from error
+    return frames.select(X, names)
 
 
 def _as_fitted(series: Series, name: Name, given: Column, fitted: Column) -> Series:

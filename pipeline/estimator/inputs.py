@@ -18,12 +18,12 @@ from sklearn.utils.validation import has_fit_parameter
 from pipeline.backends.text_input import documents, labels
 from pipeline.data import frames
 from pipeline.data.convert import convert
-from pipeline.data.schema import Schema, kind_of
+from pipeline.data.schema import Schema, kind_of, select_columns
 from pipeline.data.shared import SharedRows
 from pipeline.data.target import check_target, tell_order
 from pipeline.errors import DataError, in_words_of
 from pipeline.planning.classify import Kind, Node, Rows
-from pipeline.preprocessing.engine.tree import columns_read
+from pipeline.preprocessing.engine.tree import columns_read, needs_order
 from pipeline.typing import Estimator, Name, Params, ReadParams, Table
 
 
@@ -71,11 +71,11 @@ def fit_input(first: Node, X: Table, device: str, rows: Rows = "dense") -> tuple
     if first.kind is Kind.LABELS:
         return LabelInput(), labels(X)
     if frames.is_partitioned(X):
-        return DaskInput.of(X), X
+        return DaskInput.of(X, in_order=needs_order(first.estimator)), X
     try:
         read = partial(columns_read, first.estimator)
         schema, X = Schema.fit(X, read, objects=keeps_objects(first, device))
-        schema.sparse = rows == "sparse"
+        schema.sparse, schema.in_order = rows == "sparse", needs_order(first.estimator)
         return schema, X
     except DataError as error:
         if wrong := _find_nested(X):
@@ -101,19 +101,20 @@ class DaskInput:
     n_features: int | None
     kinds: Mapping[str, str]
     sparse: bool = False
+    in_order: bool = False
 
     @classmethod
-    def of(cls, X: Table) -> DaskInput:
+    def of(cls, X: Table, *, in_order: bool) -> DaskInput:
         """Return what is remembered of partitions."""
         names = list(X.columns) if hasattr(X, "columns") else None
         kinds = {str(name): kind_of(X._meta[name]) for name in names or ()}
-        return cls(names, int(X.shape[1]), kinds, frames.is_sparse(X))
+        return cls(names, int(X.shape[1]), kinds, frames.is_sparse(X), in_order)
 
     def take(self, X: Table) -> Any:
         """Return a table with the fitted columns, in their order."""
         X = X if frames.is_partitioned(X) else convert(X)
         if self.names is not None and hasattr(X, "columns"):
-            return frames.select(X, self.names)
+            return select_columns(X, self.names, in_order=self.in_order)
         if self.names is not None or X.shape[1] != self.n_features:
             wanted = f"{self.n_features}" if self.names is None else f"the columns {self.names}"
             raise DataError(f"X has {X.shape[1]} features without names; pass {wanted}")

@@ -15,6 +15,7 @@ from pipeline.estimator.as_given import GivenInput
 from pipeline.planning.classify import Rows
 from pipeline.planning.lower import LoweringOptions, lower
 from pipeline.planning.plan import run_as_given
+from pipeline.preprocessing.engine.tree import needs_order
 from pipeline.serving import manifest, state, steps
 from pipeline.system.devices import Choice, choose, prepare_memory
 
@@ -112,9 +113,10 @@ def _model(
         if names == [step.name for step in plan.steps]:
             break
     steps.unpack_steps(plan, packed, fallback=fallback)
+    in_order = needs_order(plan.nodes[0].estimator)
     return model.resume(
         plan,
-        state.unpack_inputs(saved.inputs, objects.names, objects.used),
+        state.unpack_inputs(saved.inputs, objects.names, objects.used, in_order=in_order),
         choice,
         classes=objects.classes,
         profile=saved.profile,

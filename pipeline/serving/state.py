@@ -153,7 +153,13 @@ def pack_inputs(inputs: Input) -> InputState:
     )
 
 
-def unpack_inputs(state: InputState, names: Sequence[Any] | None, used: list[Any] | None) -> Input:
+def unpack_inputs(
+    state: InputState,
+    names: Sequence[Any] | None,
+    used: list[Any] | None,
+    *,
+    in_order: bool,
+) -> Input:
     """Return what a model takes in."""
     if state.kind in ("texts", "labels"):
         return TextInput(state.column) if state.kind == "texts" else LabelInput()
@@ -161,8 +167,8 @@ def unpack_inputs(state: InputState, names: Sequence[Any] | None, used: list[Any
     columns = None if names is None else dict(zip(names, state.columns or (), strict=True))
     if state.kind == "table":
         schema = Schema(columns, state.n_features, used)
-        schema.sparse = state.sparse
+        schema.sparse, schema.in_order = state.sparse, in_order
         return schema
     kinds = {str(name): column.kind for name, column in (columns or {}).items()}
     known = None if names is None else list(names)
-    return DaskInput(known, state.n_features, kinds, state.sparse)
+    return DaskInput(known, state.n_features, kinds, state.sparse, in_order)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils._indexing import _get_column_indices
 
 from pipeline.errors import ConfigError
@@ -92,6 +93,28 @@ def columns_read(estimator: Estimator, head: pd.DataFrame) -> list[Any] | None:
     branches = _branches(estimator, head, "", series=True)
     read = {name for _, how, names in branches if how != "drop" for name in names}
     return [name for name in head.columns if name in read]
+
+
+def needs_order(estimator: Estimator) -> bool:
+    """Return whether an estimator refuses columns in another order, and others beside them.
+
+    scikit-learn's do, but for a `ColumnTransformer`, which finds its columns by name, and functions
+    that are given what there is. What is not scikit-learn's or XGBoost's is not known.
+
+    >>> from sklearn.compose import make_column_transformer
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> scaler = StandardScaler()
+    >>> needs_order(scaler), needs_order(make_column_transformer((scaler, ["a"])))
+    (True, False)
+    """
+    if type(estimator) is Pipeline:
+        active = [how for _, how in estimator.steps if not left_out(how)]
+        return needs_order(active[0]) if active else False
+    inside = [estimator, *estimator.get_params().values()]
+    by_name = any(isinstance(each, ColumnTransformer) for each in inside)
+    as_given = any(isinstance(each, FunctionTransformer) and not each.validate for each in inside)
+    known = type(estimator).__module__.partition(".")[0] in ("sklearn", "xgboost", "pipeline")
+    return known and not by_name and not as_given
 
 
 def selecting_by_data(estimator: ColumnTransformer) -> list[str]:
