@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import click
 
-from pipeline.cli.options import common_options, echo
+from pipeline.cli.options import common_options, echo, several
 from pipeline.errors import ConfigError
 from pipeline.task.prepare import prepare
 
@@ -42,21 +41,16 @@ def _price(ctx: click.Context, param: click.Parameter, text: str | None) -> Any:
     return Price(per_hour=float(match[1]), currency=match[2])
 
 
-def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of what is measured."""
-    options = (
-        click.option("--repeats", default=5, type=click.IntRange(min=3), show_default=True,
-                     help="Timed runs of each variant."),
-        click.option("--sizes", default="", metavar="SHARES", callback=_shares,
-                     help="Shares of the rows to time besides, as 0.1,0.3."),
-        click.option("--price", metavar="'1.20 EUR'", callback=_price,
-                     help="Of an hour of this machine."),
-        click.option("--resume/--no-resume", default=True, show_default=True,
-                     help="Go on after an interrupted command."),
-    )  # fmt: skip
-    for option in reversed(options):
-        function = option(function)
-    return function
+_measuring = several(
+    click.option("--repeats", default=5, type=click.IntRange(min=3), show_default=True,
+                 help="Timed runs of each variant."),
+    click.option("--sizes", default="", metavar="SHARES", callback=_shares,
+                 help="Shares of the rows to time besides, as 0.1,0.3."),
+    click.option("--price", metavar="'1.20 EUR'", callback=_price,
+                 help="Of an hour of this machine."),
+    click.option("--resume/--no-resume", default=True, show_default=True,
+                 help="Go on after an interrupted command."),
+)  # fmt: skip
 
 
 @click.command()
