@@ -21,7 +21,7 @@ from typing import Any, TextIO
 import click
 
 from pipeline import __version__
-from pipeline.cli.benchmark import compare, gallery, report_
+from pipeline.cli.benchmark import compare, gallery, report_, tune
 from pipeline.cli.options import (
     INTERRUPTED,
     common_options,
@@ -31,9 +31,10 @@ from pipeline.cli.options import (
     generated,
     names_option,
     on_cluster,
+    path,
     pipelines,
+    whole,
 )
-from pipeline.cli.tune import tune
 from pipeline.errors import ConfigError, OutputError, clean
 from pipeline.optional import PYTHON, why_not_here
 from pipeline.system.threads import keep_freed_memory
@@ -67,7 +68,7 @@ def commands() -> None:
 @on_cluster
 @click.option(
     "--checkpoint",
-    type=click.Path(path_type=Path),
+    type=path,
     metavar="FOLDER",
     help="Keep the trees of XGBoost there while it trains, and go on from them.",
 )
@@ -112,13 +113,7 @@ for _command in (compare, report_, tune, gallery):
     "keep",
     about="Columns of IN to copy to OUT, with commas; a name with a comma in quotes.",
 )
-@click.option(
-    "--rows",
-    default=131_072,
-    type=click.IntRange(min=1),
-    show_default=True,
-    help="Rows of a batch.",
-)
+@whole("--rows", default=131_072, least=1, about="Rows of a batch.")
 @on_cluster
 def predict(
     model: str, source: str, target: str, cluster: str | None, workers: int | None, **options: Any
@@ -162,7 +157,7 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
 
 
 @commands.command("new-task")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=path)
 @click.argument("target")
 @click.option("--name", default="", help="Of the task; by default after the file.")
 @click.option("--kind", default="", help="binary, multiclass or regression; guessed by default.")

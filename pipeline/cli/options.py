@@ -26,6 +26,17 @@ def several(*options: Callable[..., Any]) -> Callable[..., Any]:
     return lambda function: reduce(lambda made, add: add(made), reversed(options), function)
 
 
+def whole(*names: str, default: int, least: int, about: str) -> Callable[..., Any]:
+    """Return an option that takes whole numbers from the least on."""
+    kind = click.IntRange(min=least)
+    return click.option(*names, default=default, type=kind, show_default=True, help=about)
+
+
+def switch(name: str, about: str) -> Callable[..., Any]:
+    """Return an option that is on; its name after --no- turns it off."""
+    return click.option(f"--{name}/--no-{name}", default=True, show_default=True, help=about)
+
+
 def names_option(*names: str, about: str) -> Callable[..., Any]:
     """Return an option that takes names with commas between them, and may be repeated."""
     return click.option(*names, multiple=True, metavar="NAMES", callback=_names, help=about)
@@ -61,10 +72,10 @@ def count(text: str) -> int:
 
 device = click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True)
 pipelines = click.option("--pipelines", default="", help="Names, with commas; all by default.")
+path = click.Path(path_type=Path)
 data_home = click.option(
-    "--data-home", "home", type=click.Path(path_type=Path), default=Path("data"),
-    help="Folder of the data.", show_default=True,
-)  # fmt: skip
+    "--data-home", "home", type=path, default="data", help="Folder of the data.", show_default=True
+)
 generated = several(
     click.option("--rows", type=count, help="Of generated data, as 1e6."),
     click.option("--years", help="Of the task airline, as 2006-2019."),
@@ -76,7 +87,7 @@ common_options = several(
                  help="For everything random.", show_default=True),
     pipelines,
     click.option("--split", help="A split of the task; its first by default."),
-    click.option("--out", type=click.Path(path_type=Path), help="Folder for the results."),
+    click.option("--out", type=path, help="Folder for the results."),
     data_home,
     click.option("--set", "changes", multiple=True, metavar="STEP__PARAM=VALUE",
                  help="Change a parameter of the pipelines; may be repeated."),
