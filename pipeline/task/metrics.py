@@ -45,9 +45,7 @@ def fields(**columns: Any) -> np.ndarray:
     """
     arrays = {name: np.asarray(column) for name, column in columns.items()}
     # Only a pickle could keep an array of objects in a file.
-    arrays = {
-        n: array.astype(str) if array.dtype == object else array for n, array in arrays.items()
-    }
+    arrays = {n: a.astype(str) if a.dtype == object else a for n, a in arrays.items()}
     kinds = [(name, array.dtype, array.shape[1:]) for name, array in arrays.items()]
     table = np.empty(len(next(iter(arrays.values()))), kinds)
     for name, array in arrays.items():
@@ -142,12 +140,7 @@ def judges(task: Task, classes: Any = None) -> dict[str, Metric]:
 def scoring_of(task: Task, y_true: np.ndarray | None = None, classes: Any = None) -> ScoringInfo:
     """Return which way each metric of a task goes, and its value of perfect predictions.
 
-    Parameters
-    ----------
-    task : Task
-    y_true : numpy.ndarray, optional
-        The truth of the test rows; without it no best value is known.
-    classes : numpy.ndarray, optional
+    Without the truth of the test rows no best value is known.
     """
     signs = {name: sign_of(scorer) for name, scorer in task.metrics.items()}
     if y_true is None:
@@ -292,11 +285,6 @@ class TaskScorer:
     """The place of the class that a binary task is about."""
     reads_answers_only = True
 
-    @property
-    def sign(self) -> int:
-        """1, or -1 of a loss."""
-        return sign_of(self.metric.scorer)
-
     def __call__(
         self, model: Estimator, X: Table, y: Target, sample_weight: np.ndarray | None = None
     ) -> float:
@@ -308,7 +296,7 @@ class TaskScorer:
             known = (known == self.positive).astype("int64") if kind == "binary" else known
         if sample_weight is not None:
             known = fields(target=known, weight=sample_weight)
-        return self.sign * self.metric(known, said)
+        return sign_of(self.metric.scorer) * self.metric(known, said)
 
 
 def first_metric_of(task: Task) -> tuple[str, int]:

@@ -23,7 +23,6 @@ from pipeline.task.truth import typed_split
 
 MOST_READ = 1_000_000
 """Rows of a task that are looked through; of more a share, at random."""
-_ROW = "\0row"
 
 
 def of_task(task: Task, job: Job) -> list[str]:
@@ -78,8 +77,7 @@ def _read(path: Path) -> pa.Table:
 
 def _chosen(table: pa.Table, rows: Filter) -> np.ndarray:
     """Return which rows fulfil conditions."""
-    chosen = np.full(len(table), not rows)
-    if rows:
-        numbered = table.append_column(_ROW, pa.array(np.arange(len(table))))
-        chosen[numbered.filter(filters_to_expression([*rows]))[_ROW].to_numpy()] = True
-    return chosen
+    if not rows:
+        return np.ones(len(table), dtype=bool)
+    fulfilled = dataset.dataset(table).to_table({"chosen": filters_to_expression([*rows])})
+    return np.asarray(fulfilled["chosen"].fill_null(False))

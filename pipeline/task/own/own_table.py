@@ -171,18 +171,19 @@ class OwnTable:
     def _folds(self, rows: pa.Table, target: Target) -> np.ndarray:
         if self.split == "time":
             return self._by_time(rows)
-        y = rows[self.target].to_numpy()
-        numbers = target.kind == "regression"
-        if self.split == "random":
-            cut = (KFold if numbers else StratifiedKFold)(FOLDS, shuffle=True, random_state=0)
-            return _numbered(cut.split(y, y), len(y))
-        groups = rows[self.by].combine_chunks().dictionary_encode().indices.to_numpy()
-        found = len(np.unique(groups))
-        if found < FOLDS:
-            raise DataError(f"--split groups: {self.by!r} has {found} groups; it takes {FOLDS}")
-        kind = GroupKFold if numbers else StratifiedGroupKFold
-        grouped = kind(FOLDS, shuffle=True, random_state=0)
-        return _numbered(grouped.split(y, y, groups), len(y))
+        y, groups = rows[self.target].to_numpy(), None
+        kinds: Any = (StratifiedKFold, StratifiedGroupKFold)
+        kinds = (KFold, GroupKFold) if target.kind == "regression" else kinds
+        if self.split == "groups":
+            groups = rows[self.by].combine_chunks().dictionary_encode().indices.to_numpy()
+            found = len(np.unique(groups))
+            if found < FOLDS:
+                raise DataError(f"--split groups: {self.by!r} has {found} groups; it takes {FOLDS}")
+        splitter = kinds[groups is not None](FOLDS, shuffle=True, random_state=0)
+        folds = np.empty(len(y), dtype="uint8")
+        for number, (_, test) in enumerate(splitter.split(y, y, groups)):
+            folds[test] = FOLDS - 1 - number
+        return folds
 
     def _by_time(self, rows: pa.Table) -> np.ndarray:
         times = rows[self.by].to_pandas()
@@ -218,13 +219,6 @@ def cut_of(by: str, times: pd.Series, cut: str | float | None) -> Any:
     if dated and found.tzinfo and not zone:
         raise ConfigError(f"cut={cut!r}: {by!r} has no time zone; leave it out")
     return found.tz_localize(zone) if dated and zone and found.tzinfo is None else found
-
-
-def _numbered(splits: Any, rows: int) -> np.ndarray:
-    folds = np.empty(rows, dtype="uint8")
-    for number, (_, test) in enumerate(splits):
-        folds[test] = FOLDS - 1 - number
-    return folds
 
 
 def to_store(values: pa.ChunkedArray) -> Any:

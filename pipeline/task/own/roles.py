@@ -106,7 +106,8 @@ def role_of_type(name: str, kind: pa.DataType, read: TableFormat) -> str:
     """Return what values of a type may be: numbers, dates, times or texts; else nothing."""
     if is_date(kind):
         return "times" if isinstance(read.columns.get(name), Time) else "dates"
-    return "numbers" if is_numeric(kind) else "texts" if is_text(kind) else ""
+    numeric = is_number(kind) or pa.types.is_boolean(kind)
+    return "numbers" if numeric else "texts" if is_text(kind) else ""
 
 
 def _numbers_rows(name: str, values: pa.ChunkedArray) -> bool:
@@ -138,8 +139,3 @@ def _days(values: pa.ChunkedArray) -> pa.ChunkedArray:
 def _is_timed(values: pa.ChunkedArray) -> bool:
     moments = values.cast("timestamp[ms]") if pa.types.is_date(values.type) else values
     return pc.count_distinct(pc.hour(moments)).as_py() > 1
-
-
-def is_numeric(kind: pa.DataType) -> bool:
-    """Return whether values are numbers, or booleans."""
-    return is_number(kind) or pa.types.is_boolean(kind)
