@@ -148,16 +148,6 @@ def methods_of(scorer: Any) -> Sequence[str]:
     return [methods] if isinstance(methods, str) else [*methods]
 
 
-def changed(scorer: Any, **parameters: Any) -> Any:
-    """Return a scorer whose function gets more parameters."""
-    return make_scorer(
-        scorer._score_func,
-        response_method=scorer._response_method,
-        greater_is_better=scorer._sign > 0,
-        **{**scorer._kwargs, **parameters},
-    )
-
-
 def takes(scorer: Any, parameter: str) -> bool:
     """Tell whether the function of a scorer has a parameter that is still free."""
     try:

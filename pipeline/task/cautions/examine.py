@@ -41,18 +41,8 @@ def of_table(
 ) -> list[str]:
     """Return what to know of a table before a model learns from it, the worst first.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Columns of their own types, classes as their names.
-    target, kind : str
-    features : sequence of str
-        Columns to learn from.
-    test : numpy.ndarray of bool, optional
-        The test rows, where they are chosen.
+    Its columns are of their own types, its classes their names; see `TableSample`.
 
-    Examples
-    --------
     >>> rows = pa.table({"x": [0.0, 1.0] * 200, "y": ["no", "yes"] * 200})
     >>> print(of_table(rows, "y", "binary", ["x"])[0].partition(":")[0])
     'x' (AUC 1.000) alone tells 'y' almost perfectly

@@ -113,8 +113,11 @@ class OwnTable:
             self.kind, min_rows=self.min_rows,
         )  # fmt: skip
         known = pc.is_valid(target.values)
-        if self.split in ("time", "groups"):
-            known = pc.and_(known, pc.is_valid(self._by(table)))
+        if (split := self.split) != "random":
+            if not self.by:
+                raise ConfigError(f"--split {split} takes --by, the column of the {split}")
+            by = pick(self.by, table.column_names, "column")
+            known = pc.and_(known, pc.is_valid(table[by]))
         columns: dict[str, Any] = {
             each.name: to_store(table[each.name])
             for each in table.schema
@@ -163,11 +166,6 @@ class OwnTable:
             "seen": [[about.st_size, about.st_mtime_ns] for about in each],
         }
 
-    def _by(self, table: pa.Table) -> pa.ChunkedArray:
-        if not self.by:
-            raise ConfigError(f"--split {self.split} takes --by, the column of the {self.split}")
-        return table[pick(self.by, table.column_names, "column")]
-
     def _folds(self, rows: pa.Table, target: Target) -> np.ndarray:
         if self.split == "time":
             return self._by_time(rows)
@@ -200,10 +198,7 @@ class OwnTable:
 def cut_of(by: str, times: pd.Series, cut: str | float | None) -> Any:
     """Return where a column is cut: at a time as ISO writes it, a number, or its last quarter.
 
-    Raises
-    ------
-    ConfigError
-        The column holds neither times nor numbers, or the cut is none of its values.
+    `ConfigError` says that it holds neither times nor numbers, or that the cut is none of them.
     """
     dated = times.dtype.kind == "M" or isinstance(times.dtype, pd.DatetimeTZDtype)
     if not dated and times.dtype.kind not in "iuf":
