@@ -1,19 +1,29 @@
-"""The commands that measure, compare, report and gallery."""
+"""The commands that measure: compare, report, tune and gallery."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import click
 
-from pipeline.cli.options import common_options, echo
+from pipeline.cli.options import (
+    INTERRUPTED,
+    common_options,
+    echo,
+    on_cluster,
+    path,
+    several,
+    switch,
+    whole,
+)
 from pipeline.errors import ConfigError
 from pipeline.task.prepare import prepare
+
+_OF_EACH = "of each search, with those of a command before."
 
 
 def _shares(ctx: click.Context, param: click.Parameter, text: str) -> list[float]:
@@ -42,21 +52,14 @@ def _price(ctx: click.Context, param: click.Parameter, text: str | None) -> Any:
     return Price(per_hour=float(match[1]), currency=match[2])
 
 
-def _measuring(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of what is measured."""
-    options = (
-        click.option("--repeats", default=5, type=click.IntRange(min=3), show_default=True,
-                     help="Timed runs of each variant."),
-        click.option("--sizes", default="", metavar="SHARES", callback=_shares,
-                     help="Shares of the rows to time besides, as 0.1,0.3."),
-        click.option("--price", metavar="'1.20 EUR'", callback=_price,
-                     help="Of an hour of this machine."),
-        click.option("--resume/--no-resume", default=True, show_default=True,
-                     help="Go on after an interrupted command."),
-    )  # fmt: skip
-    for option in reversed(options):
-        function = option(function)
-    return function
+_measuring = several(
+    whole("--repeats", default=5, least=3, about="Timed runs of each variant."),
+    click.option("--sizes", default="", metavar="SHARES", callback=_shares,
+                 help="Shares of the rows to time besides, as 0.1,0.3."),
+    click.option("--price", metavar="'1.20 EUR'", callback=_price,
+                 help="Of an hour of this machine."),
+    switch("resume", about="Go on after an interrupted command."),
+)  # fmt: skip
 
 
 @click.command()
@@ -84,7 +87,46 @@ def report_(task: str, out: Path | None, from_results: bool, **options: Any) -> 
 
 
 @click.command()
-@click.option("--out", type=click.Path(path_type=Path), default=Path("reports"), show_default=True)
+@common_options
+@whole("--trials", default=50, least=1, about=f"Candidates {_OF_EACH}")
+@click.option(
+    "--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help=f"Time {_OF_EACH}"
+)
+@whole("--cv", "folds", default=5, least=2, about="Folds of the training rows.")
+@switch("prune", about="Stop candidates that are unlikely to become the best.")
+@switch("resume", about="Go on from the trials of a command before.")
+@click.option("--from-results", is_flag=True, help="Only write the page anew from tuning.json.")
+@on_cluster
+def tune(
+    task: str, out: Path | None, cluster: str | None, workers: int | None, resume: bool,
+    from_results: bool, trials: int, timeout: float | None, folds: int, prune: bool,
+    **options: Any,
+) -> None:  # fmt: skip
+    """Search for the parameters of TASK's pipelines; judge the best ones beside the untuned."""
+    from pipeline.benchmark.record.tuning_record import TUNING_FILE, load_tuning
+    from pipeline.benchmark.report.tuning_page import render_tuning, tuning_lines
+    from pipeline.benchmark.tune import TunedBatch, publish_tuning
+
+    folder = out or Path("reports") / f"{task}-tuning"
+    if from_results:
+        render_tuning(load_tuning(folder / TUNING_FILE), folder)
+        echo(f"tuning: {(folder / 'index.html').resolve().as_uri()}")
+        return
+    what, job, pipelines = prepare(task, **options)
+    batch = TunedBatch(
+        what, job, pipelines, options["device"], trials=trials, timeout=timeout, folds=folds,
+        prune=prune, cluster=cluster, workers=workers, command=sys.argv[1:],
+    )  # fmt: skip
+    record = publish_tuning(batch, folder, echo, resume=resume)
+    for line in tuning_lines(record, folder):
+        echo(line)
+    if record.protocol.interrupted:
+        echo("interrupted; what was found is published", err=True)
+        sys.exit(INTERRUPTED)
+
+
+@click.command()
+@click.option("--out", type=path, default="reports", show_default=True)
 def gallery(out: Path) -> None:
     """Write a page over the reports of all tasks that are there."""
     from pipeline.benchmark.report.gallery_page import build_gallery

@@ -12,26 +12,29 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
 
 from pipeline import __version__
-from pipeline.cli.benchmark import compare, gallery, report_
+from pipeline.cli.benchmark import compare, gallery, report_, tune
 from pipeline.cli.options import (
     INTERRUPTED,
-    Names,
     common_options,
-    count,
+    data_home,
+    device,
     echo,
+    generated,
+    names_option,
     on_cluster,
+    path,
+    pipelines,
+    whole,
 )
-from pipeline.cli.tune import tune
 from pipeline.errors import ConfigError, OutputError, clean
 from pipeline.optional import PYTHON, why_not_here
 from pipeline.system.threads import keep_freed_memory
@@ -65,7 +68,7 @@ def commands() -> None:
 @on_cluster
 @click.option(
     "--checkpoint",
-    type=click.Path(path_type=Path),
+    type=path,
     metavar="FOLDER",
     help="Keep the trees of XGBoost there while it trains, and go on from them.",
 )
@@ -102,36 +105,25 @@ for _command in (compare, report_, tune, gallery):
 @click.argument("model")
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
-@click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True)
+@device
 @click.option("--method", help="predict_proba, predict, transform, …, and no other; by default the "
               "first there is, with the class beside probabilities.")  # fmt: skip
-@click.option(
+@names_option(
     "--copy-columns",
     "keep",
-    default=(),
-    type=Names(),
-    multiple=True,
-    help="Columns of IN to copy to OUT, with commas; a name with a comma in quotes.",
+    about="Columns of IN to copy to OUT, with commas; a name with a comma in quotes.",
 )
-@click.option(
-    "--rows",
-    default=131_072,
-    type=click.IntRange(min=1),
-    show_default=True,
-    help="Rows of a batch.",
-)
+@whole("--rows", default=131_072, least=1, about="Rows of a batch.")
 @on_cluster
 def predict(
-    model: str, source: str, target: str, cluster: str | None, workers: int | None,
-    keep: Sequence[list[str]], **options: Any,
-) -> None:  # fmt: skip
+    model: str, source: str, target: str, cluster: str | None, workers: int | None, **options: Any
+) -> None:
     """Predict the rows of IN (CSV, Parquet, …) with a saved MODEL, into OUT (.csv, .parquet, …)."""
     from pipeline.distributed.cluster import optional_cluster
     from pipeline.serving.predict import PredictionJob, batches, run_job
     from pipeline.system.progress import progress
 
-    copied = list(chain.from_iterable(keep))
-    job = PredictionJob(Path(model), Path(source), Path(target), keep=copied, **options)
+    job = PredictionJob(Path(model), Path(source), Path(target), **options)
     job.check()
     with (
         optional_cluster(cluster, workers=workers),
@@ -146,17 +138,14 @@ def predict(
 
 @commands.command()
 @click.argument("task")
-@click.option(
-    "--data-home", "home", type=click.Path(path_type=Path), default=Path("data"), show_default=True
-)
+@data_home
 @click.option(
     "--from",
     "given",
     type=click.Path(exists=True, path_type=Path),
     help="The file, or the folder of the files, that were downloaded by hand.",
 )
-@click.option("--rows", type=count, help="Of generated data, as 1e6.")
-@click.option("--years", help="Of the task airline, as 2006-2019.")
+@generated
 def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
     """Fetch, convert and verify the data of TASK."""
     import logging
@@ -168,28 +157,21 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
 
 
 @commands.command("new-task")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=path)
 @click.argument("target")
 @click.option("--name", default="", help="Of the task; by default after the file.")
 @click.option("--kind", default="", help="binary, multiclass or regression; guessed by default.")
-@click.option("--ignore", type=Names(), multiple=True, help="Columns not to use, with commas.")
+@names_option("--ignore", about="Columns not to use, with commas.")
 @click.option("--split", default="random", show_default=True, help="random, time or groups.")
 @click.option("--by", default="", help="The column with the time, or with the groups.")
 @click.option("--encoding", default="", help="Of FILE, as cp1252.")
 @click.option("--delimiter", default="", help="Of FILE: a character, or tab.")
 @click.option("--decimal", help="What the mark in 1,234 is: . or ,")
-@click.option("--missing", type=Names(), multiple=True, help="Cells that stand for no value.")
-@click.option("--keep", type=Names(), multiple=True, help="Words that are values, as NA.")
+@names_option("--missing", about="Cells that stand for no value.")
+@names_option("--keep", about="Words that are values, as NA.")
 @click.option("--dates", default="", help="day-first or month-first, where both can be read.")
 @click.option("--force", is_flag=True, help="Write over a task of this name that was made so.")
-@click.option(
-    "--data-home",
-    "home",
-    type=click.Path(path_type=Path),
-    default=Path("data"),
-    help="Folder of the data.",
-    show_default=True,
-)
+@data_home
 def new_task_(file: Path, target: str, home: Path, dates: str, **options: Any) -> None:
     """Make a task of your own table: predict TARGET, a column of FILE."""
     from pipeline.benchmark.api import new_task
@@ -197,8 +179,6 @@ def new_task_(file: Path, target: str, home: Path, dates: str, **options: Any) -
     orders = {"": None, "day-first": True, "month-first": False}
     if dates not in orders:
         raise ConfigError(f"--dates {dates}: choose from day-first, month-first")
-    for name in ("ignore", "missing", "keep"):
-        options[name] = [each for names in options[name] for each in names]
     made = new_task(file, target, home=home, day_first=orders[dates], **options)
     echo("\n".join(made.lines()))
 
@@ -221,8 +201,8 @@ def list_() -> None:
 
 @commands.command("explain")
 @click.argument("task")
-@click.option("--device", default="auto", show_default=True)
-@click.option("--pipelines", default="", help="Names, with commas; all by default.")
+@device
+@pipelines
 @click.option("--json", is_flag=True, help="As JSON.")
 def explain_(task: str, device: str, pipelines: str, json: bool) -> None:
     """Say where each step of TASK's pipelines would run, and why; run nothing."""

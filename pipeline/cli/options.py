@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -20,35 +21,41 @@ def echo(text: str, *, err: bool = False) -> None:
     click.echo(clean(text), err=err)
 
 
-def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that `run`, `compare` and `report` share."""
-    options = (
-        click.argument("task"),
-        click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True),
-        click.option("--seed", default=0, type=click.IntRange(0, 2**32 - 1),
-                     help="For everything random.", show_default=True),
-        click.option("--pipelines", default="", help="Names, with commas; all by default."),
-        click.option("--split", default=None, help="A split of the task; its first by default."),
-        click.option("--out", type=click.Path(path_type=Path), help="Folder for the results."),
-        click.option("--data-home", "home", type=click.Path(path_type=Path), default=Path("data"),
-                     help="Folder of the data.", show_default=True),
-        click.option("--set", "changes", multiple=True, metavar="STEP__PARAM=VALUE",
-                     help="Change a parameter of the pipelines; may be repeated."),
-        click.option("--rows", type=count, help="Of generated data, as 1e6."),
-        click.option("--years", help="Of the task airline, as 2006-2019."),
-    )  # fmt: skip
-    for option in reversed(options):
-        function = option(function)
-    return function
+def several(*options: Callable[..., Any]) -> Callable[..., Any]:
+    """Return one decorator that adds several options, the first one on top."""
+    return lambda function: reduce(lambda made, add: add(made), reversed(options), function)
 
 
-def on_cluster(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say whose workers run a command."""
-    about = "Run on local or cuda workers, or on those of tcp://HOST:PORT."
-    where = click.option("--cluster", default=None, metavar="WHERE", help=about)
-    number = click.IntRange(min=1)
-    workers = click.option("--workers", default=None, type=number, help="Of the cluster.")
-    return where(workers(function))
+def whole(*names: str, default: int, least: int, about: str) -> Callable[..., Any]:
+    """Return an option that takes whole numbers from the least on."""
+    kind = click.IntRange(min=least)
+    return click.option(*names, default=default, type=kind, show_default=True, help=about)
+
+
+def switch(name: str, about: str) -> Callable[..., Any]:
+    """Return an option that is on; its name after --no- turns it off."""
+    return click.option(f"--{name}/--no-{name}", default=True, show_default=True, help=about)
+
+
+def names_option(*names: str, about: str) -> Callable[..., Any]:
+    """Return an option that takes names with commas between them, and may be repeated."""
+    return click.option(*names, multiple=True, metavar="NAMES", callback=_names, help=about)
+
+
+def _names(ctx: click.Context, param: click.Parameter, texts: Sequence[str]) -> list[str]:
+    """Return names that were written as lines of CSV.
+
+    >>> _names(None, None, ['carrier, "price, EUR"', "day"])
+    ['carrier', 'price, EUR', 'day']
+    """
+    try:
+        rows = [
+            row for text in texts for row in csv.reader([text], skipinitialspace=True, strict=True)
+        ]
+    except csv.Error as error:
+        way = 'write a,"b, c" for two names'
+        raise click.BadParameter(f"{', '.join(texts)}: {error}; {way}", ctx, param) from error
+    return [name.strip() for row in rows for name in row if name.strip()]
 
 
 def count(text: str) -> int:
@@ -63,23 +70,33 @@ def count(text: str) -> int:
     return int(number)
 
 
-class Names(click.ParamType[list[str]]):
-    """Names with commas between them, written as a line of CSV.
-
-    >>> Names().convert('carrier, "price, EUR"', None, None)
-    ['carrier', 'price, EUR']
-    """
-
-    name = "names"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> list[str]:
-        """Return the names."""
-        if isinstance(value, list):
-            return value
-        try:
-            rows = list(csv.reader([value], skipinitialspace=True, strict=True))
-        except csv.Error as error:
-            self.fail(f'{value}: {error}; write a,"b, c" for two names', param, ctx)
-        return [name.strip() for row in rows for name in row if name.strip()]
+device = click.option("--device", default="auto", help="auto, cpu or cuda.", show_default=True)
+pipelines = click.option("--pipelines", default="", help="Names, with commas; all by default.")
+path = click.Path(path_type=Path)
+data_home = click.option(
+    "--data-home", "home", type=path, default="data", help="Folder of the data.", show_default=True
+)
+generated = several(
+    click.option("--rows", type=count, help="Of generated data, as 1e6."),
+    click.option("--years", help="Of the task airline, as 2006-2019."),
+)
+common_options = several(
+    click.argument("task"),
+    device,
+    click.option("--seed", default=0, type=click.IntRange(0, 2**32 - 1),
+                 help="For everything random.", show_default=True),
+    pipelines,
+    click.option("--split", help="A split of the task; its first by default."),
+    click.option("--out", type=path, help="Folder for the results."),
+    data_home,
+    click.option("--set", "changes", multiple=True, metavar="STEP__PARAM=VALUE",
+                 help="Change a parameter of the pipelines; may be repeated."),
+    generated,
+)  # fmt: skip
+"""The options that `run`, `compare`, `report` and `tune` share."""
+_WHERE = "Run on local or cuda workers, or on those of tcp://HOST:PORT."
+on_cluster = several(
+    click.option("--cluster", metavar="WHERE", help=_WHERE),
+    click.option("--workers", type=click.IntRange(min=1), help="Of the cluster."),
+)
+"""The options that say whose workers run a command."""

@@ -33,14 +33,9 @@ def blamed_on(what: str) -> Iterator[None]:
 
 @contextmanager
 def explained(what: str) -> Iterator[None]:
-    """Turn what a fit raises into one message, where a task's code or a library objects.
+    """Turn what a fit raises into one message: `ConfigError` where a task's own code failed.
 
-    Raises
-    ------
-    ConfigError
-        The task's own code failed.
-    DataError
-        scikit-learn or XGBoost objects to the rows or to a parameter.
+    Where scikit-learn or XGBoost objects to the rows or to a parameter, it is `DataError`.
     """
     try:
         yield

@@ -48,13 +48,6 @@ def plan_folds(task: Task, job: Job, folds: int) -> FoldPlan:
 
     A split by time gives `TimeSeriesSplit` of the rows in the order of time; one by groups
     `StratifiedGroupKFold`, of numbers `GroupKFold`; any other one random rows.
-
-    Parameters
-    ----------
-    task : Task
-    job : Job
-        The split and the seed.
-    folds : int
     """
     name, split = task.split(job.split)
     split = truth.typed_split(split, job.path)
@@ -110,23 +103,9 @@ class LearntRows(NamedTuple):
 def read_learnt_rows(
     task: Task, job: Job, pipeline: Estimator, device: str, plan: FoldPlan
 ) -> LearntRows:
-    """Read the training rows of a task onto a device, in the order of a plan of folds.
+    """Read what a pipeline learns a task from onto a device, in the order of a plan of folds.
 
-    Parameters
-    ----------
-    task : Task
-        Of classes or of numbers.
-    job : Job
-        The data and the split.
-    pipeline : estimator
-        What will learn from them.
-    device : {"cpu", "cuda"}
-    plan : FoldPlan
-
-    Raises
-    ------
-    DataError
-        The rows cannot be cut so.
+    The task is one of classes or of numbers; `DataError` says that its rows cannot be cut so.
     """
     prepare_memory(device)
     split = truth.typed_split(task.split(job.split)[1], job.path)

@@ -10,6 +10,7 @@ task is the probability of 1, its decision the class.
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,14 +19,7 @@ from sklearn.base import is_outlier_detector
 
 from pipeline.errors import ConfigError, DataError
 from pipeline.task.faults import describe_fault
-from pipeline.task.scoring import (
-    ScoringInfo,
-    StoredPredictions,
-    changed,
-    methods_of,
-    sign_of,
-    takes,
-)
+from pipeline.task.scoring import ScoringInfo, StoredPredictions, methods_of, sign_of, takes
 from pipeline.task.task import Kind, Task
 from pipeline.task.truth import decides_otherwise, places_of
 from pipeline.typing import Estimator, Table, Target
@@ -45,9 +39,7 @@ def fields(**columns: Any) -> np.ndarray:
     """
     arrays = {name: np.asarray(column) for name, column in columns.items()}
     # Only a pickle could keep an array of objects in a file.
-    arrays = {
-        n: array.astype(str) if array.dtype == object else array for n, array in arrays.items()
-    }
+    arrays = {n: a.astype(str) if a.dtype == object else a for n, a in arrays.items()}
     kinds = [(name, array.dtype, array.shape[1:]) for name, array in arrays.items()]
     table = np.empty(len(next(iter(arrays.values()))), kinds)
     for name, array in arrays.items():
@@ -90,7 +82,9 @@ class Metric:
                 if target.max() >= len(classes):
                     name = self.classes[target.max()].item()
                     raise ValueError(f"no training row is of the class {name!r}")
-                scorer = changed(scorer, labels=classes) if takes(scorer, "labels") else scorer
+                if takes(scorer, "labels"):
+                    scorer = copy(scorer)
+                    scorer._kwargs = {**scorer._kwargs, "labels": classes}
             target, stored["predict"] = self.classes[target], self.classes[stored["predict"]]
         weights = part(y_true, "weight")
         weighted = weights is not None and takes(scorer, "sample_weight")
@@ -142,12 +136,7 @@ def judges(task: Task, classes: Any = None) -> dict[str, Metric]:
 def scoring_of(task: Task, y_true: np.ndarray | None = None, classes: Any = None) -> ScoringInfo:
     """Return which way each metric of a task goes, and its value of perfect predictions.
 
-    Parameters
-    ----------
-    task : Task
-    y_true : numpy.ndarray, optional
-        The truth of the test rows; without it no best value is known.
-    classes : numpy.ndarray, optional
+    Without the truth of the test rows no best value is known.
     """
     signs = {name: sign_of(scorer) for name, scorer in task.metrics.items()}
     if y_true is None:
@@ -168,18 +157,10 @@ def answer(
 ) -> np.ndarray:
     """Return the predictions of a fitted model, one entry a row.
 
-    Parameters
-    ----------
-    model : object
-    X : frame or array
-    kind : {"binary", "multiclass", "regression", "ranking"}
-        The probability of the positive class, or how anomalous a row is, with the class, where
-        the model decides on one; the places of classes
-        with the probabilities of all, where there are any; a number, or a score to rank by.
-    classes : numpy.ndarray, optional
-        That the model has learnt.
-    positive : int, default=1
-        Which of them is positive, by place.
+    Of a binary task that is the probability of the positive class, by its place among those that
+    the model has learnt, or how anomalous a row is, with the class, where the model decides on
+    one; of several classes their places, with the probabilities of all, where there are any;
+    else a number, or a score to rank by.
     """
     if kind == "binary":
         chance = _of_positive(model, X, positive)
@@ -243,27 +224,19 @@ def judge(
 ) -> dict[str, float]:  # fmt: skip
     """Return those of the task's metrics that the predictions can be scored by.
 
-    A metric without a finite value, which a record could hold, is an error, or is left out.
-
-    Parameters
-    ----------
-    task : Task
-    y_true, answer : numpy.ndarray, one entry a row
-    classes : numpy.ndarray, optional
-    all_of_them : bool, default=True
-        Whether such a metric is an error.
+    A metric without a finite value, which a record could hold, is an error, or is left out where
+    not `all_of_them` are wanted.
     """
-    values = {}
+    values, kept = {}, _stored(answer, task.kind)
     for name, metric in judges(task, classes).items():
-        if not set(methods_of(metric.scorer)).isdisjoint(_stored(answer, task.kind)):
+        if not kept.keys().isdisjoint(methods_of(metric.scorer)):
             try:
                 values[name] = _score(name, metric, y_true, answer)
             except DataError:
                 if all_of_them:
                     raise
     if not values and all_of_them:
-        kept = " or ".join(_stored(answer, task.kind))
-        raise DataError(f"{task.name}: no metric reads {kept}; declare one that does")
+        raise DataError(f"{task.name}: no metric reads {' or '.join(kept)}; declare one that does")
     return values
 
 
@@ -292,11 +265,6 @@ class TaskScorer:
     """The place of the class that a binary task is about."""
     reads_answers_only = True
 
-    @property
-    def sign(self) -> int:
-        """1, or -1 of a loss."""
-        return sign_of(self.metric.scorer)
-
     def __call__(
         self, model: Estimator, X: Table, y: Target, sample_weight: np.ndarray | None = None
     ) -> float:
@@ -308,7 +276,7 @@ class TaskScorer:
             known = (known == self.positive).astype("int64") if kind == "binary" else known
         if sample_weight is not None:
             known = fields(target=known, weight=sample_weight)
-        return self.sign * self.metric(known, said)
+        return sign_of(self.metric.scorer) * self.metric(known, said)
 
 
 def first_metric_of(task: Task) -> tuple[str, int]:

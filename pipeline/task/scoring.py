@@ -121,16 +121,8 @@ class StoredPredictions(BaseEstimator):
 
 
 def scorers_of(task: str, kind: str, metrics: Any) -> dict[str, Any]:
-    """Return the scorers of a task, each under the name that records show.
+    """Return the scorers of the metrics of a `Task`, each under the name that records show.
 
-    Parameters
-    ----------
-    task, kind : str
-    metrics : sequence of str, or mapping of str to str or scorer
-        See `Task`.
-
-    Examples
-    --------
     >>> found = scorers_of("taxi", "regression", ["r2", "neg_mean_absolute_error"])
     >>> {name: sign_of(scorer) for name, scorer in found.items()}
     {'r2': 1, 'mean_absolute_error': -1}
@@ -154,16 +146,6 @@ def methods_of(scorer: Any) -> Sequence[str]:
     """Return the methods whose results a scorer reads, the first that a model has."""
     methods = scorer._response_method
     return [methods] if isinstance(methods, str) else [*methods]
-
-
-def changed(scorer: Any, **parameters: Any) -> Any:
-    """Return a scorer whose function gets more parameters."""
-    return make_scorer(
-        scorer._score_func,
-        response_method=scorer._response_method,
-        greater_is_better=scorer._sign > 0,
-        **{**scorer._kwargs, **parameters},
-    )
 
 
 def takes(scorer: Any, parameter: str) -> bool:

@@ -193,11 +193,6 @@ class Task:
                     raise
                 raise ConfigError(f"--{error}") from error
 
-    @property
-    def generated(self) -> bool:
-        """Whether the table is generated, with as many rows as asked for."""
-        return "rows" in signature(self.prepare).parameters
-
     def split(self, name: str | None) -> tuple[str, Split]:
         """Return a split by name, the default one for None."""
         name = name or next(iter(self.splits))
@@ -321,8 +316,9 @@ def facts(name: str) -> Facts:
     rows = rows[task.kind] if isinstance(rows, dict) else rows
     download = getattr(data, "DOWNLOAD", "")
     needs = f"{download} to download" if download else "-"
-    needs = "generated, any ROWS" if task.generated else needs
-    return Facts(task.kind, rows, needs, getattr(data, "NAME", ""), task.generated)
+    generated = "rows" in signature(task.prepare).parameters
+    needs = "generated, any ROWS" if generated else needs
+    return Facts(task.kind, rows, needs, getattr(data, "NAME", ""), generated)
 
 
 def load(name: str) -> Task:

@@ -29,20 +29,10 @@ _OTHERWISE = {
 
 
 def learnt(task: Task, columns: dict[str, Any], part: str) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return the target, and what else `fit` is told.
+    """Return the target, and what else `fit` is told, of the "training" or the "test" rows.
 
-    Parameters
-    ----------
-    task : Task
-    columns : dict of str to numpy.ndarray
-        By name: the target, the query, the weights.
-    part : {"training", "test"}
-        Which rows they are, for messages.
-
-    Raises
-    ------
-    DataError
-        There are no rows, or the first that cannot be used is named.
+    The columns are the target, the query and the weights. `DataError` says that there are no
+    rows, or names the first that cannot be used.
     """
     y, where = columns[task.target], f"{task.name}: the target {task.target!r}"
     if not len(y):

@@ -23,7 +23,6 @@ from pipeline.task.truth import typed_split
 
 MOST_READ = 1_000_000
 """Rows of a task that are looked through; of more a share, at random."""
-_ROW = "\0row"
 
 
 def of_task(task: Task, job: Job) -> list[str]:
@@ -42,18 +41,8 @@ def of_table(
 ) -> list[str]:
     """Return what to know of a table before a model learns from it, the worst first.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Columns of their own types, classes as their names.
-    target, kind : str
-    features : sequence of str
-        Columns to learn from.
-    test : numpy.ndarray of bool, optional
-        The test rows, where they are chosen.
+    Its columns are of their own types, its classes their names; see `TableSample`.
 
-    Examples
-    --------
     >>> rows = pa.table({"x": [0.0, 1.0] * 200, "y": ["no", "yes"] * 200})
     >>> print(of_table(rows, "y", "binary", ["x"])[0].partition(":")[0])
     'x' (AUC 1.000) alone tells 'y' almost perfectly
@@ -78,8 +67,7 @@ def _read(path: Path) -> pa.Table:
 
 def _chosen(table: pa.Table, rows: Filter) -> np.ndarray:
     """Return which rows fulfil conditions."""
-    chosen = np.full(len(table), not rows)
-    if rows:
-        numbered = table.append_column(_ROW, pa.array(np.arange(len(table))))
-        chosen[numbered.filter(filters_to_expression([*rows]))[_ROW].to_numpy()] = True
-    return chosen
+    if not rows:
+        return np.ones(len(table), dtype=bool)
+    fulfilled = dataset.dataset(table).to_table({"chosen": filters_to_expression([*rows])})
+    return np.asarray(fulfilled["chosen"].fill_null(False))

@@ -83,7 +83,10 @@ def _groups(table: TableSample) -> Iterator[Caution]:
         values = table.whole[column.name]
         rows, count = len(values) - values.null_count, len(pc.unique(values.drop_null()))
         several = count >= FEWEST_GROUPS and 1.2 * count <= rows <= MOST_ROWS_OF_ONE * count
-        if several and not _apart(table, column):
+        here, there = column.codes[~table.test], np.unique(column.codes[table.test])
+        # Most values are in one part of the split alone where it goes by them.
+        apart = len(there) > 0 and np.isin(there, here).mean() < 0.5
+        if several and not apart:
             yield Caution(
                 "groups",
                 f"{column.name!r} has {count:,} values in {rows:,} rows: those of the same one "
@@ -91,12 +94,6 @@ def _groups(table: TableSample) -> Iterator[Caution]:
                 f"--split groups --by {quote(column.name)}.",
             )
             return
-
-
-def _apart(table: TableSample, column: CodedColumn) -> bool:
-    """Tell whether most values of a column are in one part of the split alone."""
-    here, there = column.codes[~table.test], np.unique(column.codes[table.test])
-    return len(there) > 0 and bool(np.isin(there, here).mean() < 0.5)
 
 
 def _times(table: TableSample) -> Iterator[Caution]:

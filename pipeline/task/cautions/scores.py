@@ -48,14 +48,11 @@ def of_scores(
             f"{pipeline} is {'no' if alike else 'hardly'} better than a dummy that looks at no "
             f"column: {said}; take a weaker penalty, other columns or another estimator.",
         )
-    if perfect := [n for n, value in metrics.items() if _is_perfect(value, best.get(n))]:
+    top = {name for name in metrics if best.get(name) == 1 and metrics[name] >= PERFECT}
+    if perfect := [n for n, value in metrics.items() if n in top or value == best.get(n)]:
         told = ", ".join(f"{name} {score(metrics[name])}" for name in perfect)
         yield Caution(
             "perfect-score",
             f"{pipeline} is all but perfect ({told}): look for a column that is known only after "
             "the target is, and for the same rows in both parts.",
         )
-
-
-def _is_perfect(value: float, best: float | None) -> bool:
-    return value >= PERFECT if best == 1 else value == best

@@ -19,16 +19,9 @@ DRIFTED = 0.65
 def of_split(
     table: TableSample, train: np.ndarray, groups: str = "", times: Sequence[str] = ()
 ) -> Iterator[Caution]:
-    """Yield what to know of the parts of a split.
+    """Yield what to know of the parts of a split that goes by groups or by times.
 
-    Parameters
-    ----------
-    table : TableSample
-        With the test rows.
-    train : numpy.ndarray of bool
-        The training rows of the whole table.
-    groups, times : str and sequence of str
-        Columns that the split goes by.
+    The sample has the test rows; the training rows are told of the whole table.
     """
     here, there = train[table.rows], table.test
     if table.kind in ("ranking", "clusters") or not (here.any() and there.any() and table.target):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from keyword import iskeyword
 from pathlib import Path
 from shlex import quote
@@ -28,7 +28,7 @@ from pipeline.errors import ConfigError, DataError, clean
 from pipeline.optional import PYTHON
 from pipeline.system import atomic
 from pipeline.task.cautions.examine import of_table
-from pipeline.task.own.own_program import Name, write_program
+from pipeline.task.own.own_program import write_program
 from pipeline.task.own.own_table import FOLDS, SPLITS, OwnTable, cut_of, to_store
 from pipeline.task.own.own_target import FEWEST, Class, Target, choose_positive, read_target
 from pipeline.task.own.roles import ROLES, Roles, assign_roles, role_of_type
@@ -215,7 +215,7 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
         file.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(read_arrow(source), file)
     own.store(rows, own.path(home))
-    atomic.write_text(new.task, _program(own, new, rows[label]))
+    atomic.write_text(new.task, write_program(own, columns, target, rows[label]))
     return new
 
 
@@ -345,24 +345,3 @@ def _about_split(own: OwnTable, rows: pa.Table, table: pa.Table) -> str:
     lost = f"; the {gaps:,} without {own.by!r} are left out" if gaps else ""
     judged = pc.sum(pc.equal(rows[own.fold], FOLDS - 1)).as_py()
     return f"{judged:,} rows, {own.judged}{lost}"
-
-
-def _program(own: OwnTable, new: NewTask, answers: pa.ChunkedArray) -> str:
-    table = {each.name: getattr(own, each.name) for each in fields(OwnTable)
-             if getattr(own, each.name) != each.default and each.name != "read"}  # fmt: skip
-    table["read"] = Name("READ")
-    read = {each.name: getattr(own.read, each.name) for each in msgspec.structs.fields(own.read)}
-    read = {name: v for name, v in read.items() if v != getattr(TableFormat(), name)}
-    used = {type(each).__name__ for each in own.read.columns.values()}
-    positive = new.target.positive
-    is_usual = positive in (1, True) and {*new.target.classes} == {0, 1}
-    number = own.kind == "regression"
-    spread = pc.stddev(answers.cast("float64")).as_py() if number else 0
-    about = f"Predict {own.target} from the other columns of {Path(own.file).name}."
-    return write_program(
-        about=repr(about)[1:-1].replace('"', "'"), name=own.name,
-        title=f"{Path(own.file).name}: {own.target}",
-        kind=own.kind, table=table, read=read, formats=sorted({"TableFormat", *used}),
-        roles=new.columns.by_name, timed=new.columns.timed,
-        positive=None if is_usual else positive, margin=float(f"{spread / 100:.1g}"),
-    )  # fmt: skip

@@ -113,8 +113,11 @@ class OwnTable:
             self.kind, min_rows=self.min_rows,
         )  # fmt: skip
         known = pc.is_valid(target.values)
-        if self.split in ("time", "groups"):
-            known = pc.and_(known, pc.is_valid(self._by(table)))
+        if (split := self.split) != "random":
+            if not self.by:
+                raise ConfigError(f"--split {split} takes --by, the column of the {split}")
+            by = pick(self.by, table.column_names, "column")
+            known = pc.and_(known, pc.is_valid(table[by]))
         columns: dict[str, Any] = {
             each.name: to_store(table[each.name])
             for each in table.schema
@@ -163,26 +166,22 @@ class OwnTable:
             "seen": [[about.st_size, about.st_mtime_ns] for about in each],
         }
 
-    def _by(self, table: pa.Table) -> pa.ChunkedArray:
-        if not self.by:
-            raise ConfigError(f"--split {self.split} takes --by, the column of the {self.split}")
-        return table[pick(self.by, table.column_names, "column")]
-
     def _folds(self, rows: pa.Table, target: Target) -> np.ndarray:
         if self.split == "time":
             return self._by_time(rows)
-        y = rows[self.target].to_numpy()
-        numbers = target.kind == "regression"
-        if self.split == "random":
-            cut = (KFold if numbers else StratifiedKFold)(FOLDS, shuffle=True, random_state=0)
-            return _numbered(cut.split(y, y), len(y))
-        groups = rows[self.by].combine_chunks().dictionary_encode().indices.to_numpy()
-        found = len(np.unique(groups))
-        if found < FOLDS:
-            raise DataError(f"--split groups: {self.by!r} has {found} groups; it takes {FOLDS}")
-        kind = GroupKFold if numbers else StratifiedGroupKFold
-        grouped = kind(FOLDS, shuffle=True, random_state=0)
-        return _numbered(grouped.split(y, y, groups), len(y))
+        y, groups = rows[self.target].to_numpy(), None
+        kinds: Any = (StratifiedKFold, StratifiedGroupKFold)
+        kinds = (KFold, GroupKFold) if target.kind == "regression" else kinds
+        if self.split == "groups":
+            groups = rows[self.by].combine_chunks().dictionary_encode().indices.to_numpy()
+            found = len(np.unique(groups))
+            if found < FOLDS:
+                raise DataError(f"--split groups: {self.by!r} has {found} groups; it takes {FOLDS}")
+        splitter = kinds[groups is not None](FOLDS, shuffle=True, random_state=0)
+        folds = np.empty(len(y), dtype="uint8")
+        for number, (_, test) in enumerate(splitter.split(y, y, groups)):
+            folds[test] = FOLDS - 1 - number
+        return folds
 
     def _by_time(self, rows: pa.Table) -> np.ndarray:
         times = rows[self.by].to_pandas()
@@ -199,10 +198,7 @@ class OwnTable:
 def cut_of(by: str, times: pd.Series, cut: str | float | None) -> Any:
     """Return where a column is cut: at a time as ISO writes it, a number, or its last quarter.
 
-    Raises
-    ------
-    ConfigError
-        The column holds neither times nor numbers, or the cut is none of its values.
+    `ConfigError` says that it holds neither times nor numbers, or that the cut is none of them.
     """
     dated = times.dtype.kind == "M" or isinstance(times.dtype, pd.DatetimeTZDtype)
     if not dated and times.dtype.kind not in "iuf":
@@ -218,13 +214,6 @@ def cut_of(by: str, times: pd.Series, cut: str | float | None) -> Any:
     if dated and found.tzinfo and not zone:
         raise ConfigError(f"cut={cut!r}: {by!r} has no time zone; leave it out")
     return found.tz_localize(zone) if dated and zone and found.tzinfo is None else found
-
-
-def _numbered(splits: Any, rows: int) -> np.ndarray:
-    folds = np.empty(rows, dtype="uint8")
-    for number, (_, test) in enumerate(splits):
-        folds[test] = FOLDS - 1 - number
-    return folds
 
 
 def to_store(values: pa.ChunkedArray) -> Any:

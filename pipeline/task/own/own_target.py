@@ -24,27 +24,19 @@ AFFIRMATIVE = {"yes", "y", "true", "t", "1", "on", "+", "x", "positive", "pos"}
 
 @dataclass(frozen=True)
 class Target:
-    """A target as it is stored.
-
-    Attributes
-    ----------
-    kind : {"binary", "multiclass", "regression"}
-    values : pyarrow array
-        Missing where the row is left out.
-    classes, left_out : dict of class to int
-        Rows of each; those of too few rows.
-    positive : bool, int, str or None
-        The class that a binary task is about.
-    notes : list of str
-        What was guessed.
-    """
+    """A target as it is stored."""
 
     kind: Kind
     values: Any
+    """An array of Arrow, missing where the row is left out."""
     classes: dict[Class, int] = field(default_factory=dict)
+    """Class -> its rows."""
     left_out: dict[Class, int] = field(default_factory=dict)
+    """Classes of too few rows."""
     positive: Class | None = None
+    """The class that a binary task is about."""
     notes: tuple[str, ...] = ()
+    """What was guessed."""
 
 
 def read_target(
@@ -52,12 +44,7 @@ def read_target(
 ) -> Target:
     """Read a target column, as what it is or as what it is said to be.
 
-    Raises
-    ------
-    ConfigError
-        It cannot be of this kind.
-    DataError
-        It has no values, one class, too many, or a type that is neither class nor number.
+    `ConfigError` says that it cannot be of this kind, `DataError` that nothing can learn it.
     """
     if kind and kind not in KINDS:
         raise ConfigError(f"--kind {kind}: choose from {', '.join(KINDS)}")

@@ -36,21 +36,14 @@ _ID = re.compile(
 
 @dataclass
 class Roles:
-    """The columns to learn from.
-
-    Attributes
-    ----------
-    by_name : dict of str to list of str
-        Role of `ROLES` -> its columns, where there are some.
-    timed : bool
-        Whether a date has a time of day.
-    unused : dict of str to str
-        Column -> why it is not used.
-    """
+    """The columns to learn from."""
 
     by_name: dict[str, list[str]]
+    """Role of `ROLES` -> its columns, where there are some."""
     timed: bool
+    """Whether a date has a time of day."""
     unused: dict[str, str]
+    """Column -> why it is not used."""
 
     @property
     def used(self) -> list[str]:
@@ -59,17 +52,7 @@ class Roles:
 
 
 def assign_roles(table: pa.Table, names: Collection[str], read: TableFormat, rows: Any) -> Roles:
-    """Say what each column becomes.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        As `read` reads it.
-    names : collection of str
-    read : TableFormat
-    rows : pyarrow array
-        Numbers of the rows that are learnt from.
-    """
+    """Say what each column of a table, as `read` reads it, becomes in the rows that are kept."""
     known, unused = table.take(rows), dict[str, str]()
     found: dict[str, list[str]] = {role: [] for role in ROLES}
     for name in names:
@@ -93,8 +76,10 @@ def _role(name: str, values: pa.ChunkedArray, read: TableFormat) -> tuple[str, s
     if not role:
         return "", f"is of type {values.type}, which no program here takes"
     distinct = pc.count_distinct(values).as_py()
-    if role == "dates" and pc.unique(_days(values)).drop_null().to_pylist() == [0]:
-        role = "times"  # All are of the day that times of day are read as.
+    if role == "dates":
+        days = pc.unique(values.cast("date32", safe=False).cast("int32"))
+        # Times of day are read as those of day 0.
+        role = "times" if days.drop_null().to_pylist() == [0] else role
     if distinct == 1 and (role in ("dates", "times") or not values.null_count):
         return "", "has one value"
     if role == "texts":
@@ -106,7 +91,8 @@ def role_of_type(name: str, kind: pa.DataType, read: TableFormat) -> str:
     """Return what values of a type may be: numbers, dates, times or texts; else nothing."""
     if is_date(kind):
         return "times" if isinstance(read.columns.get(name), Time) else "dates"
-    return "numbers" if is_numeric(kind) else "texts" if is_text(kind) else ""
+    numeric = is_number(kind) or pa.types.is_boolean(kind)
+    return "numbers" if numeric else "texts" if is_text(kind) else ""
 
 
 def _numbers_rows(name: str, values: pa.ChunkedArray) -> bool:
@@ -131,15 +117,6 @@ def _text_role(values: pa.ChunkedArray, distinct: int) -> tuple[str, str]:
     return "many", ""
 
 
-def _days(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    return values.cast("date32", safe=False).cast("int32")
-
-
 def _is_timed(values: pa.ChunkedArray) -> bool:
     moments = values.cast("timestamp[ms]") if pa.types.is_date(values.type) else values
     return pc.count_distinct(pc.hour(moments)).as_py() > 1
-
-
-def is_numeric(kind: pa.DataType) -> bool:
-    """Return whether values are numbers, or booleans."""
-    return is_number(kind) or pa.types.is_boolean(kind)
