@@ -8,7 +8,6 @@ each task counts once, by the mean of its logarithms, and the interval is bootst
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,31 +24,17 @@ def over_tasks(records: Sequence[Results], variant: str) -> Ratio | None:
 
     What was not timed is left out, and so is what fails on quality.
     """
-    means = [np.mean(logs) for each in records if (logs := _logs(each, variant))]
-    return geometric_mean([float(mean) for mean in means])
-
-
-def _logs(results: Results, variant: str) -> list[float]:
-    """Return the logarithm of the ratio of each pipeline that has one."""
-    return [
-        math.log(timed.ratio.value)
-        for each in results.pipelines
-        if (timed := speed(results, each.name, variant))
-        and timed.ratio
-        and cell_parity(results, each.name, variant) != "FAIL"
-    ]
-
-
-def geometric_mean(logs: Sequence[float]) -> Ratio | None:
-    """Return the mean of ratios with its interval over tasks, from their logarithms.
-
-    Examples
-    --------
-    >>> found = geometric_mean([math.log(ratio) for ratio in (0.5, 2.0, 4.0, 4.0, 2.0)])
-    >>> round(found.value, 6), found.n, geometric_mean([0.0])
-    (2.0, 5, None)
-    """
-    if len(logs) < FEWEST:
+    means = []
+    for each in records:
+        ratios = [
+            timed.ratio.value
+            for pipeline in each.pipelines
+            if (timed := speed(each, pipeline.name, variant))
+            and timed.ratio
+            and cell_parity(each, pipeline.name, variant) != "FAIL"
+        ]
+        means += [np.log(ratios).mean()] if ratios else []
+    if len(means) < FEWEST:
         return None
-    low, high = np.exp(interval_of((np.asarray(logs),), np.mean))
-    return Ratio(float(np.exp(np.mean(logs))), (float(low), float(high)), len(logs))
+    low, high = np.exp(interval_of((np.asarray(means),), np.mean))
+    return Ratio(float(np.exp(np.mean(means))), (float(low), float(high)), len(means))

@@ -1,4 +1,4 @@
-"""The scores of a comparison beside the dummy's, and all cautions: pure functions over records."""
+"""The first score of a pipeline, and all cautions: pure functions over records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.record.tuning_record import TuningRecord
 from pipeline.task.cautions.caution import RANKS, in_rank
 from pipeline.task.cautions.scores import of_scores
-from pipeline.task.numerals import beside_dummy
 
 SHOWN = 8
 """Cautions that a terminal shows."""
@@ -22,15 +21,6 @@ def first_metric(results: Results, pipeline: str) -> tuple[str, float] | None:
         if cell is not None and cell.metrics:
             return next(iter(cell.metrics.items()))
     return None
-
-
-def lines(results: Results) -> Iterator[str]:
-    """Yield the first metric of each pipeline, beside the dummy's."""
-    for pipeline in results.pipelines:
-        if found := first_metric(results, pipeline.name):
-            yield f"{pipeline.name}: {beside_dummy(*found, results.baseline)}"
-    if not results.baseline:
-        yield why_no_dummy(results)
 
 
 def why_no_dummy(results: Results) -> str:

@@ -65,13 +65,6 @@ class Ratio(NamedTuple):
         """How many times as fast as the reference: the inverse of the ratio."""
         return 1 / self.value
 
-    @property
-    def note(self) -> str:
-        """What the interval is worth, in words."""
-        if self.interval is None:
-            return f"no interval, n={self.n}"
-        return f"interval indicative, n={self.n}" if self.n < FEW else "95 % interval"
-
 
 class Speed(NamedTuple):
     """The timed runs of one cell, in seconds of wall time, without the warm-up."""

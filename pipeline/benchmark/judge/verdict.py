@@ -16,7 +16,6 @@ from pipeline.benchmark.judge.statistics import (
     FEW,
     REFERENCE,
     Parity,
-    Ratio,
     Speed,
     cell_parity,
     measured,
@@ -24,7 +23,7 @@ from pipeline.benchmark.judge.statistics import (
     speed,
 )
 from pipeline.benchmark.record.results import Cell, Results, Variant
-from pipeline.task.numerals import on_gpu, times
+from pipeline.task.numerals import on_gpu
 
 NO_REASON = "no reason recorded"
 IDLE = 1.5
@@ -35,7 +34,7 @@ Kind = Literal["comparable", "CPU only", "not comparable"]
 
 
 class Headline(NamedTuple):
-    """What is said of one variant on one pipeline."""
+    """What may be said of one variant on one pipeline."""
 
     pipeline: str
     variant: str
@@ -43,14 +42,11 @@ class Headline(NamedTuple):
     parity: Parity
     judged: str
     """The parity, and the metrics that speak against it."""
-    text: str
 
 
 class Verdict(NamedTuple):
     """The conclusions of a comparison, in sentences."""
 
-    scores: Sequence[str]
-    """The first metric of each pipeline, beside the dummy's."""
     cautions: Sequence[str]
     """What is to be known before a score is believed, the worst first."""
     kind: Kind
@@ -79,7 +75,6 @@ def verdict(results: Results) -> Verdict:
         if variant.status == "ok"
     ]
     return Verdict(
-        scores=[*doubts.lines(results)],
         cautions=doubts.every_caution(results),
         kind=kind,
         badge=badge,
@@ -127,46 +122,13 @@ def _skipped(results: Results) -> str:
 
 def _headline(results: Results, pipeline: str, variant: str) -> Headline:
     timed, found = speed(results, pipeline, variant), cell_parity(results, pipeline, variant)
-    rows = parity(results, pipeline, variant)
-    names = [row.metric for row in rows if row.judged in ("FAIL", "INCONCLUSIVE")]
+    names = [
+        row.metric
+        for row in parity(results, pipeline, variant)
+        if row.judged in ("FAIL", "INCONCLUSIVE")
+    ]
     judged = found + (f" ({', '.join(names)})" if names else "")
-    if timed is None:
-        text = _not_timed(results, pipeline, variant)
-    else:
-        text = f"{_timed(results, timed, pipeline)}, quality parity {judged}"
-    if found == "FAIL":
-        text = f"no claim of speed on {pipeline}: its predictions are not as good; {text}"
-    return Headline(pipeline, variant, timed, found, judged, f"{variant}: {text}")
-
-
-def _not_timed(results: Results, pipeline: str, variant: str) -> str:
-    cell = results.cell(pipeline, variant)
-    if cell is None:
-        return f"no record on {pipeline}"
-    if cell.status == "ok":
-        return f"no timed run on {pipeline}"
-    return f"{cell.status} on {pipeline}, {cell.why or NO_REASON}"
-
-
-def _timed(results: Results, timed: Speed, pipeline: str) -> str:
-    ratio = timed.ratio
-    if ratio is None:
-        return f"median {timed.median:.3f} s on {pipeline}, with no reference to compare"
-    title = next((v.title for v in results.variants if v.name == REFERENCE), REFERENCE)
-    where = f"{title} end to end on {pipeline} ({_interval(ratio)})"
-    if ratio.outcome == "faster":
-        return f"{times(ratio.speed_up)} faster than {where}"
-    if ratio.outcome == "slower":
-        return f"{times(ratio.value)} slower than {where}"
-    return f"no difference shown; takes {times(ratio.value)} as long as {where}"
-
-
-def _interval(ratio: Ratio) -> str:
-    if ratio.interval is None:
-        return ratio.note
-    low, high = sorted(1 / end if ratio.outcome == "faster" else end for end in ratio.interval)
-    span = f"{times(low)[:-1]}–{times(high)[:-1]}"
-    return f"95 % interval {span}" if ratio.n >= FEW else f"{span}, {ratio.note}"
+    return Headline(pipeline, variant, timed, found, judged)
 
 
 def _parity(headlines: Sequence[Headline]) -> str:
