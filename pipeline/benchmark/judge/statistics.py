@@ -146,7 +146,11 @@ def ratio(times: _Times, reference: _Times) -> Ratio | None:
     value = float(np.median(times) / np.median(reference))
     if n < TOO_FEW:
         return Ratio(value, None, n)
-    return Ratio(value, interval_of((times, reference), _ratio_of_medians), n)
+
+    def ratio_of_medians(times: _Times, reference: _Times, axis: int) -> Any:
+        return np.median(times, axis=axis) / np.median(reference, axis=axis)
+
+    return Ratio(value, interval_of((times, reference), ratio_of_medians), n)
 
 
 def interval_of(samples: tuple[_Times, ...], statistic: Callable[..., Any]) -> tuple[float, float]:
@@ -160,10 +164,6 @@ def interval_of(samples: tuple[_Times, ...], statistic: Callable[..., Any]) -> t
         rng=np.random.default_rng(0),
     ).confidence_interval
     return float(low), float(high)
-
-
-def _ratio_of_medians(times: _Times, reference: _Times, axis: int) -> Any:
-    return np.median(times, axis=axis) / np.median(reference, axis=axis)
 
 
 def _totals(cell: Cell) -> _Times:
@@ -187,24 +187,22 @@ def parity(results: Results, pipeline: str, variant: str) -> list[MetricParity]:
     cell, base = measured(results, pipeline, variant), measured(results, pipeline, REFERENCE)
     if cell is None or base is None:
         return []
-    metrics = dict.fromkeys([*results.task.margins, *base.metrics, *cell.metrics])
-    return [_metric(name, base, cell, results.task.margins.get(name)) for name in metrics]
-
-
-def _metric(name: str, base: Cell, cell: Cell, margin: float | None) -> MetricParity:
-    reference, value = base.metrics.get(name), cell.metrics.get(name)
-    difference = None if reference is None or value is None else value - reference
-    found = cell.differences.get(name)
-    interval = () if found is None else (found.low, found.high)
-    noise = base.noise.get(name, 0.0)
-    return MetricParity(name, reference, value, difference, interval, noise, margin)
+    margins, rows = results.task.margins, []
+    for name in dict.fromkeys([*margins, *base.metrics, *cell.metrics]):
+        reference, value = base.metrics.get(name), cell.metrics.get(name)
+        difference = None if reference is None or value is None else value - reference
+        found, noise = cell.differences.get(name), base.noise.get(name, 0.0)
+        interval = () if found is None else (found.low, found.high)
+        every = name, reference, value, difference, interval, noise, margins.get(name)
+        rows.append(MetricParity(*every))
+    return rows
 
 
 def cell_parity(results: Results, pipeline: str, variant: str) -> Parity:
     """Return PASS only where the cell ran and every declared metric passes; the worst otherwise."""
-    judged = {row.judged for row in parity(results, pipeline, variant)}
     if variant == REFERENCE:
         return "not judged"
+    judged = {row.judged for row in parity(results, pipeline, variant)}
     order: tuple[Parity, ...] = ("FAIL", "INCONCLUSIVE", "PASS")
     return next((word for word in order if word in judged), "not judged")
 

@@ -279,8 +279,8 @@ def speed_figure(results: Results) -> Bars | None:
     for label, number, ratio in ratios:
         low, high = ratio.interval or (ratio.value, ratio.value)
         said = how_fast(ratio)
-        places = map(scale, (1 / high, 1 / ratio.value, 1 / low))
-        bars.append(Bar(label, said.text, *places, number, said.tone))
+        low, middle, high = map(scale, (1 / high, 1 / ratio.value, 1 / low))
+        bars.append(Bar(label, said.text, low, middle, high, number, said.tone))
     title = "Speed against the reference, with its 95 % interval"
     return Bars(title, tuple(bars), scale.ticks(), scale(1.0))
 
