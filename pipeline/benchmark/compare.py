@@ -104,13 +104,7 @@ class Comparison:
         )  # fmt: skip
         known.cautions[:0] = integrity.unconverged(work, self.task.mute)
         return record_of(
-            self,
-            cells,
-            load,
-            known,
-            protocol=protocol,
-            variants=entries,
-            points=points,
+            self, cells, load, known, protocol=protocol, variants=entries, points=points
         )
 
     def _sweep(self, plan: Plan, jobs: Sequence[Job], names: Sequence[str]) -> list[results.Point]:

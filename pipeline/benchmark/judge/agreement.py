@@ -87,4 +87,5 @@ def _shared(ours: np.ndarray, reference: np.ndarray) -> float:
         NearestNeighbors(n_neighbors=count).fit(each["embedding"][rows]).kneighbors()[1]
         for each in (ours, reference)
     ]
-    return float(np.mean([len(np.intersect1d(*pair)) / count for pair in zip(*near, strict=True)]))
+    common = [len(np.intersect1d(*pair)) for pair in zip(*near, strict=True)]
+    return float(np.mean(common)) / count

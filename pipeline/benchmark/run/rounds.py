@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+import msgspec
+
 from pipeline.benchmark.judge import agreement
 from pipeline.benchmark.judge.diagnostics import diagnose
 from pipeline.benchmark.judge.integrity import objection
@@ -160,10 +162,13 @@ class CellRuns:
             # Each is the peak of a process, and there may have been several.
             peak_rss_bytes=max((report.peak_rss_bytes for report in every), default=0),
             placement=placement_records(last.placements if last else []),
-            execution_log=_movements(last) if last else [],
+            execution_log=[
+                msgspec.convert(entry, Movement, from_attributes=True)
+                for entry in (last.execution_log if last else [])
+            ],
             differences=differences_of(task, ok.metrics, ok, rival) if ok and rival else {},
             usage=last.usage if last else None,
-            noise=_noise([*self.reports[-1:], *self.seeds]) if self.seeds else {},
+            noise=self._noise(),
             diagnostics=diagnose(
                 ok.y_true, ok.predicted, task.kind, ok.classes, task.pipelines[self.pipeline](0)
             )
@@ -172,17 +177,16 @@ class CellRuns:
             **self.files,
         )
 
+    def _noise(self) -> dict[str, float]:
+        """Return how far each metric moves from seed to seed, if others were tried."""
+        tried = [each.metrics for each in (*self.reports[-1:], *self.seeds)]
+        moved = {name: [each[name] for each in tried] for name in tried[0]} if self.seeds else {}
+        return {name: max(values) - min(values) for name, values in moved.items()}
+
 
 def as_run(report: RunReport) -> results.Run:
     """Return the record of a run."""
-    return results.Run(total=report.total, stages=report.stages, cpu_seconds=report.cpu_seconds)
-
-
-def _movements(report: RunReport) -> list[Movement]:
-    names = Movement.__struct_fields__
-    return [
-        Movement(**{name: getattr(entry, name) for name in names}) for entry in report.execution_log
-    ]
+    return msgspec.convert(report, results.Run, from_attributes=True)
 
 
 def differences_of(task: Task, names: Collection[str], last: Any, reference: Any) -> Any:
@@ -190,9 +194,3 @@ def differences_of(task: Task, names: Collection[str], last: Any, reference: Any
     every = metrics.judges(task, last.classes).items()
     judged = {name: metric for name, metric in every if name in names}
     return differences(judged, last.y_true, last.predicted, reference.predicted)
-
-
-def _noise(reports: Sequence[RunReport]) -> dict[str, float]:
-    """Return how far each metric moves from seed to seed."""
-    values = {name: [report.metrics[name] for report in reports] for name in reports[0].metrics}
-    return {name: max(found) - min(found) for name, found in values.items()}
