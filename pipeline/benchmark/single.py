@@ -11,10 +11,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.benchmark.compare import describe_data, record_of
-from pipeline.benchmark.judge import doubts
-from pipeline.benchmark.record.results import FilePart as FilePart
-from pipeline.benchmark.record.results import Protocol, Results, Variant, dumps
+from pipeline.benchmark.compare import record_of
+from pipeline.benchmark.record.results import FilePart, Protocol, Results, Variant, dumps
 from pipeline.benchmark.run import measure
 from pipeline.benchmark.run.beforehand import before_runs
 from pipeline.benchmark.run.measure import Outcome
@@ -32,11 +30,6 @@ from pipeline.task import metrics, truth
 from pipeline.task.faults import explained
 from pipeline.task.numerals import beside_dummy
 from pipeline.task.task import CLOCK, Job, Task
-
-
-def cautions_of(record: Results) -> list[str]:
-    """Return what is to be known before a score is believed: of the table, and of the scores."""
-    return doubts.with_doubts(record, [(cell.pipeline, cell.metrics) for cell in record.cells])
 
 
 @dataclass(frozen=True)
@@ -123,7 +116,7 @@ def save_model(
     if fits and isinstance(model.inputs_, Schema):
         rows = model.inputs_.take(_read(task, job, "train", task.features, task.target)[0])
         model.profile_ = fit_profiles(model.inputs_.read(rows))
-    about = About(values, describe_data(task, job.path).sha256, format=task.format)
+    about = About(values, files.digest(job.path), format=task.format)
     folder.mkdir()
     manifest.write_manifest(folder, *pack(model, about))
     sums = _part(folder / manifest.SUMS)

@@ -10,7 +10,6 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 from time import perf_counter
@@ -18,7 +17,7 @@ from typing import Any
 
 from msgspec import structs
 
-from pipeline.benchmark.compare import describe_data, describe_pipeline, describe_task
+from pipeline.benchmark.compare import describe
 from pipeline.benchmark.record.results import Variant, dumps
 from pipeline.benchmark.record.trials import (
     PREFIX,
@@ -137,11 +136,7 @@ class TunedBatch:
         (metric, sign), plan = first_metric_of(self.task), self._plan
         return TuningRecord(
             schema=TUNING_SCHEMA,
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            task=describe_task(self.task, self.job, outcome),
-            data=describe_data(self.task, self.job.path),
             machine=environment.machine(environment.threads(), load),
-            source=environment.source(self.command),
             protocol=TuningProtocol(
                 seed=self.job.seed,
                 trials=self.trials,
@@ -158,12 +153,12 @@ class TunedBatch:
                 interrupted=records[-1].ended == INTERRUPTED or len(records) < searches,
             ),
             variants=entries,
-            pipelines=[describe_pipeline(self.task, self.job, name) for name in self.pipelines],
             spaces={name: records_of_space(space) for name, space in spaces.items()},
             searches=records,
             cautions=[*plan.cautions, *noted],
             baseline=baseline,
             scoring=scoring,
+            **describe(self, outcome),
         )
 
     def _space(self, name: str) -> Space:
@@ -255,26 +250,17 @@ class TunedBatch:
         self, found: Sequence[_Found], folder: Path, say: Say
     ) -> tuple[list[SearchRecord], Outcome]:
         """Judge what was found on the test rows, and save the best model of each pipeline."""
-        sign = first_metric_of(self.task)[1]
-        best: dict[str, SearchRecord] = {}
-        for record, _ in reversed(found):  # of equal ones the first is the last to stay
-            rival = best.get(record.pipeline, record)
-            if sign * _score(record) >= sign * _score(rival):
-                best[record.pipeline] = record
-        records = []
+        sign, records = first_metric_of(self.task)[1], []
         for record, params in found:
             say(f"{record.pipeline}  {record.variant}: judging on the test rows")
             (before, untuned), (last, tuned) = (self._judge(record, each) for each in ({}, params))
-            model = None
-            if best[record.pipeline] is record:
+            rivals, model = [each for each, _ in found if each.pipeline == record.pipeline], None
+            if record is max(rivals, key=lambda each: sign * _score(each)):
                 where = folder / f"{record.pipeline}.model"
                 model = save_model(self.task, self.job, last, tuned.metrics, where)
             apart = differences_of(self.task, tuned.metrics, last, before)
-            records.append(
-                structs.replace(
-                    record, untuned=untuned, tuned=tuned, model=model, differences=apart
-                )
-            )
+            judged = {"untuned": untuned, "tuned": tuned, "model": model, "differences": apart}
+            records.append(structs.replace(record, **judged))
         return records, last
 
     def _judge(

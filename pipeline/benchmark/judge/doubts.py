@@ -16,11 +16,13 @@ SHOWN = 8
 
 def first_metric(results: Results, pipeline: str) -> tuple[str, float] | None:
     """Return the first metric of a pipeline and its value: the reference's, if that ran."""
+    return next(iter(_metrics(results, pipeline).items()), None)
+
+
+def _metrics(results: Results, pipeline: str) -> Mapping[str, float]:
     order = [REFERENCE, *(variant.name for variant in results.variants)]
-    for cell in (measured(results, pipeline, variant) for variant in order):
-        if cell is not None and cell.metrics:
-            return next(iter(cell.metrics.items()))
-    return None
+    cells = (measured(results, pipeline, variant) for variant in order)
+    return next((cell.metrics for cell in cells if cell and cell.metrics), {})
 
 
 def why_no_dummy(results: Results) -> str:
@@ -31,8 +33,7 @@ def why_no_dummy(results: Results) -> str:
 
 def every_caution(results: Results) -> list[str]:
     """Return what is to be known before the scores of a comparison are believed."""
-    cells = ((p.name, measured(results, p.name, REFERENCE)) for p in results.pipelines)
-    return with_doubts(results, [(name, cell.metrics) for name, cell in cells if cell])
+    return with_doubts(results, [(p.name, _metrics(results, p.name)) for p in results.pipelines])
 
 
 def with_doubts(

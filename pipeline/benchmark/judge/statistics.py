@@ -14,7 +14,7 @@ the test rows at random and d_g the difference without group g, the variance of 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -33,6 +33,8 @@ FEW = 5
 """With fewer runs on either side the interval covers less often than it says."""
 TOO_FEW = 3
 """With fewer runs on either side no interval is given."""
+TASKS = 5
+"""With fewer there is no mean over tasks."""
 ROUNDING = 1e-12
 """A difference that equals its margin but for the last bits of a double is equal to it."""
 
@@ -205,6 +207,31 @@ def cell_parity(results: Results, pipeline: str, variant: str) -> Parity:
     judged = {row.judged for row in parity(results, pipeline, variant)}
     order: tuple[Parity, ...] = ("FAIL", "INCONCLUSIVE", "PASS")
     return next((word for word in order if word in judged), "not judged")
+
+
+def over_tasks(records: Sequence[Results], variant: str) -> Ratio | None:
+    """Return the geometric mean of a variant's time ratios; None of fewer than `TASKS`.
+
+    The mean of ratios does not depend on what they are over (Fleming and Wallace, "How not to lie
+    with statistics: the correct way to summarize benchmark results", Communications of the ACM 29,
+    1986). Pipelines of one task are no independent draws, so each task counts once, by the mean of
+    its logarithms, and the interval is bootstrapped over tasks. What was not timed is left out, and
+    so is what fails on quality.
+    """
+    means = []
+    for each in records:
+        ratios = [
+            timed.ratio.value
+            for pipeline in each.pipelines
+            if (timed := speed(each, pipeline.name, variant))
+            and timed.ratio
+            and cell_parity(each, pipeline.name, variant) != "FAIL"
+        ]
+        means += [np.log(ratios).mean()] if ratios else []
+    if len(means) < TASKS:
+        return None
+    low, high = np.exp(interval_of((np.asarray(means),), np.mean))
+    return Ratio(float(np.exp(np.mean(means))), (float(low), float(high)), len(means))
 
 
 def differences(
