@@ -52,9 +52,6 @@ class Report(results.Results, frozen=True, kw_only=True):
         )
 
 
-_LISTS = ("ignore", "missing", "keep")
-
-
 def new_task(
     table: str | Path | Table,
     target: str,
@@ -95,7 +92,8 @@ def new_task(
     """
     for choice in choices:
         pick(choice, [each.name for each in fields(Choices)], "choice")
-    choices |= {n: _listed(choices[n]) for n in _LISTS if n in choices}
+    lists = choices.keys() & {"ignore", "missing", "keep"}
+    choices |= {each: _listed(choices[each]) for each in lists}
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / "__init__.py").touch()
     source = Path(table) if isinstance(table, str | Path) else table

@@ -143,10 +143,11 @@ def _columns(task: Task, outcome: Outcome) -> dict[str, Any]:
     target, predicted = metrics.part(outcome.y_true, "target"), outcome.predicted
     if task.kind == "multiclass":
         names = pa.array(outcome.classes)
-        answered = {"prediction": names.take(pa.array(metrics.part(predicted, "prediction")))}
+        decided = names.take(pa.array(metrics.part(predicted, "prediction")))
         matrix = metrics.part(predicted, "probability")
-        each = dict(zip(outcome.classes, () if matrix is None else matrix.T, strict=False))
-        return {"truth": names.take(pa.array(target)), **answered, **_named(each)}
+        chances = zip(outcome.classes, () if matrix is None else matrix.T, strict=False)
+        named = {f"probability_{name}": chance for name, chance in chances}
+        return {"truth": names.take(pa.array(target)), "prediction": decided, **named}
     query, places = metrics.part(outcome.y_true, "query"), metrics.part(predicted, "embedding")
     found = {"truth": target, "query": query, "prediction": metrics.part(predicted, "prediction")}
     found |= {f"embedding_{i}": each for i, each in enumerate(() if places is None else places.T)}
@@ -167,11 +168,7 @@ def _of_two(task: Task, outcome: Outcome) -> dict[str, Any]:
     if task.positive is None:
         return columns | {"probability": chance}
     chances = {positive: chance, other: 1 - chance}
-    return columns | _named({name: chances[name] for name in outcome.classes})
-
-
-def _named(chances: dict[Any, Any]) -> dict[str, Any]:
-    return {f"probability_{name}": chance for name, chance in chances.items()}
+    return columns | {f"probability_{name}": chances[name] for name in outcome.classes}
 
 
 def _part(path: Path) -> FilePart:

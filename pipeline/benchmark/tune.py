@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -61,8 +62,8 @@ INTERRUPTED = "Ctrl-C"
 _WHOLE = {"ranking": "the rows of a query cannot be parted", "clusters": "nothing is learnt"}
 
 
-_Found = tuple[SearchRecord, Mapping[str, Any]]
-"""A search and the best parameters, by the pipeline's names."""
+_Found = tuple[SearchRecord, Mapping[str, Any], float]
+"""A search, the best parameters by the pipeline's names, and their score: more is better."""
 
 
 @dataclass(frozen=True)
@@ -244,18 +245,19 @@ class TunedBatch:
             differences={},
             model=None,
         )
-        return record, best
+        return record, best, search.best_score_
 
     def _judge_all(
         self, found: Sequence[_Found], folder: Path, say: Say
     ) -> tuple[list[SearchRecord], Outcome]:
         """Judge what was found on the test rows, and save the best model of each pipeline."""
-        sign, records = first_metric_of(self.task)[1], []
-        for record, params in found:
+        records = []
+        for record, params, _ in found:
             say(f"{record.pipeline}  {record.variant}: judging on the test rows")
             (before, untuned), (last, tuned) = (self._judge(record, each) for each in ({}, params))
-            rivals, model = [each for each, _ in found if each.pipeline == record.pipeline], None
-            if record is max(rivals, key=lambda each: sign * _score(each)):
+            rivals = [each for each in found if each[0].pipeline == record.pipeline]
+            model = None
+            if record is max(rivals, key=itemgetter(2))[0]:
                 where = folder / f"{record.pipeline}.model"
                 model = save_model(self.task, self.job, last, tuned.metrics, where)
             apart = differences_of(self.task, tuned.metrics, last, before)
@@ -279,10 +281,6 @@ class TunedBatch:
         )
 
 
-def _score(record: SearchRecord) -> float:
-    return next(t.score or 0.0 for t in record.trials if t.number == record.best)
-
-
 def space_of(task: Task, pipeline: str) -> Any:
     """Return the space of a pipeline as `Search` takes it, within an `Accelerated`."""
     given = task.spaces.get(pipeline, "default")
@@ -293,8 +291,7 @@ def space_of(task: Task, pipeline: str) -> Any:
 
 def tuned_variants(device: str) -> list[Variant]:
     """Return the CPU and the GPU, with the reason where one is left out."""
-    found = {each.name: each for each in variants(device)}
-    cpu, cuda = found["cpu"], found["cuda"]
+    cpu, cuda = (each for each in variants(device) if each.name in ("cpu", "cuda"))
     if device == "cuda":
         cpu = structs.replace(cpu, status="skipped", why="device='cuda' was asked for")
     return [cpu, cuda]

@@ -25,12 +25,6 @@ def _metrics(results: Results, pipeline: str) -> Mapping[str, float]:
     return next((cell.metrics for cell in cells if cell and cell.metrics), {})
 
 
-def why_no_dummy(results: Results) -> str:
-    """Say why nothing stands beside the scores."""
-    has = results.task.kind not in ("ranking", "clusters")
-    return "No dummy was recorded." if has else f"For {results.task.kind} there is no dummy."
-
-
 def every_caution(results: Results) -> list[str]:
     """Return what is to be known before the scores of a comparison are believed."""
     return with_doubts(results, [(p.name, _metrics(results, p.name)) for p in results.pipelines])

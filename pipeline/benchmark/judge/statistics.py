@@ -62,11 +62,6 @@ class Ratio(NamedTuple):
             return "no difference shown"
         return "faster" if self.interval[1] < 1 else "slower"
 
-    @property
-    def speed_up(self) -> float:
-        """How many times as fast as the reference: the inverse of the ratio."""
-        return 1 / self.value
-
 
 class Speed(NamedTuple):
     """The timed runs of one cell, in seconds of wall time, without the warm-up."""

@@ -25,7 +25,6 @@ from pipeline.benchmark.judge.statistics import (
 from pipeline.benchmark.record.results import Cell, Results, Variant
 from pipeline.task.numerals import on_gpu
 
-NO_REASON = "no reason recorded"
 IDLE = 1.5
 """Factor of busy processors beyond which a variant had more of the machine than the reference."""
 BUSY = 0.5
@@ -115,7 +114,7 @@ def _skipped(results: Results) -> str:
     reasons: dict[str, list[str]] = {}
     for variant in _rivals(results):
         if variant.status != "ok":
-            reasons.setdefault(variant.why or NO_REASON, []).append(variant.name)
+            reasons.setdefault(variant.why or "no reason recorded", []).append(variant.name)
     said = (f"{', '.join(names)} ({why})" for why, names in reasons.items())
     return f"Not run: {'; '.join(said)}." if reasons else ""
 

@@ -89,13 +89,8 @@ class Bars:
 class Line:
     """A line of a figure, or its dots with what they range over.
 
-    Parameters
-    ----------
-    label : str
-    hue : int or None
-        Number of an accent colour; None is that of the text.
-    x, y, low, high : sequence of float
-    kind : {"both", "ideal"}
+    `hue` is the number of an accent colour, or None for that of the text; `kind` is a key of
+    `_FORMATS`.
     """
 
     label: str
@@ -219,14 +214,8 @@ def _draw(axes: Any, line: Line, later: int) -> None:
     if len(line.low):
         ends = np.asarray([line.low, line.high], float)[:, kept]
         axes.vlines(x, *ends, color=colour, linewidth=1.2 + 1.6 * later)
-    axes.plot(
-        x,
-        y,
-        _FORMATS[line.kind],
-        color=colour,
-        linewidth=1.4 + 1.6 * later,
-        markersize=5 + 2.5 * later,
-    )
+    sizes = {"linewidth": 1.4 + 1.6 * later, "markersize": 5 + 2.5 * later}
+    axes.plot(x, y, _FORMATS[line.kind], color=colour, **sizes)
 
 
 def _named(source: str, curves: Curves, name: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from pipeline.benchmark.judge import doubts
 from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report import cards, figures, mistakes, tables
@@ -94,7 +93,9 @@ def _verdict(results: Results) -> Iterator[Piece]:
     yield Piece("table", tables.summary_table(results), "summary", "summary")
     yield Piece("text", found.skipped, "soft")
     if not results.baseline:
-        yield Piece("text", doubts.why_no_dummy(results), "soft")
+        none = results.task.kind in ("ranking", "clusters")
+        why = f"For {results.task.kind} there is no dummy." if none else "No dummy was recorded."
+        yield Piece("text", why, "soft")
     yield Piece("items", (found.parity, found.gpu))
     yield from pointed("cautions", "Before a score is believed", found.cautions)
     yield from pointed("caveats", "Read with care", found.caveats)

@@ -28,16 +28,7 @@ from pipeline.benchmark.report.table import (
     row,
     span,
 )
-from pipeline.task.numerals import (
-    MISSING,
-    difference,
-    metric,
-    score,
-    seconds,
-    share,
-    size,
-    times,
-)
+from pipeline.task.numerals import MISSING, difference, metric, score, seconds, share, size, times
 
 _GAPS = {"max_difference": "Largest difference", "mean_difference": "Mean difference"}
 _CHANCES = {"max_difference": "Largest |Δp|", "mean_difference": "Mean |Δp|"}

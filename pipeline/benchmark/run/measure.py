@@ -118,7 +118,7 @@ def check(task: Task, job: Job, pipelines: Sequence[str]) -> None:
 
 
 def judge_outcome(task: Task, outcome: Outcome) -> dict[str, float]:
-    """Return the task's metrics of an outcome; see `judging.judge`."""
+    """Return the task's metrics of an outcome; see `pipeline.task.metrics.judge`."""
     return metrics.judge(task, outcome.y_true, outcome.predicted, outcome.classes)
 
 
@@ -213,10 +213,15 @@ def _reference(task: Task, pipeline: Estimator, split: Split, path: Path, outcom
     The pipeline's last step is called apart from the others, which is what
     `Pipeline.fit` does, so that the stages can be timed.
     """
+    others = _others(task)
+    # A name gives a column, a list a frame.
+    wanted = task.features if isinstance(task.features, str) else task.columns
 
     def read(rows: Table) -> Any:
         with outcome.stage("read"):
-            return _read_plain(task, path, rows)
+            columns = [*task.columns, *others]
+            frame = pd.read_parquet(path, columns=columns, filters=list(rows) or None)
+            return frame[wanted], {name: frame[name].to_numpy() for name in others}
 
     before, last = (
         (pipeline[:-1], pipeline[-1]) if isinstance(pipeline, Pipeline) else (None, pipeline)
@@ -229,14 +234,6 @@ def _reference(task: Task, pipeline: Estimator, split: Split, path: Path, outcom
         for name, part in named_steps(pipeline)
         for step, leaf in leaves(part, name)
     ]
-
-
-def _read_plain(task: Task, path: Path, rows: Table) -> tuple[Any, dict[str, np.ndarray]]:
-    columns = [*task.columns, *_others(task)]
-    frame = pd.read_parquet(path, columns=columns, filters=list(rows) or None)
-    # A name gives a column, a list a frame.
-    wanted = task.features if isinstance(task.features, str) else task.columns
-    return frame[wanted], {name: frame[name].to_numpy() for name in _others(task)}
 
 
 class _Reference:
