@@ -186,7 +186,14 @@ def describe(asked: Any, found: Outcome) -> dict[str, Any]:
             source=what.source,
         ),
         "source": environment.source(asked.command),
-        "pipelines": [_describe_pipeline(what, job, name) for name in asked.pipelines],
+        "pipelines": [
+            results.PipelineInfo(
+                name=name,
+                title=(what.pipelines[name].__doc__ or name).strip().partition("\n")[0],
+                code=source_code.code(what.pipeline(name, job.seed, job.changes)),
+            )
+            for name in asked.pipelines
+        ],
     }
 
 
@@ -213,14 +220,6 @@ def _describe_task(what: Task, job: Job, found: Outcome) -> results.TaskInfo:
         train=task.in_words(split.train),
         test=task.in_words(split.test),
     )
-
-
-def _describe_pipeline(what: Task, job: Job, name: str) -> results.PipelineInfo:
-    """Return the record of a pipeline, as the job changes it."""
-    make: Any = what.pipelines[name]
-    title = (make.__doc__ or name).strip().partition("\n")[0]
-    code = source_code.code(what.pipeline(name, job.seed, job.changes))
-    return results.PipelineInfo(name=name, title=title, code=code)
 
 
 def _point(runs: CellRuns, size: float) -> results.Point:

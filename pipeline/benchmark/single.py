@@ -60,8 +60,7 @@ class PredictedBatch:
             seed=self.job.seed, repeats=1, warmups=0, clock=CLOCK, isolation="one process",
             order=[f"{runs.pipeline}/{runs.variant}" for runs in cells],
         )  # fmt: skip
-        variants = [*entries.values()]
-        record = record_of(self, cells, load, known, protocol=plan, variants=variants)
+        record = record_of(self, cells, load, known, protocol=plan, variants=[*entries.values()])
         (folder / "results.json").write_bytes(dumps(record))
         return record
 
@@ -85,7 +84,7 @@ class PredictedBatch:
         pq.write_table(pa.table(columns), table, write_page_checksum=True)
         parts = {
             "model": save_model(task, self.job, outcome, values, folder / f"{name}.model"),
-            "predictions": _part(table),
+            "predictions": _part(table, folder),
         }
         return CellRuns(name, entry.name, reports=[report], files=parts)
 
@@ -114,26 +113,22 @@ def save_model(
     model = outcome.model
     fits = outcome.reading is None or outcome.reading.need <= partitioned.room("cpu")
     if fits and isinstance(model.inputs_, Schema):
-        rows = model.inputs_.take(_read(task, job, "train", task.features, task.target)[0])
-        model.profile_ = fit_profiles(model.inputs_.read(rows))
+        learnt = task.split(job.split)[1].train
+        rows, _ = parquet.read_parquet(job.path, task.features, task.target, learnt, "cpu")
+        model.profile_ = fit_profiles(model.inputs_.read(model.inputs_.take(rows)))
     about = About(values, files.digest(job.path), format=task.format)
     folder.mkdir()
     manifest.write_manifest(folder, *pack(model, about))
-    sums = _part(folder / manifest.SUMS)
-    return msgspec.structs.replace(sums, file=f"{folder.name}/{sums.file}")
-
-
-def _read(task: Task, job: Job, part: str, features: Any, known: Any) -> Any:
-    """Return columns of the training or of the test rows."""
-    rows = getattr(task.split(job.split)[1], part)
-    return parquet.read_parquet(job.path, features, known, rows, "cpu")
+    return _part(folder / manifest.SUMS, folder.parent)
 
 
 def answer_columns(task: Task, outcome: Outcome, job: Job) -> dict[str, Any]:
     """Return what is true of the test rows and what was predicted, as columns for a file."""
     columns = _columns(task, outcome)
     if name := task.row_id:  # the number of the row in the file that the data were made of
-        columns = {"row": _read(task, job, "test", [], [name])[1][name]} | columns
+        tested = task.split(job.split)[1].test
+        _, known = parquet.read_parquet(job.path, [], [name], tested, "cpu")
+        columns = {"row": known[name]} | columns
     return columns
 
 
@@ -171,5 +166,6 @@ def _of_two(task: Task, outcome: Outcome) -> dict[str, Any]:
     return columns | {f"probability_{name}": chances[name] for name in outcome.classes}
 
 
-def _part(path: Path) -> FilePart:
-    return FilePart(file=path.name, sha256=files.digest(path), bytes=path.stat().st_size)
+def _part(path: Path, folder: Path) -> FilePart:
+    name = path.relative_to(folder).as_posix()
+    return FilePart(file=name, sha256=files.digest(path), bytes=path.stat().st_size)

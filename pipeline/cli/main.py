@@ -74,7 +74,7 @@ def run_(
     checkpoint: Path | None, **options: Any,
 ) -> None:  # fmt: skip
     """Train and judge each pipeline of TASK once; keep models and predictions."""
-    from pipeline.benchmark.judge.doubts import every_caution, in_terminal
+    from pipeline.benchmark.judge.verdict import every_caution, in_terminal
     from pipeline.benchmark.single import PredictedBatch
     from pipeline.distributed.cluster import optional_cluster
     from pipeline.system.atomic import publishing

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from pipeline.benchmark.judge import doubts
-from pipeline.benchmark.judge.verdict import Headline, verdict
+from pipeline.benchmark.judge.verdict import Headline, in_terminal, verdict, with_doubts
 from pipeline.benchmark.record.results import Results
 from pipeline.task.scoring import ScoringInfo
 from tests.benchmark import fixtures
@@ -117,7 +116,7 @@ def test_doubtful_scores_are_said(
     signs = {"macro_f1": 1, "mine": 1, "ndcg_at_10": 1}
     scoring = ScoringInfo(signs=signs, best={**best, "log_loss": 0})
     record = replace(fixtures.normal(), cautions=[], baseline=baseline, scoring=scoring)
-    found = doubts.with_doubts(record, [("p", metrics)])
+    found = with_doubts(record, [("p", metrics)])
     assert len(found) == bool(said)
     assert all(said in sentence for sentence in found)
 
@@ -125,10 +124,10 @@ def test_doubtful_scores_are_said(
 def test_what_makes_scores_worthless_is_said_first_and_a_terminal_says_where_the_rest_is() -> None:
     record = replace(fixtures.normal(), cautions=list("abcdefgh"), baseline={"accuracy": 0.5})
     models = [("p", {"accuracy": 0.4})]
-    every = doubts.with_doubts(record, models)
+    every = with_doubts(record, models)
     assert [each[:4] for each in every] == ["p is", *"abcdefgh"]
     muted = replace(record, scoring=ScoringInfo(mute=["worse-than-dummy"]))
-    assert doubts.with_doubts(muted, models) == [*"abcdefgh"]
-    *first, last = doubts.in_terminal(every, "record.json")
+    assert with_doubts(muted, models) == [*"abcdefgh"]
+    *first, last = in_terminal(every, "record.json")
     assert first == [f"caution: {each}" for each in every[:8]]
     assert last == "1 more cautions: record.json"

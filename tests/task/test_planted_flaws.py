@@ -24,8 +24,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from pipeline.benchmark.compare import Comparison
-from pipeline.benchmark.judge.doubts import every_caution
-from pipeline.benchmark.judge.verdict import verdict
+from pipeline.benchmark.judge.verdict import every_caution, verdict
 from pipeline.benchmark.report.tuning_page import tuning_lines
 from pipeline.benchmark.run import rounds, variants, worker
 from pipeline.benchmark.single import PredictedBatch

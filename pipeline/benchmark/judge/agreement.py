@@ -53,8 +53,11 @@ def agreement(ours: np.ndarray, reference: np.ndarray, kind: Kind) -> Agreement:
     >>> agreement(np.array([1, 1, 0]), np.array([5, 5, 7]), "clusters").adjusted_rand
     1.0
     """
-    if kind == "clusters":
-        return _of_clusters(ours, reference)
+    if kind == "clusters":  # whose numbers say nothing, nor does a turn of an embedding
+        none: Any = dict.fromkeys(("max_difference", "mean_difference", "same_decision"))
+        if ours.dtype.names is None:
+            return Agreement(**none, adjusted_rand=float(adjusted_rand_score(reference, ours)))
+        return Agreement(**none, shared_neighbours=_shared(ours, reference))
     gaps: Any = ours, reference
     same: Any = None
     if kind == "multiclass":
@@ -69,14 +72,6 @@ def agreement(ours: np.ndarray, reference: np.ndarray, kind: Kind) -> Agreement:
         mean_difference=None if apart is None else float(apart.mean()),
         same_decision=None if same is None else float(np.mean(same)),
     )
-
-
-def _of_clusters(ours: np.ndarray, reference: np.ndarray) -> Agreement:
-    """Compare what neither the numbers of clusters nor a turn of an embedding changes."""
-    nothing: dict[str, Any] = dict.fromkeys(("max_difference", "mean_difference", "same_decision"))
-    if ours.dtype.names is None:
-        return Agreement(**nothing, adjusted_rand=float(adjusted_rand_score(reference, ours)))
-    return Agreement(**nothing, shared_neighbours=_shared(ours, reference))
 
 
 def _shared(ours: np.ndarray, reference: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""What a comparison allows to say, in sentences: pure functions over its record.
+"""What a comparison allows to say, and the cautions before it: pure functions over its record.
 
 What is missing is said, never guessed: a run that failed, a variant that was skipped, a GPU that
 was absent. What weakens the conclusions is said too.
@@ -7,11 +7,10 @@ was absent. What weakens the conclusions is said too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Literal, NamedTuple
 
-from pipeline.benchmark.judge import doubts
 from pipeline.benchmark.judge.statistics import (
     FEW,
     REFERENCE,
@@ -23,12 +22,17 @@ from pipeline.benchmark.judge.statistics import (
     speed,
 )
 from pipeline.benchmark.record.results import Cell, Results, Variant
+from pipeline.benchmark.record.tuning_record import TuningRecord
+from pipeline.task.cautions.caution import RANKS, in_rank
+from pipeline.task.cautions.scores import of_scores
 from pipeline.task.numerals import on_gpu
 
 IDLE = 1.5
 """Factor of busy processors beyond which a variant had more of the machine than the reference."""
 BUSY = 0.5
 """Load average per processor above which the machine was not quiet."""
+SHOWN = 8
+"""Cautions that a terminal shows."""
 Kind = Literal["comparable", "CPU only", "not comparable"]
 
 
@@ -74,7 +78,7 @@ def verdict(results: Results) -> Verdict:
         if variant.status == "ok"
     ]
     return Verdict(
-        cautions=doubts.every_caution(results),
+        cautions=every_caution(results),
         kind=kind,
         badge=badge,
         headlines=headlines,
@@ -191,3 +195,50 @@ def _processors(cell: Cell | None) -> float:
     """Return the median of the processors that the runs kept busy."""
     shares = [run.cpu_seconds / run.total for run in cell.runs if run.cpu_seconds] if cell else []
     return median(shares) if shares else 0.0
+
+
+def first_metric(results: Results, pipeline: str) -> tuple[str, float] | None:
+    """Return the first metric of a pipeline and its value: the reference's, if that ran."""
+    return next(iter(_metrics(results, pipeline).items()), None)
+
+
+def _metrics(results: Results, pipeline: str) -> Mapping[str, float]:
+    order = [REFERENCE, *(variant.name for variant in results.variants)]
+    cells = (measured(results, pipeline, variant) for variant in order)
+    return next((cell.metrics for cell in cells if cell and cell.metrics), {})
+
+
+def every_caution(results: Results) -> list[str]:
+    """Return what is to be known before the scores of a comparison are believed."""
+    return with_doubts(results, [(p.name, _metrics(results, p.name)) for p in results.pipelines])
+
+
+def with_doubts(
+    record: Results | TuningRecord, models: Sequence[tuple[str, Mapping[str, float]]]
+) -> list[str]:
+    """Return the cautions of a table between what the scores tell, the worst first.
+
+    Parameters
+    ----------
+    record : Results or TuningRecord
+    models : sequence of tuple
+        The name of each, and its metrics.
+    """
+    scoring = record.scoring
+    found = [c for model in models for c in of_scores(*model, record.baseline, scoring)]
+    first, last = (
+        in_rank([c for c in found if (RANKS[c.id] == 1) == worthless], scoring.mute)
+        for worthless in (True, False)
+    )
+    return [*first, *record.cautions, *last]
+
+
+def in_terminal(cautions: Sequence[str], where: object) -> Iterator[str]:
+    """Yield the lines of the first cautions, and where the others are.
+
+    >>> [*in_terminal(["'x' is a copy of the target."], "record.json")]
+    ["caution: 'x' is a copy of the target."]
+    """
+    yield from (f"caution: {caution}" for caution in cautions[:SHOWN])
+    if len(cautions) > SHOWN:
+        yield f"{len(cautions) - SHOWN} more cautions: {where}"

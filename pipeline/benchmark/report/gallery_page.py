@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from pipeline.benchmark.judge.doubts import first_metric
 from pipeline.benchmark.judge.statistics import (
     REFERENCE,
     TASKS,
@@ -16,6 +15,7 @@ from pipeline.benchmark.judge.statistics import (
     over_tasks,
     speed,
 )
+from pipeline.benchmark.judge.verdict import first_metric
 from pipeline.benchmark.record.results import Results, load
 from pipeline.benchmark.report.cards import machine_line
 from pipeline.benchmark.report.cells import cells_csv

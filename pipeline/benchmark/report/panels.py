@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report import cards, figures, mistakes, tables
-from pipeline.benchmark.report.table import ReportTable
 from pipeline.task.numerals import count
 
 
@@ -44,15 +43,10 @@ class Page(NamedTuple):
 def shown(panels: Mapping[str, Panel], record: object) -> dict[str, Panel]:
     """Return the panels of a record that have a piece; none of what is not recorded."""
     every = {
-        anchor: panel._replace(pieces=[*filter(_shows, panel.pieces(record))])
+        anchor: [each for each in panel.pieces(record) if getattr(each.value, "rows", each.value)]
         for anchor, panel in panels.items()
     }
-    return {anchor: panel for anchor, panel in every.items() if panel.pieces}
-
-
-def _shows(piece: Piece) -> bool:
-    value = piece.value
-    return bool(value.rows if isinstance(value, ReportTable) else value)
+    return {name: panels[name]._replace(pieces=each) for name, each in every.items() if each}
 
 
 def comparison_page(results: Results) -> Page:

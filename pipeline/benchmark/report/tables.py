@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipeline.benchmark.judge.doubts import first_metric
 from pipeline.benchmark.judge.statistics import (
     FEW,
     OTHER,
@@ -15,7 +14,7 @@ from pipeline.benchmark.judge.statistics import (
     speed,
     stages,
 )
-from pipeline.benchmark.judge.verdict import Headline, verdict
+from pipeline.benchmark.judge.verdict import Headline, first_metric, verdict
 from pipeline.benchmark.record.results import STAGES, Cell, Results
 from pipeline.benchmark.report.table import (
     TONES,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pipeline.benchmark.judge.doubts import in_terminal, with_doubts
+from pipeline.benchmark.judge.verdict import in_terminal, with_doubts
 from pipeline.benchmark.record.results import Interval
 from pipeline.benchmark.record.tuning_record import (
     TUNING_FILE,

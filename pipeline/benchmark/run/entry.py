@@ -12,10 +12,7 @@ import pickle
 import signal
 from multiprocessing.connection import Connection
 
-PATCHES = {
-    "intelex": ("sklearnex", "patch_sklearn"),
-    "accel": ("cuml.accel", "install"),
-}
+PATCHES = {"intelex": ("sklearnex", "patch_sklearn"), "accel": ("cuml.accel", "install")}
 """Variant -> module and function that put other classes in the place of scikit-learn's."""
 _PARENT_DEATH_SIGNAL = 1
 

@@ -125,7 +125,11 @@ def judge_outcome(task: Task, outcome: Outcome) -> dict[str, float]:
 def _accelerated(
     task: Task, model: Accelerated, split: Split, path: Path, outcome: Outcome
 ) -> None:
-    device = _device(task, model, path)
+    choice = choose(model.device)
+    if model.device == "auto":
+        rows = sum(pq.read_metadata(file).num_rows for file in parquet_files(path))
+        choice = choose_by_size(choice, model.estimator, rows, len(task.columns))
+    device = choice.name
     prepare_memory(device)
 
     def read_rows(rows: Table) -> Any:
@@ -197,14 +201,6 @@ def fit(model: Estimator, X: Table, y: Target, classes: Any, **params: Any) -> N
 def _others(task: Task) -> list[str]:
     """Return the columns that are read beside the features."""
     return [task.target, *filter(None, (task.query, task.weight))]
-
-
-def _device(task: Task, model: Accelerated, path: Path) -> str:
-    choice = choose(model.device)
-    if model.device != "auto":
-        return choice.name
-    rows = sum(pq.read_metadata(file).num_rows for file in parquet_files(path))
-    return choose_by_size(choice, model.estimator, rows, len(task.columns)).name
 
 
 def _reference(task: Task, pipeline: Estimator, split: Split, path: Path, outcome: Outcome) -> None:

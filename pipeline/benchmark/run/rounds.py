@@ -148,6 +148,14 @@ class CellRuns:
         last = every[-1] if every else None
         ok = None if self.why else last
         rival = None if reference is ok else reference
+        found: dict[str, Any] = {"metrics": {}, "agreement": None, **self.files}
+        if ok:
+            program = task.pipelines[self.pipeline](0)
+            found["metrics"] = ok.metrics
+            found["diagnostics"] = diagnose(ok.y_true, ok.predicted, task.kind, ok.classes, program)
+        if ok and rival:
+            found["agreement"] = agreement.agreement(ok.predicted, rival.predicted, task.kind)
+            found["differences"] = differences_of(task, ok.metrics, ok, rival)
         return results.Cell(
             pipeline=self.pipeline,
             variant=self.variant,
@@ -155,10 +163,6 @@ class CellRuns:
             why=self.why,
             warmup=as_run(self.warmup) if self.warmup else None,
             runs=[as_run(report) for report in self.reports],
-            metrics=ok.metrics if ok else {},
-            agreement=agreement.agreement(ok.predicted, rival.predicted, task.kind)
-            if ok and rival
-            else None,
             # Each is the peak of a process, and there may have been several.
             peak_rss_bytes=max((report.peak_rss_bytes for report in every), default=0),
             placement=placement_records(last.placements if last else []),
@@ -166,15 +170,9 @@ class CellRuns:
                 msgspec.convert(entry, Movement, from_attributes=True)
                 for entry in (last.execution_log if last else [])
             ],
-            differences=differences_of(task, ok.metrics, ok, rival) if ok and rival else {},
             usage=last.usage if last else None,
             noise=self._noise(),
-            diagnostics=diagnose(
-                ok.y_true, ok.predicted, task.kind, ok.classes, task.pipelines[self.pipeline](0)
-            )
-            if ok
-            else None,
-            **self.files,
+            **found,
         )
 
     def _noise(self) -> dict[str, float]:
