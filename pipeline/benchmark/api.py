@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from msgspec import structs
+from rich.console import Console
 
 from pipeline import notebook
 from pipeline.benchmark.compare import Comparison
@@ -17,6 +18,7 @@ from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.publish import publish
 from pipeline.benchmark.record import results
 from pipeline.benchmark.report.tables import summary_table
+from pipeline.benchmark.report.terminal import terminal_report
 from pipeline.errors import ConfigError, clean
 from pipeline.task.own.new_task import Choices, NewTask, create
 from pipeline.task.prepare import prepare
@@ -30,13 +32,11 @@ class Report(results.Results, frozen=True, kw_only=True):
     page: str
 
     def __repr__(self) -> str:
-        """Return the scores, the cautions, the verdict, and where the page is."""
-        found = verdict(self)
-        cautions = (f"caution: {each}" for each in found.cautions)
-        said = (each.text for each in found.headlines)
-        lines = (self.task.title, *found.scores, *cautions, found.badge, *said)
-        lines = *lines, *filter(None, [found.skipped]), found.parity
-        return clean("\n".join([*lines, f"report: {self.page}"]))
+        """Return what a terminal shows of the comparison, and where the page is."""
+        console = Console(width=100, color_system=None, force_jupyter=False)
+        with console.capture() as shown:
+            console.print(terminal_report(self, Path(self.page)))
+        return clean(f"{self.task.title}\n{shown.get()}report: {self.page}")
 
     __str__ = __repr__
 
@@ -46,14 +46,10 @@ class Report(results.Results, frozen=True, kw_only=True):
         return notebook.render_parts(
             self.task.title,
             notebook.Link("Report:", self.page, quote(self.page)),
-            notebook.Lines(found.scores),
             notebook.Lines(found.cautions, "Before a score is believed:", "caution"),
             notebook.HtmlTable(table.head, rows, found.badge, numbers=table.head[5:]),
             notebook.Lines([*filter(None, [found.skipped]), found.parity, found.gpu]),
         )
-
-
-_LISTS = ("ignore", "missing", "keep")
 
 
 def new_task(
@@ -96,7 +92,8 @@ def new_task(
     """
     for choice in choices:
         pick(choice, [each.name for each in fields(Choices)], "choice")
-    choices |= {n: _listed(choices[n]) for n in _LISTS if n in choices}
+    lists = choices.keys() & {"ignore", "missing", "keep"}
+    choices |= {each: _listed(choices[each]) for each in lists}
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / "__init__.py").touch()
     source = Path(table) if isinstance(table, str | Path) else table

@@ -104,13 +104,7 @@ class Comparison:
         )  # fmt: skip
         known.cautions[:0] = integrity.unconverged(work, self.task.mute)
         return record_of(
-            self,
-            cells,
-            load,
-            known,
-            protocol=protocol,
-            variants=entries,
-            points=points,
+            self, cells, load, known, protocol=protocol, variants=entries, points=points
         )
 
     def _sweep(self, plan: Plan, jobs: Sequence[Job], names: Sequence[str]) -> list[results.Point]:
@@ -164,37 +158,46 @@ def record_of(
     PipelineError
         No run succeeded.
     """
-    what, job = asked.task, asked.job
     reports = [c.reports[-1] for c in cells if c.reports]
     if not reports:
         raise PipelineError("no run succeeded: " + "; ".join(c.why for c in cells))
     references = {c.pipeline: c.reports[-1] for c in cells if c.is_reference}
     return results.Results(
         schema=results.SCHEMA,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        task=describe_task(what, job, reports[0]),
-        data=describe_data(what, job.path),
         machine=environment.machine(reports[0].threads, load),
-        source=environment.source(asked.command),
-        pipelines=[describe_pipeline(what, job, name) for name in asked.pipelines],
-        cells=[runs.cell(references.get(runs.pipeline), what) for runs in cells],
+        cells=[runs.cell(references.get(runs.pipeline), asked.task) for runs in cells],
+        **describe(asked, reports[0]),
         **known._asdict(),
         **more,
     )
 
 
-def describe_data(task: Task, path: Path) -> DataInfo:
-    """Return the record of the data file, or of the folder of files."""
-    return DataInfo(
-        path=str(path),
-        sha256=digest(path),
-        bytes=byte_size(path),
-        licence=task.licence,
-        source=task.source,
-    )
+def describe(asked: Any, found: Outcome) -> dict[str, Any]:
+    """Return what all records of a batch say of its task, its data and its pipelines."""
+    what, job = asked.task, asked.job
+    return {
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "task": _describe_task(what, job, found),
+        "data": DataInfo(
+            path=str(job.path),
+            sha256=digest(job.path),
+            bytes=byte_size(job.path),
+            licence=what.licence,
+            source=what.source,
+        ),
+        "source": environment.source(asked.command),
+        "pipelines": [
+            results.PipelineInfo(
+                name=name,
+                title=(what.pipelines[name].__doc__ or name).strip().partition("\n")[0],
+                code=source_code.code(what.pipeline(name, job.seed, job.changes)),
+            )
+            for name in asked.pipelines
+        ],
+    }
 
 
-def describe_task(what: Task, job: Job, found: Outcome) -> results.TaskInfo:
+def _describe_task(what: Task, job: Job, found: Outcome) -> results.TaskInfo:
     """Return the record of a task, with what a run has found in its data."""
     kind, (name, split) = what.kind, what.split(job.split)
     target: Any = metrics.part(found.y_true, "target")
@@ -217,14 +220,6 @@ def describe_task(what: Task, job: Job, found: Outcome) -> results.TaskInfo:
         train=task.in_words(split.train),
         test=task.in_words(split.test),
     )
-
-
-def describe_pipeline(what: Task, job: Job, name: str) -> results.PipelineInfo:
-    """Return the record of a pipeline, as the job changes it."""
-    make: Any = what.pipelines[name]
-    title = (make.__doc__ or name).strip().partition("\n")[0]
-    code = source_code.code(what.pipeline(name, job.seed, job.changes))
-    return results.PipelineInfo(name=name, title=title, code=code)
 
 
 def _point(runs: CellRuns, size: float) -> results.Point:

@@ -11,10 +11,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.benchmark.compare import describe_data, record_of
-from pipeline.benchmark.judge import doubts
-from pipeline.benchmark.record.results import FilePart as FilePart
-from pipeline.benchmark.record.results import Protocol, Results, Variant, dumps
+from pipeline.benchmark.compare import record_of
+from pipeline.benchmark.record.results import FilePart, Protocol, Results, Variant, dumps
 from pipeline.benchmark.run import measure
 from pipeline.benchmark.run.beforehand import before_runs
 from pipeline.benchmark.run.measure import Outcome
@@ -32,11 +30,6 @@ from pipeline.task import metrics, truth
 from pipeline.task.faults import explained
 from pipeline.task.numerals import beside_dummy
 from pipeline.task.task import CLOCK, Job, Task
-
-
-def cautions_of(record: Results) -> list[str]:
-    """Return what is to be known before a score is believed: of the table, and of the scores."""
-    return doubts.with_doubts(record, [(cell.pipeline, cell.metrics) for cell in record.cells])
 
 
 @dataclass(frozen=True)
@@ -67,8 +60,7 @@ class PredictedBatch:
             seed=self.job.seed, repeats=1, warmups=0, clock=CLOCK, isolation="one process",
             order=[f"{runs.pipeline}/{runs.variant}" for runs in cells],
         )  # fmt: skip
-        variants = [*entries.values()]
-        record = record_of(self, cells, load, known, protocol=plan, variants=variants)
+        record = record_of(self, cells, load, known, protocol=plan, variants=[*entries.values()])
         (folder / "results.json").write_bytes(dumps(record))
         return record
 
@@ -92,7 +84,7 @@ class PredictedBatch:
         pq.write_table(pa.table(columns), table, write_page_checksum=True)
         parts = {
             "model": save_model(task, self.job, outcome, values, folder / f"{name}.model"),
-            "predictions": _part(table),
+            "predictions": _part(table, folder),
         }
         return CellRuns(name, entry.name, reports=[report], files=parts)
 
@@ -121,26 +113,22 @@ def save_model(
     model = outcome.model
     fits = outcome.reading is None or outcome.reading.need <= partitioned.room("cpu")
     if fits and isinstance(model.inputs_, Schema):
-        rows = model.inputs_.take(_read(task, job, "train", task.features, task.target)[0])
-        model.profile_ = fit_profiles(model.inputs_.read(rows))
-    about = About(values, describe_data(task, job.path).sha256, format=task.format)
+        learnt = task.split(job.split)[1].train
+        rows, _ = parquet.read_parquet(job.path, task.features, task.target, learnt, "cpu")
+        model.profile_ = fit_profiles(model.inputs_.read(model.inputs_.take(rows)))
+    about = About(values, files.digest(job.path), format=task.format)
     folder.mkdir()
     manifest.write_manifest(folder, *pack(model, about))
-    sums = _part(folder / manifest.SUMS)
-    return msgspec.structs.replace(sums, file=f"{folder.name}/{sums.file}")
-
-
-def _read(task: Task, job: Job, part: str, features: Any, known: Any) -> Any:
-    """Return columns of the training or of the test rows."""
-    rows = getattr(task.split(job.split)[1], part)
-    return parquet.read_parquet(job.path, features, known, rows, "cpu")
+    return _part(folder / manifest.SUMS, folder.parent)
 
 
 def answer_columns(task: Task, outcome: Outcome, job: Job) -> dict[str, Any]:
     """Return what is true of the test rows and what was predicted, as columns for a file."""
     columns = _columns(task, outcome)
     if name := task.row_id:  # the number of the row in the file that the data were made of
-        columns = {"row": _read(task, job, "test", [], [name])[1][name]} | columns
+        tested = task.split(job.split)[1].test
+        _, known = parquet.read_parquet(job.path, [], [name], tested, "cpu")
+        columns = {"row": known[name]} | columns
     return columns
 
 
@@ -150,10 +138,11 @@ def _columns(task: Task, outcome: Outcome) -> dict[str, Any]:
     target, predicted = metrics.part(outcome.y_true, "target"), outcome.predicted
     if task.kind == "multiclass":
         names = pa.array(outcome.classes)
-        answered = {"prediction": names.take(pa.array(metrics.part(predicted, "prediction")))}
+        decided = names.take(pa.array(metrics.part(predicted, "prediction")))
         matrix = metrics.part(predicted, "probability")
-        each = dict(zip(outcome.classes, () if matrix is None else matrix.T, strict=False))
-        return {"truth": names.take(pa.array(target)), **answered, **_named(each)}
+        chances = zip(outcome.classes, () if matrix is None else matrix.T, strict=False)
+        named = {f"probability_{name}": chance for name, chance in chances}
+        return {"truth": names.take(pa.array(target)), "prediction": decided, **named}
     query, places = metrics.part(outcome.y_true, "query"), metrics.part(predicted, "embedding")
     found = {"truth": target, "query": query, "prediction": metrics.part(predicted, "prediction")}
     found |= {f"embedding_{i}": each for i, each in enumerate(() if places is None else places.T)}
@@ -174,12 +163,9 @@ def _of_two(task: Task, outcome: Outcome) -> dict[str, Any]:
     if task.positive is None:
         return columns | {"probability": chance}
     chances = {positive: chance, other: 1 - chance}
-    return columns | _named({name: chances[name] for name in outcome.classes})
+    return columns | {f"probability_{name}": chances[name] for name in outcome.classes}
 
 
-def _named(chances: dict[Any, Any]) -> dict[str, Any]:
-    return {f"probability_{name}": chance for name, chance in chances.items()}
-
-
-def _part(path: Path) -> FilePart:
-    return FilePart(file=path.name, sha256=files.digest(path), bytes=path.stat().st_size)
+def _part(path: Path, folder: Path) -> FilePart:
+    name = path.relative_to(folder).as_posix()
+    return FilePart(file=name, sha256=files.digest(path), bytes=path.stat().st_size)

@@ -10,15 +10,15 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from msgspec import structs
 
-from pipeline.benchmark.compare import describe_data, describe_pipeline, describe_task
+from pipeline.benchmark.compare import describe
 from pipeline.benchmark.record.results import Variant, dumps
 from pipeline.benchmark.record.trials import (
     PREFIX,
@@ -62,8 +62,8 @@ INTERRUPTED = "Ctrl-C"
 _WHOLE = {"ranking": "the rows of a query cannot be parted", "clusters": "nothing is learnt"}
 
 
-_Found = tuple[SearchRecord, Mapping[str, Any]]
-"""A search and the best parameters, by the pipeline's names."""
+_Found = tuple[SearchRecord, Mapping[str, Any], float]
+"""A search, the best parameters by the pipeline's names, and their score: more is better."""
 
 
 @dataclass(frozen=True)
@@ -137,11 +137,7 @@ class TunedBatch:
         (metric, sign), plan = first_metric_of(self.task), self._plan
         return TuningRecord(
             schema=TUNING_SCHEMA,
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            task=describe_task(self.task, self.job, outcome),
-            data=describe_data(self.task, self.job.path),
             machine=environment.machine(environment.threads(), load),
-            source=environment.source(self.command),
             protocol=TuningProtocol(
                 seed=self.job.seed,
                 trials=self.trials,
@@ -158,12 +154,12 @@ class TunedBatch:
                 interrupted=records[-1].ended == INTERRUPTED or len(records) < searches,
             ),
             variants=entries,
-            pipelines=[describe_pipeline(self.task, self.job, name) for name in self.pipelines],
             spaces={name: records_of_space(space) for name, space in spaces.items()},
             searches=records,
             cautions=[*plan.cautions, *noted],
             baseline=baseline,
             scoring=scoring,
+            **describe(self, outcome),
         )
 
     def _space(self, name: str) -> Space:
@@ -249,32 +245,24 @@ class TunedBatch:
             differences={},
             model=None,
         )
-        return record, best
+        return record, best, search.best_score_
 
     def _judge_all(
         self, found: Sequence[_Found], folder: Path, say: Say
     ) -> tuple[list[SearchRecord], Outcome]:
         """Judge what was found on the test rows, and save the best model of each pipeline."""
-        sign = first_metric_of(self.task)[1]
-        best: dict[str, SearchRecord] = {}
-        for record, _ in reversed(found):  # of equal ones the first is the last to stay
-            rival = best.get(record.pipeline, record)
-            if sign * _score(record) >= sign * _score(rival):
-                best[record.pipeline] = record
         records = []
-        for record, params in found:
+        for record, params, _ in found:
             say(f"{record.pipeline}  {record.variant}: judging on the test rows")
             (before, untuned), (last, tuned) = (self._judge(record, each) for each in ({}, params))
+            rivals = [each for each in found if each[0].pipeline == record.pipeline]
             model = None
-            if best[record.pipeline] is record:
+            if record is max(rivals, key=itemgetter(2))[0]:
                 where = folder / f"{record.pipeline}.model"
                 model = save_model(self.task, self.job, last, tuned.metrics, where)
             apart = differences_of(self.task, tuned.metrics, last, before)
-            records.append(
-                structs.replace(
-                    record, untuned=untuned, tuned=tuned, model=model, differences=apart
-                )
-            )
+            judged = {"untuned": untuned, "tuned": tuned, "model": model, "differences": apart}
+            records.append(structs.replace(record, **judged))
         return records, last
 
     def _judge(
@@ -293,10 +281,6 @@ class TunedBatch:
         )
 
 
-def _score(record: SearchRecord) -> float:
-    return next(t.score or 0.0 for t in record.trials if t.number == record.best)
-
-
 def space_of(task: Task, pipeline: str) -> Any:
     """Return the space of a pipeline as `Search` takes it, within an `Accelerated`."""
     given = task.spaces.get(pipeline, "default")
@@ -307,8 +291,7 @@ def space_of(task: Task, pipeline: str) -> Any:
 
 def tuned_variants(device: str) -> list[Variant]:
     """Return the CPU and the GPU, with the reason where one is left out."""
-    found = {each.name: each for each in variants(device)}
-    cpu, cuda = found["cpu"], found["cuda"]
+    cpu, cuda = (each for each in variants(device) if each.name in ("cpu", "cuda"))
     if device == "cuda":
         cpu = structs.replace(cpu, status="skipped", why="device='cuda' was asked for")
     return [cpu, cuda]

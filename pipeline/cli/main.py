@@ -77,8 +77,8 @@ def run_(
     checkpoint: Path | None, **options: Any,
 ) -> None:  # fmt: skip
     """Train and judge each pipeline of TASK once; keep models and predictions."""
-    from pipeline.benchmark.judge.doubts import in_terminal
-    from pipeline.benchmark.single import PredictedBatch, cautions_of
+    from pipeline.benchmark.judge.verdict import every_caution, in_terminal
+    from pipeline.benchmark.single import PredictedBatch
     from pipeline.distributed.cluster import optional_cluster
     from pipeline.system.atomic import publishing
     from pipeline.system.progress import progress
@@ -92,7 +92,7 @@ def run_(
         progress(task, 2 * len(pipelines)) as line,
     ):
         record = batch.run(draft, line)
-    for line_ in in_terminal(cautions_of(record), folder / "results.json"):
+    for line_ in in_terminal(every_caution(record), folder / "results.json"):
         echo(line_)
     echo(f"results: {folder}")
 

@@ -23,12 +23,10 @@ def first(draw: Callable[[Results, str], Bars | Curves | None], results: Results
 def test_what_is_faster_stands_right_of_equal() -> None:
     figure = figures.speed_figure(fixtures.with_gpu())
     for bar in figure.bars:
-        interval, middle = bar.parts
-        assert 0 <= interval.left <= middle.left <= interval.left + interval.width <= 100
-        assert (interval.left > figure.one) == bar.text.endswith("faster")
-        assert (interval.left + interval.width < figure.one) == bar.text.endswith("slower")
-    labels = {tick.left: tick.label for tick in figure.ticks}
-    assert labels[figure.one] == "equal"
+        assert 0 <= bar.low <= bar.middle <= bar.high <= 100
+        assert (bar.low > figure.one) == bar.text.endswith("faster")
+        assert (bar.high < figure.one) == bar.text.endswith("slower")
+    assert dict(figure.ticks)[figure.one] == "equal"
 
 
 @pytest.mark.parametrize(
@@ -43,7 +41,7 @@ def test_ticks_are_few_round_and_within(low: float, high: float, log: bool) -> N
     if log:
         ticks = Scale(low, high).ticks()
         assert 1 <= len(ticks) <= 9
-        assert all(b.left - a.left >= 24 for a, b in zip(ticks, ticks[1:], strict=False))
+        assert all(b - a >= 24 for (a, _), (b, _) in zip(ticks, ticks[1:], strict=False))
 
 
 def test_a_curve_has_a_mark_for_each_point_in_its_colour() -> None:

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from scipy.stats import gmean
 
-from pipeline.benchmark.judge.aggregate import over_tasks
+from pipeline.benchmark.judge.statistics import over_tasks
 from pipeline.benchmark.record.results import Results, dumps
 from pipeline.benchmark.report.cells import cells_csv
 from pipeline.benchmark.report.gallery_page import (

@@ -37,23 +37,17 @@ def test_ratio_is_variant_over_reference_and_lies_in_its_interval() -> None:
         totals(results, "logistic", "reference")
     )
     assert found.ratio.value == pytest.approx(expected)
-    assert found.ratio.speed_up == pytest.approx(1 / expected)
     assert found.ratio.interval[0] <= found.ratio.value <= found.ratio.interval[1]
     assert found.ratio.outcome == "slower"
 
 
 @pytest.mark.parametrize(
-    ("n", "note", "outcome"),
-    [
-        (2, "no interval, n=2", "no difference shown"),
-        (3, "interval indicative, n=3", "faster"),
-        (5, "95 % interval", "faster"),
-    ],
+    ("n", "outcome"), [(2, "no difference shown"), (3, "faster"), (5, "faster")]
 )
-def test_few_runs_are_named(n: int, note: str, outcome: str) -> None:
+def test_of_too_few_runs_nothing_is_said(n: int, outcome: str) -> None:
     found = ratio(np.linspace(1.0, 1.1, n), np.linspace(2.0, 2.1, 9))
     assert found is not None
-    assert (found.n, found.note, found.outcome) == (n, note, outcome)
+    assert (found.n, found.outcome) == (n, outcome)
     assert (found.interval is None) == (n < 3)
 
 

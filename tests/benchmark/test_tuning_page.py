@@ -13,7 +13,6 @@ from pipeline.benchmark.record.tuning_record import load_tuning
 from pipeline.benchmark.report import tuning_page as page
 from pipeline.benchmark.report.html import page_html
 from pipeline.benchmark.report.table import ReportTable
-from pipeline.benchmark.report.tuning_page import trial
 from pipeline.errors import DataError
 from pipeline.task.scoring import ScoringInfo
 from tests.benchmark import fixtures, tunings
@@ -66,7 +65,7 @@ def test_how_trials_ended_is_said() -> None:
 def test_the_best_parameters_stand_beside_the_default_and_what_was_searched() -> None:
     record = tunings.normal()
     (search,) = record.searches
-    best = trial(search, search.best).params
+    best = search.trial(search.best).params
     rows = {row[0]: row[1:] for row in texts(page.parameter_table(record, search))}
     rate = page._written(best[tunings.PREFIX + "learning_rate"])
     assert rows[tunings.PREFIX + "learning_rate"] == [
@@ -95,7 +94,7 @@ def test_the_page_says_how_to_run_what_was_found() -> None:
     model = FilePart(file="a b.model/SHA256SUMS", sha256="0" * 64, bytes=9)
     search = replace(record.searches[0], model=model)
     run, predict = page.commands(record, search)
-    rate = trial(search, search.best).params[tunings.PREFIX + "learning_rate"]
+    rate = search.trial(search.best).params[tunings.PREFIX + "learning_rate"]
     assert f"run flights --pipelines boosting --set {tunings.PREFIX}learning_rate={rate}" in run
     assert predict.endswith("pipeline predict 'a b.model' IN OUT")
     assert fixtures.normal().task.name in run

@@ -24,10 +24,10 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from pipeline.benchmark.compare import Comparison
-from pipeline.benchmark.judge.verdict import verdict
+from pipeline.benchmark.judge.verdict import every_caution, verdict
 from pipeline.benchmark.report.tuning_page import tuning_lines
 from pipeline.benchmark.run import rounds, variants, worker
-from pipeline.benchmark.single import PredictedBatch, cautions_of
+from pipeline.benchmark.single import PredictedBatch
 from pipeline.benchmark.tune import publish_tuning
 from pipeline.task import task
 from pipeline.task.task import Job, Kind, Split, Task
@@ -112,7 +112,7 @@ class Planted:
     def cautions(self, folder: Path) -> list[str]:
         """Return what the record of a run says before its scores are believed."""
         what, job = self.task(folder)
-        return cautions_of(PredictedBatch(what, job, ["only"]).run(folder, lambda line: None))
+        return every_caution(PredictedBatch(what, job, ["only"]).run(folder, lambda line: None))
 
 
 def of_classes(frame: pd.DataFrame, **more: Any) -> Planted:

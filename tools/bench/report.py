@@ -114,7 +114,7 @@ def as_fast(
 
     def find(results: Results, case: str) -> Found | None:
         found = results.ratio(case, phase, variant, against)
-        return (speed(found), found.speed_up >= least) if found else None
+        return (speed(found), 1 / found.value >= least) if found else None
 
     return Target(phase, variant, against, f"{least:g}× faster", find, cases)
 

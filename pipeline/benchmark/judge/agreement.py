@@ -29,23 +29,20 @@ def about(y_true: np.ndarray, kind: Kind, classes: Any = None, positive: Any = 1
     """
     target: Any = part(y_true, "target")
     if kind in ("regression", "ranking"):
-        said = f"mean {target.mean():.4g}, standard deviation {target.std():.4g}"
-        return f"{said} over the test rows" + (_queries(y_true) if kind == "ranking" else "")
+        said = f"mean {target.mean():.4g}, standard deviation {target.std():.4g} over the test rows"
+        if kind == "regression":
+            return said
+        lengths = np.unique(y_true["query"], return_counts=True)[1]
+        return f"{said}, in {len(lengths):,} queries of {lengths.min()} to {lengths.max()} rows"
     if kind == "binary":
-        share = f"{np.mean(target):.1%}".replace("%", " %")
-        return f"positive class {positive!r} is {share} of the test rows"
+        return f"positive class {positive!r} is {100 * np.mean(target):.1f} % of the test rows"
     known, sizes = np.unique(target, return_counts=True)
-    share = f"{sizes.max() / len(target):.1%}".replace("%", " %")
+    share = f"{100 * sizes.max() / len(target):.1f} %"
     if kind == "clusters":
         return f"not learnt from; {len(sizes)} known clusters, the largest {share}"
     names = (known if classes is None else classes[known]).tolist()
     largest = names[int(sizes.argmax())]
     return f"{len(sizes)} classes in the test rows, the largest is {largest!r} with {share}"
-
-
-def _queries(y_true: np.ndarray) -> str:
-    lengths = np.unique(y_true["query"], return_counts=True)[1]
-    return f", in {len(lengths):,} queries of {lengths.min()} to {lengths.max()} rows"
 
 
 def agreement(ours: np.ndarray, reference: np.ndarray, kind: Kind) -> Agreement:
@@ -56,8 +53,11 @@ def agreement(ours: np.ndarray, reference: np.ndarray, kind: Kind) -> Agreement:
     >>> agreement(np.array([1, 1, 0]), np.array([5, 5, 7]), "clusters").adjusted_rand
     1.0
     """
-    if kind == "clusters":
-        return _of_clusters(ours, reference)
+    if kind == "clusters":  # whose numbers say nothing, nor does a turn of an embedding
+        none: Any = dict.fromkeys(("max_difference", "mean_difference", "same_decision"))
+        if ours.dtype.names is None:
+            return Agreement(**none, adjusted_rand=float(adjusted_rand_score(reference, ours)))
+        return Agreement(**none, shared_neighbours=_shared(ours, reference))
     gaps: Any = ours, reference
     same: Any = None
     if kind == "multiclass":
@@ -74,23 +74,13 @@ def agreement(ours: np.ndarray, reference: np.ndarray, kind: Kind) -> Agreement:
     )
 
 
-def _of_clusters(ours: np.ndarray, reference: np.ndarray) -> Agreement:
-    """Compare what neither the numbers of clusters nor a turn of an embedding changes."""
-    nothing: dict[str, Any] = dict.fromkeys(("max_difference", "mean_difference", "same_decision"))
-    if ours.dtype.names is None:
-        return Agreement(**nothing, adjusted_rand=float(adjusted_rand_score(reference, ours)))
-    return Agreement(**nothing, shared_neighbours=_shared(ours, reference))
-
-
 def _shared(ours: np.ndarray, reference: np.ndarray) -> float:
     """Return the share of the nearest rows that two embeddings have in common."""
     rows = np.unique(np.linspace(0, len(ours) - 1, min(SAMPLE, len(ours))).astype(int))
-    near = [_nearest(each["embedding"][rows]) for each in (ours, reference)]
+    count = min(NEIGHBOURS, len(rows) - 1)
+    near = [
+        NearestNeighbors(n_neighbors=count).fit(each["embedding"][rows]).kneighbors()[1]
+        for each in (ours, reference)
+    ]
     common = [len(np.intersect1d(*pair)) for pair in zip(*near, strict=True)]
-    return float(np.mean(common)) / near[0].shape[1]
-
-
-def _nearest(points: np.ndarray) -> np.ndarray:
-    count = min(NEIGHBOURS, len(points) - 1)
-    neighbours = NearestNeighbors(n_neighbors=count).fit(points)
-    return np.asarray(neighbours.kneighbors(return_distance=False))
+    return float(np.mean(common)) / count

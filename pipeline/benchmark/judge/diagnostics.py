@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from pipeline.task.task import Kind
 from pipeline.typing import Estimator
 
 BINS = 10
-"""Of as many rows each; fewer where answers are equal."""
+"""By quantiles, of as many rows each; fewer where answers are equal."""
 QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 MOST_CLASSES = 20
 """Classes beyond which no matrix is kept."""
@@ -47,19 +46,20 @@ def diagnose(
     weights = part(y_true, "weight")
     weights = np.ones(len(truth)) if weights is None else weights.astype(float)
     if kind == "regression":
-        return _of_numbers(truth, said, weights)
+        rest = (truth - said).astype(float)
+        # Of the methods of NumPy, this one alone takes weights.
+        found = np.quantile(rest, QUANTILES, weights=weights, method="inverted_cdf")
+        named = zip(QUANTILES, found, strict=True)
+        return Diagnostics(quantiles={f"{share:g}": float(value) for share, value in named})
+    if kind == "multiclass" and len(classes) > MOST_CLASSES:
+        return Diagnostics()
     if kind == "multiclass":
-        return _of_classes(truth, said, weights, classes)
+        labels = np.arange(len(classes))
+        matrix = confusion_matrix(truth, said, labels=labels, sample_weight=weights)
+        return Diagnostics(confusion=matrix.astype(float).tolist())
     if kind != "binary" or is_outlier_detector(program) or said.min() < 0 or said.max() > 1:
         return None
     return Diagnostics(calibration=calibration(truth, said, weights))
-
-
-def _bins(values: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the rows of bins by quantiles of a value; rows of one value are in one bin."""
-    edges = np.quantile(values, np.linspace(0, 1, BINS + 1))
-    places = np.searchsorted(edges[1:-1], values)
-    yield from (np.flatnonzero(places == place) for place in np.unique(places))
 
 
 def calibration(truth: np.ndarray, chance: np.ndarray, weights: np.ndarray) -> list[CalibrationBin]:
@@ -80,6 +80,9 @@ def calibration(truth: np.ndarray, chance: np.ndarray, weights: np.ndarray) -> l
     >>> [(each.rows, each.predicted, each.positive) for each in found]
     [(2, 0.1, 0.0), (2, 0.8, 0.5)]
     """
+    edges = np.quantile(chance, np.linspace(0, 1, BINS + 1))
+    places = np.searchsorted(edges[1:-1], chance)
+    bins = (np.flatnonzero(places == place) for place in np.unique(places))
     return [
         CalibrationBin(
             rows=len(rows),
@@ -87,24 +90,6 @@ def calibration(truth: np.ndarray, chance: np.ndarray, weights: np.ndarray) -> l
             predicted=float(np.average(chance[rows], weights=weights[rows])),
             positive=float(np.average(truth[rows], weights=weights[rows])),
         )
-        for rows in _bins(chance)
+        for rows in bins
         if weights[rows].sum() > 0
     ]
-
-
-def _of_numbers(truth: np.ndarray, said: np.ndarray, weights: np.ndarray) -> Diagnostics:
-    rest = (truth - said).astype(float)
-    # Of the methods of NumPy, this one alone takes weights.
-    found = np.quantile(rest, QUANTILES, weights=weights, method="inverted_cdf")
-    named = zip(QUANTILES, found, strict=True)
-    return Diagnostics(quantiles={f"{share:g}": float(value) for share, value in named})
-
-
-def _of_classes(
-    truth: np.ndarray, said: np.ndarray, weights: np.ndarray, classes: Any
-) -> Diagnostics:
-    if len(classes) > MOST_CLASSES:
-        return Diagnostics()
-    labels = np.arange(len(classes))
-    matrix = confusion_matrix(truth, said, labels=labels, sample_weight=weights)
-    return Diagnostics(confusion=matrix.astype(float).tolist())

@@ -14,7 +14,7 @@ the test rows at random and d_g the difference without group g, the variance of 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -33,6 +33,8 @@ FEW = 5
 """With fewer runs on either side the interval covers less often than it says."""
 TOO_FEW = 3
 """With fewer runs on either side no interval is given."""
+TASKS = 5
+"""With fewer there is no mean over tasks."""
 ROUNDING = 1e-12
 """A difference that equals its margin but for the last bits of a double is equal to it."""
 
@@ -59,18 +61,6 @@ class Ratio(NamedTuple):
         if self.interval is None or self.interval[0] <= 1 <= self.interval[1]:
             return "no difference shown"
         return "faster" if self.interval[1] < 1 else "slower"
-
-    @property
-    def speed_up(self) -> float:
-        """How many times as fast as the reference: the inverse of the ratio."""
-        return 1 / self.value
-
-    @property
-    def note(self) -> str:
-        """What the interval is worth, in words."""
-        if self.interval is None:
-            return f"no interval, n={self.n}"
-        return f"interval indicative, n={self.n}" if self.n < FEW else "95 % interval"
 
 
 class Speed(NamedTuple):
@@ -153,7 +143,11 @@ def ratio(times: _Times, reference: _Times) -> Ratio | None:
     value = float(np.median(times) / np.median(reference))
     if n < TOO_FEW:
         return Ratio(value, None, n)
-    return Ratio(value, interval_of((times, reference), _ratio_of_medians), n)
+
+    def ratio_of_medians(times: _Times, reference: _Times, axis: int) -> Any:
+        return np.median(times, axis=axis) / np.median(reference, axis=axis)
+
+    return Ratio(value, interval_of((times, reference), ratio_of_medians), n)
 
 
 def interval_of(samples: tuple[_Times, ...], statistic: Callable[..., Any]) -> tuple[float, float]:
@@ -167,10 +161,6 @@ def interval_of(samples: tuple[_Times, ...], statistic: Callable[..., Any]) -> t
         rng=np.random.default_rng(0),
     ).confidence_interval
     return float(low), float(high)
-
-
-def _ratio_of_medians(times: _Times, reference: _Times, axis: int) -> Any:
-    return np.median(times, axis=axis) / np.median(reference, axis=axis)
 
 
 def _totals(cell: Cell) -> _Times:
@@ -194,26 +184,49 @@ def parity(results: Results, pipeline: str, variant: str) -> list[MetricParity]:
     cell, base = measured(results, pipeline, variant), measured(results, pipeline, REFERENCE)
     if cell is None or base is None:
         return []
-    metrics = dict.fromkeys([*results.task.margins, *base.metrics, *cell.metrics])
-    return [_metric(name, base, cell, results.task.margins.get(name)) for name in metrics]
-
-
-def _metric(name: str, base: Cell, cell: Cell, margin: float | None) -> MetricParity:
-    reference, value = base.metrics.get(name), cell.metrics.get(name)
-    difference = None if reference is None or value is None else value - reference
-    found = cell.differences.get(name)
-    interval = () if found is None else (found.low, found.high)
-    noise = base.noise.get(name, 0.0)
-    return MetricParity(name, reference, value, difference, interval, noise, margin)
+    margins, rows = results.task.margins, []
+    for name in dict.fromkeys([*margins, *base.metrics, *cell.metrics]):
+        reference, value = base.metrics.get(name), cell.metrics.get(name)
+        difference = None if reference is None or value is None else value - reference
+        found, noise = cell.differences.get(name), base.noise.get(name, 0.0)
+        interval = () if found is None else (found.low, found.high)
+        every = name, reference, value, difference, interval, noise, margins.get(name)
+        rows.append(MetricParity(*every))
+    return rows
 
 
 def cell_parity(results: Results, pipeline: str, variant: str) -> Parity:
     """Return PASS only where the cell ran and every declared metric passes; the worst otherwise."""
-    judged = {row.judged for row in parity(results, pipeline, variant)}
     if variant == REFERENCE:
         return "not judged"
+    judged = {row.judged for row in parity(results, pipeline, variant)}
     order: tuple[Parity, ...] = ("FAIL", "INCONCLUSIVE", "PASS")
     return next((word for word in order if word in judged), "not judged")
+
+
+def over_tasks(records: Sequence[Results], variant: str) -> Ratio | None:
+    """Return the geometric mean of a variant's time ratios; None of fewer than `TASKS`.
+
+    The mean of ratios does not depend on what they are over (Fleming and Wallace, "How not to lie
+    with statistics: the correct way to summarize benchmark results", Communications of the ACM 29,
+    1986). Pipelines of one task are no independent draws, so each task counts once, by the mean of
+    its logarithms, and the interval is bootstrapped over tasks. What was not timed is left out, and
+    so is what fails on quality.
+    """
+    means = []
+    for each in records:
+        ratios = [
+            timed.ratio.value
+            for pipeline in each.pipelines
+            if (timed := speed(each, pipeline.name, variant))
+            and timed.ratio
+            and cell_parity(each, pipeline.name, variant) != "FAIL"
+        ]
+        means += [np.log(ratios).mean()] if ratios else []
+    if len(means) < TASKS:
+        return None
+    low, high = np.exp(interval_of((np.asarray(means),), np.mean))
+    return Ratio(float(np.exp(np.mean(means))), (float(low), float(high)), len(means))
 
 
 def differences(

@@ -1,4 +1,4 @@
-"""What a comparison allows to say, in sentences: pure functions over its record.
+"""What a comparison allows to say, and the cautions before it: pure functions over its record.
 
 What is missing is said, never guessed: a run that failed, a variant that was skipped, a GPU that
 was absent. What weakens the conclusions is said too.
@@ -7,16 +7,14 @@ was absent. What weakens the conclusions is said too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Literal, NamedTuple
 
-from pipeline.benchmark.judge import doubts
 from pipeline.benchmark.judge.statistics import (
     FEW,
     REFERENCE,
     Parity,
-    Ratio,
     Speed,
     cell_parity,
     measured,
@@ -24,18 +22,22 @@ from pipeline.benchmark.judge.statistics import (
     speed,
 )
 from pipeline.benchmark.record.results import Cell, Results, Variant
-from pipeline.task.numerals import on_gpu, times
+from pipeline.benchmark.record.tuning_record import TuningRecord
+from pipeline.task.cautions.caution import RANKS, in_rank
+from pipeline.task.cautions.scores import of_scores
+from pipeline.task.numerals import on_gpu
 
-NO_REASON = "no reason recorded"
 IDLE = 1.5
 """Factor of busy processors beyond which a variant had more of the machine than the reference."""
 BUSY = 0.5
 """Load average per processor above which the machine was not quiet."""
+SHOWN = 8
+"""Cautions that a terminal shows."""
 Kind = Literal["comparable", "CPU only", "not comparable"]
 
 
 class Headline(NamedTuple):
-    """What is said of one variant on one pipeline."""
+    """What may be said of one variant on one pipeline."""
 
     pipeline: str
     variant: str
@@ -43,14 +45,11 @@ class Headline(NamedTuple):
     parity: Parity
     judged: str
     """The parity, and the metrics that speak against it."""
-    text: str
 
 
 class Verdict(NamedTuple):
     """The conclusions of a comparison, in sentences."""
 
-    scores: Sequence[str]
-    """The first metric of each pipeline, beside the dummy's."""
     cautions: Sequence[str]
     """What is to be known before a score is believed, the worst first."""
     kind: Kind
@@ -79,8 +78,7 @@ def verdict(results: Results) -> Verdict:
         if variant.status == "ok"
     ]
     return Verdict(
-        scores=[*doubts.lines(results)],
-        cautions=doubts.every_caution(results),
+        cautions=every_caution(results),
         kind=kind,
         badge=badge,
         headlines=headlines,
@@ -120,53 +118,20 @@ def _skipped(results: Results) -> str:
     reasons: dict[str, list[str]] = {}
     for variant in _rivals(results):
         if variant.status != "ok":
-            reasons.setdefault(variant.why or NO_REASON, []).append(variant.name)
+            reasons.setdefault(variant.why or "no reason recorded", []).append(variant.name)
     said = (f"{', '.join(names)} ({why})" for why, names in reasons.items())
     return f"Not run: {'; '.join(said)}." if reasons else ""
 
 
 def _headline(results: Results, pipeline: str, variant: str) -> Headline:
     timed, found = speed(results, pipeline, variant), cell_parity(results, pipeline, variant)
-    rows = parity(results, pipeline, variant)
-    names = [row.metric for row in rows if row.judged in ("FAIL", "INCONCLUSIVE")]
+    names = [
+        row.metric
+        for row in parity(results, pipeline, variant)
+        if row.judged in ("FAIL", "INCONCLUSIVE")
+    ]
     judged = found + (f" ({', '.join(names)})" if names else "")
-    if timed is None:
-        text = _not_timed(results, pipeline, variant)
-    else:
-        text = f"{_timed(results, timed, pipeline)}, quality parity {judged}"
-    if found == "FAIL":
-        text = f"no claim of speed on {pipeline}: its predictions are not as good; {text}"
-    return Headline(pipeline, variant, timed, found, judged, f"{variant}: {text}")
-
-
-def _not_timed(results: Results, pipeline: str, variant: str) -> str:
-    cell = results.cell(pipeline, variant)
-    if cell is None:
-        return f"no record on {pipeline}"
-    if cell.status == "ok":
-        return f"no timed run on {pipeline}"
-    return f"{cell.status} on {pipeline}, {cell.why or NO_REASON}"
-
-
-def _timed(results: Results, timed: Speed, pipeline: str) -> str:
-    ratio = timed.ratio
-    if ratio is None:
-        return f"median {timed.median:.3f} s on {pipeline}, with no reference to compare"
-    title = next((v.title for v in results.variants if v.name == REFERENCE), REFERENCE)
-    where = f"{title} end to end on {pipeline} ({_interval(ratio)})"
-    if ratio.outcome == "faster":
-        return f"{times(ratio.speed_up)} faster than {where}"
-    if ratio.outcome == "slower":
-        return f"{times(ratio.value)} slower than {where}"
-    return f"no difference shown; takes {times(ratio.value)} as long as {where}"
-
-
-def _interval(ratio: Ratio) -> str:
-    if ratio.interval is None:
-        return ratio.note
-    low, high = sorted(1 / end if ratio.outcome == "faster" else end for end in ratio.interval)
-    span = f"{times(low)[:-1]}–{times(high)[:-1]}"
-    return f"95 % interval {span}" if ratio.n >= FEW else f"{span}, {ratio.note}"
+    return Headline(pipeline, variant, timed, found, judged)
 
 
 def _parity(headlines: Sequence[Headline]) -> str:
@@ -230,3 +195,50 @@ def _processors(cell: Cell | None) -> float:
     """Return the median of the processors that the runs kept busy."""
     shares = [run.cpu_seconds / run.total for run in cell.runs if run.cpu_seconds] if cell else []
     return median(shares) if shares else 0.0
+
+
+def first_metric(results: Results, pipeline: str) -> tuple[str, float] | None:
+    """Return the first metric of a pipeline and its value: the reference's, if that ran."""
+    return next(iter(_metrics(results, pipeline).items()), None)
+
+
+def _metrics(results: Results, pipeline: str) -> Mapping[str, float]:
+    order = [REFERENCE, *(variant.name for variant in results.variants)]
+    cells = (measured(results, pipeline, variant) for variant in order)
+    return next((cell.metrics for cell in cells if cell and cell.metrics), {})
+
+
+def every_caution(results: Results) -> list[str]:
+    """Return what is to be known before the scores of a comparison are believed."""
+    return with_doubts(results, [(p.name, _metrics(results, p.name)) for p in results.pipelines])
+
+
+def with_doubts(
+    record: Results | TuningRecord, models: Sequence[tuple[str, Mapping[str, float]]]
+) -> list[str]:
+    """Return the cautions of a table between what the scores tell, the worst first.
+
+    Parameters
+    ----------
+    record : Results or TuningRecord
+    models : sequence of tuple
+        The name of each, and its metrics.
+    """
+    scoring = record.scoring
+    found = [c for model in models for c in of_scores(*model, record.baseline, scoring)]
+    first, last = (
+        in_rank([c for c in found if (RANKS[c.id] == 1) == worthless], scoring.mute)
+        for worthless in (True, False)
+    )
+    return [*first, *record.cautions, *last]
+
+
+def in_terminal(cautions: Sequence[str], where: object) -> Iterator[str]:
+    """Yield the lines of the first cautions, and where the others are.
+
+    >>> [*in_terminal(["'x' is a copy of the target."], "record.json")]
+    ["caution: 'x' is a copy of the target."]
+    """
+    yield from (f"caution: {caution}" for caution in cautions[:SHOWN])
+    if len(cautions) > SHOWN:
+        yield f"{len(cautions) - SHOWN} more cautions: {where}"

@@ -235,10 +235,8 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def cell(self, pipeline: str, variant: str) -> Cell | None:
         """Return the cell of a pipeline and a variant, or None."""
-        for cell in self.cells:
-            if (cell.pipeline, cell.variant) == (pipeline, variant):
-                return cell
-        return None
+        asked = pipeline, variant
+        return next((cell for cell in self.cells if (cell.pipeline, cell.variant) == asked), None)
 
 
 def load(path: Path) -> Results:

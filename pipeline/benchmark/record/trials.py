@@ -10,7 +10,7 @@ import numpy as np
 from pipeline.benchmark.record.tuning_record import ParameterRecord, TrialRecord
 from pipeline.planning import source_code
 from pipeline.tuning.default_spaces import unset
-from pipeline.tuning.space import Listed, Parameter, Space
+from pipeline.tuning.space import Listed, Space
 from pipeline.tuning.study import judged_folds
 
 if TYPE_CHECKING:
@@ -62,22 +62,17 @@ def records_of_space(space: Space) -> list[ParameterRecord]:
     """Return what each parameter is drawn from, by its name in the pipeline."""
     own = space.estimator.get_params()
     own |= unset(space.estimator, own)
-    return [
-        _parameter(name.removeprefix(PREFIX), each, plain(own.get(name)))
-        for name, each in space.parameters.items()
-    ]
-
-
-def _parameter(name: str, each: Parameter, default: Any) -> ParameterRecord:
-    if isinstance(each, Listed):
-        choices = [plain(value) for value in each.values.values()]
-        return ParameterRecord(name=name, kind="choice", choices=choices, default=default)
-    kind: Literal["float", "int"] = "int" if each.whole else "float"
-    known = each.distribution
-    return ParameterRecord(
-        name=name, kind=kind, low=known.low, high=known.high, log=known.log, step=known.step,
-        default=default,
-    )  # fmt: skip
+    found = []
+    for name, each in space.parameters.items():
+        if isinstance(each, Listed):
+            choices = [plain(value) for value in each.values.values()]
+            more: dict[str, Any] = {"kind": "choice", "choices": choices}
+        else:
+            more = {key: getattr(each.distribution, key) for key in ("low", "high", "log", "step")}
+            more["kind"] = "int" if each.whole else "float"
+        short, default = name.removeprefix(PREFIX), plain(own.get(name))
+        found.append(ParameterRecord(name=short, default=default, **more))
+    return found
 
 
 def edges_of(space: Space, trial: FrozenTrial) -> list[str]:

@@ -12,13 +12,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from pipeline import records
-from pipeline.benchmark.record.results import (
-    FilePart,
-    Interval,
-    PipelineInfo,
-    TaskInfo,
-    Variant,
-)
+from pipeline.benchmark.record.results import FilePart, Interval, PipelineInfo, TaskInfo, Variant
 from pipeline.records import DataInfo, Machine, Source
 from pipeline.task.scoring import ScoringInfo
 
@@ -99,6 +93,10 @@ class SearchRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Metric -> interval of tuned less untuned over the test rows."""
     model: FilePart | None
     """The list of sums of the folder of the tuned model, which ``predict`` takes."""
+
+    def trial(self, number: int | None) -> TrialRecord | None:
+        """Return a trial by its number."""
+        return next((each for each in self.trials if each.number == number), None)
 
 
 class TuningProtocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

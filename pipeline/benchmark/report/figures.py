@@ -60,33 +60,28 @@ Floats = Sequence[float] | npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Part:
-    """A piece of a bar or a tick below it: `kind` is its class, the rest are per cent."""
-
-    kind: str
-    left: float
-    width: float = 0.0
-    label: str = ""
-
-
-@dataclass(frozen=True)
 class Bar:
-    """A row of a figure; `text` says it, `hue` is the number of an accent colour."""
+    """A row of a figure: a value with what it ranges over, in per cent of the axis.
+
+    `text` says it, `hue` is the number of an accent colour.
+    """
 
     label: str
     text: str
-    parts: tuple[Part, ...]
+    low: float
+    middle: float
+    high: float
     hue: int = 1
     tone: str = ""
 
 
 @dataclass(frozen=True)
 class Bars:
-    """Bars under a title; `one` is where they part."""
+    """Bars under a title; ticks are per cent and labels, `one` is where the bars part."""
 
     title: str
     bars: tuple[Bar, ...]
-    ticks: tuple[Part, ...]
+    ticks: tuple[tuple[float, str], ...]
     one: float
 
 
@@ -94,13 +89,8 @@ class Bars:
 class Line:
     """A line of a figure, or its dots with what they range over.
 
-    Parameters
-    ----------
-    label : str
-    hue : int or None
-        Number of an accent colour; None is that of the text.
-    x, y, low, high : sequence of float
-    kind : {"both", "ideal"}
+    `hue` is the number of an accent colour, or None for that of the text; `kind` is a key of
+    `_FORMATS`.
     """
 
     label: str
@@ -153,22 +143,17 @@ class Scale:
         start, end, at = (math.log(x) for x in (self.low / room, self.high * room, value))
         return round(100 * (at - start) / (end - start), 2)
 
-    def ticks(self) -> tuple[Part, ...]:
+    def ticks(self) -> tuple[tuple[float, str], ...]:
         """Return round speeds that are `APART` per cent or more apart, of all the 1.
 
-        >>> [tick.label for tick in Scale(0.2, 40).ticks()]
+        >>> [label for _, label in Scale(0.2, 40).ticks()]
         ['5× slower', 'equal', '5× faster']
         """
-        kept: list[Part] = []
+        kept: dict[float, str] = {}
         for value in sorted(round_values(self.low, self.high, log=True), key=lambda v: v != 1):
-            if all(abs(self(value) - other.left) >= APART for other in kept):
-                kept.append(Part("tick", self(value), label=_speed_tick(value)))
-        return tuple(sorted(kept, key=lambda tick: tick.left))
-
-    def interval(self, low: float, value: float, high: float) -> tuple[Part, Part]:
-        """Return a value with what it ranges over."""
-        span = Part("range", self(low), round(self(high) - self(low), 2))
-        return span, Part("middle", self(value))
+            if all(abs(self(value) - other) >= APART for other in kept):
+                kept[self(value)] = _speed_tick(value)
+        return tuple(sorted(kept.items()))
 
 
 def round_values(low: float, high: float, *, log: bool = False, most: int = 6) -> list[float]:
@@ -229,14 +214,8 @@ def _draw(axes: Any, line: Line, later: int) -> None:
     if len(line.low):
         ends = np.asarray([line.low, line.high], float)[:, kept]
         axes.vlines(x, *ends, color=colour, linewidth=1.2 + 1.6 * later)
-    axes.plot(
-        x,
-        y,
-        _FORMATS[line.kind],
-        color=colour,
-        linewidth=1.4 + 1.6 * later,
-        markersize=5 + 2.5 * later,
-    )
+    sizes = {"linewidth": 1.4 + 1.6 * later, "markersize": 5 + 2.5 * later}
+    axes.plot(x, y, _FORMATS[line.kind], color=colour, **sizes)
 
 
 def _named(source: str, curves: Curves, name: str) -> str:
@@ -289,8 +268,8 @@ def speed_figure(results: Results) -> Bars | None:
     for label, number, ratio in ratios:
         low, high = ratio.interval or (ratio.value, ratio.value)
         said = how_fast(ratio)
-        parts = scale.interval(1 / high, 1 / ratio.value, 1 / low)
-        bars.append(Bar(label, said.text, parts, number, said.tone))
+        low, middle, high = map(scale, (1 / high, 1 / ratio.value, 1 / low))
+        bars.append(Bar(label, said.text, low, middle, high, number, said.tone))
     title = "Speed against the reference, with its 95 % interval"
     return Bars(title, tuple(bars), scale.ticks(), scale(1.0))
 

@@ -7,9 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from pipeline.benchmark.judge.aggregate import FEWEST, over_tasks
-from pipeline.benchmark.judge.doubts import first_metric
-from pipeline.benchmark.judge.statistics import REFERENCE, Ratio, cell_parity, speed
+from pipeline.benchmark.judge.statistics import (
+    REFERENCE,
+    TASKS,
+    Ratio,
+    cell_parity,
+    over_tasks,
+    speed,
+)
+from pipeline.benchmark.judge.verdict import first_metric
 from pipeline.benchmark.record.results import Results, load
 from pipeline.benchmark.report.cards import machine_line
 from pipeline.benchmark.report.cells import cells_csv
@@ -26,7 +32,7 @@ SHADES = 4
 _NOTE = (
     "Speed: median time of plain scikit-learn over the variant's, or the other way round where it "
     "is slower; a shade darker for each factor of 2. Where quality fails or no difference is "
-    f"shown, the time has no shade. Geometric mean: from {FEWEST} tasks on, each counts once, with "
+    f"shown, the time has no shade. Geometric mean: from {TASKS} tasks on, each counts once, with "
     "the 95 % interval of a bootstrap over tasks; what fails on quality or has no times is left "
     "out."
 )

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from pipeline.benchmark.report.cards import Card
 from pipeline.benchmark.report.panels import Page
 from pipeline.benchmark.report.table import ReportTable
 from pipeline.errors import clean
@@ -56,10 +55,6 @@ def _items(values: Iterable[str]) -> str:
     return "\n".join(f"- {text(value)}" for value in values)
 
 
-def _card(card: Card) -> str:
-    return "\n".join(f"- **{text(name)}:** {text(value)}" for name, value in card)
-
-
 def _pointed(points: tuple[str, Iterable[str]]) -> str:
     title, every = points
     return f"{text(title)}:\n\n{_items(every)}"
@@ -72,7 +67,7 @@ WRITERS: dict[str, Callable[[Any], str]] = {
     "table": markdown_table,
     "text": text,
     "heading": lambda title: f"### {text(title)}",
-    "card": _card,
+    "card": lambda card: "\n".join(f"- **{text(name)}:** {text(value)}" for name, value in card),
     "code": block,
 }
 """Kind of a piece -> what writes it; what is not here is for HTML alone."""

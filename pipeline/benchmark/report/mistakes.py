@@ -18,12 +18,11 @@ HOW_CALIBRATED = (
     "is positive, with its 95 % interval (Wilson's). On the diagonal, probabilities hold."
 )
 _TITLES = {0.0: "Least", 0.5: "Median", 1.0: "Largest"}
-_NONE = Diagnostics()
 
 
 def _of_cell(results: Results, pipeline: str, variant: str) -> Diagnostics:
     cell = measured(results, pipeline, variant)
-    return (cell.diagnostics if cell else None) or _NONE
+    return (cell.diagnostics if cell else None) or Diagnostics()
 
 
 def calibration_figure(results: Results, pipeline: str) -> Curves | None:

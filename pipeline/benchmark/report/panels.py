@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from pipeline.benchmark.judge import doubts
 from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report import cards, figures, mistakes, tables
-from pipeline.benchmark.report.table import ReportTable
 from pipeline.task.numerals import count
 
 
@@ -45,15 +43,10 @@ class Page(NamedTuple):
 def shown(panels: Mapping[str, Panel], record: object) -> dict[str, Panel]:
     """Return the panels of a record that have a piece; none of what is not recorded."""
     every = {
-        anchor: panel._replace(pieces=[*filter(_shows, panel.pieces(record))])
+        anchor: [each for each in panel.pieces(record) if getattr(each.value, "rows", each.value)]
         for anchor, panel in panels.items()
     }
-    return {anchor: panel for anchor, panel in every.items() if panel.pieces}
-
-
-def _shows(piece: Piece) -> bool:
-    value = piece.value
-    return bool(value.rows if isinstance(value, ReportTable) else value)
+    return {name: panels[name]._replace(pieces=each) for name, each in every.items() if each}
 
 
 def comparison_page(results: Results) -> Page:
@@ -94,7 +87,9 @@ def _verdict(results: Results) -> Iterator[Piece]:
     yield Piece("table", tables.summary_table(results), "summary", "summary")
     yield Piece("text", found.skipped, "soft")
     if not results.baseline:
-        yield Piece("text", doubts.why_no_dummy(results), "soft")
+        none = results.task.kind in ("ranking", "clusters")
+        why = f"For {results.task.kind} there is no dummy." if none else "No dummy was recorded."
+        yield Piece("text", why, "soft")
     yield Piece("items", (found.parity, found.gpu))
     yield from pointed("cautions", "Before a score is believed", found.cautions)
     yield from pointed("caveats", "Read with care", found.caveats)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipeline.benchmark.judge.doubts import first_metric
 from pipeline.benchmark.judge.statistics import (
     FEW,
     OTHER,
@@ -15,7 +14,7 @@ from pipeline.benchmark.judge.statistics import (
     speed,
     stages,
 )
-from pipeline.benchmark.judge.verdict import Headline, verdict
+from pipeline.benchmark.judge.verdict import Headline, first_metric, verdict
 from pipeline.benchmark.record.results import STAGES, Cell, Results
 from pipeline.benchmark.report.table import (
     TONES,
@@ -28,16 +27,7 @@ from pipeline.benchmark.report.table import (
     row,
     span,
 )
-from pipeline.task.numerals import (
-    MISSING,
-    difference,
-    metric,
-    score,
-    seconds,
-    share,
-    size,
-    times,
-)
+from pipeline.task.numerals import MISSING, difference, metric, score, seconds, share, size, times
 
 _GAPS = {"max_difference": "Largest difference", "mean_difference": "Mean difference"}
 _CHANCES = {"max_difference": "Largest |Δp|", "mean_difference": "Mean |Δp|"}

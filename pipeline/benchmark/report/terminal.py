@@ -9,8 +9,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.benchmark.judge.doubts import in_terminal
-from pipeline.benchmark.judge.verdict import verdict
+from pipeline.benchmark.judge.verdict import in_terminal, verdict
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report.table import ReportTable
 from pipeline.benchmark.report.tables import summary_table

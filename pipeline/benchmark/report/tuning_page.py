@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pipeline.benchmark.judge.doubts import in_terminal, with_doubts
+from pipeline.benchmark.judge.verdict import in_terminal, with_doubts
 from pipeline.benchmark.record.results import Interval
 from pipeline.benchmark.record.tuning_record import (
     TUNING_FILE,
     ParameterRecord,
     SearchRecord,
-    TrialRecord,
     TuningRecord,
 )
 from pipeline.benchmark.report.cards import Card, machine_line, machine_rows
@@ -22,14 +21,7 @@ from pipeline.benchmark.report.html import write_page
 from pipeline.benchmark.report.panels import Page, Panel, Piece, numbered, pointed, shown
 from pipeline.benchmark.report.table import ReportTable, Row, TableCell, row
 from pipeline.optional import PYTHON
-from pipeline.task.numerals import (
-    MISSING,
-    count,
-    difference,
-    metric,
-    score,
-    seconds,
-)
+from pipeline.task.numerals import MISSING, count, difference, metric, score, seconds
 from pipeline.task.scoring import ScoringInfo
 
 STATES = {"complete": "complete", "pruned": "stopped", "failed": "failed"}
@@ -84,11 +76,6 @@ def cautions(record: TuningRecord) -> list[str]:
     """Return what is to be known before the scores of the tuned pipelines are believed."""
     tested = [(f"{s.pipeline}, {s.variant}", s.tuned.metrics) for s in record.searches if s.tuned]
     return with_doubts(record, tested)
-
-
-def trial(search: SearchRecord, number: int | None) -> TrialRecord | None:
-    """Return a trial by its number."""
-    return next((each for each in search.trials if each.number == number), None)
 
 
 def improved(name: str, interval: Interval | None, scoring: ScoringInfo) -> TableCell:
@@ -147,7 +134,7 @@ def searches_table(record: TuningRecord) -> ReportTable:
     """Return what each search took and found, by the folds of the training rows."""
     rows = []
     for each in record.searches:
-        found = (trial(each, number) for number in (each.default, each.best))
+        found = (each.trial(number) for number in (each.default, each.best))
         scores = (metric(one.score if one else None) for one in found)
         rows.append(row(each.pipeline, each.variant, *scores, seconds(each.seconds), ended(each)))
     plan = record.protocol
@@ -169,7 +156,7 @@ def _parameters(record: TuningRecord) -> Iterator[Piece]:
 
 def parameter_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
     """Return the best values, beside those of the pipeline as it is and what was searched."""
-    best = trial(search, search.best)
+    best = search.trial(search.best)
     params = best.params if best else {}
     rows = (
         row(
@@ -235,7 +222,7 @@ def _code(record: TuningRecord) -> Iterator[Piece]:
 
 def commands(record: TuningRecord, search: SearchRecord, folder: Path = Path()) -> Iterator[str]:
     """Yield what runs the tuned pipeline, and what predicts with the model that is kept."""
-    if best := trial(search, search.best):
+    if best := search.trial(search.best):
         words = [record.task.name, "--pipelines", search.pipeline]
         words += [
             word for name, value in best.params.items() for word in ("--set", f"{name}={value}")

@@ -12,10 +12,7 @@ import pickle
 import signal
 from multiprocessing.connection import Connection
 
-PATCHES = {
-    "intelex": ("sklearnex", "patch_sklearn"),
-    "accel": ("cuml.accel", "install"),
-}
+PATCHES = {"intelex": ("sklearnex", "patch_sklearn"), "accel": ("cuml.accel", "install")}
 """Variant -> module and function that put other classes in the place of scikit-learn's."""
 _PARENT_DEATH_SIGNAL = 1
 
@@ -32,7 +29,11 @@ def enter(variant: str, descriptor: int, parent: int) -> None:
     parent : int
         The process that started this one, and ends it with its own end.
     """
-    _die_with(parent)
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:
+        raise SystemExit
     channel = Connection(descriptor)
     failed = patch(variant)
     try:
@@ -57,11 +58,3 @@ def patch(variant: str) -> str:
     except Exception as error:
         return f"{module}.{function}() failed: {type(error).__name__}: {error}"
     return ""
-
-
-def _die_with(parent: int) -> None:
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)
-    if prctl is not None:
-        prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() != parent:
-        raise SystemExit

@@ -118,14 +118,18 @@ def check(task: Task, job: Job, pipelines: Sequence[str]) -> None:
 
 
 def judge_outcome(task: Task, outcome: Outcome) -> dict[str, float]:
-    """Return the task's metrics of an outcome; see `judging.judge`."""
+    """Return the task's metrics of an outcome; see `pipeline.task.metrics.judge`."""
     return metrics.judge(task, outcome.y_true, outcome.predicted, outcome.classes)
 
 
 def _accelerated(
     task: Task, model: Accelerated, split: Split, path: Path, outcome: Outcome
 ) -> None:
-    device = _device(task, model, path)
+    choice = choose(model.device)
+    if model.device == "auto":
+        rows = sum(pq.read_metadata(file).num_rows for file in parquet_files(path))
+        choice = choose_by_size(choice, model.estimator, rows, len(task.columns))
+    device = choice.name
     prepare_memory(device)
 
     def read_rows(rows: Table) -> Any:
@@ -199,24 +203,21 @@ def _others(task: Task) -> list[str]:
     return [task.target, *filter(None, (task.query, task.weight))]
 
 
-def _device(task: Task, model: Accelerated, path: Path) -> str:
-    choice = choose(model.device)
-    if model.device != "auto":
-        return choice.name
-    rows = sum(pq.read_metadata(file).num_rows for file in parquet_files(path))
-    return choose_by_size(choice, model.estimator, rows, len(task.columns)).name
-
-
 def _reference(task: Task, pipeline: Estimator, split: Split, path: Path, outcome: Outcome) -> None:
     """Run the program as people write it: `pandas.read_parquet` and scikit-learn.
 
     The pipeline's last step is called apart from the others, which is what
     `Pipeline.fit` does, so that the stages can be timed.
     """
+    others = _others(task)
+    # A name gives a column, a list a frame.
+    wanted = task.features if isinstance(task.features, str) else task.columns
 
     def read(rows: Table) -> Any:
         with outcome.stage("read"):
-            return _read_plain(task, path, rows)
+            columns = [*task.columns, *others]
+            frame = pd.read_parquet(path, columns=columns, filters=list(rows) or None)
+            return frame[wanted], {name: frame[name].to_numpy() for name in others}
 
     before, last = (
         (pipeline[:-1], pipeline[-1]) if isinstance(pipeline, Pipeline) else (None, pipeline)
@@ -229,14 +230,6 @@ def _reference(task: Task, pipeline: Estimator, split: Split, path: Path, outcom
         for name, part in named_steps(pipeline)
         for step, leaf in leaves(part, name)
     ]
-
-
-def _read_plain(task: Task, path: Path, rows: Table) -> tuple[Any, dict[str, np.ndarray]]:
-    columns = [*task.columns, *_others(task)]
-    frame = pd.read_parquet(path, columns=columns, filters=list(rows) or None)
-    # A name gives a column, a list a frame.
-    wanted = task.features if isinstance(task.features, str) else task.columns
-    return frame[wanted], {name: frame[name].to_numpy() for name in _others(task)}
 
 
 class _Reference:

@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+import msgspec
+
 from pipeline.benchmark.judge import agreement
 from pipeline.benchmark.judge.diagnostics import diagnose
 from pipeline.benchmark.judge.integrity import objection
@@ -146,6 +148,14 @@ class CellRuns:
         last = every[-1] if every else None
         ok = None if self.why else last
         rival = None if reference is ok else reference
+        found: dict[str, Any] = {"metrics": {}, "agreement": None, **self.files}
+        if ok:
+            program = task.pipelines[self.pipeline](0)
+            found["metrics"] = ok.metrics
+            found["diagnostics"] = diagnose(ok.y_true, ok.predicted, task.kind, ok.classes, program)
+        if ok and rival:
+            found["agreement"] = agreement.agreement(ok.predicted, rival.predicted, task.kind)
+            found["differences"] = differences_of(task, ok.metrics, ok, rival)
         return results.Cell(
             pipeline=self.pipeline,
             variant=self.variant,
@@ -153,36 +163,28 @@ class CellRuns:
             why=self.why,
             warmup=as_run(self.warmup) if self.warmup else None,
             runs=[as_run(report) for report in self.reports],
-            metrics=ok.metrics if ok else {},
-            agreement=agreement.agreement(ok.predicted, rival.predicted, task.kind)
-            if ok and rival
-            else None,
             # Each is the peak of a process, and there may have been several.
             peak_rss_bytes=max((report.peak_rss_bytes for report in every), default=0),
             placement=placement_records(last.placements if last else []),
-            execution_log=_movements(last) if last else [],
-            differences=differences_of(task, ok.metrics, ok, rival) if ok and rival else {},
+            execution_log=[
+                msgspec.convert(entry, Movement, from_attributes=True)
+                for entry in (last.execution_log if last else [])
+            ],
             usage=last.usage if last else None,
-            noise=_noise([*self.reports[-1:], *self.seeds]) if self.seeds else {},
-            diagnostics=diagnose(
-                ok.y_true, ok.predicted, task.kind, ok.classes, task.pipelines[self.pipeline](0)
-            )
-            if ok
-            else None,
-            **self.files,
+            noise=self._noise(),
+            **found,
         )
+
+    def _noise(self) -> dict[str, float]:
+        """Return how far each metric moves from seed to seed, if others were tried."""
+        tried = [each.metrics for each in (*self.reports[-1:], *self.seeds)]
+        moved = {name: [each[name] for each in tried] for name in tried[0]} if self.seeds else {}
+        return {name: max(values) - min(values) for name, values in moved.items()}
 
 
 def as_run(report: RunReport) -> results.Run:
     """Return the record of a run."""
-    return results.Run(total=report.total, stages=report.stages, cpu_seconds=report.cpu_seconds)
-
-
-def _movements(report: RunReport) -> list[Movement]:
-    names = Movement.__struct_fields__
-    return [
-        Movement(**{name: getattr(entry, name) for name in names}) for entry in report.execution_log
-    ]
+    return msgspec.convert(report, results.Run, from_attributes=True)
 
 
 def differences_of(task: Task, names: Collection[str], last: Any, reference: Any) -> Any:
@@ -190,9 +192,3 @@ def differences_of(task: Task, names: Collection[str], last: Any, reference: Any
     every = metrics.judges(task, last.classes).items()
     judged = {name: metric for name, metric in every if name in names}
     return differences(judged, last.y_true, last.predicted, reference.predicted)
-
-
-def _noise(reports: Sequence[RunReport]) -> dict[str, float]:
-    """Return how far each metric moves from seed to seed."""
-    values = {name: [report.metrics[name] for report in reports] for name in reports[0].metrics}
-    return {name: max(found) - min(found) for name, found in values.items()}

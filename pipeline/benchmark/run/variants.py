@@ -9,17 +9,15 @@ from pipeline.benchmark.record.results import Variant
 from pipeline.optional import available
 from pipeline.system import devices
 
-
-def _declare(name: str, title: str, device: str) -> Variant:
-    return Variant(name=name, title=title, device=device, status="ok", why="")
-
-
-VARIANTS = (
-    _declare(REFERENCE, "plain scikit-learn", "cpu"),
-    _declare("cpu", "Accelerated on the CPU", "cpu"),
-    _declare("cuda", "Accelerated on a GPU", "cuda"),
-    _declare("intelex", "plain scikit-learn patched by scikit-learn-intelex", "cpu"),
-    _declare("accel", "plain scikit-learn under cuml.accel on a GPU", "cuda"),
+VARIANTS = tuple(
+    Variant(name=name, title=title, device=device, status="ok", why="")
+    for name, title, device in (
+        (REFERENCE, "plain scikit-learn", "cpu"),
+        ("cpu", "Accelerated on the CPU", "cpu"),
+        ("cuda", "Accelerated on a GPU", "cuda"),
+        ("intelex", "plain scikit-learn patched by scikit-learn-intelex", "cpu"),
+        ("accel", "plain scikit-learn under cuml.accel on a GPU", "cuda"),
+    )
 )
 NEEDED = {
     "intelex": ("sklearnex", "scikit-learn-intelex is not installed"),
