@@ -17,13 +17,7 @@ from sklearn.utils import check_random_state, get_tags
 
 from pipeline import trace
 from pipeline.backends.base import Backend, Model, Placement, list_changes
-from pipeline.backends.cuml import (
-    least_squares,
-    multi_gpu,
-    translations,
-    trees,
-    weights,
-)
+from pipeline.backends.cuml import least_squares, multi_gpu, translations, trees, weights
 from pipeline.backends.cuml.tables import Rule, public_name
 from pipeline.backends.cuml.translations import refuse_values
 from pipeline.data import frames
