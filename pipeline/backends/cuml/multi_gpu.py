@@ -68,34 +68,23 @@ def find_unsupported_reasons(
     if row is None:
         return [f"cuml.dask has no {type(estimator).__name__} that makes one model of all rows"]
     missing = [f"{package} is not installed" for package in NEEDS if not available(package)]
-    return [
-        *missing,
-        *_of_parameters(row, taken, params),
-        *_of_rows(row, taken, table[0]),
-        *_of_target(row, table[1]),
+    unsupported = [
+        f"{row.path} does not support {name}={value!r}"
+        for name, value in taken.items()
+        if name not in row.supported_params or not row.supported_params[name](value)
     ]
+    given = [name for name, value in params.items() if value is not None]
+    refused = [f"the fit of {row.path} takes no {name}" for name in given]
+    return [*missing, *unsupported, *refused, *_of_table(row, taken, *table)]
 
 
-def _of_parameters(row: MultiGpuClass, taken: ReadParams, params: ReadParams) -> Iterator[str]:
-    """Yield what the class for several GPUs would swallow, or fail at."""
-    for name, value in taken.items():
-        if name not in row.supported_params or not row.supported_params[name](value):
-            yield f"{row.path} does not support {name}={value!r}"
-    for name, value in params.items():
-        if value is not None:
-            yield f"the fit of {row.path} takes no {name}"
-
-
-def _of_rows(row: MultiGpuClass, taken: ReadParams, X: Table) -> Iterator[str]:
+def _of_table(row: MultiGpuClass, taken: ReadParams, X: Table, y: Target) -> Iterator[str]:
     if hasattr(X, "columns") or frames.is_sparse(X._meta) or X.dtype.kind != "f":
         yield f"{row.path} takes a dense matrix of floats"
     elif X.shape[1] < max(row.columns, taken.get("n_components") or 0):
         yield f"{row.path} does not take {X.shape[1]} column(s)"
     elif X.npartitions < 2:
         yield "there is one partition"
-
-
-def _of_target(row: MultiGpuClass, y: Target) -> Iterator[str]:
     if not row.y:
         return
     if y is None or (np.ndim(y) == 2 and np.shape(y)[1] > 1):

@@ -58,10 +58,6 @@ class Case(
     test: str = ""
     against: list[Any] = []
 
-    def holds(self, params: ReadParams) -> bool:
-        """Return whether the parameters of an estimator are of this case."""
-        return not self.parameter or holds(self.test, self.against, params[self.parameter])
-
 
 class FrozenTranslation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of one estimator: what cuML refuses, and what each parameter of its class is given."""
@@ -118,7 +114,11 @@ def holds(test: str, against: list[Any], value: Array) -> bool:
 
 def first(cases: list[Case], params: ReadParams) -> Any:
     """Return the outcome of the first case that holds."""
-    return next(case.then for case in cases if case.holds(params))
+    return next(
+        case.then
+        for case in cases
+        if not case.parameter or holds(case.test, case.against, params[case.parameter])
+    )
 
 
 @lru_cache(maxsize=1)

@@ -8,7 +8,8 @@ reserve what it should not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -47,7 +48,8 @@ def check_booster(data: bytes) -> None:
     DataError
         They are not, or are a booster of a form that this version does not know.
     """
-    _checked(data, lambda reader: _model(reader.whole()))
+    with _known():
+        _model(_Reader(data).whole())
 
 
 def model_of(data: bytes) -> bytes:
@@ -58,17 +60,16 @@ def model_of(data: bytes) -> bytes:
     DataError
         As for `check_booster`.
     """
-
-    def read(reader: _Reader) -> bytes:
+    with _known():
+        reader = _Reader(data)
         _model(_keys(reader.whole(), ("Config", "Model"))["Model"])
-        return data[reader.spans["Model"]]
-
-    return bytes(_checked(data, read))
+    return reader.data[reader.spans["Model"]]
 
 
-def _checked(data: bytes, work: Any) -> Any:
+@contextmanager
+def _known() -> Iterator[None]:
     try:
-        return work(_Reader(data))
+        yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise DataError(f"not a booster of XGBoost that this version knows: {error}") from error
 
@@ -165,15 +166,19 @@ def _integers(values: Any, what: str) -> np.ndarray:
     return found.astype("i8")
 
 
+def _ends(values: Any, last: int, what: str) -> np.ndarray:
+    """Return where the parts of something end, of which the last one ends it."""
+    ends = _integers(values, what)
+    in_order = len(ends) and ends[0] == 0 and ends[-1] == last and (np.diff(ends) >= 0).all()
+    _demand(in_order, what)
+    return ends
+
+
 def _floats(values: Any, size: int, what: str) -> None:
     if isinstance(values, list):
-        values = np.array([_number(each) for each in values], "f4")
+        _demand(all(type(each) is float for each in values), what)
+        values = np.array(values, "f4")
     _demand(values.dtype.str[1:] == "f4" and len(values) == size, what)
-
-
-def _number(value: Any) -> float:
-    _demand(type(value) is float, "no number")
-    return float(value)
 
 
 def _texts(held: Any) -> None:
@@ -237,9 +242,7 @@ def _booster(booster: Any, width: int, groups: int) -> int:
     _whole(about["num_parallel_tree"], 1, count or _NO_NODE, "num_parallel_tree")
     info = _integers(model["tree_info"], "tree_info")
     _demand(len(info) == count and ((info >= 0) & (info < groups)).all(), "tree_info")
-    ends = _integers(model["iteration_indptr"], "iteration_indptr")
-    in_order = len(ends) and ends[0] == 0 and ends[-1] == count and (np.diff(ends) >= 0).all()
-    _demand(in_order, "iteration_indptr")
+    _ends(model["iteration_indptr"], count, "iteration_indptr")
     if "cats" in model:
         _cats(model["cats"], width)
     if count:
@@ -250,24 +253,20 @@ def _booster(booster: Any, width: int, groups: int) -> int:
 def _cats(cats: Any, width: int) -> None:
     """Check the values of the categories of each column."""
     _keys(cats, ("enc", "feature_segments", "sorted_idx"))
-    ends = _integers(cats["feature_segments"], "feature_segments")
     order = _integers(cats["sorted_idx"], "sorted_idx")
     if not len(cats["enc"]):
-        _demand(len(ends) == len(order) == 0, "cats")
+        _demand(len(cats["feature_segments"]) == len(order) == 0, "cats")
         return
-    counts = np.diff(ends)
+    counts = np.diff(_ends(cats["feature_segments"], len(order), "feature_segments"))
     _demand(len(cats["enc"]) == len(counts) == width, "cats")
-    _demand(ends[0] == 0 and ends[-1] == len(order) and (counts >= 0).all(), "feature_segments")
     limits = np.repeat(counts, counts)
     _demand(((order >= 0) & (order < limits)).all(), "sorted_idx")
     for values, size in zip(cats["enc"], counts.tolist(), strict=True):
         if "offsets" in values:
-            starts = _integers(_keys(values, ("offsets", "values"))["offsets"], "offsets")
-            _demand(len(starts) == (size + 1 if size else len(starts) and 1), "offsets")
-            _demand(_integers(values["values"], "values") is not None, "values")
-            if len(starts):
-                whole = starts[0] == 0 and starts[-1] == len(values["values"])
-                _demand(whole and (np.diff(starts) >= 0).all(), "offsets")
+            starts = _keys(values, ("offsets", "values"))["offsets"]
+            letters = len(_integers(values["values"], "values"))
+            if size or len(starts):
+                _demand(len(_ends(starts, letters, "offsets")) == size + 1, "offsets")
         else:
             _keys(values, ("type", "values"))
             _demand(type(values["type"]) is int and len(values["values"]) == size, "values")
