@@ -175,13 +175,12 @@ class ArrayApiModel(Model):
     def _arrays(self, X: Table, y: Target, params: Params) -> tuple[Any, Any, dict[str, Any]]:
         X = self.learnt_from(X)
         xp = frames.xp(X)
+        name = type(self.estimator).__name__
         if bool(xp.any(xp.isnan(X))):
-            why = f"{self.step}: {type(self.estimator).__name__} does not take missing values (NaN)"
+            why = f"{self.step}: {name} does not take missing values (NaN)"
             raise DataError(f"{why}; impute them in a step before")
         if np.ndim(y) == 2 and y.shape[1] > 1 and is_classifier(self.estimator):
-            why = (
-                f"{type(self.estimator).__name__} learns one target on CuPy and y has {y.shape[1]}"
-            )
+            why = f"{name} learns one target on CuPy and y has {y.shape[1]}"
             raise Unsupported(Reason(self.step, why, "fit one model a target"))
         if y is not None and is_classifier(self.estimator):
             self.classes, y = np.unique(y, return_inverse=True)

@@ -81,8 +81,7 @@ def find_transformer(estimator: Estimator) -> Backend | None:
     if found_for_text := _find_for_text(estimator):
         return found_for_text
     found = rule(estimator) if hasattr(estimator, "transform") else None
-    whole = found is not None and found.translation is None
-    return cuml_estimator.CumlBackend(found) if found and whole else None
+    return cuml_estimator.CumlBackend(found) if found and not found.translation else None
 
 
 DOCUMENTS_BACKEND = DocumentsBackend(find_transformer)

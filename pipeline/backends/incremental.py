@@ -26,9 +26,6 @@ ONCE = {
 }
 """Classes of scikit-learn for which one pass over the rows is a fit."""
 
-BATCHED = {"IncrementalPCA", "MiniBatchKMeans"}
-"""Those of `ONCE` that learn from `batch_size` rows at a time."""
-
 SUPPORTED_PARAMS = {"sample_weight"}
 """Parameters of `fit` that are cut as the rows are."""
 
@@ -86,13 +83,12 @@ def fit_incrementally(
 
 def _split_rows(estimator: Estimator, n_rows: int, n_columns: int) -> Iterator[slice]:
     """Yield the rows of a partition that are learnt from together."""
-    name = type(estimator).__name__
-    if name not in BATCHED:
+    if not hasattr(estimator, "batch_size"):
         return iter([slice(None)])
     # As `IncrementalPCA.fit` has it, and with the same care for a last batch that is too small.
     size = estimator.batch_size or 5 * n_columns
     least = 0
-    if name == "IncrementalPCA":
+    if type(estimator).__name__ == "IncrementalPCA":
         # `transform` asks for the size, of sparse rows.
         least, estimator.batch_size_ = estimator.n_components or 0, size
     return gen_batches(n_rows, size, min_batch_size=least)

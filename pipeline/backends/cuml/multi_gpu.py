@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -110,7 +109,11 @@ def train_on_gpus(estimator: Estimator, taken: ReadParams, X: Table, y: Target) 
     workers, (table, column) = distributed.place_rows(cluster, X, [target])
     if any(partitioned.compute_each(has_missing, table)):
         return None
-    fit = partial(_fit, cluster, row, taken, table, _upload(column, table))
+    given = (table,) if column is None else (table, _upload(column, table))
+
+    def fit() -> Any:  # on workers, as of forests already the constructor
+        return load(row.path)(client=cluster.client, **taken).fit(*given)
+
     trained = watch(cluster, lambda: asyncio.to_thread(fit), workers)
     model = trained.get_combined_model()
     if classes is not None:
@@ -132,18 +135,9 @@ def _target(row: MultiGpuClass, dtype: np.dtype[Any], y: Target) -> tuple[Any, A
 
 
 def _upload(column: Column, table: Table) -> Any:
-    if column is None:
-        return None
     device = frames.device_of(table)
     meta = frames.xp(table._meta).empty(0, column.dtype)
     return column.map_blocks(frames.to_device, device, dtype=column.dtype, meta=meta)
-
-
-def _fit(
-    cluster: Cluster, row: MultiGpuClass, taken: ReadParams, table: Table, column: Column
-) -> Any:
-    estimator = load(row.path)(client=cluster.client, **taken)
-    return estimator.fit(table) if column is None else estimator.fit(table, column)
 
 
 def transform_partitions(model: Model, X: Table) -> Any:

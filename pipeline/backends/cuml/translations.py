@@ -188,7 +188,10 @@ class Translation:
             Values that cuML cannot honour.
         """
         refuse_values(self.only, estimator, step)
-        return {name: _array(getattr(estimator, name)) for name in self.same}
+        given = {name: getattr(estimator, name) for name in self.same}
+        # cuML asks lists for their shape.
+        lists = {name: np.asarray(v) for name, v in given.items() if isinstance(v, list | tuple)}
+        return given | lists
 
     def lift(self, fitted: Estimator, estimator: BaseEstimator) -> Any:
         """Return a fitted scikit-learn estimator with the state of the cuML one."""
@@ -209,11 +212,6 @@ def refuse_values(only: Mapping[str, Check], estimator: BaseEstimator, step: str
     ]
     if refused:
         raise Unsupported(*refused)
-
-
-def _array(value: Array) -> Any:
-    """Return a list as an array, whose shape cuML asks for."""
-    return np.asarray(value) if isinstance(value, list | tuple) else value
 
 
 def scalar(value: Array) -> bool:

@@ -121,9 +121,12 @@ class XGBoostModel(Model):
         # It refuses infinite numbers when it trains, and takes them when it predicts.
         if not frames.is_sparse(X):
             output.check_finite(X)
-        result = self._predict(method, X, params)
-        if method == "contributions":  # which have told what came back
-            return result
+        # Of sparse rows it warns that they are on the host and the trees are not.
+        fallback = heard(".*Falling back to prediction using DMatrix")
+        with fallback if frames.is_sparse(X) else nullcontext(), _in_few_words():
+            if method == "contributions":  # which tell what comes back
+                return contributions.explain(self.native, X, **params)
+            result = super().call(method, X, **params)
         self._record_transfer(to_host=np.asarray(result).nbytes, answer=True)
         return result
 
@@ -137,14 +140,6 @@ class XGBoostModel(Model):
         judge = by_query(metric, native.n_jobs) if callable(metric) else None
         told = native.get_booster().eval_set([(matrix, "eval")], feval=judge)
         return float(told.rpartition(":")[2])
-
-    def _predict(self, method: str, X: Table, params: Params) -> Any:
-        # Of sparse rows it warns that they are on the host and the trees are not.
-        fallback = heard(".*Falling back to prediction using DMatrix")
-        with fallback if frames.is_sparse(X) else nullcontext(), _in_few_words():
-            if method == "contributions":
-                return contributions.explain(self.native, X, **params)
-            return super().call(method, X, **params)
 
     def _place_target(self, X: Table, y: np.ndarray) -> Any:
         """Return a target where the rows are: on a GPU, XGBoost looks for its classes there."""

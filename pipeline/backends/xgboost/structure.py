@@ -17,7 +17,7 @@ import numpy as np
 from pipeline.errors import DataError
 
 _NUMBERS: Final = {
-    "i": ">i1", "U": ">u1", "I": ">i2", "l": ">i4", "L": ">i8", "d": ">f4", "D": ">f8",
+    b"i": ">i1", b"U": ">u1", b"I": ">i2", b"l": ">i4", b"L": ">i8", b"d": ">f4", b"D": ">f8",
 }  # fmt: skip
 _NESTED: Final = 32
 _DEEPEST: Final = 4096
@@ -97,11 +97,8 @@ class _Reader:
         self.at += size
         return self.data[self.at - size : self.at]
 
-    def _mark(self) -> str:
-        return self._take(1).decode("latin-1")
-
     def _size(self) -> int:
-        _demand(self._mark() == "L", "a length is no length")
+        _demand(self._take(1) == b"L", "a length is no length")
         return int.from_bytes(self._take(8), "big", signed=True)
 
     def _text(self) -> str:
@@ -109,15 +106,15 @@ class _Reader:
 
     def _value(self, depth: int) -> Any:
         _demand(depth < _NESTED, "nested too deeply")
-        mark = self._mark()
-        if mark == "{":
+        mark = self._take(1)
+        if mark == b"{":
             return self._object(depth)
-        if mark == "[":
+        if mark == b"[":
             return self._array(depth)
-        if mark == "S":
+        if mark == b"S":
             return self._text()
-        if mark in "TF":
-            return mark == "T"
+        if mark in b"TF":
+            return mark == b"T"
         dtype = np.dtype(_NUMBERS[mark])
         return np.frombuffer(self._take(dtype.itemsize), dtype)[0].item()
 
@@ -134,11 +131,10 @@ class _Reader:
         return held
 
     def _array(self, depth: int) -> Any:
-        mark, dtype = self._mark(), None
-        if mark == "$":
-            dtype = np.dtype(_NUMBERS[self._mark()])
-            mark = self._mark()
-        _demand(mark == "#", "an array without a length")
+        mark, dtype = self._take(1), None
+        if mark == b"$":
+            dtype, mark = np.dtype(_NUMBERS[self._take(1)]), self._take(1)
+        _demand(mark == b"#", "an array without a length")
         size = self._size()
         if dtype is not None:
             return np.frombuffer(self._take(size * dtype.itemsize), dtype).astype(dtype.str[1:])
