@@ -47,11 +47,6 @@ ESTIMATORS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
 """Name of the estimator -> the values of parameters with which it stays on the device."""
 
 
-def runs_on_cupy(estimator: Estimator) -> bool:
-    """Return whether scikit-learn itself computes such an estimator on CuPy."""
-    return public_name(estimator) in ESTIMATORS
-
-
 class ArrayApiBackend(Backend):
     """Runs scikit-learn's own classes on CuPy arrays."""
 
@@ -83,9 +78,8 @@ def _unsupported_reasons(estimator: Estimator, step: str) -> Iterator[Reason]:
 class _Dispatching:
     """Counts the blocks of all threads in which the variable is set."""
 
-    def __init__(self) -> None:
-        self.lock, self.blocks = Lock(), 0
-        self.before: str | None = None
+    lock, blocks = Lock(), 0
+    before: str | None = None
 
     @contextmanager
     def __call__(self) -> Iterator[None]:

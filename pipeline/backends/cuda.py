@@ -61,7 +61,8 @@ def find_backend(estimator: Estimator) -> Backend | None:
         return found_for_text
     if found := rule(estimator):
         return cuml_estimator.CumlBackend(found)
-    return array_api.ARRAY_API_BACKEND if array_api.runs_on_cupy(estimator) else None
+    on_cupy = name_of_class(type(estimator)) in array_api.ESTIMATORS
+    return array_api.ARRAY_API_BACKEND if on_cupy else None
 
 
 def _find_for_text(estimator: Estimator) -> Backend | None:

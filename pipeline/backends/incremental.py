@@ -56,11 +56,6 @@ class Batch:
     y: Any
     sample_weight: Any
 
-    def given(self, rows: slice) -> dict[str, Any]:
-        """Return what `partial_fit` takes of these rows beside them."""
-        held = {"y": self.y, "sample_weight": self.sample_weight}
-        return {name: array[rows] for name, array in held.items() if array is not None}
-
 
 def fit_incrementally(
     estimator: Estimator, X: Table, y: Target, sample_weight: Array = None
@@ -73,12 +68,13 @@ def fit_incrementally(
     # Of `IncrementalPCA`, only `fit` takes sparse rows, and makes batches of them dense.
     dense = type(estimator).__name__ == "IncrementalPCA"
     for batch in read_batches(X, y, sample_weight):
-        part = batch.read()
+        part, held = batch.read(), {"y": batch.y, "sample_weight": batch.sample_weight}
         for rows in _split_rows(estimator, *part.shape):
             some = part[rows]
             if dense and frames.is_sparse(some):
                 some = some.toarray()
-            estimator.partial_fit(some, **batch.given(rows), **known)
+            given = {name: array[rows] for name, array in held.items() if array is not None}
+            estimator.partial_fit(some, **given, **known)
 
 
 def _split_rows(estimator: Estimator, n_rows: int, n_columns: int) -> Iterator[slice]:

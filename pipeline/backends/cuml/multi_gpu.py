@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -145,11 +146,8 @@ def transform_partitions(model: Model, X: Table) -> Any:
     row = frames.xp(X._meta).zeros((1, X.shape[1]), X.dtype)
     (width,) = model.call("transform", row).shape[1:]
     meta = X._meta[:0, :0]
-    return X.map_blocks(_transform, model, dtype=X.dtype, chunks=(X.chunks[0], (width,)), meta=meta)
-
-
-def _transform(X: Table, model: Model) -> Any:
-    return model.call("transform", X)
+    transform, chunks = partial(model.call, "transform"), (X.chunks[0], (width,))
+    return X.map_blocks(transform, dtype=X.dtype, chunks=chunks, meta=meta)
 
 
 def has_missing(X: Table) -> bool:

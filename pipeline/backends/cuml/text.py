@@ -201,9 +201,8 @@ class Vectorizer(Model):
 
     def to_sklearn(self) -> Any:
         """Return scikit-learn's vectorizer, with the vocabulary and weights that cuML learned."""
-        with warnings.catch_warnings():
-            # About the parameters: scikit-learn gives them to those who fit with it.
-            warnings.simplefilter("ignore")
+        # About the parameters: scikit-learn gives them to those who fit with it.
+        with warnings.catch_warnings(action="ignore"):
             return self._lift()
 
     def _lift(self) -> Any:

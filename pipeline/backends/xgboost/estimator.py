@@ -104,8 +104,7 @@ class XGBoostModel(Model):
         return "" if enough or hasattr(X, "columns") else f"external memory: {sizes}"
 
     def _check_device(self, booster: Estimator) -> None:
-        config = json.loads(booster.save_config())
-        ran_on = config["learner"]["generic_param"]["device"]
+        ran_on = json.loads(booster.save_config())["learner"]["generic_param"]["device"]
         if not ran_on.startswith(self.device):
             asked = f"XGBoost was told to train on {self.device!r} and trained on {ran_on!r}"
             raise DeviceUnavailable(f"{asked}; see `make doctor`")
@@ -238,8 +237,7 @@ def _try_params(params: Params) -> str | ValueError:
     matrix = xgboost.DMatrix(np.zeros((1, 1)), label=np.zeros(1))
     if params.get("objective", "").startswith("rank:"):
         matrix.set_group([1])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             xgboost.train(params, matrix, num_boost_round=0).save_config()
         except ValueError as error:  # XGBoostError is one

@@ -11,8 +11,6 @@ from pipeline.data import frames
 from pipeline.errors import DataError
 from pipeline.typing import Estimator, Params, Table, Target
 
-WEIGHTS = "a weight is one query's; sort the rows by query, so that it is clear whose"
-
 
 def is_ranker(estimator: Estimator) -> bool:
     """Return whether an estimator is XGBoost's ranker."""
@@ -44,7 +42,8 @@ def sort_queries(X: Table, y: Target, params: Params) -> tuple[Any, Any, dict[st
     if order is None:
         return X, y, params
     if params.get("sample_weight") is not None:
-        raise DataError(f"sample_weight: {WEIGHTS}")
+        why = "a weight is one query's; sort the rows by query, so that it is clear whose"
+        raise DataError(f"sample_weight: {why}")
     sorted_ = {
         name: frames.at(held if hasattr(held, "shape") else np.asarray(held), order)
         for name, held in params.items()
