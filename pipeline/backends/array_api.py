@@ -47,11 +47,6 @@ ESTIMATORS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
 """Name of the estimator -> the values of parameters with which it stays on the device."""
 
 
-def runs_on_cupy(estimator: Estimator) -> bool:
-    """Return whether scikit-learn itself computes such an estimator on CuPy."""
-    return public_name(estimator) in ESTIMATORS
-
-
 class ArrayApiBackend(Backend):
     """Runs scikit-learn's own classes on CuPy arrays."""
 
@@ -83,9 +78,8 @@ def _unsupported_reasons(estimator: Estimator, step: str) -> Iterator[Reason]:
 class _Dispatching:
     """Counts the blocks of all threads in which the variable is set."""
 
-    def __init__(self) -> None:
-        self.lock, self.blocks = Lock(), 0
-        self.before: str | None = None
+    lock, blocks = Lock(), 0
+    before: str | None = None
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
@@ -175,13 +169,12 @@ class ArrayApiModel(Model):
     def _arrays(self, X: Table, y: Target, params: Params) -> tuple[Any, Any, dict[str, Any]]:
         X = self.learnt_from(X)
         xp = frames.xp(X)
+        name = type(self.estimator).__name__
         if bool(xp.any(xp.isnan(X))):
-            why = f"{self.step}: {type(self.estimator).__name__} does not take missing values (NaN)"
+            why = f"{self.step}: {name} does not take missing values (NaN)"
             raise DataError(f"{why}; impute them in a step before")
         if np.ndim(y) == 2 and y.shape[1] > 1 and is_classifier(self.estimator):
-            why = (
-                f"{type(self.estimator).__name__} learns one target on CuPy and y has {y.shape[1]}"
-            )
+            why = f"{name} learns one target on CuPy and y has {y.shape[1]}"
             raise Unsupported(Reason(self.step, why, "fit one model a target"))
         if y is not None and is_classifier(self.estimator):
             self.classes, y = np.unique(y, return_inverse=True)

@@ -251,16 +251,14 @@ def make_cast(row: Any, dtype: str) -> tuple[str, Any] | None:
 def call_partition(X: Table, model: Model, method: str, params: Params) -> Any:
     """Return what a model answers for one partition, on the host."""
     made = model.call(method, X, **params)
-    return tuple(map(_home, made)) if isinstance(made, tuple) else _home(made)
+    if isinstance(made, tuple):
+        return tuple(frames.to_device(each, "cpu") for each in made)
+    return frames.to_device(made, "cpu")
 
 
 def _call_unless_empty(X: Table, *asked: Any) -> Any:
     """Return the same; None for a partition without rows, of which scikit-learn takes none."""
     return call_partition(X, *asked) if X.shape[0] else None
-
-
-def _home(made: Any) -> Any:
-    return made if isinstance(made, list) else frames.to_device(made, "cpu")
 
 
 class HostModel(Model):

@@ -31,8 +31,6 @@ MODELS = tuple(
 )
 """Modules whose classes learn from a matrix, and do not run on blocks."""
 
-ON_DEVICE = {"device": "cuda"}
-
 
 class XGBoostBackend(Backend):
     """Runs XGBoost's own classes by their parameter `device`."""
@@ -41,18 +39,15 @@ class XGBoostBackend(Backend):
 
     def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
         """Return the estimator, placed on the GPU."""
-        _refuse_on_gpu(estimator, step)
+        self.describe(estimator, step)
         return XGBoostModel(estimator, "cuda")
 
     def describe(self, estimator: Estimator, step: str) -> Placement:
         """Return what runs an estimator."""
-        _refuse_on_gpu(estimator, step)
-        return Placement(step, f"xgboost.{type(estimator).__name__}", "cuda", parameters=ON_DEVICE)
-
-
-def _refuse_on_gpu(estimator: Estimator, step: str) -> None:
-    if reasons := find_host_only_params(estimator, step):
-        raise Unsupported(*reasons)
+        if reasons := find_host_only_params(estimator, step):
+            raise Unsupported(*reasons)
+        name, on_device = type(estimator).__name__, {"device": "cuda"}
+        return Placement(step, f"xgboost.{name}", "cuda", parameters=on_device)
 
 
 XGBOOST_BACKEND = XGBoostBackend()
@@ -66,7 +61,8 @@ def find_backend(estimator: Estimator) -> Backend | None:
         return found_for_text
     if found := rule(estimator):
         return cuml_estimator.CumlBackend(found)
-    return array_api.ARRAY_API_BACKEND if array_api.runs_on_cupy(estimator) else None
+    on_cupy = name_of_class(type(estimator)) in array_api.ESTIMATORS
+    return array_api.ARRAY_API_BACKEND if on_cupy else None
 
 
 def _find_for_text(estimator: Estimator) -> Backend | None:
@@ -86,8 +82,7 @@ def find_transformer(estimator: Estimator) -> Backend | None:
     if found_for_text := _find_for_text(estimator):
         return found_for_text
     found = rule(estimator) if hasattr(estimator, "transform") else None
-    whole = found is not None and found.translation is None
-    return cuml_estimator.CumlBackend(found) if found and whole else None
+    return cuml_estimator.CumlBackend(found) if found and not found.translation else None
 
 
 DOCUMENTS_BACKEND = DocumentsBackend(find_transformer)

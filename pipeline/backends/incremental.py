@@ -26,9 +26,6 @@ ONCE = {
 }
 """Classes of scikit-learn for which one pass over the rows is a fit."""
 
-BATCHED = {"IncrementalPCA", "MiniBatchKMeans"}
-"""Those of `ONCE` that learn from `batch_size` rows at a time."""
-
 SUPPORTED_PARAMS = {"sample_weight"}
 """Parameters of `fit` that are cut as the rows are."""
 
@@ -59,11 +56,6 @@ class Batch:
     y: Any
     sample_weight: Any
 
-    def given(self, rows: slice) -> dict[str, Any]:
-        """Return what `partial_fit` takes of these rows beside them."""
-        held = {"y": self.y, "sample_weight": self.sample_weight}
-        return {name: array[rows] for name, array in held.items() if array is not None}
-
 
 def fit_incrementally(
     estimator: Estimator, X: Table, y: Target, sample_weight: Array = None
@@ -76,23 +68,23 @@ def fit_incrementally(
     # Of `IncrementalPCA`, only `fit` takes sparse rows, and makes batches of them dense.
     dense = type(estimator).__name__ == "IncrementalPCA"
     for batch in read_batches(X, y, sample_weight):
-        part = batch.read()
+        part, held = batch.read(), {"y": batch.y, "sample_weight": batch.sample_weight}
         for rows in _split_rows(estimator, *part.shape):
             some = part[rows]
             if dense and frames.is_sparse(some):
                 some = some.toarray()
-            estimator.partial_fit(some, **batch.given(rows), **known)
+            given = {name: array[rows] for name, array in held.items() if array is not None}
+            estimator.partial_fit(some, **given, **known)
 
 
 def _split_rows(estimator: Estimator, n_rows: int, n_columns: int) -> Iterator[slice]:
     """Yield the rows of a partition that are learnt from together."""
-    name = type(estimator).__name__
-    if name not in BATCHED:
+    if not hasattr(estimator, "batch_size"):
         return iter([slice(None)])
     # As `IncrementalPCA.fit` has it, and with the same care for a last batch that is too small.
     size = estimator.batch_size or 5 * n_columns
     least = 0
-    if name == "IncrementalPCA":
+    if type(estimator).__name__ == "IncrementalPCA":
         # `transform` asks for the size, of sparse rows.
         least, estimator.batch_size_ = estimator.n_components or 0, size
     return gen_batches(n_rows, size, min_batch_size=least)

@@ -33,7 +33,6 @@ from pipeline.data import frames
 from pipeline.errors import OutOfMemory, PipelineError, Reason, Unsupported
 from pipeline.typing import Estimator, Params, Table, Target
 
-Default = Callable[[], Estimator] | None
 _OF_ONE = {
     "feature_selection": "RFE RFECV SelectFromModel SequentialFeatureSelector",
     "model_selection": "FixedThresholdClassifier GridSearchCV HalvingGridSearchCV "
@@ -43,7 +42,7 @@ _OF_ONE = {
     "semi_supervised": "SelfTrainingClassifier",
 }
 
-META: Mapping[str, Mapping[str, Default]] = {
+META: Mapping[str, Mapping[str, Callable[[], Estimator] | None]] = {
     "sklearn.calibration.CalibratedClassifierCV": {"estimator": LinearSVC},
     "sklearn.compose.TransformedTargetRegressor": {"regressor": LinearRegression},
     "sklearn.ensemble.AdaBoostClassifier": {
@@ -70,7 +69,6 @@ META: Mapping[str, Mapping[str, Default]] = {
 """Name of the meta-estimator -> the parameters that hold estimators, and what None stands for."""
 
 NOTE = "the rows come to the host, where they are cut; what is inside is fitted on the GPU"
-FITTED = "its estimator is fitted already"
 
 
 def holds_estimators(estimator: Estimator) -> bool:
@@ -101,10 +99,9 @@ def inner_estimators(meta: Estimator) -> dict[str, Estimator]:
 def find_obstacles(meta: Estimator, step: str) -> list[Reason]:
     """Return why scikit-learn would not fit what is inside, whatever it is."""
     instead = "fit the estimator within, or use device='auto'"
-    prefit = [("prefit", True), ("cv", "prefit")]
     return [
-        Reason(step, FITTED, instead, name)
-        for name, value in prefit
+        Reason(step, "its estimator is fitted already", instead, name)
+        for name, value in (("prefit", True), ("cv", "prefit"))
         if type(getattr(meta, name, None)) is type(value) and getattr(meta, name) == value
     ]
 
@@ -261,6 +258,7 @@ class Inner(BaseEstimator):
     def __init__(self, estimator: BaseEstimator, path: str, lower: Lower) -> None:
         self.estimator = estimator
         self.path = path
+        self._parent, _, self._name = path.rpartition(".")
         self.lower = lower
 
     def get_params(self, deep: bool = True) -> Params:
@@ -293,7 +291,7 @@ class Inner(BaseEstimator):
         @wraps(self.estimator.fit)  # whose signature says whether it takes weights
         def fit(X: Table, y: Target = None, **params: Any) -> Inner:
             given = {name: value for name, value in params.items() if value is not None}
-            name = "" if isinstance(self.estimator, Pipeline) else self._where()[1]
+            name = "" if isinstance(self.estimator, Pipeline) else self._name
             with self._inside():
                 plan = self.lower(self.estimator, name=name)
                 plan.fit(X, y, **given)
@@ -317,8 +315,8 @@ class Inner(BaseEstimator):
             return [self._home(each, method) for each in made]
         if frames.device_of(made) == "cpu":
             return made
-        parent, name = self._where()
-        with trace.within(parent), trace.record(name, "copy", "cpu", f"what {method} returns"):
+        what = f"what {method} returns"
+        with trace.within(self._parent), trace.record(self._name, "copy", "cpu", what):
             return frames.to_device(made, "cpu")
 
     predict = _asking("predict")
@@ -335,16 +333,12 @@ class Inner(BaseEstimator):
         measure = accuracy_score if is_classifier(self.estimator) else r2_score
         return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
-    def _where(self) -> tuple[str, str]:
-        parent, _, name = self.path.rpartition(".")
-        return parent, name
-
     @contextmanager
     def _inside(self) -> Iterator[None]:
         """Record what happens as inside, and remember what the device refuses."""
         steps = isinstance(self.estimator, Pipeline)
         try:
-            with trace.within(self.path if steps else self._where()[0]):
+            with trace.within(self.path if steps else self._parent):
                 yield
         except (Unsupported, OutOfMemory) as error:
             if (failed := _FAILED.get()) is not None:

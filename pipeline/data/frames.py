@@ -121,7 +121,7 @@ def column(X: Table, name: Name) -> Any:
     return X[name] if hasattr(X, "columns") else X[:, name]
 
 
-def at(X: Table, rows: np.ndarray) -> Any:
+def at(X: Table, rows: np.ndarray | slice) -> Any:
     """Return rows of a frame, a series, an array or a sparse matrix, by position."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]

@@ -83,11 +83,7 @@ def _held(estimator: Estimator, step: str) -> list[tuple[str, str, Any]]:
     """Return names, paths and steps of a pipeline; none of those that do nothing."""
     held = tree.parts(estimator)
     tree.check_names(estimator, held, step)
-    return [
-        (name, f"{step}.{name}", how)
-        for name, how in held
-        if not isinstance(how, str) or how != "passthrough"
-    ]
+    return [(name, f"{step}.{name}", how) for name, how in held if how != "passthrough"]
 
 
 class DocumentsModel(Model):

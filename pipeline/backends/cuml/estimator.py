@@ -17,13 +17,7 @@ from sklearn.utils import check_random_state, get_tags
 
 from pipeline import trace
 from pipeline.backends.base import Backend, Model, Placement, list_changes
-from pipeline.backends.cuml import (
-    least_squares,
-    multi_gpu,
-    translations,
-    trees,
-    weights,
-)
+from pipeline.backends.cuml import least_squares, multi_gpu, translations, trees, weights
 from pipeline.backends.cuml.tables import Rule, public_name
 from pipeline.backends.cuml.translations import refuse_values
 from pipeline.data import frames
@@ -95,8 +89,7 @@ class Cuml(Model):
         if frames.is_partitioned(X):
             return self._fit_together(X, y)
         X = self._learnable(X, y, params)
-        if drawn := self._draw_seed():
-            self.native.set_params(**drawn)
+        self.native.set_params(**self._draw_seed())
         params = self._scale_weights(y, params)
         if self.rule.cutoff and not frames.is_sparse(X):
             return self._fit_scaled(X, y, params)
@@ -260,25 +253,18 @@ class Cuml(Model):
                 yield f"the fit of {twin} takes no {param}", "leave it out"
         if y is None:
             return
+        given = {name: each for name, each in {**self.params, **params}.items() if each is not None}
+        uneven = " and ".join(name for name in self.rule.unweighted if name in given)
+        bootstrap = getattr(self.estimator, "bootstrap", True)
         if np.ndim(y) == 2 and y.shape[1] > 1 and not self.rule.targets:
             yield f"{twin} learns one target and y has {y.shape[1]}", "fit one model a target"
-        elif (uneven := self._list_uneven(params)) and (n_classes := len(np.unique(y))) > 2:
+        elif uneven and (n_classes := len(np.unique(y))) > 2:
             yield f"{twin} takes {uneven} of two classes only and y has {n_classes}", "leave it out"
         elif self.rule.two_classes and len(np.unique(y)) > 2:
             why = f"scikit-learn takes over {twin} of two classes"
             yield why, "put OneVsOneClassifier around it"
-        elif self._forgets_weights(params):
+        elif not bootstrap and ("sample_weight" in given or given.get("class_weight")):
             yield f"the trees of {twin} forget the weights of rows", "use bootstrap=True"
-
-    def _forgets_weights(self, params: Params) -> bool:
-        """Return whether a forest weighs its rows, and does not draw them by their weights."""
-        given = params.get("sample_weight") is not None or self.params.get("class_weight")
-        return bool(given) and not getattr(self.estimator, "bootstrap", True)
-
-    def _list_uneven(self, params: Params) -> str:
-        """Return the weights that are honoured with two classes alone, if there are some."""
-        given = {**self.params, **params}
-        return " and ".join(name for name in self.rule.unweighted if given.get(name) is not None)
 
     def _missing(self) -> DataError:
         return DataError(f"{self.step}: {MISSING}; impute them in a step before")
@@ -340,24 +326,21 @@ def in_python(estimator: BaseEstimator) -> BaseEstimator:
 
 
 def translate(rule: Rule, estimator: BaseEstimator, step: str) -> dict[str, Any]:
-    """Return cuML's parameters for a scikit-learn estimator."""
+    """Return cuML's parameters for an estimator; where it is not installed, as of one release."""
     estimator = in_python(estimator)
     if rule.translation:
         return rule.translation.translate(estimator, step)
     try:
-        taken = _ask_cuml(rule, estimator)
+        if available(rule.twin.partition(".")[0]):
+            taken = dict(load(rule.twin)._params_from_cpu(estimator))
+        else:
+            given = estimator.get_params(deep=False)
+            taken = translations.translate_frozen(public_name(estimator), given)
     except ValueError as error:
         suggestion = f"change the parameter, or {ON_HOST}"
         raise Unsupported(Reason(step, f"cuML: {error}", suggestion)) from error
     refuse_values(rule.only, estimator, step)
     return taken | dict(rule.fixed)
-
-
-def _ask_cuml(rule: Rule, estimator: BaseEstimator) -> dict[str, Any]:
-    """Return what the installed cuML answers; where there is none, what one release did."""
-    if available(rule.twin.partition(".")[0]):
-        return dict(load(rule.twin)._params_from_cpu(estimator))
-    return translations.translate_frozen(public_name(estimator), estimator.get_params(deep=False))
 
 
 def list_dropped(rule: Rule, estimator: BaseEstimator, step: str) -> list[str]:

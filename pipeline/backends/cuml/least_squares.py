@@ -9,16 +9,13 @@ one. In float64 and of the right size, 1e-10 is where scikit-learn's share is, o
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 from pipeline.data import frames
 from pipeline.typing import Array, Table
 
 CUTOFF = 1e-10
 """Of cuML, for what it divides by."""
-
-Divisors = Literal["eigenvalues", "singular values"]
-"""What it divides by; the latter with several targets, one column, or more columns than rows."""
 
 
 def scale_matrix(
@@ -42,9 +39,14 @@ def scale_matrix(
         largest = n_rows * _squares(matrix, centred)
     else:
         largest = _weighted_squares(matrix, weights, centred)
-    long = n_rows >= n_columns > 1
-    by: Divisors = "eigenvalues" if one_target and long else "singular values"
-    factor = _factor((n_rows, n_columns), largest, tol, by)
+    if not 0 < largest < math.inf:  # the sum of the eigenvalues is about the largest one
+        return matrix, 1.0
+    rounding = 10 * 2.0**-52 * max(n_columns, math.sqrt(n_rows))
+    if one_target and n_rows >= n_columns > 1:  # it divides by eigenvalues: rounded are squares
+        share, cutoff = math.sqrt(max(rounding, tol**2)), math.sqrt(CUTOFF)
+    else:  # by singular values
+        share, cutoff = max(rounding, tol), CUTOFF
+    factor = cutoff / (share * math.sqrt(largest))
     matrix *= factor
     return matrix, factor
 
@@ -60,16 +62,3 @@ def _weighted_squares(X: Table, weights: Array, centred: bool) -> float:
     w = frames.xp(X).asarray(weights, dtype="float64")
     around = w @ X / w.sum() if centred else [0.0] * X.shape[1]
     return float(sum(w @ (X[:, j] - around[j]) ** 2 for j in range(X.shape[1])))
-
-
-def _factor(shape: tuple[int, int], largest: float, tol: float, divisors: Divisors) -> float:
-    """Return the factor, given the sum of the eigenvalues, which is about the largest one."""
-    if not 0 < largest < math.inf:
-        return 1.0
-    rounding = 10 * 2.0**-52 * max(shape[1], math.sqrt(shape[0]))
-    if divisors == "singular values":
-        share = max(rounding, tol)
-    else:  # what is rounded is their squares
-        share = math.sqrt(max(rounding, tol**2))
-    cutoff = math.sqrt(CUTOFF) if divisors == "eigenvalues" else CUTOFF
-    return cutoff / (share * math.sqrt(largest))

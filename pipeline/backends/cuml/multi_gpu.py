@@ -68,34 +68,23 @@ def find_unsupported_reasons(
     if row is None:
         return [f"cuml.dask has no {type(estimator).__name__} that makes one model of all rows"]
     missing = [f"{package} is not installed" for package in NEEDS if not available(package)]
-    return [
-        *missing,
-        *_of_parameters(row, taken, params),
-        *_of_rows(row, taken, table[0]),
-        *_of_target(row, table[1]),
+    unsupported = [
+        f"{row.path} does not support {name}={value!r}"
+        for name, value in taken.items()
+        if name not in row.supported_params or not row.supported_params[name](value)
     ]
+    given = [name for name, value in params.items() if value is not None]
+    refused = [f"the fit of {row.path} takes no {name}" for name in given]
+    return [*missing, *unsupported, *refused, *_of_table(row, taken, *table)]
 
 
-def _of_parameters(row: MultiGpuClass, taken: ReadParams, params: ReadParams) -> Iterator[str]:
-    """Yield what the class for several GPUs would swallow, or fail at."""
-    for name, value in taken.items():
-        if name not in row.supported_params or not row.supported_params[name](value):
-            yield f"{row.path} does not support {name}={value!r}"
-    for name, value in params.items():
-        if value is not None:
-            yield f"the fit of {row.path} takes no {name}"
-
-
-def _of_rows(row: MultiGpuClass, taken: ReadParams, X: Table) -> Iterator[str]:
+def _of_table(row: MultiGpuClass, taken: ReadParams, X: Table, y: Target) -> Iterator[str]:
     if hasattr(X, "columns") or frames.is_sparse(X._meta) or X.dtype.kind != "f":
         yield f"{row.path} takes a dense matrix of floats"
     elif X.shape[1] < max(row.columns, taken.get("n_components") or 0):
         yield f"{row.path} does not take {X.shape[1]} column(s)"
     elif X.npartitions < 2:
         yield "there is one partition"
-
-
-def _of_target(row: MultiGpuClass, y: Target) -> Iterator[str]:
     if not row.y:
         return
     if y is None or (np.ndim(y) == 2 and np.shape(y)[1] > 1):
@@ -121,7 +110,11 @@ def train_on_gpus(estimator: Estimator, taken: ReadParams, X: Table, y: Target) 
     workers, (table, column) = distributed.place_rows(cluster, X, [target])
     if any(partitioned.compute_each(has_missing, table)):
         return None
-    fit = partial(_fit, cluster, row, taken, table, _upload(column, table))
+    given = (table,) if column is None else (table, _upload(column, table))
+
+    def fit() -> Any:  # on workers, as of forests already the constructor
+        return load(row.path)(client=cluster.client, **taken).fit(*given)
+
     trained = watch(cluster, lambda: asyncio.to_thread(fit), workers)
     model = trained.get_combined_model()
     if classes is not None:
@@ -143,18 +136,9 @@ def _target(row: MultiGpuClass, dtype: np.dtype[Any], y: Target) -> tuple[Any, A
 
 
 def _upload(column: Column, table: Table) -> Any:
-    if column is None:
-        return None
     device = frames.device_of(table)
     meta = frames.xp(table._meta).empty(0, column.dtype)
     return column.map_blocks(frames.to_device, device, dtype=column.dtype, meta=meta)
-
-
-def _fit(
-    cluster: Cluster, row: MultiGpuClass, taken: ReadParams, table: Table, column: Column
-) -> Any:
-    estimator = load(row.path)(client=cluster.client, **taken)
-    return estimator.fit(table) if column is None else estimator.fit(table, column)
 
 
 def transform_partitions(model: Model, X: Table) -> Any:
@@ -162,11 +146,8 @@ def transform_partitions(model: Model, X: Table) -> Any:
     row = frames.xp(X._meta).zeros((1, X.shape[1]), X.dtype)
     (width,) = model.call("transform", row).shape[1:]
     meta = X._meta[:0, :0]
-    return X.map_blocks(_transform, model, dtype=X.dtype, chunks=(X.chunks[0], (width,)), meta=meta)
-
-
-def _transform(X: Table, model: Model) -> Any:
-    return model.call("transform", X)
+    transform, chunks = partial(model.call, "transform"), (X.chunks[0], (width,))
+    return X.map_blocks(transform, dtype=X.dtype, chunks=chunks, meta=meta)
 
 
 def has_missing(X: Table) -> bool:

@@ -67,11 +67,7 @@ class TextBackend(Backend):
 
     def describe(self, estimator: Estimator, step: str) -> Placement:
         """Return cuML's class and what it does otherwise."""
-        reasons = [
-            Reason(step, why, suggestion, name)
-            for name, why, suggestion in _find_unsupported_values(estimator)
-        ]
-        if reasons:
+        if reasons := [Reason(step, *each) for each in _find_unsupported_values(estimator)]:
             raise Unsupported(*reasons)
         _terms(estimator, step)
         return Placement(step, CUML[type(estimator)], "cuda", "; ".join(_differences(estimator)))
@@ -81,28 +77,28 @@ TEXT_BACKEND = TextBackend()
 
 
 def _find_unsupported_values(estimator: Estimator) -> Iterator[tuple[str, str, str]]:
-    """Yield parameter, cause and suggestion for each value that cuML does not honour."""
+    """Yield cause, suggestion and parameter for each value that cuML does not honour."""
     if isinstance(estimator, TfidfTransformer):
         return
     if estimator.input != "content":
-        yield "input", "cuML reads no files", f"read them and pass the texts, {ON_CPU}"
+        yield "cuML reads no files", f"read them and pass the texts, {ON_CPU}", "input"
     for name in ("preprocessor", "tokenizer"):
         if callable(getattr(estimator, name)):
-            yield name, "a Python function of one text cannot run on the GPU", BEFOREHAND
+            yield "a Python function of one text cannot run on the GPU", BEFOREHAND, name
     if estimator.analyzer != "word":
-        yield "analyzer", "cuML cuts texts into other characters", f"use 'word', {ON_CPU}"
+        yield "cuML cuts texts into other characters", f"use 'word', {ON_CPU}", "analyzer"
     if estimator.strip_accents is not None and estimator.preprocessor is None:
-        yield "strip_accents", "cuML strips no accents", BEFOREHAND
+        yield "cuML strips no accents", BEFOREHAND, "strip_accents"
     if estimator.tokenizer is None and estimator.token_pattern != TOKEN_PATTERN:
         why = f"cuML's tokens follow {TOKEN_PATTERN!r} only"
-        yield "token_pattern", why, f"use the default, {ON_CPU}"
+        yield why, f"use the default, {ON_CPU}", "token_pattern"
     shortest, longest = estimator.ngram_range
     if not 1 <= shortest <= longest:
         why = f"{estimator.ngram_range!r} is not a range from 1 up"
-        yield "ngram_range", why, "use (1, 1), (1, 2), …"
+        yield why, "use (1, 1), (1, 2), …", "ngram_range"
     if _limited(estimator) and estimator.binary:
         why = "cuML ranks terms by how often they occur, scikit-learn by documents when binary=True"
-        yield "max_features", why, f"use min_df in its place, {ON_CPU}"
+        yield why, f"use min_df in its place, {ON_CPU}", "max_features"
 
 
 def _limited(estimator: Estimator) -> bool:
@@ -205,9 +201,8 @@ class Vectorizer(Model):
 
     def to_sklearn(self) -> Any:
         """Return scikit-learn's vectorizer, with the vocabulary and weights that cuML learned."""
-        with warnings.catch_warnings():
-            # About the parameters: scikit-learn gives them to those who fit with it.
-            warnings.simplefilter("ignore")
+        # About the parameters: scikit-learn gives them to those who fit with it.
+        with warnings.catch_warnings(action="ignore"):
             return self._lift()
 
     def _lift(self) -> Any:
@@ -220,9 +215,8 @@ class Vectorizer(Model):
             lifted = with_vocabulary(self.estimator, self.native.get_feature_names_out())
         if getattr(self.estimator, "use_idf", False):
             weights = self.native.idf_
-            lifted.idf_ = frames.to_host(
-                weights.to_cupy() if hasattr(weights, "to_cupy") else weights
-            )
+            made = weights.to_cupy() if hasattr(weights, "to_cupy") else weights
+            lifted.idf_ = frames.to_host(made)
         return lifted
 
 

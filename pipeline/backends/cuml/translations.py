@@ -58,10 +58,6 @@ class Case(
     test: str = ""
     against: list[Any] = []
 
-    def holds(self, params: ReadParams) -> bool:
-        """Return whether the parameters of an estimator are of this case."""
-        return not self.parameter or holds(self.test, self.against, params[self.parameter])
-
 
 class FrozenTranslation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of one estimator: what cuML refuses, and what each parameter of its class is given."""
@@ -118,7 +114,11 @@ def holds(test: str, against: list[Any], value: Array) -> bool:
 
 def first(cases: list[Case], params: ReadParams) -> Any:
     """Return the outcome of the first case that holds."""
-    return next(case.then for case in cases if case.holds(params))
+    return next(
+        case.then
+        for case in cases
+        if not case.parameter or holds(case.test, case.against, params[case.parameter])
+    )
 
 
 @lru_cache(maxsize=1)
@@ -188,7 +188,10 @@ class Translation:
             Values that cuML cannot honour.
         """
         refuse_values(self.only, estimator, step)
-        return {name: _array(getattr(estimator, name)) for name in self.same}
+        given = {name: getattr(estimator, name) for name in self.same}
+        # cuML asks lists for their shape.
+        lists = {name: np.asarray(v) for name, v in given.items() if isinstance(v, list | tuple)}
+        return given | lists
 
     def lift(self, fitted: Estimator, estimator: BaseEstimator) -> Any:
         """Return a fitted scikit-learn estimator with the state of the cuML one."""
@@ -209,11 +212,6 @@ def refuse_values(only: Mapping[str, Check], estimator: BaseEstimator, step: str
     ]
     if refused:
         raise Unsupported(*refused)
-
-
-def _array(value: Array) -> Any:
-    """Return a list as an array, whose shape cuML asks for."""
-    return np.asarray(value) if isinstance(value, list | tuple) else value
 
 
 def scalar(value: Array) -> bool:

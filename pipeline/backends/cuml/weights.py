@@ -63,16 +63,11 @@ def scale_weights(
 def _of_classes(class_weight: Any, y: np.ndarray, given: Any) -> tuple[dict[Any, float], float]:
     """Return the weight of each class, and the mean weight of a row."""
     codes, classes = encode_labels(y)
-    counts = np.bincount(codes)
-    each = _balanced(counts) if class_weight == "balanced" else _named(class_weight, classes)
+    if class_weight == "balanced":
+        counts = np.bincount(codes)
+        each = counts.sum() / (len(counts) * counts)
+    else:
+        chosen = None if class_weight is None else dict(class_weight)
+        each = np.asarray(compute_class_weight(chosen, classes=classes, y=classes))
     mean = np.bincount(codes, given) @ each / len(codes)
     return dict(zip(classes.tolist(), each.tolist(), strict=True)), float(mean)
-
-
-def _balanced(counts: np.ndarray) -> np.ndarray:
-    return counts.sum() / (len(counts) * counts)
-
-
-def _named(class_weight: Mapping[Any, float] | None, classes: np.ndarray) -> np.ndarray:
-    chosen = None if class_weight is None else dict(class_weight)
-    return np.asarray(compute_class_weight(chosen, classes=classes, y=classes))

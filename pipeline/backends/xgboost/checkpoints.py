@@ -68,7 +68,7 @@ class Checkpoints:
             then = dict(json.loads(path.read_text("utf-8"))) if path.exists() else {}
         except (OSError, ValueError, TypeError) as error:
             raise DataError(f"{path}: cannot be read ({error}); remove {path.parent}") from None
-        if not then and self._files():
+        if not then and self.files():
             raise DataError(f"{self.folder}: holds trees of another version; remove it")
         if changed := [what for what in now if then and now[what] != then.get(what)]:
             raise CheckpointDiffers(
@@ -76,21 +76,16 @@ class Checkpoints:
                 "would mix two models: train with what it was, or remove the folder"
             )
         write_bytes(path, json.dumps(now).encode())
-        for file in reversed(self._files()):
+        for file in reversed(self.files()):
             with suppress(DataError, ValueError):  # It was cut off as it was written.
                 content = file.read_bytes()
                 check_booster(content)
                 return load("xgboost.Booster")(model_file=bytearray(content))
         return None
 
-    def _files(self) -> list[Path]:
+    def files(self) -> list[Path]:
         """Return the files with trees, those with the fewest first."""
         return sorted(self.folder.glob("trees_*.ubj"), key=lambda file: (len(file.name), file.name))
-
-    def end(self) -> None:
-        """Remove the files: there is nothing left to resume."""
-        for file in [*self._files(), self.folder / INPUTS]:
-            file.unlink(missing_ok=True)
 
 
 _active: ContextVar[Checkpoints | None] = ContextVar("checkpoints", default=None)
@@ -112,7 +107,8 @@ def keeping(kept: Checkpoints) -> Iterator[Checkpoints]:
             yield kept
         finally:
             _active.reset(token)
-        kept.end()
+        for file in [*kept.files(), kept.folder / INPUTS]:  # there is nothing left to resume
+            file.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.sparse import csr_matrix
 
@@ -42,19 +40,17 @@ def explain(native: Estimator, X: Table, sums: csr_matrix) -> np.ndarray:
         raise Unsupported(
             Reason(type(native).__name__, why, "use 'one_output_per_tree'", "multi_strategy")
         )
-    booster, iterations = native.get_booster(), _trees_used(native)
-    width = sums.shape[0] + 1
-    parts: list[np.ndarray] = []
+    best = getattr(native, "best_iteration", None)
+    used = (0, 0) if best is None or native.booster == "gblinear" else (0, best + 1)
+    width, outputs, start = sums.shape[0] + 1, 1, 0
     loose = 1 - np.asarray(sums.sum(axis=1)).ravel()
-    outputs = 1
-    start = 0
-    n_rows = int(X.shape[0])
-    while start < n_rows or not parts:
+    parts: list[np.ndarray] = []
+    while start < X.shape[0] or not parts:
         stop = start + max(1, CELLS // (width * outputs))
-        made = booster.predict(
-            handover.make_matrix(native, _between(X, start, stop)),
+        made = native.get_booster().predict(
+            handover.make_matrix(native, frames.at(X, slice(start, stop))),
             pred_contribs=True,
-            iteration_range=iterations,
+            iteration_range=used,
             strict_shape=True,
         )
         if frames.device_of(X) == "cuda":
@@ -66,17 +62,3 @@ def explain(native: Estimator, X: Table, sums: csr_matrix) -> np.ndarray:
         parts.append(np.concatenate([summed, base[:, :, None]], axis=2))
         start = stop
     return np.concatenate(parts)
-
-
-def _trees_used(native: Estimator) -> tuple[int, int]:
-    """Return the range of iterations by which an estimator predicts; (0, 0) is all of them."""
-    best = getattr(native, "best_iteration", None)
-    return (0, 0) if best is None or native.booster == "gblinear" else (0, best + 1)
-
-
-def _between(X: Table, start: int, stop: int) -> Any:
-    if start == 0 and stop >= X.shape[0]:
-        return X
-    if hasattr(X, "iloc"):
-        return X.iloc[start:stop]
-    return X.tocsr()[start:stop] if frames.is_sparse(X) else X[start:stop]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from difflib import get_close_matches
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -38,10 +39,10 @@ OF_TABLE = {"base_score", "interaction_constraints", "monotone_constraints"}
 
 
 @contextmanager
-def heard() -> Iterator[None]:
-    """Make again in the block what the user has made, without the warning that came with it."""
+def heard(message: str = "`XGBRF") -> Iterator[None]:
+    """Run the block without a warning: by default, one that the user has had, of an old class."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "`XGBRF", FutureWarning)
+        warnings.filterwarnings("ignore", message)
         yield
 
 
@@ -71,8 +72,8 @@ class XGBoostModel(Model):
             return self._fit_partitions(X, y, params)
         X = handover.prepare(X)
         if sets := params.get("eval_set"):
-            known = partial(handover.categories, X)
-            params = {**params, "eval_set": [(handover.prepare(Z, known), z) for Z, z in sets]}
+            made = [(handover.prepare(Z, lambda name: X[name].cat.categories), z) for Z, z in sets]
+            params = {**params, "eval_set": made}
         if ranking.is_ranker(self.estimator):
             X, y, params = ranking.sort_queries(X, y, params)
         data = partial(checkpoints.hash_rows, X, y, params.get("sample_weight"))
@@ -91,11 +92,7 @@ class XGBoostModel(Model):
         train = distributed.train_on_workers if on_cluster else external_memory.train_from_disk
         booster = train(self.native, X, y, **params)
         self._check_device(booster)
-        self._take(booster)
-
-    def _take(self, booster: Estimator) -> None:
-        self.native = self._copy_with(booster)
-        self.native.set_params(device=self.device)
+        self.native = self._copy_with(booster).set_params(device=self.device)
 
     def trains_distributed(self, call: str, X: Table, y: Target, params: Params) -> str:
         """Return how it learns from partitions: by a cluster, or from the disk if it must."""
@@ -107,51 +104,41 @@ class XGBoostModel(Model):
         return "" if enough or hasattr(X, "columns") else f"external memory: {sizes}"
 
     def _check_device(self, booster: Estimator) -> None:
-        config = json.loads(booster.save_config())
-        ran_on = config["learner"]["generic_param"]["device"]
+        ran_on = json.loads(booster.save_config())["learner"]["generic_param"]["device"]
         if not ran_on.startswith(self.device):
-            raise DeviceUnavailable(
-                f"XGBoost was told to train on {self.device!r} and trained on {ran_on!r}; "
-                "see `make doctor`"
-            )
+            asked = f"XGBoost was told to train on {self.device!r} and trained on {ran_on!r}"
+            raise DeviceUnavailable(f"{asked}; see `make doctor`")
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Return ``estimator.method(X)``; XGBoost brings its predictions to the host itself."""
         if frames.is_partitioned(X):
             return super().call(method, X, **params)
         training.use_memory_pool(self.device)
+        X = handover.prepare(X, partial(handover.learnt_categories, self.native))
         if method == "score" and params.get("qid") is not None:
             return self._score_queries(X, **params)
-        X = self._prepare(X)
         # It refuses infinite numbers when it trains, and takes them when it predicts.
         if not frames.is_sparse(X):
             output.check_finite(X)
-        result = self._predict(method, X, params)
-        if method == "contributions":  # which have told what came back
-            return result
+        # Of sparse rows it warns that they are on the host and the trees are not.
+        fallback = heard(".*Falling back to prediction using DMatrix")
+        with fallback if frames.is_sparse(X) else nullcontext(), _in_few_words():
+            if method == "contributions":  # which tell what comes back
+                return contributions.explain(self.native, X, **params)
+            result = super().call(method, X, **params)
         self._record_transfer(to_host=np.asarray(result).nbytes, answer=True)
         return result
 
-    def _prepare(self, X: Table) -> Any:
-        """Return rows to predict of, as XGBoost reads them."""
-        return handover.prepare(X, partial(handover.learnt_categories, self.native))
-
     def _score_queries(self, X: Table, y: np.ndarray, qid: Array) -> float:
         """Return the score of a ranking by query; XGBoost's own `score` reads frames alone."""
-        X, y, qid = ranking.take_in_order(self._prepare(X), y, qid)
-        native = self.native
+        X, y, given = ranking.sort_queries(X, np.asarray(y), {"qid": qid})
+        native, qid = self.native, np.asarray(frames.to_device(given["qid"], "cpu"))
         matrix = handover.make_matrix(native, X, label=y, qid=qid)
         metric = native.eval_metric
         by_query = load("xgboost.sklearn.ltr_metric_decorator")
         judge = by_query(metric, native.n_jobs) if callable(metric) else None
         told = native.get_booster().eval_set([(matrix, "eval")], feval=judge)
         return float(told.rpartition(":")[2])
-
-    def _predict(self, method: str, X: Table, params: Params) -> Any:
-        with _brought_home() if frames.is_sparse(X) else nullcontext(), _in_few_words():
-            if method == "contributions":
-                return contributions.explain(self.native, X, **params)
-            return super().call(method, X, **params)
 
     def _place_target(self, X: Table, y: np.ndarray) -> Any:
         """Return a target where the rows are: on a GPU, XGBoost looks for its classes there."""
@@ -206,11 +193,8 @@ def find_host_only_params(estimator: Estimator, step: str) -> list[Reason]:
         return [Reason(step, why, suggestion, "booster")]
     if params.get("tree_method") == "exact" or "grow_colmaker" in updater:
         name = "updater" if "grow_colmaker" in updater else "tree_method"
-        why, suggestion = (
-            "XGBoost has no exact trees on the GPU",
-            f"use tree_method='hist', {on_cpu}",
-        )
-        return [Reason(step, why, suggestion, name)]
+        why = "XGBoost has no exact trees on the GPU"
+        return [Reason(step, why, f"use tree_method='hist', {on_cpu}", name)]
     return []
 
 
@@ -221,16 +205,18 @@ def find_bad_params(estimator: Estimator, step: str) -> list[Reason]:
     by training nothing on one row.
     """
     params = estimator.get_xgb_params()
+    unnamed = getattr(estimator, "kwargs", None) or {}
     judged = {name: value for name, value in params.items() if _is_judged(name, value)}
     answer = _try_params({**judged, "verbosity": 1, "device": "cpu"})
     if isinstance(answer, ValueError):
         return [Reason(step, f"XGBoost: {_first_line(answer)}", "fix the value")]
     unused = re.findall(r"Parameters: \{ (.*?) \} are not used", answer)
     names = [name for group in unused for name in re.findall(r'"(\w+)"', group)]
+    known = set(estimator.get_params()) - set(unnamed)
     return [
-        Reason(step, "XGBoost has no such parameter", _suggest(name, estimator), name)
+        Reason(step, "XGBoost has no such parameter", _suggest(name, known), name)
         for name in names
-        if name in _keywords(estimator)
+        if name in unnamed
     ]
 
 
@@ -245,32 +231,18 @@ def _is_judged(name: str, value: Array) -> bool:
     return not (isinstance(value, Sequence) and any(callable(each) for each in value))
 
 
-def _keywords(estimator: Estimator) -> dict[str, Any]:
-    """Return the parameters that the class does not name."""
-    return getattr(estimator, "kwargs", None) or {}
-
-
 def _try_params(params: Params) -> str | ValueError:
     """Return XGBoost's warnings about parameters, or its error."""
     xgboost = load("xgboost")
     matrix = xgboost.DMatrix(np.zeros((1, 1)), label=np.zeros(1))
     if params.get("objective", "").startswith("rank:"):
         matrix.set_group([1])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             xgboost.train(params, matrix, num_boost_round=0).save_config()
         except ValueError as error:  # XGBoostError is one
             return error
     return " ".join(str(warning.message) for warning in caught)
-
-
-@contextmanager
-def _brought_home() -> Iterator[None]:
-    """Predict in the block without the warning that rows are on the host and trees are not."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*Falling back to prediction using DMatrix", UserWarning)
-        yield
 
 
 @contextmanager
@@ -291,9 +263,6 @@ def _first_line(error: Exception) -> str:
     return re.sub(r"^\[[\d:]+\] \S+: ", "", text)
 
 
-def _suggest(name: str, estimator: Estimator) -> str:
-    from difflib import get_close_matches
-
-    known = set(estimator.get_params()) - set(_keywords(estimator))
+def _suggest(name: str, known: Iterable[str]) -> str:
     close = get_close_matches(name, known, n=1)
     return f"did you mean {close[0]!r}?" if close else "see XGBoost's list of parameters"

@@ -86,17 +86,15 @@ def _iterate(batches: Sequence[Batch], estimator: XGBModel, cache: str) -> DataI
         return None if table is None else frames.to_device(table, estimator.device)
 
     class Batches(load("xgboost.DataIter")):  # type: ignore[misc]
-        def __init__(self) -> None:
-            self.at = 0
-            super().__init__(cache_prefix=cache, on_host=estimator.device == "cuda")
+        left = iter(batches)
 
         def reset(self) -> None:
-            self.at = 0
+            self.left = iter(batches)
 
         def next(self, input_data: Callable[..., None]) -> bool:
-            if self.at == len(batches):
+            batch = next(self.left, None)
+            if batch is None:
                 return False
-            batch = batches[self.at]
             input_data(
                 data=handover.prepare(move(batch.read())),
                 label=move(batch.y),
@@ -104,7 +102,6 @@ def _iterate(batches: Sequence[Batch], estimator: XGBModel, cache: str) -> DataI
                 feature_types=estimator.feature_types,
                 feature_weights=estimator.feature_weights,
             )
-            self.at += 1
             return True
 
-    return Batches()
+    return Batches(cache_prefix=cache, on_host=estimator.device == "cuda")

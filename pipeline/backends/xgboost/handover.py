@@ -49,11 +49,6 @@ def prepare(X: Table, known: Callable[[Name], Array] | None = None) -> Any:
     return made
 
 
-def categories(X: Table, name: Name) -> Any:
-    """Return the categories of a column of a prepared table."""
-    return X[name].cat.categories
-
-
 def learnt_categories(native: Estimator, name: Name) -> list[Any]:
     """Return a category that a fitted estimator of XGBoost knows of a column."""
     learnt = dict(native.get_booster().get_categories(export_to_arrow=True).to_arrow())

@@ -9,9 +9,7 @@ import pandas as pd
 
 from pipeline.data import frames
 from pipeline.errors import DataError
-from pipeline.typing import Array, Estimator, Params, Table, Target
-
-WEIGHTS = "a weight is one query's; sort the rows by query, so that it is clear whose"
+from pipeline.typing import Estimator, Params, Table, Target
 
 
 def is_ranker(estimator: Estimator) -> bool:
@@ -44,18 +42,14 @@ def sort_queries(X: Table, y: Target, params: Params) -> tuple[Any, Any, dict[st
     if order is None:
         return X, y, params
     if params.get("sample_weight") is not None:
-        raise DataError(f"sample_weight: {WEIGHTS}")
-    sorted_ = {name: _take_rows(params[name], order) for name in ("qid", "base_margin")
-               if params.get(name) is not None}  # fmt: skip
-    return _take_rows(X, order), y[order], params | sorted_
-
-
-def take_in_order(X: Table, y: Target, qid: Any) -> tuple[Any, Any, Any]:
-    """Return rows, relevance and queries, sorted by query."""
-    order = _find_order(qid, X.shape[0])
-    if order is not None:
-        X, y, qid = _take_rows(X, order), _take_rows(y, order), _take_rows(qid, order)
-    return X, y, np.asarray(frames.to_device(qid, "cpu"))
+        why = "a weight is one query's; sort the rows by query, so that it is clear whose"
+        raise DataError(f"sample_weight: {why}")
+    sorted_ = {
+        name: frames.at(held if hasattr(held, "shape") else np.asarray(held), order)
+        for name, held in params.items()
+        if name in ("qid", "base_margin") and held is not None
+    }
+    return frames.at(X, order), y[order], {**params, **sorted_}
 
 
 def _find_order(qid: Any, n_rows: int) -> np.ndarray | None:
@@ -70,9 +64,3 @@ def _find_order(qid: Any, n_rows: int) -> np.ndarray | None:
         holds = f"{numbers.dtype}, {int(pd.isna(numbers).sum())} of them missing"
         raise DataError(f"qid holds {holds}, not whole numbers; number the queries")
     return None if bool((np.diff(numbers) >= 0).all()) else np.argsort(numbers, kind="stable")
-
-
-def _take_rows(values: Array, order: np.ndarray) -> Any:
-    if hasattr(values, "iloc"):
-        return values.iloc[order]
-    return (values if hasattr(values, "dtype") else np.asarray(values))[order]

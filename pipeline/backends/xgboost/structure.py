@@ -8,7 +8,8 @@ reserve what it should not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from pipeline.errors import DataError
 
 _NUMBERS: Final = {
-    "i": ">i1", "U": ">u1", "I": ">i2", "l": ">i4", "L": ">i8", "d": ">f4", "D": ">f8",
+    b"i": ">i1", b"U": ">u1", b"I": ">i2", b"l": ">i4", b"L": ">i8", b"d": ">f4", b"D": ">f8",
 }  # fmt: skip
 _NESTED: Final = 32
 _DEEPEST: Final = 4096
@@ -47,7 +48,8 @@ def check_booster(data: bytes) -> None:
     DataError
         They are not, or are a booster of a form that this version does not know.
     """
-    _checked(data, lambda reader: _model(reader.whole()))
+    with _known():
+        _model(_Reader(data).whole())
 
 
 def model_of(data: bytes) -> bytes:
@@ -58,17 +60,16 @@ def model_of(data: bytes) -> bytes:
     DataError
         As for `check_booster`.
     """
-
-    def read(reader: _Reader) -> bytes:
+    with _known():
+        reader = _Reader(data)
         _model(_keys(reader.whole(), ("Config", "Model"))["Model"])
-        return data[reader.spans["Model"]]
-
-    return bytes(_checked(data, read))
+    return reader.data[reader.spans["Model"]]
 
 
-def _checked(data: bytes, work: Any) -> Any:
+@contextmanager
+def _known() -> Iterator[None]:
     try:
-        return work(_Reader(data))
+        yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise DataError(f"not a booster of XGBoost that this version knows: {error}") from error
 
@@ -96,11 +97,8 @@ class _Reader:
         self.at += size
         return self.data[self.at - size : self.at]
 
-    def _mark(self) -> str:
-        return self._take(1).decode("latin-1")
-
     def _size(self) -> int:
-        _demand(self._mark() == "L", "a length is no length")
+        _demand(self._take(1) == b"L", "a length is no length")
         return int.from_bytes(self._take(8), "big", signed=True)
 
     def _text(self) -> str:
@@ -108,15 +106,15 @@ class _Reader:
 
     def _value(self, depth: int) -> Any:
         _demand(depth < _NESTED, "nested too deeply")
-        mark = self._mark()
-        if mark == "{":
+        mark = self._take(1)
+        if mark == b"{":
             return self._object(depth)
-        if mark == "[":
+        if mark == b"[":
             return self._array(depth)
-        if mark == "S":
+        if mark == b"S":
             return self._text()
-        if mark in "TF":
-            return mark == "T"
+        if mark in b"TF":
+            return mark == b"T"
         dtype = np.dtype(_NUMBERS[mark])
         return np.frombuffer(self._take(dtype.itemsize), dtype)[0].item()
 
@@ -133,11 +131,10 @@ class _Reader:
         return held
 
     def _array(self, depth: int) -> Any:
-        mark, dtype = self._mark(), None
-        if mark == "$":
-            dtype = np.dtype(_NUMBERS[self._mark()])
-            mark = self._mark()
-        _demand(mark == "#", "an array without a length")
+        mark, dtype = self._take(1), None
+        if mark == b"$":
+            dtype, mark = np.dtype(_NUMBERS[self._take(1)]), self._take(1)
+        _demand(mark == b"#", "an array without a length")
         size = self._size()
         if dtype is not None:
             return np.frombuffer(self._take(size * dtype.itemsize), dtype).astype(dtype.str[1:])
@@ -165,15 +162,19 @@ def _integers(values: Any, what: str) -> np.ndarray:
     return found.astype("i8")
 
 
+def _ends(values: Any, last: int, what: str) -> np.ndarray:
+    """Return where the parts of something end, of which the last one ends it."""
+    ends = _integers(values, what)
+    in_order = len(ends) and ends[0] == 0 and ends[-1] == last and (np.diff(ends) >= 0).all()
+    _demand(in_order, what)
+    return ends
+
+
 def _floats(values: Any, size: int, what: str) -> None:
     if isinstance(values, list):
-        values = np.array([_number(each) for each in values], "f4")
+        _demand(all(type(each) is float for each in values), what)
+        values = np.array(values, "f4")
     _demand(values.dtype.str[1:] == "f4" and len(values) == size, what)
-
-
-def _number(value: Any) -> float:
-    _demand(type(value) is float, "no number")
-    return float(value)
 
 
 def _texts(held: Any) -> None:
@@ -237,9 +238,7 @@ def _booster(booster: Any, width: int, groups: int) -> int:
     _whole(about["num_parallel_tree"], 1, count or _NO_NODE, "num_parallel_tree")
     info = _integers(model["tree_info"], "tree_info")
     _demand(len(info) == count and ((info >= 0) & (info < groups)).all(), "tree_info")
-    ends = _integers(model["iteration_indptr"], "iteration_indptr")
-    in_order = len(ends) and ends[0] == 0 and ends[-1] == count and (np.diff(ends) >= 0).all()
-    _demand(in_order, "iteration_indptr")
+    _ends(model["iteration_indptr"], count, "iteration_indptr")
     if "cats" in model:
         _cats(model["cats"], width)
     if count:
@@ -250,24 +249,20 @@ def _booster(booster: Any, width: int, groups: int) -> int:
 def _cats(cats: Any, width: int) -> None:
     """Check the values of the categories of each column."""
     _keys(cats, ("enc", "feature_segments", "sorted_idx"))
-    ends = _integers(cats["feature_segments"], "feature_segments")
     order = _integers(cats["sorted_idx"], "sorted_idx")
     if not len(cats["enc"]):
-        _demand(len(ends) == len(order) == 0, "cats")
+        _demand(len(cats["feature_segments"]) == len(order) == 0, "cats")
         return
-    counts = np.diff(ends)
+    counts = np.diff(_ends(cats["feature_segments"], len(order), "feature_segments"))
     _demand(len(cats["enc"]) == len(counts) == width, "cats")
-    _demand(ends[0] == 0 and ends[-1] == len(order) and (counts >= 0).all(), "feature_segments")
     limits = np.repeat(counts, counts)
     _demand(((order >= 0) & (order < limits)).all(), "sorted_idx")
     for values, size in zip(cats["enc"], counts.tolist(), strict=True):
         if "offsets" in values:
-            starts = _integers(_keys(values, ("offsets", "values"))["offsets"], "offsets")
-            _demand(len(starts) == (size + 1 if size else len(starts) and 1), "offsets")
-            _demand(_integers(values["values"], "values") is not None, "values")
-            if len(starts):
-                whole = starts[0] == 0 and starts[-1] == len(values["values"])
-                _demand(whole and (np.diff(starts) >= 0).all(), "offsets")
+            starts = _keys(values, ("offsets", "values"))["offsets"]
+            letters = len(_integers(values["values"], "values"))
+            if size or len(starts):
+                _demand(len(_ends(starts, letters, "offsets")) == size + 1, "offsets")
         else:
             _keys(values, ("type", "values"))
             _demand(type(values["type"]) is int and len(values["values"]) == size, "values")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,15 +12,15 @@ from pipeline.optional import load
 from pipeline.system import devices
 
 if TYPE_CHECKING:
-    from xgboost import DMatrix, XGBModel
+    from xgboost import XGBModel
 
 
 def options(estimator: XGBModel) -> dict[str, Any]:
     """Return the options of `xgboost.train`, and of `xgboost.dask.train`, beside the parameters."""
-    objective = estimator.objective
+    objective, adapt = estimator.objective, load("xgboost.sklearn._objective_decorator")
     return {
         "num_boost_round": estimator.get_num_boosting_rounds(),
-        "obj": _adapt(objective) if callable(objective) else None,
+        "obj": adapt(objective) if callable(objective) else None,
         "early_stopping_rounds": estimator.early_stopping_rounds,
         "callbacks": estimator.callbacks,
     }
@@ -51,17 +50,6 @@ def check_labels(estimator: XGBModel, y: np.ndarray) -> None:
             f"{type(estimator).__name__} takes the classes 0, 1, …, n - 1 and y holds "
             f"{labels.tolist()[:9]}; pass LabelEncoder().fit_transform(y)"
         )
-
-
-def _adapt(objective: Callable[..., Any]) -> Callable[[np.ndarray, DMatrix], Any]:
-    """Return an objective in the form of scikit-learn's metrics as `xgboost.train` calls it."""
-
-    def adapted(answers: np.ndarray, matrix: DMatrix) -> Any:
-        weights = matrix.get_weight()
-        known = {"sample_weight": weights} if weights.size else {}
-        return objective(matrix.get_label(), answers, **known)
-
-    return adapted
 
 
 def use_memory_pool(device: str) -> None:

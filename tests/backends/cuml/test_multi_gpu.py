@@ -79,9 +79,8 @@ def test_all_workers_train_one_model_of_all_rows() -> None:
     made = step(LogisticRegression(C=0.5))
     made.learn("fit", parted(X), y)
     wanted = LogisticRegression(C=0.5).fit(X, y)
-    assert "trained by all GPUs of the cluster (tests.backends.fakes.TogetherLogistic)" in note(
-        made
-    )
+    by = "all GPUs of the cluster (tests.backends.fakes.TogetherLogistic)"
+    assert f"trained by {by}" in note(made)
     assert len(made.worker.native.trained_on) == 2
     assert made.worker.native.predict(X).tolist() == wanted.predict(X).tolist()
     assert made.worker.text_labels
