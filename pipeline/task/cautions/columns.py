@@ -238,13 +238,14 @@ def of_columns(table: TableSample) -> Iterator[Caution]:
 
 def _twice(columns: Sequence[CodedColumn]) -> dict[str, str]:
     """Return which columns are others under another name or in another unit."""
-    first: dict[bytes, CodedColumn] = {}
+    first: dict[tuple[bool, bytes], CodedColumn] = {}
     same: dict[str, str] = {}
     for column in columns:
         known = column.codes >= 0
         if known.sum() - np.bincount(column.codes[known]).max(initial=0) < FEWEST:
             continue
-        earlier = first.setdefault(column.codes.tobytes(), column)
+        # Codes of texts are in the order of the rows, and no number is their likeness.
+        earlier = first.setdefault((column.kind == "text", column.codes.tobytes()), column)
         alike = np.corrcoef(column.numbers[known], earlier.numbers[known])[0, 1]
         if earlier is not column and alike > 1 - 1e-9:
             same[column.name] = f" as {earlier.name!r}"
