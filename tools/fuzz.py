@@ -42,13 +42,6 @@ LIMIT = 60
 """Seconds that a case may take."""
 METHODS = """transform predict predict_proba predict_log_proba decision_function inverse_transform
 score score_samples get_feature_names_out kneighbors fit_predict"""
-# Ours merges sums of blocks, and BLAS adds in another order what lies in another order, so that the
-# last bits may be others than scikit-learn's.
-SUMS = """FunctionT Ridge Linear Lasso Logistic KNNI GaussianN StandardS RobustS Power Quantile
-KBins Spline SimpleI Polynomial Normalizer TargetE VarianceT Select[A-Z] GenericU SVD PCA"""
-# After those, a last bit may send a row another way: only types and shapes are compared.
-JUMPS = """PCA KMeans Forest Tree Boosting XGB Neighbors KNN DBSCAN Mixture Bagging SGD TruncatedSVD
-SVC KBins chi2 Dummy Binarizer max_iter"""
 INTEGERS = ("int64", "uint8", "bool", "Int64")
 
 
@@ -305,9 +298,7 @@ def difference(source: str) -> tuple[str, str, str] | None:
 def _run(statement: ast.stmt, space: dict[str, Any]) -> Any:
     np.random.seed(0)
     try:
-        if isinstance(statement, ast.Expr):
-            return eval(compile(ast.Expression(statement.value), "case", "eval"), space)
-        exec(compile(ast.Module([statement], []), "case", "exec"), space)
+        return (eval if isinstance(statement, ast.Expr) else exec)(ast.unparse(statement), space)
     except TimeoutError:
         raise
     except Exception as error:
@@ -316,11 +307,10 @@ def _run(statement: ast.stmt, space: dict[str, Any]) -> Any:
 
 def tolerance(source: str) -> float:
     """Return by which share of a column's largest number two numbers may differ."""
-    if not re.search("|".join(SUMS.split()), source):
-        return 0.0
+    sums, jumps = (re.search(WORDS["tolerance"][each], source) for each in ("sums", "jumps"))
     # The power that makes a column most normal may be one at which little changes.
     wide = "32" in source or "PowerT" in source
-    return np.inf if re.search("|".join(JUMPS.split()), source) else 1e-3 if wide else 1e-6
+    return 0.0 if not sums else np.inf if jumps else 1e-3 if wide else 1e-6
 
 
 def compare(ours: Any, theirs: Any, bound: float) -> tuple[str, str] | None:

@@ -14,7 +14,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -72,8 +73,7 @@ def findings(page: Path, width: int, *, dark: bool = False) -> list[str]:
     found = re.search(r'data-findings="([^"]*)"', said)
     if found is None:
         raise SystemExit(f"{page}: the checks did not run in the browser")
-    answer: list[str] = json.loads(html.unescape(found[1]))
-    return list(dict.fromkeys(answer))
+    return list(dict.fromkeys(json.loads(html.unescape(found[1]))))
 
 
 def _browse(page: Path, profile: Path, width: int, *, dark: bool) -> str:
@@ -95,16 +95,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     if CHROMIUM is None:
         raise SystemExit("chromium is not installed")
-    lines = [line for page in asked.pages for line in _lines(page)]
+    lines = [
+        f"{page}, {width} pixels, {'dark' if dark else 'light'}: {said}"
+        for page, width, dark in product(asked.pages, WIDTHS, (False, True))
+        for said in findings(page, width, dark=dark)
+    ]
     print("\n".join(lines) or f"{len(asked.pages)} pages: nothing found")
     return int(bool(lines))
-
-
-def _lines(page: Path) -> Iterator[str]:
-    for width in WIDTHS:
-        for dark in (False, True):
-            for said in findings(page, width, dark=dark):
-                yield f"{page}, {width} pixels, {'dark' if dark else 'light'}: {said}"
 
 
 if __name__ == "__main__":

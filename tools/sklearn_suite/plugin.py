@@ -45,17 +45,10 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
     if not isinstance(collector, pytest.Module) or collector.config.getoption("--plain"):
         yield
         return
-    with swapped(finals=is_of_finals(collector.nodeid)):
+    # Final estimators are stood in for in their own tests and the common ones.
+    theirs = (*stand_ins.FAMILIES, "tests/test_common", "tests/test_naive_bayes")
+    with swapped(finals=collector.nodeid.startswith(theirs)):
         yield
-
-
-def is_of_finals(test: str) -> bool:
-    """Return whether final estimators are stood in for: in their own tests and the common ones.
-
-    >>> is_of_finals("svm/tests/test_svm.py"), is_of_finals("tests/test_pipeline.py")
-    (True, False)
-    """
-    return test.startswith((*stand_ins.FAMILIES, "tests/test_common", "tests/test_naive_bayes"))
 
 
 @contextmanager
