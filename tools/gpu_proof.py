@@ -212,9 +212,8 @@ def beside_hand(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
             start = time.perf_counter()
             y, chances = way(found, path, split, given.device)
             seconds[name] += [time.perf_counter() - start] * (turn > 0)
-            auc[name] = roc_auc_score(
-                *(np.asarray(getattr(a, "get", a.copy)()) for a in (y, chances))
-            )
+            host = (np.asarray(getattr(each, "get", each.copy)()) for each in (y, chances))
+            auc[name] = roc_auc_score(*host)
         if turn:
             yield {"rows": given.rows, "seconds": seconds, "auc": auc}
 

@@ -39,7 +39,6 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated
 from pipeline.benchmark.judge.statistics import Ratio
-from pipeline.task.numerals import MISSING
 from tools.bench import record, report
 from tools.bench.record import Results, Run, Values, Variant
 from tools.bench.runner import Ask, Claim, Turn
@@ -253,9 +252,8 @@ def _summary(found: list[Beside]) -> Iterator[str]:
 
 
 def _line(found: Beside | None) -> str:
-    if found is None:
-        return MISSING
-    return f"{report.speed(found[0])}{'' if found[1] else ' **other score**'}"
+    time, equal = found or (None, True)
+    return f"{report.speed(time)}{'' if equal else ' **other score**'}"
 
 
 CLAIM = Claim(

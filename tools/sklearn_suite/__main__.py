@@ -21,7 +21,7 @@ from typing import Any
 
 import sklearn
 
-from tools.sklearn_suite.expected import Expected
+from tools.sklearn_suite.plugin import Expected
 
 EXPECTED = Path(__file__).with_name("expected_failures.yaml")
 PACKAGE = Path(sklearn.__file__).resolve().parent
