@@ -136,7 +136,8 @@ def _same(variant: str) -> report.Target:
     def find(results: Results, case: str) -> report.Found | None:
         cell = results.cell(case, variant)
         found = [np.inf if v is None else v for v in cell.values.values()] if cell else []
-        return (f"{max(found):.0e} apart", max(found) <= SAME_NUMBERS) if found else None
+        worst = np.max(found, initial=0.0)
+        return (f"{worst:.0e} apart", bool(worst <= SAME_NUMBERS)) if found else None
 
     return report.Target("numbers", variant, "scikit-learn", f"≤ {SAME_NUMBERS:g} apart", find)
 
