@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from pathlib import Path
+import pkgutil
 from types import ModuleType
 
 from datasets.errors import DataError, OutputError, UnknownDataset
 
 __all__ = ["OutputError", "DataError", "UnknownDataset", "module", "names"]
-
-_NOT_A_DATASET = {"errors"}
 
 
 def names() -> list[str]:
@@ -24,10 +22,8 @@ def names() -> list[str]:
     >>> "flights" in names()
     True
     """
-    here = Path(__file__).parent
-    modules = {path.stem for path in here.glob("[!_]*.py")}
-    packages = {path.parent.name for path in here.glob("[!_]*/__init__.py")}
-    return sorted((modules | packages) - _NOT_A_DATASET)
+    found = (each.name for each in pkgutil.iter_modules(__path__))
+    return sorted(name for name in found if name[0] != "_" and name != "errors")
 
 
 def module(name: str) -> ModuleType:

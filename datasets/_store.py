@@ -17,11 +17,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from datasets._download import Remote, collect
-from datasets._download import sha256 as sha256
+from datasets._download import Remote, collect, sha256
 from datasets.errors import DataError, OutputError
-
-FORMAT = 1
 
 log = logging.getLogger("datasets")
 
@@ -60,7 +57,7 @@ class Card:
         """Return the part of ``manifest.json`` that does not depend on the files."""
         published = {r.file: r.sha256 or f"as first received from {r.url}" for r in self.remotes}
         return {
-            "format": FORMAT,
+            "format": 1,
             "dataset": self.dataset,
             "licence": self.licence,
             "source": self.source,
@@ -96,14 +93,11 @@ def prepare(home: Path, card: Card, build: Build, given: Path | None = None) -> 
     _publish(folder, fill)
     try:
         _verify(parquet, card.manifest())
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, DataError) as error:
-        what = f"{folder}: its manifest cannot be read ({error!r})"
-        if isinstance(error, OSError):
-            what = f"{error.filename}: cannot be read: {error.strerror}"
-        elif isinstance(error, DataError):
-            what = str(error)
+    except (OSError, ValueError, LookupError, TypeError, DataError) as error:
+        is_told = isinstance(error, OSError | DataError)
+        what = error if is_told else f"its manifest cannot be read ({error!r})"
         raise DataError(
-            f"{what}. Remove {folder} (`make clean-data` removes all datasets), then run "
+            f"{folder}: {what}. Remove {folder} (`make clean-data` removes all datasets), then run "
             "`make data`"
         ) from error
     log.info("%s: complete and intact", card.dataset)
@@ -112,14 +106,11 @@ def prepare(home: Path, card: Card, build: Build, given: Path | None = None) -> 
 
 def _verify(parquet: Path, expected: Mapping[str, Any]) -> None:
     """Hold a table to its manifest, and this to what is expected of it."""
-    path = parquet.with_name("manifest.json")
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(parquet.with_name("manifest.json").read_bytes())
     if differs := [key for key, value in expected.items() if found[key] != value]:
-        raise DataError(f"{path}: {', '.join(differs)} of another version of the dataset")
-    if not isinstance(found["rows"], int):
-        raise TypeError("rows")
+        raise DataError(f"{', '.join(differs)} of another version of the dataset")
     if parquet.stat().st_size != found["bytes"] or sha256(parquet) != found["sha256"]:
-        raise DataError(f"{parquet}: changed since it was made")
+        raise DataError(f"{parquet.name}: changed since it was made")
 
 
 def _publish(folder: Path, fill: Callable[[Path], None]) -> None:

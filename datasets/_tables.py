@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datasets._store import Column, sha256
+from datasets._download import sha256
+from datasets._store import Column
 from datasets.errors import DataError
 
 if TYPE_CHECKING:
@@ -72,12 +73,13 @@ def read_package(package: str, sources: Mapping[str, Source]) -> dict[str, pa.Ta
     }
 
 
-def read_bundled(loader: str, sha256: str, names: Iterable[str]) -> dict[str, Any]:
-    """Return the columns that a loader of :mod:`sklearn.datasets` gives, and the ``"target"``.
+def read_bundled(loader: str, sha256: str, names: Iterable[str]) -> pa.Table:
+    """Return the columns that a loader of :mod:`sklearn.datasets` gives, the target last.
 
     The checksum is of the features as float64, row by row, followed by the target as int64.
     """
     import numpy as np
+    import pyarrow as pa
     import sklearn.datasets
 
     bunch = getattr(sklearn.datasets, loader)()
@@ -87,7 +89,7 @@ def read_bundled(loader: str, sha256: str, names: Iterable[str]) -> dict[str, An
             f"{loader} of scikit-learn {sklearn.__version__} gives other numbers than this "
             "dataset is made from (SHA-256 differs); run `make setup`"
         )
-    return {**dict(zip(names, bunch.data.T, strict=True)), "target": bunch.target}
+    return pa.table(dict(zip(names, [*bunch.data.T, bunch.target], strict=True)))
 
 
 def read_csv(
@@ -177,24 +179,13 @@ def lookup(table: pa.Table, on: Sequence[Any], keys: Sequence[Any]) -> pa.Table:
     """
     import pyarrow.compute as pc
 
-    held, wanted = _join(on), _join(keys)
+    held, wanted = (
+        pc.binary_join_element_wise(*(pc.cast(part, "string") for part in parts), "\x1f")
+        for parts in (on, keys)
+    )
     if pc.count_distinct(held).as_py() != len(held):
         raise DataError("two rows to join have the same key, so which one to take is unknown")
     return table.take(pc.index_in(wanted, value_set=held))
-
-
-def _join(parts: Sequence[Any]) -> Any:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    texts = [pc.cast(part, pa.string()) for part in parts]
-    return _array(pc.binary_join_element_wise(*texts, "\x1f"))
-
-
-def _array(values: Any) -> Any:
-    import pyarrow as pa
-
-    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else pa.array(values)
 
 
 def fold(rows: np.ndarray) -> np.ndarray:
@@ -238,7 +229,8 @@ def _cast(name: str, values: Any, column: Column) -> Any:
     import pyarrow.compute as pc
 
     try:
-        array = _array(values)
+        is_chunked = isinstance(values, pa.ChunkedArray)
+        array = values.combine_chunks() if is_chunked else pa.array(values)
         if column.type != "category":
             return array.cast(pa.type_for_alias(column.type))
         levels = pc.unique(array).drop_null()

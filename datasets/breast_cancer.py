@@ -42,8 +42,8 @@ def prepare(home: Path, given: Path | None = None) -> Path:
 
 def build() -> Iterator[Any]:
     """Yield the table; scikit-learn's class 1 is benign."""
-    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    values = _tables.read_bundled("load_breast_cancer", SHA256, MEASURES)
-    malignant = 1 - values.pop("target")
-    yield from _tables.folded([pa.table({**values, "malignant": malignant})], COLUMNS)
+    table = _tables.read_bundled("load_breast_cancer", SHA256, [*MEASURES, TARGET])
+    malignant = pc.subtract(1, table[TARGET])
+    yield from _tables.folded([table.set_column(len(MEASURES), TARGET, malignant)], COLUMNS)

@@ -34,8 +34,5 @@ def prepare(home: Path, given: Path | None = None) -> Path:
 
 def build() -> Iterator[Any]:
     """Yield the table."""
-    import pyarrow as pa
-
-    values = _tables.read_bundled("load_digits", SHA256, PIXELS)
-    digit = values.pop("target")
-    yield from _tables.folded([pa.table({**values, "digit": digit})], COLUMNS)
+    table = _tables.read_bundled("load_digits", SHA256, [*PIXELS, TARGET])
+    yield from _tables.folded([table], COLUMNS)

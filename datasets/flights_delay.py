@@ -5,10 +5,9 @@ The rows and columns of `datasets.flights`, with the minutes in place of the cla
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from datasets import _store, flights
 from datasets._store import Column
@@ -26,9 +25,4 @@ CARD = replace(flights.CARD, dataset=NAME, target=TARGET, columns=COLUMNS)
 
 def prepare(home: Path, given: Path | None = None) -> Path:
     """Make ``home/flights_delay`` unless it is there, verify it, return its Parquet file."""
-    return _store.prepare(home, CARD, build, given)
-
-
-def build() -> Iterator[Any]:
-    """Yield the table, one part per month."""
-    yield from flights.months(COLUMNS)
+    return _store.prepare(home, CARD, partial(flights.months, COLUMNS), given)

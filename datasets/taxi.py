@@ -62,34 +62,28 @@ def build(files: Mapping[str, Path]) -> Iterator[Any]:
 
 def _month(path: Path, month: int) -> Any:
     """Return the trips of a month that are of that month and of a plausible length."""
+    import pyarrow as pa
     import pyarrow.compute as pc
     from pyarrow import parquet
 
     with _tables.blame(path):
         raw = parquet.read_table(path, columns=_WANTED.split())
     start, end = raw["tpep_pickup_datetime"], raw["tpep_dropoff_datetime"]
-    minutes = pc.divide(pc.cast(pc.seconds_between(start, end), "float32"), 60)
-    miles = pc.cast(raw["trip_distance"], "float32")
-    trips = _features(raw, start).append_column("minutes", minutes).append_column("miles", miles)
-    return trips.filter(
-        (pc.field("minutes") >= 1) & (pc.field("minutes") <= LONGEST)
-        & (pc.field("miles") > 0) & (pc.field("miles") <= FARTHEST)
-        & (pc.field("year") == YEAR) & (pc.field("month") == month)
-    )  # fmt: skip
-
-
-def _features(raw: Any, start: Any) -> Any:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    return pa.table(
+    trips = pa.table(
         {
             "year": pc.year(start),
             "month": pc.month(start),
             "pickup": pc.add(pc.multiply(pc.hour(start), 60), pc.minute(start)),
             "weekday": pc.day_of_week(start),
+            "miles": pc.cast(raw["trip_distance"], "float32"),
             "passengers": pc.cast(raw["passenger_count"], "float32"),
             "from_zone": pc.cast(raw["PULocationID"], "string"),
             "to_zone": pc.cast(raw["DOLocationID"], "string"),
+            "minutes": pc.divide(pc.cast(pc.seconds_between(start, end), "float32"), 60),
         }
     )
+    return trips.filter(
+        (pc.field("minutes") >= 1) & (pc.field("minutes") <= LONGEST)
+        & (pc.field("miles") > 0) & (pc.field("miles") <= FARTHEST)
+        & (pc.field("year") == YEAR) & (pc.field("month") == month)
+    )  # fmt: skip

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from pipeline.backends.array_api import ESTIMATORS
-from pipeline.backends.cuml.tables import APART, CUML, XGBOOST, Rule
+from pipeline.backends.cuml.tables import APART, CUML, XGBOOST
 from pipeline.backends.cuml.text import CUML as VECTORIZERS
 from pipeline.benchmark.judge.statistics import cell_parity, speed
 from pipeline.benchmark.record import results
@@ -70,12 +70,12 @@ def _groups() -> Iterator[tuple[str, list[str]]]:
 
 
 def _rules(names: Iterable[str]) -> list[str]:
-    return sorted(f"`{name.rpartition('.')[2]}`{_takes(CUML[name])}" for name in names)
-
-
-def _takes(rule: Rule) -> str:
-    marks = ((rule.sparse, "¹"), (rule.weights, "²"), (rule.targets, "³"))
-    return "".join(mark for taken, mark in marks if taken)
+    marks = {"sparse": "¹", "weights": "²", "targets": "³"}
+    return sorted(
+        f"`{name.rpartition('.')[2]}`"
+        + "".join(mark for taken, mark in marks.items() if getattr(CUML[name], taken))
+        for name in names
+    )
 
 
 def fields() -> str:

@@ -14,7 +14,6 @@ import os
 import pickle
 import random
 import re
-import signal
 import sys
 import tempfile
 import time
@@ -22,15 +21,16 @@ import tomllib
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
 from multiprocessing import get_context
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import sklearn
+from pebble import ProcessPool
 from sklearn.base import BaseEstimator
 from sklearn.utils import all_estimators
 
@@ -42,13 +42,6 @@ LIMIT = 60
 """Seconds that a case may take."""
 METHODS = """transform predict predict_proba predict_log_proba decision_function inverse_transform
 score score_samples get_feature_names_out kneighbors fit_predict"""
-# Ours merges sums of blocks, and BLAS adds in another order what lies in another order, so that the
-# last bits may be others than scikit-learn's.
-SUMS = """FunctionT Ridge Linear Lasso Logistic KNNI GaussianN StandardS RobustS Power Quantile
-KBins Spline SimpleI Polynomial Normalizer TargetE VarianceT Select[A-Z] GenericU SVD PCA"""
-# After those, a last bit may send a row another way: only types and shapes are compared.
-JUMPS = """PCA KMeans Forest Tree Boosting XGB Neighbors KNN DBSCAN Mixture Bagging SGD TruncatedSVD
-SVC KBins chi2 Dummy Binarizer max_iter"""
 INTEGERS = ("int64", "uint8", "bool", "Int64")
 
 
@@ -70,9 +63,8 @@ def column(values: str, kind: str, seed: int, n: int, missing: float = 0.0) -> A
     if kind in ("datetime64[ns]", "zoned"):
         dates = pd.Series(made["dates"]).dt.as_unit("ns")
         return (dates.dt.tz_localize("Europe/Berlin") if kind == "zoned" else dates).mask(holes)
-    one: Any = pd.Series(
-        few if kind in INTEGERS else few > 2 if kind == "boolean" else made[values]
-    )
+    cells: Any = few if kind in INTEGERS else few > 2 if kind == "boolean" else made[values]
+    one: Any = pd.Series(cells)
     one = one.astype(object if values == "texts" and kind != "str" else kind).astype(kind)
     if kind == "object":
         return one.mask(holes, None if seed % 2 else np.nan)
@@ -265,21 +257,9 @@ class Case:
 @cache
 def names() -> dict[str, Any]:
     """Return what a program may name."""
-    import polars
-    import pyarrow
-    from scipy import sparse
-    from sklearn.base import clone
-    from sklearn.compose import make_column_selector, make_column_transformer
-    from sklearn.feature_selection import chi2, f_classif, f_regression
-    from sklearn.pipeline import make_pipeline, make_union
-    from xgboost import XGBClassifier, XGBRegressor
-
-    known = [column, change, stored, plain, methods, learnt, clone, make_column_selector,
-             make_column_transformer, make_pipeline, make_union, XGBClassifier, XGBRegressor,
-             chi2, f_classif, f_regression, sklearn.set_config, np.random.RandomState,
-             Accelerated]  # fmt: skip
-    modules = {"np": np, "pd": pd, "pl": polars, "pa": pyarrow, "sp": sparse, "pickle": pickle}
-    return modules | dict(all_estimators()) | {each.__name__: each for each in known}
+    ours: list[Any] = [column, change, stored, plain, methods, learnt, Accelerated]
+    others = {name: resolve_name(path) for name, path in WORDS["names"].items()}
+    return dict(all_estimators()) | others | {each.__name__: each for each in ours}
 
 
 class Raised(Exception):
@@ -305,22 +285,17 @@ def difference(source: str) -> tuple[str, str, str] | None:
 def _run(statement: ast.stmt, space: dict[str, Any]) -> Any:
     np.random.seed(0)
     try:
-        if isinstance(statement, ast.Expr):
-            return eval(compile(ast.Expression(statement.value), "case", "eval"), space)
-        exec(compile(ast.Module([statement], []), "case", "exec"), space)
-    except TimeoutError:
-        raise
+        return (eval if isinstance(statement, ast.Expr) else exec)(ast.unparse(statement), space)
     except Exception as error:
         return Raised(error)
 
 
 def tolerance(source: str) -> float:
     """Return by which share of a column's largest number two numbers may differ."""
-    if not re.search("|".join(SUMS.split()), source):
-        return 0.0
+    sums, jumps = (re.search(WORDS["tolerance"][each], source) for each in ("sums", "jumps"))
     # The power that makes a column most normal may be one at which little changes.
     wide = "32" in source or "PowerT" in source
-    return np.inf if re.search("|".join(JUMPS.split()), source) else 1e-3 if wide else 1e-6
+    return 0.0 if not sums else np.inf if jumps else 1e-3 if wide else 1e-6
 
 
 def compare(ours: Any, theirs: Any, bound: float) -> tuple[str, str] | None:
@@ -428,21 +403,10 @@ def script(source: str, seed: int, found: tuple[str, str, str]) -> str:
 
 def examine(seed: int) -> tuple[str, str]:
     """Return why the difference of a case is known, or the program that shows another."""
-
-    def late(*_: object) -> None:
-        raise TimeoutError(f"case {seed} took over {LIMIT} s")
-
     source = Case(seed).text()
-    signal.signal(signal.SIGALRM, late)
-    signal.alarm(LIMIT)
-    try:
-        found = difference(source)
-        reason = known(source, found) if found else ""
-        return reason, script(source, seed, found) if found and not reason else ""
-    except TimeoutError as error:
-        return "", f"# {error}\n{source}"
-    finally:
-        signal.alarm(0)
+    found = difference(source)
+    reason = known(source, found) if found else ""
+    return reason, script(source, seed, found) if found and not reason else ""
 
 
 def main() -> int:
@@ -454,10 +418,15 @@ def main() -> int:
     asked = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"  # of the two processes
     end, unknown, reasons, seed = time.monotonic() + asked.seconds, 0, Counter[str](), asked.seed
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+    with ProcessPool(2, context=get_context("spawn")) as pool:
         while time.monotonic() < end and seed < asked.seed + asked.cases:
             seeds = range(seed, min(seed + 20, asked.seed + asked.cases))
-            for reason, program in pool.map(examine, seeds):
+            made = pool.map(examine, seeds, timeout=LIMIT).result()
+            for each in seeds:
+                try:
+                    reason, program = next(made)
+                except TimeoutError:
+                    reason, program = "", f"# Case {each} took over {LIMIT} s\n{Case(each).text()}"
                 reasons.update([reason] if reason else [])
                 unknown += bool(program)
                 if program:

@@ -106,11 +106,8 @@ def commands(given: argparse.Namespace) -> list[Command]:
 
 def about(device: str) -> dict[str, Any]:
     """Return the hardware, the driver and the packages, and a name for them with the code."""
-    found: dict[str, Any] = {
-        "device": device,
-        "gpu": asdict(gpu.probe()),
-        "packages": {each.metadata["Name"]: each.version for each in metadata.distributions()},
-    }
+    packages = {each.metadata["Name"]: each.version for each in metadata.distributions()}
+    found = {"device": device, "gpu": asdict(gpu.probe()), "packages": packages}
     seen = hashlib.sha256(json.dumps(found, sort_keys=True).encode())
     for folder in ("pipeline", "datasets", "tasks", "tests", "tools"):
         for file in sorted(Path(folder).rglob("*.py")):
@@ -123,7 +120,10 @@ def prove(given: argparse.Namespace) -> int:
     given.out.mkdir(parents=True, exist_ok=True)
     asked = [each for each in commands(given) if each.stage in given.stages]
     end, here = time.monotonic() + 60 * given.minutes, about(given.device)
-    for command in due(given, asked, here["of"]):
+    before = {each.name: read(given.out, each.name) for each in asked}
+    codes = {name: each["code"] for name, each in before.items() if each.get("of") == here["of"]}
+    due = [each for each in asked if codes.get(each.name, OVER) == OVER]
+    for command in sorted(due, key=lambda each: each.name in codes):  # what was over comes last
         start = time.monotonic()
         limit = min(end - start, command.ceiling)
         if limit < command.floor:
@@ -140,14 +140,6 @@ def prove(given: argparse.Namespace) -> int:
     rows = list(verdicts(given, asked))
     print("\n".join(f"{'met' if met else 'NOT MET':8} {what}" for what, met in rows))
     return int(not all(met for _, met in rows))
-
-
-def due(given: argparse.Namespace, asked: list[Command], now: str) -> list[Command]:
-    """Return the commands that have not ended on this code; what ran out of time comes last."""
-    before = {each.name: read(given.out, each.name) for each in asked}
-    codes = {name: each["code"] for name, each in before.items() if each.get("of") == now}
-    over = [each for each in asked if codes.get(each.name) == OVER]
-    return [*(each for each in asked if each.name not in codes), *over]
 
 
 def run(words: list[str], log: Any, seconds: float) -> int:
@@ -200,8 +192,7 @@ def imports(given: argparse.Namespace) -> Iterator[dict[str, float]]:
     jobs: dict[str, Callable[[], object]] = {
         f"import {name}": partial(import_module, name) for name in LIBRARIES[given.device]
     }
-    for fit in ("first fit", "second fit"):
-        jobs[fit] = lambda: model.fit(X, X["x"] > 2).predict(X)
+    jobs |= dict.fromkeys(("first fit", "second fit"), lambda: model.fit(X, X["x"] > 2).predict(X))
     seconds = {}
     for name, job in jobs.items():
         start = time.perf_counter()
@@ -221,9 +212,8 @@ def beside_hand(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
             start = time.perf_counter()
             y, chances = way(found, path, split, given.device)
             seconds[name] += [time.perf_counter() - start] * (turn > 0)
-            auc[name] = roc_auc_score(
-                *(np.asarray(getattr(a, "get", a.copy)()) for a in (y, chances))
-            )
+            host = (np.asarray(getattr(each, "get", each.copy)()) for each in (y, chances))
+            auc[name] = roc_auc_score(*host)
         if turn:
             yield {"rows": given.rows, "seconds": seconds, "auc": auc}
 

@@ -14,7 +14,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -50,6 +51,7 @@ for (const svg of document.querySelectorAll('svg[role=img]')) {
 }
 const wide = document.body.scrollWidth - limit;
 if (wide > 0) found.push(`the page is ${wide} pixels wider than the window`);
+document.body.dataset.findings = JSON.stringify(found);
 """
 
 
@@ -59,33 +61,24 @@ def findings(page: Path, width: int, *, dark: bool = False) -> list[str]:
     if _POLICY not in source:
         raise SystemExit(f"{page}: not a page with the policy {_POLICY!r}")
     script = (
-        f"<script>const limit = {width};"
-        "window.addEventListener('load', () => {"
-        f"{_MEASURE}"
-        "document.body.dataset.findings = JSON.stringify(found);});</script></body>"
+        f"<script>const limit = {width}; window.addEventListener('load', () => {{{_MEASURE}}});"
+        "</script></body>"
     )
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "page.html"
         open_to_all = source.replace(_POLICY, "script-src 'unsafe-inline'")
         copy.write_text(open_to_all.replace("</body>", script), encoding="utf-8")
-        said = _browse(copy, Path(folder) / "profile", width, dark=dark)
-    found = re.search(r'data-findings="([^"]*)"', said)
+        command = [
+            str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+            "--no-first-run", "--disable-background-networking", "--virtual-time-budget=60000",
+            f"--window-size={max(width, LEAST)},900", f"--user-data-dir={folder}/profile",
+            f"--blink-settings=preferredColorScheme={int(not dark)}", "--dump-dom", copy.as_uri(),
+        ]  # fmt: skip
+        said = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
+    found = re.search(r'data-findings="([^"]*)"', said.stdout)
     if found is None:
         raise SystemExit(f"{page}: the checks did not run in the browser")
-    answer: list[str] = json.loads(html.unescape(found[1]))
-    return list(dict.fromkeys(answer))
-
-
-def _browse(page: Path, profile: Path, width: int, *, dark: bool) -> str:
-    """Return the page as the browser has it in the end."""
-    command = [
-        str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-        "--no-first-run", "--disable-background-networking", "--virtual-time-budget=60000",
-        f"--window-size={max(width, LEAST)},900", f"--user-data-dir={profile}",
-        f"--blink-settings=preferredColorScheme={0 if dark else 1}", "--dump-dom", page.as_uri(),
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
-    return done.stdout
+    return list(dict.fromkeys(json.loads(html.unescape(found[1]))))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -95,16 +88,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     if CHROMIUM is None:
         raise SystemExit("chromium is not installed")
-    lines = [line for page in asked.pages for line in _lines(page)]
+    lines = [
+        f"{page}, {width} pixels, {'dark' if dark else 'light'}: {said}"
+        for page, width, dark in product(asked.pages, WIDTHS, (False, True))
+        for said in findings(page, width, dark=dark)
+    ]
     print("\n".join(lines) or f"{len(asked.pages)} pages: nothing found")
     return int(bool(lines))
-
-
-def _lines(page: Path) -> Iterator[str]:
-    for width in WIDTHS:
-        for dark in (False, True):
-            for said in findings(page, width, dark=dark):
-                yield f"{page}, {width} pixels, {'dark' if dark else 'light'}: {said}"
 
 
 if __name__ == "__main__":

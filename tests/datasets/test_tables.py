@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from datasets import _tables
-from datasets._store import Column, sha256
+from datasets._download import sha256
+from datasets._store import Column
 from datasets._tables import Source
 from datasets.errors import DataError
 

@@ -6,15 +6,15 @@ import os
 import time
 
 from tools.bench import record
-from tools.bench.claim import Ask, Turn
-from tools.bench.record import Report, Run
+from tools.bench.record import Run, Values
+from tools.bench.runner import Ask, Turn
 
 
 def start(ask: Ask, case: record.Case, variant: str) -> Turn:
     """Count the turns of a process; what happens in some of them is the variant's name."""
     made: list[float] = []
 
-    def turn() -> Report:
+    def turn() -> tuple[Run, Values]:
         made.append(len(made) + 1.0)
         if variant == "dies":
             os._exit(3)
@@ -22,7 +22,7 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
             raise ValueError("no room\nat all")
         if variant == "sleeps":
             time.sleep(60)
-        values = {"turn": made[-1], f"turn {len(made)}": float(os.getpid())}
-        return Report(run=Run(seconds={"fit": made[-1]}), values=values)
+        values: Values = {"turn": made[-1], f"turn {len(made)}": float(os.getpid())}
+        return Run(seconds={"fit": made[-1]}), values
 
     return turn

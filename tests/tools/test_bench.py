@@ -18,9 +18,8 @@ from tools import docs
 from tools.bench import __main__ as command
 from tools.bench import programs, record, report
 from tools.bench.__main__ import CLAIMS
-from tools.bench.claim import Ask, Claim
 from tools.bench.record import Cell, Results, Run, Variant
-from tools.bench.runner import Side, measure, take_turns
+from tools.bench.runner import Ask, Claim, Side, measure, take_turns
 
 FACTS = {"rows": 1_000}
 SETTINGS = {
@@ -42,13 +41,13 @@ CASES = {
 
 
 def claim_of(variants: Sequence[str], **changed: Any) -> Claim:
-    def cases(ask: Ask) -> Iterator[tuple[record.Case, Sequence[str]]]:
-        yield record.Case(name="one", facts=dict(FACTS)), variants
+    def cases(ask: Ask) -> Iterator[record.Case]:
+        yield record.Case(name="one", facts=dict(FACTS))
 
     plain = Claim(
         name="made", settings={"rows": (3,)}, repeats=2, cases=cases, start=start, names=("one",),
         variants=[Variant(name=name, title=name.upper()) for name in variants], clock="{rows} rows",
-        columns=[report.variant(), report.took("s", "fit", "{:.1f}".format)],
+        columns=[report.VARIANT, report.took("s", "fit", "{:.1f}".format)],
     )  # fmt: skip
     return replace(plain, **changed)
 
@@ -77,8 +76,9 @@ def test_a_variant_that_fails_runs_no_more(
     variants: list[str], why: list[str], runs: list[int]
 ) -> None:
     sides = [Side(claim_of(variants), Ask({}, 3), record.Case(name="one"), v) for v in variants]
-    with sides[0], sides[1], sides[-1]:
-        take_turns(claim_of(variants), Ask({"budget": (1,)}, 3), sides)
+    take_turns(claim_of(variants), Ask({"budget": (1,)}, 3), sides)
+    for side in sides:
+        side.stop()
     cells = [side.cell("one", warms_up=True) for side in sides]
     assert [each.why for each in cells] == why
     assert [len(each.runs) for each in cells] == runs

@@ -17,8 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from pipeline import Accelerated
 from tools.sklearn_suite import stand_ins
 from tools.sklearn_suite.__main__ import Result
-from tools.sklearn_suite.expected import Expected
-from tools.sklearn_suite.plugin import swapped
+from tools.sklearn_suite.plugin import Expected, swapped
 
 X = np.arange(12.0).reshape(6, 2)
 Scaler = stand_ins.STAND_INS[StandardScaler]

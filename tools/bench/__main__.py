@@ -12,9 +12,8 @@ from pipeline import records
 from pipeline.errors import ConfigError, PipelineError
 from pipeline.task.task import pick
 from tools.bench import importance, prediction, preprocessing, programs, searches
-from tools.bench.claim import Ask, Claim
-from tools.bench.record import Results, say
-from tools.bench.runner import measure
+from tools.bench.record import say
+from tools.bench.runner import Ask, Claim, measure
 
 CLAIMS: dict[str, Claim] = {
     module.CLAIM.name: module.CLAIM
@@ -22,8 +21,9 @@ CLAIMS: dict[str, Claim] = {
 }
 
 
-def publish(given: argparse.Namespace, claim: Claim) -> Results:
-    """Measure a claim, and write ``results.json`` in a folder."""
+def publish(given: argparse.Namespace) -> str:
+    """Measure a claim, write ``results.json`` in a folder, and return its tables."""
+    claim = CLAIMS[pick(given.claim, CLAIMS, "claim")]
     repeats = claim.repeats if given.repeats is None else given.repeats
     if repeats < 1:
         raise ConfigError("--repeats must be at least 1")
@@ -35,7 +35,7 @@ def publish(given: argparse.Namespace, claim: Claim) -> Results:
     out = given.out or Path("docs/results") / f"{claim.name}-cpu"
     out.mkdir(parents=True, exist_ok=True)
     (out / "results.json").write_bytes(records.dumps(found))
-    return found
+    return claim.part(found)
 
 
 def main() -> int:
@@ -49,15 +49,13 @@ def main() -> int:
     parser.add_argument("--cases", default="", help="with commas; all if not given")
     given = parser.parse_args()
     try:
-        claim = CLAIMS[pick(given.claim, CLAIMS, "claim")]
-        found = publish(given, claim)
+        print(publish(given))
     except (PipelineError, datasets.DataError, datasets.OutputError) as error:
         say(f"[bench] {error}")
         return error.exit_code
     except KeyboardInterrupt:
         say("[bench] interrupted; nothing was written")
         return 130
-    print(claim.part(found))
     return 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ from datasets import flights
 from pipeline import Accelerated
 from tasks.flights import TASK
 from tools.bench import record, report
-from tools.bench.claim import Ask, Claim, Turn
-from tools.bench.record import Report, Run, Variant
+from tools.bench.record import Run, Values, Variant
+from tools.bench.runner import Ask, Claim, Turn
 
 NAMES = ("logistic", "boosting", "forest")
 """Pipelines of the task."""
@@ -27,16 +27,14 @@ SAME_AS_SKLEARN = 1e-4
 """Target for the largest difference to plain scikit-learn, whose model is another fit."""
 
 
-def in_float64(X: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame without float32, of which scikit-learn's scalers compute other digits."""
-    return X.astype({name: "float64" for name in X if X[name].dtype == "float32"})
-
-
 def drawn(ask: Ask, rows: int) -> tuple[pd.DataFrame, np.ndarray]:
     """Return flights and their target, drawn by the seed."""
     table = pd.read_parquet(flights.prepare(ask.data))
     table = table.sample(min(rows, len(table)), random_state=ask.seed).reset_index(drop=True)
-    return in_float64(table[list(TASK.features)]), table[TASK.target].to_numpy()
+    X = table[list(TASK.features)]
+    # Of float32, scikit-learn's scalers compute other digits.
+    X = X.astype(dict.fromkeys(X.select_dtypes("float32"), "float64"))
+    return X, table[TASK.target].to_numpy()
 
 
 def start(ask: Ask, case: record.Case, variant: str) -> Turn:
@@ -48,7 +46,7 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
     model.fit(X[rows:], y[rows:])
     how: dict[str, Any] = {"scoring": "roc_auc", "random_state": ask.seed}
 
-    def turn() -> Report:
+    def turn() -> tuple[Run, Values]:
         begun = time.perf_counter()
         if variant == METHOD:
             found = model.importance(X[:rows], y[:rows], repeats=repeats, **how)
@@ -56,18 +54,14 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
             found = permutation_importance(model, X[:rows], y[:rows], n_repeats=repeats, **how)
         run = Run(seconds={PHASE: time.perf_counter() - begun})
         losses = np.ndenumerate(found.importances)
-        return Report(
-            run=run,
-            values={f"column {i:02} repeat {repeat}": float(n) for (i, repeat), n in losses},
-        )
+        return run, {f"column {i:02} repeat {repeat}": float(n) for (i, repeat), n in losses}
 
     return turn
 
 
-def _cases(ask: Ask) -> Iterator[tuple[record.Case, Sequence[str]]]:
-    facts = {name: ask.one(name) for name in ("rows", "trained")}
+def _cases(ask: Ask) -> Iterator[record.Case]:
     for name in filter(ask.wants, NAMES):
-        yield record.Case(name=name, facts=dict(facts)), (PLAIN, FUNCTION, METHOD)
+        yield record.Case(name=name, facts={each: ask.one(each) for each in ("rows", "trained")})
 
 
 CLAIM = Claim(
@@ -84,8 +78,8 @@ CLAIM = Claim(
     ],
     clock="AUC of {rows} flights, 30 columns, permutations of each: {permutations}; fitted before",
     columns=[
-        report.case(),
-        report.variant(),
+        report.CASE,
+        report.VARIANT,
         report.took("s", PHASE, "{:.2f}".format),
         report.against("beside plain scikit-learn", PHASE, PLAIN),
         report.against("beside the function", PHASE, FUNCTION),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import joblib
@@ -15,24 +14,14 @@ import pipeline
 from pipeline import Accelerated
 from tasks.flights import TASK
 from tools.bench import record, report
-from tools.bench.claim import Ask, Claim, Turn
-from tools.bench.importance import drawn
-from tools.bench.record import Report, Run, Variant
+from tools.bench.importance import NAMES, drawn
+from tools.bench.record import Run, Values, Variant
+from tools.bench.runner import Ask, Claim, Turn
 
-NAMES = ("logistic", "boosting", "forest")
-"""Pipelines of the task."""
 LOADED, PLAIN = "loaded", "sklearn"
 PREDICT = "predict"
 LEAST = 2.0
 """Target for the speed of one row beside scikit-learn's."""
-
-
-def _fit(folder: Path, name: str, X: pd.DataFrame, y: np.ndarray, seed: int) -> None:
-    """Fit a pipeline of the task on both sides, and keep both."""
-    folder.mkdir()
-    joblib.dump(TASK.pipelines[name](seed).fit(X, y), folder / PLAIN)
-    model = Accelerated(TASK.pipelines[name](seed), device="cpu")
-    pipeline.save(model.fit(X, y), folder / LOADED)
 
 
 def start(ask: Ask, case: record.Case, variant: str) -> Turn:
@@ -41,27 +30,30 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
     model: Any = pipeline.load(path, "cpu") if variant == LOADED else joblib.load(path)
     row = pd.read_parquet(ask.home / "row.parquet")
 
-    def turn() -> Report:
+    def turn() -> tuple[Run, Values]:
         seconds = []
         for _ in range(ask.one("calls")):
             begun = time.perf_counter()
             model.predict_proba(row)
             seconds.append(time.perf_counter() - begun)
         median = float(np.median(seconds))
-        return Report(run=Run(seconds={PREDICT: median}, calls=len(seconds)))
+        return Run(seconds={PREDICT: median}, calls=len(seconds)), {}
 
     return turn
 
 
-def _cases(ask: Ask) -> Iterator[tuple[record.Case, Sequence[str]]]:
+def _cases(ask: Ask) -> Iterator[record.Case]:
+    """Fit the pipelines on both sides, and keep both."""
     X, y = drawn(ask, ask.one("trained"))
     X.iloc[[7]].to_parquet(ask.home / "row.parquet")
     for name in filter(ask.wants, NAMES):
-        _fit(ask.home / name, name, X, y, ask.seed)
-        yield record.Case(name=name, facts={"rows": 1, "columns": X.shape[1]}), [*SIDES]
+        folder, make = ask.home / name, TASK.pipelines[name]
+        folder.mkdir()
+        joblib.dump(make(ask.seed).fit(X, y), folder / PLAIN)
+        pipeline.save(Accelerated(make(ask.seed), device="cpu").fit(X, y), folder / LOADED)
+        yield record.Case(name=name, facts={"rows": 1, "columns": X.shape[1]})
 
 
-SIDES = {LOADED: "loaded", PLAIN: "scikit-learn"}
 CLAIM = Claim(
     name="prediction",
     settings={"calls": (50,), "trained": (100_000,)},
@@ -69,11 +61,11 @@ CLAIM = Claim(
     cases=_cases,
     start=start,
     names=NAMES,
-    variants=[Variant(name=name, title=title) for name, title in SIDES.items()],
+    variants=[Variant(name=LOADED, title="loaded"), Variant(name=PLAIN, title="scikit-learn")],
     clock="one row; a run is the median of {calls} calls",
     columns=[
-        report.case(),
-        report.variant(),
+        report.CASE,
+        report.VARIANT,
         report.took("ms", PREDICT, lambda seconds: f"{1e3 * seconds:,.2f}"),
     ],
     targets=[report.as_fast(PREDICT, LOADED, PLAIN, LEAST)],

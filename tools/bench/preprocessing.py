@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,8 +21,8 @@ from pipeline import Accelerated
 from pipeline.task.numerals import seconds
 from tasks.flights import FEW, MANY, NUMBERS, TASK, folds, logistic
 from tools.bench import record, report
-from tools.bench.claim import Ask, Claim, Turn
-from tools.bench.record import Report, Results, Run, Variant
+from tools.bench.record import Results, Run, Values, Variant
+from tools.bench.runner import Ask, Claim, Turn
 
 NAMES = [*NUMBERS, *FEW, *MANY]
 """The columns, in the order of the output."""
@@ -98,36 +98,23 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
     """
     way = WAYS[variant]
 
-    def turn() -> Report:
+    def turn() -> tuple[Run, Values]:
         program, begun = way.make(ask.seed), time.perf_counter()
         X, y = way.read(ask.home)
-        taken, values = {"read": time.perf_counter() - begun}, {}
+        taken, values = {"read": time.perf_counter() - begun}, Values()
         calls = partial(program.fit_transform, X, y), partial(program.transform, X)
         for phase, call in zip(PHASES, calls, strict=True):
             begun = time.perf_counter()
             found = call()
             taken[phase] = time.perf_counter() - begun
-            values[phase] = apart(np.asarray(found), np.load(ask.home / f"{phase}.npy"))
-        return Report(run=Run(seconds=taken), values=values)
+            true = np.load(ask.home / f"{phase}.npy")
+            values[phase] = float(np.abs(np.asarray(found) - true).max())
+        return Run(seconds=taken), values
 
     return turn
 
 
-def apart(a: np.ndarray, b: np.ndarray) -> float | None:
-    """Return the largest absolute difference, or None where there is none to give.
-
-    >>> apart(np.array([[1.0], [2.0]]), np.array([[1.0], [2.5]]))
-    0.5
-    >>> apart(np.array([[1.0]]), np.array([[np.nan]])) is None
-    True
-    """
-    if a.shape != b.shape:
-        return None
-    found = float(np.abs(a - b).max())
-    return found if np.isfinite(found) else None
-
-
-def _cases(ask: Ask) -> Iterator[tuple[record.Case, Sequence[str]]]:
+def _cases(ask: Ask) -> Iterator[record.Case]:
     """Write both files, and the true matrices: scikit-learn's of float64."""
     table = pq.read_table(flights.prepare(ask.data))
     pq.write_table(table, ask.home / "coded.parquet")
@@ -140,7 +127,7 @@ def _cases(ask: Ask) -> Iterator[tuple[record.Case, Sequence[str]]]:
     X = X.astype(dict.fromkeys(NUMBERS, "float64"))
     np.save(ask.home / "fit_transform", program.fit_transform(X, y))
     np.save(ask.home / "transform", program.transform(X))
-    yield record.Case(name="flights", facts={"rows": len(X), "columns": len(NAMES)}), [*WAYS]
+    yield record.Case(name="flights", facts={"rows": len(X), "columns": len(NAMES)})
 
 
 def _same(variant: str) -> report.Target:
@@ -149,7 +136,8 @@ def _same(variant: str) -> report.Target:
     def find(results: Results, case: str) -> report.Found | None:
         cell = results.cell(case, variant)
         found = [np.inf if v is None else v for v in cell.values.values()] if cell else []
-        return (f"{max(found):.0e} apart", max(found) <= SAME_NUMBERS) if found else None
+        worst = np.max(found, initial=0.0)
+        return (f"{worst:.0e} apart", bool(worst <= SAME_NUMBERS)) if found else None
 
     return report.Target("numbers", variant, "scikit-learn", f"≤ {SAME_NUMBERS:g} apart", find)
 
@@ -164,7 +152,7 @@ CLAIM = Claim(
     variants=[Variant(name=name, title=name, input=way.input) for name, way in WAYS.items()],
     clock="fit_transform and transform of the same rows, each by itself; reading apart",
     columns=[
-        report.variant(),
+        report.VARIANT,
         report.Column("input", lambda r, cell: r.variant(cell.variant).input, right=False),
         report.took("read, s", "read", seconds),
         *(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,10 +39,9 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated
 from pipeline.benchmark.judge.statistics import Ratio
-from pipeline.task.numerals import MISSING
 from tools.bench import record, report
-from tools.bench.claim import Ask, Claim, Turn
-from tools.bench.record import Report, Results, Run, Variant
+from tools.bench.record import Results, Run, Values, Variant
+from tools.bench.runner import Ask, Claim, Turn
 
 GAPS, WHOLE = [f"gaps_{i}" for i in range(5)], [f"whole_{i}" for i in range(5)]
 NUMBERS = GAPS + WHOLE
@@ -158,10 +157,6 @@ def _codes(levels: int, rows: int, random: np.random.Generator) -> npt.NDArray[n
     return np.asarray(random.permutation(levels)[np.minimum(drawn, levels - 1)])
 
 
-Rows = tuple[pd.DataFrame, Any]
-"""Columns of a program, and its target or None."""
-
-
 def start(ask: Ask, case: record.Case, variant: str) -> Turn:
     """Read the rows. A turn fits and predicts for those held out; more than once if it is short."""
     program, rows = PROGRAMS[case.title], int(case.facts["rows"])
@@ -172,7 +167,7 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
         (part[program.columns].reset_index(drop=True), part.get(program.target)) for part in parts
     )
 
-    def turn() -> Report:
+    def turn() -> tuple[Run, Values]:
         begun, score = time.perf_counter(), 0.0
         calls: list[tuple[float, float]] = []
         while not calls or (time.perf_counter() - begun < SHORT and len(calls) < MOST_CALLS):
@@ -184,13 +179,12 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
             calls.append(taken)
             del model, found
         fit, predict = np.median(calls, axis=0).tolist()
-        run = Run(seconds={"fit": fit, "predict": predict}, calls=len(calls))
-        return Report(run=run, values={"score": score})
+        return Run(seconds={"fit": fit, "predict": predict}, calls=len(calls)), {"score": score}
 
     return turn
 
 
-def _call(model: Any, learnt: Rows, new: pd.DataFrame) -> tuple[Any, tuple[float, float]]:
+def _call(model: Any, learnt: Any, new: pd.DataFrame) -> tuple[Any, tuple[float, float]]:
     """Return predictions or transformed rows, and the seconds of both calls."""
     predicts = hasattr(model, "predict")
     begun = time.perf_counter()
@@ -200,7 +194,7 @@ def _call(model: Any, learnt: Rows, new: pd.DataFrame) -> tuple[Any, tuple[float
     return found, (middle - begun, time.perf_counter() - middle)
 
 
-def _score(model: Any, found: Any, new: Rows) -> float:
+def _score(model: Any, found: Any, new: tuple[Any, Any]) -> float:
     """Return the accuracy or R²; without a target, a figure that both sides should share."""
     X, y = new
     if not hasattr(model, "predict"):
@@ -210,21 +204,18 @@ def _score(model: Any, found: Any, new: Rows) -> float:
     return float((r2_score if y.name == AMOUNT else accuracy_score)(y, found))
 
 
-def _cases(ask: Ask) -> Iterator[tuple[record.Case, Sequence[str]]]:
+def _cases(ask: Ask) -> Iterator[record.Case]:
     sizes = sorted(ask.settings["rows"])
     for rows in sizes:
         write(ask.home / f"{rows}.parquet", rows + rows // HELD_OUT, ask.seed)
     for name in filter(ask.wants, PROGRAMS):
         for rows in sizes:
             facts = {"rows": rows, "held out": rows // HELD_OUT}
-            yield record.Case(name=f"{name} {rows}", title=name, facts=dict(facts)), (PLAIN, OURS)
+            yield record.Case(name=f"{name} {rows}", title=name, facts=dict(facts))
 
 
-class Beside(NamedTuple):
-    """Ours beside plain scikit-learn, in one case: times, and whether the scores are equal."""
-
-    time: Ratio
-    equal: bool
+Beside = tuple[Ratio, bool]
+"""Ours beside plain scikit-learn, in one case: times, and whether the scores are equal."""
 
 
 def beside(results: Results, case: str) -> Beside | None:
@@ -234,11 +225,7 @@ def beside(results: Results, case: str) -> Beside | None:
     if ours is None or plain is None or time_ratio is None:
         return None
     a, b = (cell.values["score"] or 0.0 for cell in (ours, plain))
-    return Beside(time_ratio, abs(a - b) <= SAME_SCORE * max(1.0, abs(b)))
-
-
-def _upper(found: Ratio) -> float:
-    return found.interval[1] if found.interval else found.value
+    return time_ratio, abs(a - b) <= SAME_SCORE * max(1.0, abs(b))
 
 
 def notes(results: Results) -> str:
@@ -258,16 +245,15 @@ def notes(results: Results) -> str:
 def _summary(found: list[Beside]) -> Iterator[str]:
     yield str(len(found))
     if found:
-        median = float(np.median([each.time.value for each in found]))
+        median = float(np.median([time.value for time, _ in found]))
         yield report.speed(Ratio(median, None, 1))
-        yield str(sum(_upper(each.time) > SLOWER for each in found))
-        yield str(sum(not each.equal for each in found))
+        yield str(sum((time.interval or [time.value])[-1] > SLOWER for time, _ in found))
+        yield str(sum(not equal for _, equal in found))
 
 
 def _line(found: Beside | None) -> str:
-    if found is None:
-        return MISSING
-    return f"{report.speed(found.time)}{'' if found.equal else ' **other score**'}"
+    time, equal = found or (None, True)
+    return f"{report.speed(time)}{'' if equal else ' **other score**'}"
 
 
 CLAIM = Claim(

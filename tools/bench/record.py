@@ -35,11 +35,8 @@ class Run(Part, frozen=True, kw_only=True):
     """The seconds are medians over so many calls."""
 
 
-class Report(Part, frozen=True, kw_only=True):
-    """What a run returns: its time and memory, and numbers such as a score."""
-
-    run: Run
-    values: dict[str, float | None] = {}
+Values = dict[str, float | None]
+"""Numbers such as a score, by what they are; None where there is no such number."""
 
 
 class Cell(Part, frozen=True, kw_only=True):
@@ -52,8 +49,8 @@ class Cell(Part, frozen=True, kw_only=True):
     warmup: Run | None = None
     """The first run of the process, which no figure includes."""
     runs: list[Run]
-    values: dict[str, float | None] = {}
-    """Of all runs, where the last one goes first; None where there is no such number."""
+    values: Values = {}
+    """Of all runs, where the last one goes first."""
 
     @property
     def ok(self) -> bool:
@@ -106,10 +103,6 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """Return a cell if all its runs succeeded, else None."""
         found = (c for c in self.cells if (c.case, c.variant) == (case, variant))
         return next((cell for cell in found if cell.ok), None)
-
-    def case(self, name: str) -> Case:
-        """Return a case by its name."""
-        return next(case for case in self.cases if case.name == name)
 
     def variant(self, name: str) -> Variant:
         """Return a variant by its name."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -28,19 +28,14 @@ def cells(results: Results, columns: Sequence[Column]) -> str:
     return table([column.title for column in columns], rows, right)
 
 
-def case() -> Column:
-    """Return the column of the names of the cases."""
-    return Column("case", lambda results, cell: cell.case, right=False)
+def _variant(results: Results, cell: Cell) -> str:
+    name = results.variant(cell.variant).title
+    return f"{name} (failed: {cell.why})" if cell.why else name
 
 
-def variant(field: str = "title") -> Column:
-    """Return the column of the variants, by a field of theirs, and of why they failed."""
-
-    def text(results: Results, cell: Cell) -> str:
-        name = getattr(results.variant(cell.variant), field)
-        return f"{name} (failed: {cell.why})" if cell.why else name
-
-    return Column("variant", text, right=False)
+CASE = Column("case", lambda results, cell: cell.case, right=False)
+VARIANT = Column("variant", _variant, right=False)
+"""The title of the variant, and why it failed."""
 
 
 def took(title: str, phase: str, write: Callable[[float], str]) -> Column:
@@ -62,9 +57,8 @@ def against(title: str, phase: str, other: str) -> Column:
     """Return the column of the speed beside another variant's."""
 
     def text(results: Results, cell: Cell) -> str:
-        if cell.variant == other:
-            return MISSING
-        return speed(results.ratio(cell.case, phase, cell.variant, other))
+        is_other = cell.variant == other
+        return MISSING if is_other else speed(results.ratio(cell.case, phase, cell.variant, other))
 
     return Column(title, text)
 
@@ -93,8 +87,7 @@ Found = tuple[str, bool]
 """What was found, in words, and whether it meets the target."""
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A target that was set before any run."""
 
     phase: str
@@ -138,19 +131,13 @@ def equal(phase: str, variant: str, against: str, most: float, cases: Sequence[s
 
 def verdicts(results: Results, targets: Sequence[Target]) -> str:
     """Return a table of the targets with what was found of each."""
-    head = ["case", "phase", "variant/against", "wanted", "found", "met"]
-    return table(head, _verdicts(results, targets), right=(3, 4))
-
-
-def _verdicts(results: Results, targets: Sequence[Target]) -> Iterator[list[str]]:
-    measured = {variant.name for variant in results.variants}
-    for case in results.cases:
-        for target in targets:
-            if target.variant not in measured or (target.cases and case.name not in target.cases):
-                continue
-            found, met = target.find(results, case.name) or (MISSING, False)
-            sides = "/".join(filter(None, (target.variant, target.against)))
-            yield [case.name, target.phase, sides, target.wanted, found, "yes" if met else "**no**"]
+    measured, rows = {variant.name for variant in results.variants}, []
+    for case, (phase, variant, against, wanted, find, cases) in product(results.cases, targets):
+        if variant in measured and case.name in (cases or [case.name]):
+            found, met = find(results, case.name) or (MISSING, False)
+            sides = "/".join(filter(None, (variant, against)))
+            rows.append([case.name, phase, sides, wanted, found, "yes" if met else "**no**"])
+    return table(["case", "phase", "variant/against", "wanted", "found", "met"], rows, right=(3, 4))
 
 
 def where(results: Results) -> str:

@@ -1,13 +1,15 @@
-"""One runner of all claims: each variant has a process, and the processes take turns."""
+"""What a claim consists of, and how it is measured: variants have processes, which take turns."""
 
 from __future__ import annotations
 
 import multiprocessing
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as OutOfTime
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 from pebble import ProcessExpired, ProcessPool
@@ -16,31 +18,90 @@ from pipeline.benchmark.record.results import Protocol
 from pipeline.errors import PipelineError
 from pipeline.system import environment
 from pipeline.task.numerals import seconds
-from tools.bench import record
-from tools.bench.claim import Ask, Claim, Turn
-from tools.bench.record import Cell, Report, Results, say
+from tools.bench import report
+from tools.bench.record import SCHEMA, Case, Cell, Results, Run, Values, Variant, say
 
 ISOLATION = "a process for each variant and case, idle while another one runs"
 PATIENCE = 5
 """Limits of time that the first run of a variant beside the reference may take."""
 
+Turn = Callable[[], tuple[Run, Values]]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What to measure: settings of the claim, timed runs of each variant, cases (all if empty).
+
+    `home` is the folder of generated tables and of models, which is removed afterwards, and
+    `data` that of the datasets.
+    """
+
+    settings: Mapping[str, Sequence[int]]
+    repeats: int
+    seed: int = 0
+    home: Path = Path()
+    data: Path = Path("data")
+    cases: Sequence[str] = ()
+
+    def one(self, name: str) -> int:
+        """Return a setting of a single number."""
+        (number,) = self.settings[name]
+        return number
+
+    def wants(self, case: str) -> bool:
+        """Return whether a case is to be measured."""
+        return not self.cases or case in self.cases
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What is measured, and which tables and targets the docs have of it."""
+
+    name: str
+    """The record is in ``docs/results/NAME-cpu``."""
+    settings: Mapping[str, tuple[int, ...]]
+    """Sizes and the like; ``"budget"`` is the seconds for the first run of a reference."""
+    repeats: int
+    """Timed runs of each variant."""
+    warms_up: bool = True
+    """Whether the first run of a process does not count."""
+    cases: Callable[[Ask], Iterator[Case]]
+    """Yields each case, once what its variants need is made."""
+    start: Callable[[Ask, Case, str], Turn]
+    """Loads what a variant needs, in its process, and returns what runs it once."""
+    names: Sequence[str]
+    """Of the cases, as ``--cases`` takes them."""
+    variants: Sequence[Variant]
+    """Run on each case; the first one is the reference."""
+    clock: str
+    """What is timed, with settings in braces."""
+    columns: Sequence[report.Column] = ()
+    """Of the table of all cells in the docs; none if there is no such table."""
+    targets: Sequence[report.Target] = ()
+    """Set before any run."""
+    notes: Callable[[Results], str] | None = None
+    """Returns further figures of the record, as Markdown."""
+
+    def part(self, results: Results) -> str:
+        """Return what the docs show of a record."""
+        parts = [report.cells(results, self.columns)] if self.columns else []
+        parts += [self.notes(results)] if self.notes else []
+        parts += [report.verdicts(results, self.targets)] if self.targets else []
+        return "\n\n".join([*parts, report.where(results)])
+
 
 class Side:
     """A variant of a case, in a process of its own."""
 
-    def __init__(self, claim: Claim, ask: Ask, case: record.Case, variant: str) -> None:
+    def __init__(self, claim: Claim, ask: Ask, case: Case, variant: str) -> None:
         self.name, self.variant = f"{case.name}/{variant}", variant
-        self.reports: list[Report] = []
+        self.made: list[tuple[Run, Values]] = []
         self.threads: dict[str, str] = {}
         self.why = ""
         self._work = claim.start, ask, case, variant
         self._pool = ProcessPool(1, context=multiprocessing.get_context("spawn"))
 
-    def __enter__(self) -> Side:
-        """Return it."""
-        return self
-
-    def __exit__(self, *exc: object) -> None:
+    def stop(self) -> None:
         """End the process."""
         self._pool.stop()  # type: ignore[no-untyped-call]
         self._pool.join()
@@ -52,7 +113,7 @@ class Side:
         try:
             asked = self._pool.schedule(_turn, self._work, timeout=limit or None)
             made, self.threads = asked.result()
-            self.reports.append(made)
+            self.made.append(made)
         except OutOfTime:
             self.why = f"over {limit:g} s"
         except ProcessExpired as error:
@@ -63,15 +124,14 @@ class Side:
 
     def cell(self, case: str, *, warms_up: bool) -> Cell:
         """Return the record of all turns."""
-        first = int(warms_up)
-        values = [each.values for each in self.reports]
+        runs = [run for run, _ in self.made]
         return Cell(
             case=case,
             variant=self.variant,
             why=self.why,
-            warmup=self.reports[0].run if first and self.reports else None,
-            runs=[each.run for each in self.reports[first:]],
-            values={name: value for each in values for name, value in each.items()},
+            warmup=runs[0] if warms_up and runs else None,
+            runs=runs[int(warms_up) :],
+            values={name: value for _, values in self.made for name, value in values.items()},
         )
 
 
@@ -80,8 +140,8 @@ _started: list[Turn] = []
 
 
 def _turn(
-    start: Callable[[Ask, record.Case, str], Turn], ask: Ask, case: record.Case, variant: str
-) -> tuple[Report, dict[str, str]]:
+    start: Callable[[Ask, Case, str], Turn], ask: Ask, case: Case, variant: str
+) -> tuple[tuple[Run, Values], dict[str, str]]:
     if not _started:
         _started.append(start(ask, case, variant))
     return _started[0](), environment.threads()
@@ -96,14 +156,16 @@ def measure(claim: Claim, ask: Ask) -> Results:
         No variant of any case succeeded.
     """
     load = environment.load_average()
-    cases: list[record.Case] = []
+    cases: list[Case] = []
     cells: list[Cell] = []
     order: list[str] = []
     threads: dict[str, str] = {}
-    for case, variants in claim.cases(ask):
+    for case in claim.cases(ask):
         cases.append(case)
         with ExitStack() as stack:
-            sides = [stack.enter_context(Side(claim, ask, case, name)) for name in variants]
+            sides = [Side(claim, ask, case, each.name) for each in claim.variants]
+            for side in sides:
+                stack.callback(side.stop)
             order += take_turns(claim, ask, sides)
         made = [side.cell(case.name, warms_up=claim.warms_up) for side in sides]
         say(f"[bench] {case.name}: {', '.join(map(_summary, made))}")
@@ -114,7 +176,7 @@ def measure(claim: Claim, ask: Ask) -> Results:
         raise PipelineError("no run succeeded: " + "; ".join(cell.why for cell in cells))
     words = {name: ", ".join(f"{n:,}" for n in numbers) for name, numbers in ask.settings.items()}
     return Results(
-        schema=record.SCHEMA,
+        schema=SCHEMA,
         claim=claim.name,
         settings={name: list(numbers) for name, numbers in ask.settings.items()},
         protocol=Protocol(

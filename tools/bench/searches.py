@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,9 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from pipeline import Accelerated, shared
 from tasks.flights import TASK
 from tools.bench import record, report
-from tools.bench.claim import Ask, Claim, Turn
 from tools.bench.importance import drawn
-from tools.bench.record import Report, Run, Variant
+from tools.bench.record import Run, Values, Variant
+from tools.bench.runner import Ask, Claim, Turn
 
 SPACES: dict[str, dict[str, Any]] = {
     "logistic": {"logisticregression__C": np.logspace(-3, 2, 20).tolist()},
@@ -47,7 +47,7 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
         space = {f"estimator__{name}": values for name, values in space.items()}
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=ask.seed)
 
-    def turn() -> Report:
+    def turn() -> tuple[Run, Values]:
         search = GridSearchCV(model, space, scoring="roc_auc", cv=folds, refit=False)
         with warnings.catch_warnings():
             # Some candidates of the linear model need more iterations, on all sides alike.
@@ -56,14 +56,14 @@ def start(ask: Ask, case: record.Case, variant: str) -> Turn:
             search.fit(shared(X) if variant == SHARED else X, y)
             run = Run(seconds={"search": time.perf_counter() - begun})
         scores = enumerate(search.cv_results_["mean_test_score"])
-        return Report(run=run, values={f"score {i:02}": float(each) for i, each in scores})
+        return run, {f"score {i:02}": float(each) for i, each in scores}
 
     return turn
 
 
-def _cases(ask: Ask) -> Iterator[tuple[record.Case, Sequence[str]]]:
+def _cases(ask: Ask) -> Iterator[record.Case]:
     for name in filter(ask.wants, SPACES):
-        yield record.Case(name=name, facts={"rows": ask.one("rows")}), (PLAIN, OURS, SHARED)
+        yield record.Case(name=name, facts={"rows": ask.one("rows")})
 
 
 CLAIM = Claim(
@@ -81,8 +81,8 @@ CLAIM = Claim(
     ],
     clock=f"`GridSearchCV` of 20 candidates; {FOLDS} folds of {{rows}} flights, without a refit",
     columns=[
-        report.case(),
-        report.variant(),
+        report.CASE,
+        report.VARIANT,
         report.took("s", "search", "{:.1f}".format),
         report.against("beside plain scikit-learn", "search", PLAIN),
         report.against("beside unshared rows", "search", OURS),

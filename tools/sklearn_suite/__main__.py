@@ -21,7 +21,7 @@ from typing import Any
 
 import sklearn
 
-from tools.sklearn_suite.expected import Expected
+from tools.sklearn_suite.plugin import Expected
 
 EXPECTED = Path(__file__).with_name("expected_failures.yaml")
 PACKAGE = Path(sklearn.__file__).resolve().parent
@@ -41,7 +41,8 @@ class Result:
     @cached_property
     def counted(self) -> list[str]:
         """The tests that count."""
-        return [test for test in candidates(self.ours) if self._passes_plain(test)]
+        passed = {test for test, result in self.plain.items() if result["outcome"] == "passed"}
+        return [test for test in candidates(self.ours) if test in passed]
 
     @cached_property
     def passed(self) -> list[str]:
@@ -53,9 +54,6 @@ class Result:
         """The share of those that pass."""
         return len(self.passed) / len(self.counted) if self.counted else 0.0
 
-    def _passes_plain(self, test: str) -> bool:
-        return self.plain.get(test, {}).get("outcome") == "passed"
-
     def complaints(self, *, whole: bool) -> list[str]:
         """Return what is wrong, a line each; of a part of the tests, not what the list lacks."""
         ran = [test for test, result in self.ours.items() if result["outcome"] != "skipped"]
@@ -65,17 +63,15 @@ class Result:
             for test in self.counted
             if failed(self.ours[test]) and test not in listed
         ]
-        passes = sorted(listed & set(self.passed))
-        found += [f"passes, so it must leave the list: {test}" for test in passes]
-        found += [
-            f"does not pass in plain scikit-learn, so it must leave the list: {test}"
-            for test in sorted(listed - set(self.counted))
-        ]
-        if whole:
-            unused = sorted(self.expected.unused(ran))
-            found += [f"no such test, so it must leave the list: {test}" for test in unused]
-            if self.share < self.expected.share:
-                found.append(f"the share is below the declared {self.expected.share:.1%}")
+        leave = {
+            "passes": listed & set(self.passed),
+            "does not pass in plain scikit-learn": listed - set(self.counted),
+            "no such test": self.expected.unused(ran) if whole else set(),
+        }
+        for why, tests in leave.items():
+            found += [f"{why}, so it must leave the list: {test}" for test in sorted(tests)]
+        if whole and self.share < self.expected.share:
+            found.append(f"the share is below the declared {self.expected.share:.1%}")
         return found
 
     def summary(self) -> str:
@@ -86,19 +82,13 @@ class Result:
             if failed(self.ours[test])
         )
         lines = [f"{n:6d}  {reason}" for reason, n in reasons.most_common()]
-        ran, passed = (Counter(map(module_of, tests)) for tests in (self.counted, self.passed))
+        # By module, as linear_model or tests/test_pipeline.
+        ran, passed = (
+            Counter(test.partition("/tests/")[0].partition(".py")[0] for test in tests)
+            for tests in (self.counted, self.passed)
+        )
         lines += [f"{passed[name]:6d} of {ran[name]:6d}  {name}" for name in sorted(ran)]
         return "\n".join([*lines, f"{self.share:.2%} of {len(self.counted):,} tests pass"])
-
-
-def module_of(test: str) -> str:
-    """Return the module of a test, as ``preprocessing`` or ``test_pipeline``.
-
-    >>> module_of("linear_model/tests/test_ridge.py::test_a[1]"), module_of("tests/test_a.py::b")
-    ('linear_model', 'test_a')
-    """
-    folder, _, rest = test.partition("/")
-    return rest.partition(".py")[0] if folder == "tests" else folder
 
 
 def failed(result: dict[str, Any]) -> bool:

@@ -8,20 +8,21 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from dataclasses import dataclass
+from functools import cached_property, wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+import yaml
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.utils import all_estimators
 
 from tools.sklearn_suite import stand_ins
-from tools.sklearn_suite.expected import Expected
 
 CHECKED = {
     "GaussianNB", "KMeans", "KNeighborsClassifier", "LinearRegression", "LogisticRegression", "PCA",
@@ -29,6 +30,51 @@ CHECKED = {
 }  # fmt: skip
 """Classes that go through all common checks, which take minutes for each dozen."""
 MAKERS = (make_pipeline, make_union, make_column_transformer)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The tests that are expected to fail, with reasons, as `expected_failures.yaml` has them."""
+
+    share: float
+    """Smallest share of the tests that must pass."""
+    reasons: dict[str, str]
+    """Reason by pattern: the id of a test, in which ``*`` stands for any text. It is empty where a
+    test passes that another pattern fits, which is listed under `but`."""
+    suites: tuple[str, ...] = ()
+    """The tests that run."""
+
+    @classmethod
+    def read(cls, path: Path) -> Expected:
+        """Read the file."""
+        found = yaml.safe_load(path.read_text("utf-8"))
+        pairs = [(test, "") for each in found["failures"] for test in each.get("but", ())]
+        pairs += [(test, each["reason"]) for each in found["failures"] for test in each["tests"]]
+        if twice := {test for test, _ in pairs if [t for t, _ in pairs].count(test) > 1}:
+            raise ValueError(f"{path} has twice: {', '.join(sorted(twice))}")
+        return cls(float(found["share"]), dict(pairs), tuple(found.get("suites", ())))
+
+    @cached_property
+    def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:
+        return [
+            (test, re.compile(".*".join(map(re.escape, test.split("*"))))) for test in self.reasons
+        ]
+
+    def pattern(self, test: str) -> str | None:
+        """Return the first pattern that a test fits."""
+        return next((text for text, found in self._patterns if found.fullmatch(test)), None)
+
+    def reason(self, test: str) -> str:
+        """Return why a test fails; empty where it is expected to pass.
+
+        >>> Expected(0.9, {"tests/test_a.py::test_b[*]": "no"}).reason("tests/test_a.py::test_b[1]")
+        'no'
+        """
+        return self.reasons.get(self.pattern(test) or "", "")
+
+    def unused(self, tests: Iterable[str]) -> set[str]:
+        """Return the patterns that no test fits."""
+        return set(self.reasons) - {self.pattern(test) for test in tests}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -45,28 +91,18 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
     if not isinstance(collector, pytest.Module) or collector.config.getoption("--plain"):
         yield
         return
-    with swapped(finals=is_of_finals(collector.nodeid)):
+    # Final estimators are stood in for in their own tests and the common ones.
+    theirs = (*stand_ins.FAMILIES, "tests/test_common", "tests/test_naive_bayes")
+    with swapped(finals=collector.nodeid.startswith(theirs)):
         yield
-
-
-def is_of_finals(test: str) -> bool:
-    """Return whether final estimators are stood in for: in their own tests and the common ones.
-
-    >>> is_of_finals("svm/tests/test_svm.py"), is_of_finals("tests/test_pipeline.py")
-    (True, False)
-    """
-    return test.startswith((*stand_ins.FAMILIES, "tests/test_common", "tests/test_naive_bayes"))
 
 
 @contextmanager
 def swapped(*, finals: bool) -> Iterator[None]:
     """Put the stand-ins in all modules of scikit-learn, and take them out again."""
     all_estimators()  # loads the modules
-    made = {
-        real: made
-        for real, made in stand_ins.STAND_INS.items()
-        if finals or real not in stand_ins.FINALS
-    }
+    out = set() if finals else stand_ins.FINALS
+    made = {real: made for real, made in stand_ins.STAND_INS.items() if real not in out}
     made |= {make: _with_stand_ins(make) for make in MAKERS}
     places = list(_places(made))
     for module, name, made, _ in places:
@@ -102,8 +138,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave the tests that were asked for, and mark those that are expected to fail."""
     only = config.getoption("--only")
     asked = set(only.read_text("utf-8").splitlines()) if only else None
-    kept = [item for item in items if asked is None or item.nodeid in asked]
-    items[:] = [item for item in kept if _is_of_ours(item)]
+    kept = (item for item in items if asked is None or item.nodeid in asked)
+    items[:] = filter(_is_of_ours, kept)
     if path := config.getoption("--expected"):
         expected = Expected.read(path)
         for item in items:

@@ -139,22 +139,20 @@ def adopt(estimator: Any, fitted: Any, model: Any) -> None:
     for steps in {"steps", "transformer_list"} & parameters:
         pairs = zip(getattr(estimator, steps), getattr(fitted, steps), strict=True)
         copied = getattr(estimator, "memory", None) is not None
-        setattr(
-            estimator,
-            steps,
-            [new if copied else _adopt_step(old[0], old[1], new) for old, new in pairs],
-        )
+        made = [new if copied else _adopt_step(old, new) for old, new in pairs]
+        setattr(estimator, steps, made)
 
 
-def _adopt_step(name: str, step: Any, lifted: tuple[str, Any]) -> tuple[str, Any]:
+def _adopt_step(given: tuple[str, Any], lifted: tuple[str, Any]) -> tuple[str, Any]:
     """Fit a step where it stands, as scikit-learn's `Pipeline` and `FeatureUnion` do."""
+    step = given[1]
     if isinstance(type(step), StandInType):
         adopt(step, lifted[1], lifted[1])
     elif isinstance(step, str) or step is None:
         return lifted
     elif type(step) is type(lifted[1]) and hasattr(step, "__dict__"):
         vars(step).update(vars(lifted[1]))
-    return name, step
+    return given
 
 
 def _set_output(real: Any) -> Any:
