@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from glob import escape
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -73,10 +74,11 @@ class Reader:
             return replace(self, names=list(columns)).read(groups)
         filled = {file: list(chosen) for file, chosen in groups.items() if chosen}
         if filled:
-            # Told that there are no partitions, cuDF leaves files and row groups as they are.
+            # Told that there are no partitions, cuDF leaves files and row groups as they are. It
+            # takes names for patterns.
             frame = load("cudf").read_parquet(
-                list(map(str, filled)), columns=self.names, row_groups=list(filled.values()),
-                use_pandas_metadata=False, dataset_kwargs={},
+                [escape(str(file)) for file in filled], columns=self.names,
+                row_groups=list(filled.values()), use_pandas_metadata=False, dataset_kwargs={},
             )  # fmt: skip
         else:
             frame = load("cudf").from_pandas(_empty(self.schema, self.names))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import partial
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -125,8 +126,9 @@ def _parquet(path: Path, names: Sequence[str], rows: Filter, size: int | None) -
         # To split files, Dask keeps what all of them say of themselves: megabytes for a wide one.
         split_row_groups="adaptive" if total > size * len(files) else False,
     )
-    named = [str(file) for file in files]
-    if sorted(named, key=load("dask.utils.natural_sort_key")) == named:
+    # Dask takes names for patterns, of which [1] in one means 1.
+    named = [escape(str(file)) for file in files]
+    if sorted(map(str, files), key=load("dask.utils.natural_sort_key")) == [*map(str, files)]:
         return of(named)
     # Dask would put part-2 before part-10, and rows in another order than all other readers.
     return load("dask.dataframe.concat")([of([name]) for name in named])
