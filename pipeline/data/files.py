@@ -84,21 +84,15 @@ def check_columns(path: Path, names: Sequence[str], wanted: Sequence[str]) -> No
         raise DataError(f"{path}: has no column {lost[0]!r}; {guess}has {list(names[:20])}")
 
 
-def parquet_files(path: Path) -> list[Path]:
-    """Return the Parquet files of a folder in the order of their names, or the file itself."""
-    if not path.is_dir():
-        return [path]
-    files = _visible(path, "*.parquet")
-    if not files:
-        raise DataError(f"{path}: holds no file whose name ends in .parquet")
-    return files
-
-
 def table_files(path: Path) -> list[Path]:
     """Return the files of a folder that are one table, in the order of their names, or the file."""
     if not path.is_dir():
         return [path]
-    named = {file: ending(file) for file in _visible(path, "*")}
+    named = {
+        file: ending(file)
+        for file in sorted(path.rglob("*"))
+        if file.is_file() and not any(p[0] in "._" for p in file.relative_to(path).parts)
+    }
     files = [file for file, kind in named.items() if kind in _ENDINGS]
     files = [file for file in files if named[file] != "txt"] or files  # Or it says what they are.
     if not files:
@@ -109,25 +103,13 @@ def table_files(path: Path) -> list[Path]:
     return files
 
 
-def _visible(folder: Path, pattern: str) -> list[Path]:
-    return sorted(
-        file
-        for file in folder.rglob(pattern)
-        if file.is_file()
-        and not any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
-    )
-
-
 def ending(path: Path) -> str:
     """Return the end of a name that says what a file holds, not how it is compressed.
 
     >>> ending(Path("a.CSV.gz")), ending(Path("a.pq"))
     ('csv', 'parquet')
     """
-    endings = [each.lower().removeprefix(".") for each in path.suffixes]
-    if len(endings) > 1 and endings[-1] in ("gz", "bz2", "zst", "lz4"):
-        endings.pop()
-    last = endings[-1] if endings else ""
+    last = (path.with_suffix("") if is_packed(path) else path).suffix.lower().removeprefix(".")
     return _ALIASES.get(last, last)
 
 
@@ -149,8 +131,10 @@ def container_of(path: Path) -> Container:
     """Return what a file holds, once it is not compressed; refuse what is not read here."""
     with reading(path):
         head = read_head(path)
-        if found := _of_arrow(path, head):
-            return found
+        if ending(path) == "parquet" or (head.startswith(b"PAR1") and b"\0" in head):
+            return _unpacked(path, "parquet")
+        if ending(path) == "feather" or head.startswith(b"ARROW1\0\0"):
+            return _unpacked(path, "feather")
         if why := _refused(head):
             raise DataError(f"{path}: is {why}")
         start = head.decode(marked(head) or "latin-1", "ignore").removeprefix("\ufeff").lstrip()
@@ -160,13 +144,8 @@ def container_of(path: Path) -> Container:
         return "json" if is_json else "csv"
 
 
-def _of_arrow(path: Path, head: bytes) -> Container | None:
-    found: Container | None = None
-    if (head.startswith(b"PAR1") and b"\0" in head) or ending(path) == "parquet":
-        found = "parquet"
-    elif head.startswith(b"ARROW1\0\0") or ending(path) == "feather":
-        found = "feather"
-    if found and is_packed(path):
+def _unpacked(path: Path, found: Container) -> Container:
+    if is_packed(path):
         raise DataError(f"{path}: is a compressed {found.capitalize()} file; unpack it")
     return found
 

@@ -96,11 +96,6 @@ def format_table(table: pa.Table, format: TableFormat | None, where: str = "") -
     return pa.table(columns)
 
 
-def is_read_by(format: TableFormat | None, names: Sequence[str]) -> bool:
-    """Whether a format says something of columns."""
-    return format is not None and bool(format.missing or {*names} & {*format.columns})
-
-
 def as_formatted(
     cells: csv.Cells,
     name: str,

@@ -24,7 +24,7 @@ from pipeline.data import frames
 from pipeline.data.arrow_types import decoded_type, is_date
 from pipeline.data.convert import NULLABLE
 from pipeline.data.csv import plain_integers
-from pipeline.data.files import Filter, check_columns, parquet_files, reading
+from pipeline.data.files import Filter, check_columns, reading, table_files
 from pipeline.errors import DataError
 from pipeline.optional import load
 from pipeline.system.memory import raise_if_exhausted
@@ -155,7 +155,7 @@ def typed(path: Path, rows: Filter) -> list[tuple[str, str, Any]]:
     """
     if not rows:
         return []
-    file = parquet_files(path)[0]
+    file = table_files(path)[0]
     schema = pq.read_schema(file)
     check_columns(file, schema.names, [name for name, _, _ in rows])
     found = []
@@ -221,7 +221,7 @@ def read_parquet(
 
 
 def _on_gpu(path: Path, names: list[str], targets: list[str], rows: Filter) -> tuple[Any, Any]:
-    files = parquet_files(path)
+    files = table_files(path)
     reader = Reader.of(files, names, rows)
     frame = reader.read({file: reader.groups(file) for file in files})
     # Splitters and metrics of scikit-learn use the target on the host.
@@ -231,7 +231,7 @@ def _on_gpu(path: Path, names: list[str], targets: list[str], rows: Filter) -> t
 
 def _on_host(path: Path, names: list[str], targets: list[str], rows: Filter) -> tuple[Any, Any]:
     table = pq.read_table(
-        parquet_files(path), columns=names, filters=list(rows) or None,
+        table_files(path), columns=names, filters=list(rows) or None,
         page_checksum_verification=True,
     )  # fmt: skip
     frame = table.to_pandas()

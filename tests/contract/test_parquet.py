@@ -14,7 +14,7 @@ import pytest
 
 from pipeline.data import frames, parquet
 from pipeline.data.parquet import Reader
-from pipeline.data.scan import split_row_groups
+from pipeline.data.read import split_row_groups
 from pipeline.errors import DataError
 from tests.contract.cases import EVERYWHERE
 
