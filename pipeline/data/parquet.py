@@ -28,7 +28,7 @@ from pipeline.data.files import Filter, check_columns, reading, table_files
 from pipeline.errors import DataError
 from pipeline.optional import load
 from pipeline.system.memory import raise_if_exhausted
-from pipeline.typing import Array, Table
+from pipeline.typing import Array
 
 _PLACE = "\0place"
 """A column of the places of rows, as no file has it."""
@@ -52,7 +52,14 @@ class Reader:
         schema = pq.read_schema(files[0])
         check_columns(files[0], schema.names, [*names, *(name for name, _, _ in rows)])
         for name in names:
-            _check_zone(files[0], name, getattr(schema.field(name).type, "tz", None))
+            zone = getattr(schema.field(name).type, "tz", None)
+            try:
+                ZoneInfo(zone or "UTC")
+            except (ValueError, ZoneInfoNotFoundError) as error:
+                raise DataError(
+                    f"{files[0]}: column {name!r} has the time zone {zone!r}, which cuDF does not "
+                    "know; write it with a zone that has a name, as 'UTC'"
+                ) from error
         coded = tuple(name for name in names if pa.types.is_dictionary(schema.field(name).type))
         states = tuple((f, f.stat().st_ino, f.stat().st_mtime_ns, f.stat().st_size) for f in files)
         return cls(list(names), rows, schema, _categories(states, coded) if coded else {})
@@ -81,11 +88,20 @@ class Reader:
                 row_groups=list(filled.values()), use_pandas_metadata=False, dataset_kwargs={},
             )  # fmt: skip
         else:
-            frame = load("cudf").from_pandas(_empty(self.schema, self.names))
+            kinds = {name: decoded_type(self.schema.field(name).type) for name in self.names}
+            for name, kind in kinds.items():
+                kinds[name] = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
+            frame = load("cudf").from_pandas(pa.schema(kinds).empty_table().to_pandas())
         if self.rows and filled:
             places = frames.to_device(self._met(filled), "cuda")
             frame = frame.iloc[places].reset_index(drop=True)
-        return self._whole(frame)
+        for name in self.names:
+            kind = self.schema.field(name).type
+            if name in self.categories:
+                frame[name] = frame[name].astype(self.categories[name])
+            elif pa.types.is_timestamp(kind) and kind.tz:
+                frame[name] = frame[name].dt.tz_localize("UTC").dt.tz_convert(kind.tz)
+        return frame
 
     def _met(self, groups: Mapping[Path, list[int]]) -> Array:
         """Return the places of the rows that meet the conditions, as Arrow tests them."""
@@ -97,26 +113,6 @@ class Reader:
         table = pa.concat_tables(tables)
         table = table.append_column(_PLACE, pa.array(np.arange(len(table))))
         return table.filter(pq.filters_to_expression(list(self.rows)))[_PLACE].to_numpy()
-
-    def _whole(self, frame: Table) -> Any:
-        """Return a frame with its categories and zones."""
-        for name in self.names:
-            kind = self.schema.field(name).type
-            if name in self.categories:
-                frame[name] = frame[name].astype(self.categories[name])
-            elif pa.types.is_timestamp(kind) and kind.tz:
-                frame[name] = frame[name].dt.tz_localize("UTC").dt.tz_convert(kind.tz)
-        return frame
-
-
-def _check_zone(file: Path, name: str, zone: str | None) -> None:
-    try:
-        ZoneInfo(zone or "UTC")
-    except (ValueError, ZoneInfoNotFoundError) as error:
-        raise DataError(
-            f"{file}: column {name!r} has the time zone {zone!r}, which cuDF does not know; write "
-            "it with a zone that has a name, as 'UTC'"
-        ) from error
 
 
 @lru_cache(maxsize=4)
@@ -137,14 +133,6 @@ def _categories(
         values = column.chunk(0).dictionary if column.num_chunks else empty
         found[name] = pd.CategoricalDtype(values.drop_null().to_pandas(), column.type.ordered)
     return found
-
-
-def _empty(schema: pa.Schema, names: Sequence[str]) -> pd.DataFrame:
-    """Return no rows of columns, as cuDF's reader gives them."""
-    kinds = {name: decoded_type(schema.field(name).type) for name in names}
-    for name, kind in kinds.items():
-        kinds[name] = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
-    return pa.schema(kinds).empty_table().to_pandas()
 
 
 def typed(path: Path, rows: Filter) -> list[tuple[str, str, Any]]:
@@ -195,14 +183,8 @@ def read_parquet(
 
     A name by itself gives a column in place of a frame, and several targets as many arrays, by
     name. Dictionary-encoded columns are categorical. On the host page checksums are verified.
-    `made` says that `make data` makes the file.
-
-    Raises
-    ------
-    DataError
-        The file is missing, damaged, or lacks a column.
-    OutOfMemory
-        The rows do not fit in the memory that is left.
+    `made` says that `make data` makes the file. `DataError` says that it is missing, damaged, or
+    lacks a column, `OutOfMemory` that the rows do not fit in the memory that is left.
     """
     columns: Any = features if isinstance(features, str) else list(features)
     named = [columns] if isinstance(columns, str) else columns

@@ -23,10 +23,9 @@ import pyarrow.parquet as pq
 from pipeline.data import csv, frames, opened, parquet, partitioned
 from pipeline.data.arrow_types import arrow_table, decoded_type, plain_values, usable
 from pipeline.data.convert import from_column
-from pipeline.data.files import Filter, check_columns, container_of, reading, table_files
+from pipeline.data.files import Filter, check_columns, container_of, reading, size_of, table_files
 from pipeline.data.source import ParquetSource
 from pipeline.data.table_format import TableFormat
-from pipeline.data.text import size_of
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError
 from pipeline.optional import load
