@@ -152,7 +152,12 @@ def container_of(path: Path) -> Container:
             return _unpacked(path, "parquet")
         if ending(path) == "feather" or head.startswith(b"ARROW1\0\0"):
             return _unpacked(path, "feather")
-        if why := _refused(head):
+        why = next((what for mark, what in _OTHER if head.startswith(mark)), "")
+        if head[257:262] == b"ustar":
+            why = "an archive (tar); unpack it"
+        elif not why and not _marked(head) and len(_CONTROLS & set(head)) >= _MANY:
+            why = "no text, and of no kind that is read here: CSV, JSON lines, Parquet, Feather"
+        if why:
             raise DataError(f"{path}: is {why}")
         start = head.decode(_marked(head) or "latin-1", "ignore").removeprefix("\ufeff").lstrip()
         if start.lower().startswith(_MARKUP):
@@ -165,17 +170,6 @@ def _unpacked(path: Path, found: Container) -> Container:
     if _is_packed(path):
         raise DataError(f"{path}: is a compressed {found.capitalize()} file; unpack it")
     return found
-
-
-def _refused(head: bytes) -> str:
-    """Return what a file is that is not read, and the way out; else nothing."""
-    if what := next((what for mark, what in _OTHER if head.startswith(mark)), ""):
-        return what
-    if head[257:262] == b"ustar":
-        return "an archive (tar); unpack it"
-    if not _marked(head) and len(_CONTROLS & set(head)) >= _MANY:
-        return "no text, and of no kind that is read here: CSV, JSON lines, Parquet, Feather"
-    return ""
 
 
 @dataclass(frozen=True)

@@ -209,7 +209,14 @@ def read_cells(
     >>> read_cells(pa.array(["1.234,5 €", None]), euros, "").to_pylist()
     [1234.5, None]
     """
-    if not is_text(cells.type) and _is_read(cells.type, format):
+    kind, types = cells.type, pa.types
+    made = {
+        Number: is_number(kind),
+        Date: is_date(kind),
+        Time: types.is_time(kind) or types.is_timestamp(kind),
+        Duration: types.is_duration(kind) or types.is_floating(kind),
+    }
+    if not is_text(kind) and made.get(type(format), False):
         return plain_values(cells)
     cells = as_text(cells)
     distinct = pc.unique(cells)
@@ -217,17 +224,6 @@ def read_cells(
     if not isinstance(format, Text) and (strays := distinct.filter(stray)):
         _refuse(cells, strays, format, where, row, tell)
     return values.take(pc.index_in(cells, value_set=distinct))
-
-
-def _is_read(kind: pa.DataType, format: ColumnFormat) -> bool:
-    """Whether values are of the type that a format makes of cells, or become so as plain ones."""
-    types = pa.types
-    return {
-        Number: is_number(kind),
-        Date: is_date(kind),
-        Time: types.is_time(kind) or types.is_timestamp(kind),
-        Duration: types.is_duration(kind) or types.is_floating(kind),
-    }.get(type(format), False)
 
 
 def _refuse(
