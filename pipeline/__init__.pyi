@@ -5,7 +5,7 @@ from pipeline.benchmark.api import report as report
 from pipeline.data.read import preflight as preflight
 from pipeline.data.read import read as read
 from pipeline.data.read import read_table as read_table
-from pipeline.data.scan import scan as scan
+from pipeline.data.read import scan as scan
 from pipeline.data.shared import shared as shared
 from pipeline.distributed.cluster import cluster as cluster
 from pipeline.errors import CheckpointDiffers as CheckpointDiffers

@@ -25,7 +25,7 @@ from pipeline.benchmark.run.measure import Outcome
 from pipeline.benchmark.run.resume import FinishedRuns
 from pipeline.benchmark.run.rounds import CellRuns, Plan, as_run, run_rounds
 from pipeline.benchmark.run.variants import variants
-from pipeline.data.files import byte_size, digest, parquet_files
+from pipeline.data.files import byte_size, digest, table_files
 from pipeline.errors import PipelineError
 from pipeline.planning import source_code
 from pipeline.records import DataInfo
@@ -250,7 +250,7 @@ def cut(path: Path, share: float, seed: int) -> Path:
     made = path.parent / ".sizes" / f"{digest(path)[:16]}-{share:g}-seed{seed}.parquet"
     if made.exists():
         return made
-    files = parquet_files(path)
+    files = table_files(path)
     table = pa.concat_tables(map(pq.read_table, files))
     kept = table.filter(pa.array(np.random.default_rng(seed).random(len(table)) < share))
     aside, group = made.with_suffix(".part"), pq.read_metadata(files[0]).row_group(0).num_rows

@@ -145,17 +145,13 @@ def _column(series: pd.Series, name: Any) -> pa.Array:
             values = pa.array(series.astype("str").where(series.notna()), pa.string())
         return values
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-        return _text(series, name, error)
-
-
-def _text(series: pd.Series, name: Any, error: Exception) -> pa.Array:
-    """Return cells of several types as text, as a file would hold them."""
-    known = series.notna()
-    odd = [i for i, each in enumerate(series) if known.iloc[i] and not isinstance(each, _CELLS)]
-    if odd:
-        value = series.iloc[odd[0]]
-        raise DataError(
-            f"column {name!r} holds values of several types, or of one that no table has: "
-            f"{value!r} in row {odd[0]}; make them one type (astype('str'), pandas.to_numeric)"
-        ) from error
-    return pa.array([str(each) if k else None for each, k in zip(series, known, strict=True)])
+        # Cells of several types are text, as a file would hold them.
+        known = series.notna()
+        odd = [i for i, each in enumerate(series) if known.iloc[i] and not isinstance(each, _CELLS)]
+        if odd:
+            value = series.iloc[odd[0]]
+            raise DataError(
+                f"column {name!r} holds values of several types, or of one that no table has: "
+                f"{value!r} in row {odd[0]}; make them one type (astype('str'), pandas.to_numeric)"
+            ) from error
+        return pa.array([str(each) if k else None for each, k in zip(series, known, strict=True)])

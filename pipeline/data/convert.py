@@ -49,21 +49,11 @@ _NULLS = Origin(None, None)
 def convert(X: Table, *, objects: bool = False) -> Table:
     """Return a table as a pandas, cuDF, NumPy or CuPy object, copying nothing it need not.
 
-    Parameters
-    ----------
-    X : frame, table, array, sparse matrix or list of rows, shape (n_rows, n_columns)
-        pandas, Polars, PyArrow, cuDF, NumPy or CuPy; or any object with
-        ``__arrow_c_stream__`` or ``__dataframe__``. Sparse rows are returned as they are.
-    objects : bool
-        Columns of Python objects stay what they are.
+    It may be of pandas, Polars, PyArrow, cuDF, NumPy or CuPy, rows in lists, or any object with
+    ``__arrow_c_stream__`` or ``__dataframe__``. Sparse rows are returned as they are, and so are
+    columns of Python objects if these are to stay. `DataError` says that it is no table, has no
+    rows or columns, or repeats a column name.
 
-    Raises
-    ------
-    DataError
-        The object is no table, has no rows or columns, or repeats a column name.
-
-    Examples
-    --------
     >>> convert(pa.table({"n": [1, None], "t": ["a", None]})).dtypes.astype(str).to_dict()
     {'n': 'Int64', 't': 'str'}
     """
@@ -72,13 +62,11 @@ def convert(X: Table, *, objects: bool = False) -> Table:
             raise repeated(X.columns)
         if any(isinstance(kind, _LOOSE) for kind in X.dtypes) and frames.library(X) == "pandas":
             X = _settle(X, objects=objects)
+    elif (table := to_arrow(X)) is not None:
+        X = from_arrow(table)
+        X.attrs[frames.NONE] = objects
     else:
-        _refuse(X)
-        if is_arrow(X):
-            X = from_arrow(_arrow_table(X))
-            X.attrs[frames.NONE] = objects
-        else:
-            X = _from_array(X, objects=objects)
+        X = _from_array(X, objects=objects)
     for size, what in zip(X.shape, ("sample(s)", "feature(s)"), strict=True):
         if size == 0:
             raise DataError(f"X has 0 {what} (shape={X.shape}) while a minimum of 1 is required.")
@@ -100,15 +88,6 @@ def why_no_table(X: Table) -> str:
     return ""
 
 
-def _refuse(X: Table) -> None:
-    if frames.is_partitioned(X):
-        raise DataError("X has partitions and one table is needed here; pass X.compute()")
-    if frames.library(X) == "polars" and type(X).__name__ == "LazyFrame":
-        raise DataError("X is a polars.LazyFrame, which holds no rows yet; pass X.collect()")
-    if isinstance(X, np.ma.MaskedArray):
-        raise DataError("X is a masked array; pass X.astype(float).filled(numpy.nan)")
-
-
 def repeated(names: pd.Index) -> DataError:
     """Return the error of a table whose columns share names."""
     twice = names[names.duplicated()].tolist()
@@ -125,11 +104,14 @@ def is_arrow(X: Table) -> bool:
 
 def to_arrow(X: Table) -> pa.Table | None:
     """Return a table of another library than pandas as Arrow's; None of what is no such table."""
-    _refuse(X)
-    return _arrow_table(X) if is_arrow(X) else None
-
-
-def _arrow_table(X: Table) -> pa.Table:
+    if frames.is_partitioned(X):
+        raise DataError("X has partitions and one table is needed here; pass X.compute()")
+    if frames.library(X) == "polars" and type(X).__name__ == "LazyFrame":
+        raise DataError("X is a polars.LazyFrame, which holds no rows yet; pass X.collect()")
+    if isinstance(X, np.ma.MaskedArray):
+        raise DataError("X is a masked array; pass X.astype(float).filled(numpy.nan)")
+    if not is_arrow(X):
+        return None
     if hasattr(X, "__arrow_c_stream__"):
         return X if isinstance(X, pa.Table) else pa.table(X)
     return from_dataframe(X)

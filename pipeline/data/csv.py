@@ -14,19 +14,18 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from pipeline.data.dialect import DELIMITERS, Dialect, find_dialect, looks_like_data, records
-from pipeline.data.files import RENAME, check_different, reading
+from pipeline.data.arrow_types import Cells
+from pipeline.data.dialect import DELIMITERS, LINES, Dialect, find_dialect, looks_like_data, records
+from pipeline.data.files import RENAME, TextFile, check_different, reading
 from pipeline.data.source import BATCH, Source
-from pipeline.data.text import TextFile
 from pipeline.errors import DataError
 
-Cells: TypeAlias = "pa.ChunkedArray | pa.Array"
 MISSING: Sequence[str] = [*pyarrow.csv.ConvertOptions().null_values, "None", "<NA>"]
 """What stands for a missing value of any kind, quoted or not: the words of `pandas.read_csv`."""
 NOUNS = {"boolean": "truth values", "date": "dates", "number": "numbers", "text": "text"}
@@ -206,9 +205,11 @@ class CsvSource(Source):
         if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '"\r\n'):
             raise DataError(f"{path}: delimiter={mark!r} is not one character of ASCII")
         text = TextFile.find(path, given.encoding)
-        file = cls._cut(text, find_dialect(text, mark or DELIMITERS), given.skip_rows or 0)
+        with text.lines() as lines:
+            head = list(islice(lines, LINES))
+        file = cls._cut(text, find_dialect(head, mark or DELIMITERS), given.skip_rows or 0)
         if len(file.names) < 2 or looks_like_data(file.names):  # it is written otherwise
-            other = cls._cut(text, find_dialect(text))
+            other = cls._cut(text, find_dialect(head))
             file = other if len(other.names) > 1 else file
         names = [name.strip() for name in file.names]
         alike = names == file.names or len({*names}) < len({*file.names})
@@ -273,20 +274,17 @@ class CsvSource(Source):
             try:
                 with pyarrow.csv.open_csv(self.text.open(), *options) as reader:
                     for batch in reader:
-                        yield self._with_gaps(batch)
+                        cells = batch
+                        for i, name in enumerate(cells.schema.names):
+                            if name not in self.raw:
+                                cells = cells.set_column(i, name, without(cells[i], MISSING))
+                        yield cells
             except pa.ArrowInvalid as error:
                 width = len(self.names)
                 odd = next((each for each in self._rows() if len(each[1]) != width), None)
                 if odd is None:
                     raise
                 raise DataError(f"{self.path}: cannot be read: {self._ragged(*odd)}") from error
-
-    def _with_gaps(self, cells: pa.RecordBatch) -> pa.RecordBatch:
-        """Return cells without those that stand for no value."""
-        for i, name in enumerate(cells.schema.names):
-            if name not in self.raw:
-                cells = cells.set_column(i, name, without(cells[name], MISSING))
-        return cells
 
     def _ragged(self, row: int, cells: Sequence[str]) -> str:
         wide, shown = len(self.names), self.delimiter.join(cells)[:60]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,13 +24,6 @@ MISSING = int(np.iinfo("int64").min)
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
-class Ticks(NamedTuple):
-    """Points in time, or durations, as counts of a unit, int64 with `MISSING`."""
-
-    counts: Any
-    unit: str
-
-
 def zone(dtype: DType) -> str | None:
     """Return the time zone of a type of dates, None without one.
 
@@ -41,17 +34,17 @@ def zone(dtype: DType) -> str | None:
     return None if found is None else str(found)
 
 
-def ticks(series: Column) -> Ticks:
-    """Return a column of dates or durations as counts; with a time zone, in UTC."""
+def ticks(series: Column) -> tuple[Any, str]:
+    """Return dates or durations as counts, int64 with `MISSING`, and their unit; in UTC."""
     if zone(series.dtype):
         series = series.dt.tz_convert(None)
     arrow = getattr(series.dtype, "pyarrow_dtype", None)
     unit = np.datetime_data(series.dtype)[0] if arrow is None else getattr(arrow, "unit", "s")
     unit = unit if unit in _NANOSECONDS else "s"
     if hasattr(series, "to_cupy"):
-        return Ticks(series.astype("int64").fillna(MISSING).to_cupy(), unit)
+        return series.astype("int64").fillna(MISSING).to_cupy(), unit
     dtype = f"{series.dtype.kind}8[{unit}]"
-    return Ticks(np.asarray(series.astype(dtype)).view("int64"), unit)
+    return np.asarray(series.astype(dtype)).view("int64"), unit
 
 
 def wall_clock(series: Column, name: Name, xp: ModuleType) -> Any:

@@ -10,13 +10,10 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from typing import NamedTuple
 
-from pipeline.data.text import TextFile
-
 DELIMITERS = ",;\t|"
-_LINES = 200
+LINES = 200
 """Those that are looked at."""
 _SAID = re.compile(r"sep=([^\w\s\"]|\t| )\r?\n?", re.IGNORECASE | re.ASCII)
 """What Excel writes above the names."""
@@ -61,18 +58,12 @@ def records(lines: Iterable[str], delimiter: str) -> Iterator[Record]:
         before = reader.line_num
 
 
-def find_dialect(file: TextFile, delimiters: str = DELIMITERS) -> Dialect:
-    """Return how a file is cut by one of some delimiters."""
-    with file.lines() as lines:
-        return guess(list(islice(lines, _LINES)), delimiters)
+def find_dialect(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect:
+    """Return how the first lines of a file are cut by one of some delimiters.
 
-
-def guess(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect:
-    """Return how lines are cut.
-
-    >>> guess(["Messung;Wert, netto", "a;1,5", "b;2,5"])
+    >>> find_dialect(["Messung;Wert, netto", "a;1,5", "b;2,5"])
     Dialect(delimiter=';', skip_rows=0, titles=())
-    >>> guess(["Prices of 2024", "", "a,b,c", "1,2,3", "4,5,6"])
+    >>> find_dialect(["Prices of 2024", "", "a,b,c", "1,2,3", "4,5,6"])
     Dialect(delimiter=',', skip_rows=2, titles=('Prices of 2024',))
     """
     if said := _SAID.fullmatch(lines[0]) if lines else None:

@@ -6,7 +6,7 @@ batch by batch, so any number of rows takes the same memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import msgspec
 import numpy as np
@@ -136,36 +136,30 @@ def _compare(name: str, column: pd.Series, learnt: ColumnProfile) -> Difference:
     return made
 
 
-def cautions(found: Mapping[str, Difference], profile: Mapping[str, ColumnProfile]) -> list[str]:
+def cautions(counted: Mapping[str, Difference], profile: Mapping[str, ColumnProfile]) -> list[str]:
     """Return a sentence for each way in which more than a twentieth of the rows are unlike."""
-    chance = CHANCE / max(len(profile), 1)
-    return [
-        f"{name!r}: {doubt}"
-        for name, rows in found.items()
-        for doubt in _doubts(rows, profile[name], chance)
-    ]
-
-
-def _doubts(found: Difference, learnt: ColumnProfile, chance: float) -> Iterator[str]:
-    rows, outside = max(found.rows, 1), found.below + found.above
-    # A new row has a new value as often as one came once (Good, Biometrika 40, 1953).
-    expected = learnt.once / max(learnt.rows, 1)
-    if found.unseen and found.unseen / rows > SHARE + expected:
-        yield (
-            f"{found.unseen:,} of {rows:,} rows hold what no row of the fit did, such as "
-            f"{', '.join(map(repr, found.examples))}; check spelling and language"
-        )
-    # Later dates than those of the fit are what is predicted as a rule.
-    if learnt.kind == "number" and outside / rows > SHARE:
-        yield (
-            f"{outside:,} of {rows:,} rows lie outside of {learnt.low:,g} to {learnt.high:,g}, the "
-            "range of the fit; check the unit"
-        )
-    missing = found.without / rows
-    # Fisher's exact test: how often chance puts so many of all missing values here.
-    among = rows + learnt.rows, found.without + learnt.without, rows
-    if missing - learnt.missing > SHARE and hypergeom.sf(found.without - 1, *among) < chance:
-        yield (
-            f"{missing:.0%} of the rows have no value, and {learnt.missing:.0%} had none at fit; "
-            "check where it comes from"
-        )
+    chance, told = CHANCE / max(len(profile), 1), []
+    for name, found in counted.items():
+        learnt, rows, outside = profile[name], max(found.rows, 1), found.below + found.above
+        # A new row has a new value as often as one came once (Good, Biometrika 40, 1953).
+        expected = learnt.once / max(learnt.rows, 1)
+        if found.unseen and found.unseen / rows > SHARE + expected:
+            told.append(
+                f"{name!r}: {found.unseen:,} of {rows:,} rows hold what no row of the fit did, "
+                f"such as {', '.join(map(repr, found.examples))}; check spelling and language"
+            )
+        # Later dates than those of the fit are what is predicted as a rule.
+        if learnt.kind == "number" and outside / rows > SHARE:
+            told.append(
+                f"{name!r}: {outside:,} of {rows:,} rows lie outside of {learnt.low:,g} to "
+                f"{learnt.high:,g}, the range of the fit; check the unit"
+            )
+        missing = found.without / rows
+        # Fisher's exact test: how often chance puts so many of all missing values here.
+        among = rows + learnt.rows, found.without + learnt.without, rows
+        if missing - learnt.missing > SHARE and hypergeom.sf(found.without - 1, *among) < chance:
+            told.append(
+                f"{name!r}: {missing:.0%} of the rows have no value, and {learnt.missing:.0%} had "
+                "none at fit; check where it comes from"
+            )
+    return told

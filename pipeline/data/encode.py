@@ -38,18 +38,12 @@ SAMPLE_ROWS = 2**17
 
 
 class Coded(NamedTuple):
-    """A column of categories as integers.
-
-    Parameters
-    ----------
-    codes : array of int, shape (n_rows,)
-        Positions in `values`; -1 is missing. On the frame's device.
-    values : numpy.ndarray, shape (n_values,)
-        The distinct values, without missing; on the host.
-    """
+    """A column of categories as integers."""
 
     codes: Any
+    """Positions in `values`, on the frame's device; -1 is missing."""
     values: np.ndarray
+    """The distinct values, without missing; on the host."""
 
 
 class CodedObjects(Coded):
@@ -67,13 +61,9 @@ def categories(X: Table, name: Name) -> Coded:
         return _apart(series, name, coded(values_of(series, name)))
     known = _other_categories(series, name)
     none = library(X) == "pandas" and X.attrs.get(frames.NONE)
-    return _with_none(known) if none else known
-
-
-def _with_none(known: Coded) -> Coded:
-    """Return codes of objects, of which None is one where a value is missing."""
-    if not (missing := known.codes < 0).any():
+    if not none or not (missing := known.codes < 0).any():
         return known
+    # Of objects None is one where a value is missing.
     codes = np.where(missing, len(known.values), known.codes).astype("int32")
     return CodedObjects(codes, np.append(known.values.astype(object), np.array([None])))
 
@@ -103,7 +93,11 @@ def _apart(series: Column, name: Name, known: Coded) -> Coded:
 def _other_categories(series: Column, name: Name) -> Coded:
     """Return the codes of a column of anything but numbers."""
     if series.dtype.kind in "mM":
-        return _dates(series, name)
+        counts, unit = ticks(series)
+        known = coded(counts)
+        if len(known.values) and known.values[0] == MISSING:
+            raise missing_dates(name)
+        return Coded(known.codes, dates_of(known.values, unit, series.dtype))
     kind = library(series)
     if kind not in FRAMES:
         return coded(series)
@@ -123,15 +117,12 @@ def _other_categories(series: Column, name: Name) -> Coded:
         return Coded(codes, values.astype(object))
     if values.dtype.kind == "f" and np.isinf(values).any():
         raise infinite_numbers(name, abs(values_of(series.astype("float64"), name)) == np.inf)
-    return Coded(codes, as_seen(values, name, has_missing=bool(series.hasnans)))
-
-
-def _dates(series: Column, name: Name) -> Coded:
-    counts, unit = ticks(series)
-    codes, values = coded(counts)
-    if len(values) and values[0] == MISSING:
+    missing, letter = bool(series.hasnans), values.dtype.kind
+    if letter in "mM" and missing:
         raise missing_dates(name)
-    return Coded(codes, dates_of(values, unit, series.dtype))
+    # Declared categories have the type that scikit-learn gives their column.
+    as_float = letter == "b" or (letter in "iu" and missing)
+    return Coded(codes, as_floats(values, name) if as_float else values)
 
 
 def coded(array: Array) -> Coded:
@@ -209,7 +200,11 @@ def encode_objects(cells: np.ndarray, name: Name) -> CodedObjects:
     try:
         codes, values = pd.factorize(cells)
     except TypeError as error:
-        raise not_uniform(cells, name) from error
+        types = sorted({type(cell).__qualname__ for cell in cells})
+        raise CellTypeError(
+            "Encoders require their input argument must be uniformly strings or numbers. Got "
+            f"{types} in the column {name!r}; make it one type (astype('str')) or leave it out"
+        ) from error
     holes = np.flatnonzero(codes < 0)
     none = holes[[cell is None for cell in cells[holes]]]
     if len(none):
@@ -238,15 +233,6 @@ class CellTypeError(DataError, TypeError):
     """A cell holds what a step does not take; scikit-learn's error is a `TypeError` as well."""
 
 
-def not_uniform(cells: np.ndarray, name: Name) -> CellTypeError:
-    """Return the error for objects that no encoder tells apart, in scikit-learn's words."""
-    types = sorted({type(cell).__qualname__ for cell in cells})
-    return CellTypeError(
-        "Encoders require their input argument must be uniformly strings or numbers. Got "
-        f"{types} in the column {name!r}; make it one type (astype('str')) or leave it out"
-    )
-
-
 def missing_dates(name: Name) -> DataError:
     """Return the error for missing dates where categories are needed."""
     return DataError(
@@ -268,11 +254,3 @@ def as_floats(values: np.ndarray, name: Name) -> np.ndarray:
             "(astype('string')), or int64 if nothing is missing"
         )
     return floats
-
-
-def as_seen(values: np.ndarray, name: Name, *, has_missing: bool) -> np.ndarray:
-    """Return declared categories in the type that scikit-learn gives their column."""
-    kind = values.dtype.kind
-    if kind in "mM" and has_missing:
-        raise missing_dates(name)
-    return as_floats(values, name) if kind == "b" or kind in "iu" and has_missing else values

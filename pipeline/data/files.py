@@ -1,18 +1,23 @@
-"""Which files a table is in, what kind they are of, and the errors that name them."""
+"""Which files a table is in, what kind they are of, and the errors that name them.
+
+Files of text are UTF-8, however they are encoded and compressed.
+"""
 
 from __future__ import annotations
 
+import codecs
 import hashlib
+import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TextIO, TypeAlias
 
 import pyarrow as pa
 
-from pipeline.data.text import is_packed, marked, read_head
 from pipeline.errors import DataError, PipelineError
 from pipeline.system.atomic import sha256
 from pipeline.system.memory import raise_if_exhausted
@@ -41,6 +46,18 @@ _MARKUP = ("<!doctype", "<html", "<table", "<?xml", "<head", "<div", "<!--")
 _CONTROLS = frozenset(range(32)) - set(b"\t\n\r\f\x1b\x1a")
 _MANY = 3
 """Control characters, of different kinds, that no text has."""
+_PACKED = (".gz", ".bz2", ".zst", ".lz4")
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""First bytes -> encoding; those of UTF-16 begin those of UTF-32."""
+_CHUNK, _HEAD = 1 << 20, 4096
+_PACKED_BY = 8
+"""How much larger a compressed text is, about."""
 
 
 @contextmanager
@@ -84,21 +101,15 @@ def check_columns(path: Path, names: Sequence[str], wanted: Sequence[str]) -> No
         raise DataError(f"{path}: has no column {lost[0]!r}; {guess}has {list(names[:20])}")
 
 
-def parquet_files(path: Path) -> list[Path]:
-    """Return the Parquet files of a folder in the order of their names, or the file itself."""
-    if not path.is_dir():
-        return [path]
-    files = _visible(path, "*.parquet")
-    if not files:
-        raise DataError(f"{path}: holds no file whose name ends in .parquet")
-    return files
-
-
 def table_files(path: Path) -> list[Path]:
     """Return the files of a folder that are one table, in the order of their names, or the file."""
     if not path.is_dir():
         return [path]
-    named = {file: ending(file) for file in _visible(path, "*")}
+    named = {
+        file: ending(file)
+        for file in sorted(path.rglob("*"))
+        if file.is_file() and not any(p[0] in "._" for p in file.relative_to(path).parts)
+    }
     files = [file for file, kind in named.items() if kind in _ENDINGS]
     files = [file for file in files if named[file] != "txt"] or files  # Or it says what they are.
     if not files:
@@ -109,25 +120,13 @@ def table_files(path: Path) -> list[Path]:
     return files
 
 
-def _visible(folder: Path, pattern: str) -> list[Path]:
-    return sorted(
-        file
-        for file in folder.rglob(pattern)
-        if file.is_file()
-        and not any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
-    )
-
-
 def ending(path: Path) -> str:
     """Return the end of a name that says what a file holds, not how it is compressed.
 
     >>> ending(Path("a.CSV.gz")), ending(Path("a.pq"))
     ('csv', 'parquet')
     """
-    endings = [each.lower().removeprefix(".") for each in path.suffixes]
-    if len(endings) > 1 and endings[-1] in ("gz", "bz2", "zst", "lz4"):
-        endings.pop()
-    last = endings[-1] if endings else ""
+    last = (path.with_suffix("") if _is_packed(path) else path).suffix.lower().removeprefix(".")
     return _ALIASES.get(last, last)
 
 
@@ -148,35 +147,129 @@ def digest(path: Path) -> str:
 def container_of(path: Path) -> Container:
     """Return what a file holds, once it is not compressed; refuse what is not read here."""
     with reading(path):
-        head = read_head(path)
-        if found := _of_arrow(path, head):
-            return found
-        if why := _refused(head):
+        head = _read_head(path)
+        if ending(path) == "parquet" or (head.startswith(b"PAR1") and b"\0" in head):
+            return _unpacked(path, "parquet")
+        if ending(path) == "feather" or head.startswith(b"ARROW1\0\0"):
+            return _unpacked(path, "feather")
+        why = next((what for mark, what in _OTHER if head.startswith(mark)), "")
+        if head[257:262] == b"ustar":
+            why = "an archive (tar); unpack it"
+        elif not why and not _marked(head) and len(_CONTROLS & set(head)) >= _MANY:
+            why = "no text, and of no kind that is read here: CSV, JSON lines, Parquet, Feather"
+        if why:
             raise DataError(f"{path}: is {why}")
-        start = head.decode(marked(head) or "latin-1", "ignore").removeprefix("\ufeff").lstrip()
+        start = head.decode(_marked(head) or "latin-1", "ignore").removeprefix("\ufeff").lstrip()
         if start.lower().startswith(_MARKUP):
             raise DataError(f"{path}: is a page of HTML or XML; {_SAVE}")
         is_json = ending(path) in ("json", "jsonl") or start.startswith(('{"', '[{"'))
         return "json" if is_json else "csv"
 
 
-def _of_arrow(path: Path, head: bytes) -> Container | None:
-    found: Container | None = None
-    if (head.startswith(b"PAR1") and b"\0" in head) or ending(path) == "parquet":
-        found = "parquet"
-    elif head.startswith(b"ARROW1\0\0") or ending(path) == "feather":
-        found = "feather"
-    if found and is_packed(path):
+def _unpacked(path: Path, found: Container) -> Container:
+    if _is_packed(path):
         raise DataError(f"{path}: is a compressed {found.capitalize()} file; unpack it")
     return found
 
 
-def _refused(head: bytes) -> str:
-    """Return what a file is that is not read, and the way out; else nothing."""
-    if what := next((what for mark, what in _OTHER if head.startswith(mark)), ""):
-        return what
-    if head[257:262] == b"ustar":
-        return "an archive (tar); unpack it"
-    if not marked(head) and len(_CONTROLS & set(head)) >= _MANY:
-        return "no text, and of no kind that is read here: CSV, JSON lines, Parquet, Feather"
-    return ""
+@dataclass(frozen=True)
+class TextFile:
+    """How a file becomes UTF-8; `guess` says of the encoding where it is only likely."""
+
+    path: Path
+    encoding: str = "utf-8"
+    quotes: int = 0
+    guess: str = ""
+
+    @classmethod
+    def find(cls, path: Path, given: str | None = None) -> TextFile:
+        """Read a file once, to its end, and find out how it is encoded.
+
+        A mark at its beginning counts, then that all of it is UTF-8, then the given encoding.
+        """
+        for encoding in _candidates(path, given):
+            try:
+                quotes = sum(text.count('"') for text in _decoded(path, encoding))
+            except UnicodeError as error:
+                fault = error
+                continue
+            guessed = given is None and encoding == "cp1252"
+            guess = "is not UTF-8 and is read as cp1252" if guessed else ""
+            return cls(path, encoding, quotes, guess)
+        way = "save it as UTF-8, or give its encoding (encoding='cp1252')"
+        raise DataError(f"{path}: cannot be read: {fault}; {way}")
+
+    def open(self) -> pa.NativeFile:
+        """Open the file as a stream of UTF-8."""
+        raw = _open_bytes(self.path)
+        if codecs.lookup(self.encoding).name in ("utf-8", "ascii"):
+            return raw
+        return pa.transcoding_input_stream(raw, self.encoding, "utf-8")
+
+    def lines(self) -> TextIO:
+        """Open the file as lines."""
+        return io.TextIOWrapper(self.open(), encoding="utf-8-sig", newline="")
+
+
+def _candidates(path: Path, given: str | None) -> list[str]:
+    """Return the encodings that a file may have, the likeliest first."""
+    if mark := _marked(_read_head(path)):
+        return [mark]
+    try:
+        name = codecs.lookup(given or "cp1252").name
+    except LookupError as error:
+        raise DataError(f"{path}: there is no encoding {given!r}; give one of Python's") from error
+    if name in ("utf-8", "utf-16", "utf-32"):
+        return ["utf-8"]  # the other two would have a mark
+    # Any text is UTF-8 where an encoding has no bytes but those of ASCII.
+    return [name] if "é表я".encode(name, "ignore").isascii() else ["utf-8", name]
+
+
+def _decoded(path: Path, encoding: str) -> Iterator[str]:
+    """Yield a text; `UnicodeError` names the line that is not of the encoding."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    line = 1
+    with _open_bytes(path) as file:
+        chunk = b" "
+        while chunk:
+            chunk = file.read(_CHUNK)
+            try:
+                text = decoder.decode(chunk, final=not chunk)
+            except UnicodeDecodeError as error:
+                line += error.object[: error.start].count(b"\n")
+                odd = error.object[error.start : error.start + 10]
+                raise UnicodeError(f"line {line} is not {encoding} (at {odd!r})") from error
+            if "\0" in text:
+                line += text[: text.index("\0")].count("\n")
+                raise UnicodeError(f"line {line} holds a zero byte: it is damaged, or not UTF-8")
+            line += text.count("\n")
+            yield text
+
+
+def _open_bytes(path: Path) -> pa.NativeFile:
+    """Open a file as the bytes that it holds once it is not compressed, which its name says."""
+    return pa.input_stream(str(path), compression="detect")
+
+
+def _is_packed(path: Path) -> bool:
+    """Whether a file is compressed."""
+    return path.suffix.lower() in _PACKED
+
+
+def size_of(path: Path) -> int:
+    """Return about the bytes that a file holds once it is not compressed."""
+    return path.stat().st_size * (_PACKED_BY if _is_packed(path) else 1)
+
+
+def _read_head(path: Path) -> bytes:
+    with _open_bytes(path) as file:
+        return bytes(file.read(_HEAD))
+
+
+def _marked(head: bytes) -> str:
+    """Return the encoding that a mark at the beginning of a text tells, else nothing.
+
+    >>> _marked("a".encode("utf-16")), _marked(b"a,b")
+    ('utf-16', '')
+    """
+    return next((name for mark, name in _MARKS.items() if head.startswith(mark)), "")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -46,35 +47,28 @@ def library(obj: object) -> str:
     >>> library(pd.DataFrame()), library(np.zeros(1)), library([])
     ('pandas', 'numpy', 'builtins')
     """
-    return _LIBRARIES[type(obj)]
+    return _library(type(obj))  # type: ignore[arg-type]  # mypy takes types for unhashable
 
 
-class _Libraries(dict[type, str]):
-    """The library of each type that was asked for."""
-
-    def __missing__(self, kind: type) -> str:
-        roots = [base.__module__.partition(".")[0] for base in kind.__mro__]
-        self[kind] = next((root for root in roots if root in _DEVICE), roots[0])
-        return self[kind]
-
-
-_LIBRARIES = _Libraries()
+@cache
+def _library(kind: type) -> str:
+    roots = [base.__module__.partition(".")[0] for base in kind.__mro__]
+    return next((root for root in roots if root in _DEVICE), roots[0])
 
 
 def device_of(obj: Table) -> str:
     """Return ``"cpu"`` or ``"cuda"``."""
-    partitioned = hasattr(obj, "npartitions") and hasattr(obj, "to_delayed")
-    return _DEVICE.get(_LIBRARIES[type(obj._meta if partitioned else obj)], "cpu")
+    return _DEVICE.get(library(obj._meta if is_partitioned(obj) else obj), "cpu")
 
 
 def xp(X: Table) -> Any:
     """Return NumPy or CuPy, whichever computes with a table or an array in one place."""
-    return np if _DEVICE.get(_LIBRARIES[type(X)], "cpu") == "cpu" else load("cupy")
+    return np if _DEVICE.get(library(X), "cpu") == "cpu" else load("cupy")
 
 
 def is_frame(obj: object) -> bool:
     """Return whether an object is a pandas or cuDF data frame."""
-    return _LIBRARIES[type(obj)] in FRAMES and hasattr(obj, "columns")
+    return library(obj) in FRAMES and hasattr(obj, "columns")
 
 
 def is_partitioned(X: object) -> bool:
@@ -103,7 +97,7 @@ def holds_sparse(X: Table, names: Collection[Name] | None = None) -> bool:
 
 def head(X: Table) -> pd.DataFrame:
     """Return the first row as a pandas frame: the table's schema, on the host."""
-    if _LIBRARIES[type(X)] != "cudf":
+    if library(X) != "cudf":
         return pd.DataFrame(to_device(X[:1], "cpu"))
     # To cuDF a row that is no copy takes all the memory behind it, categories come with all their
     # values, and a null makes floats and objects of the integers and bools of just these rows.
@@ -182,7 +176,7 @@ def values_of(series: Column, name: Name) -> Any:
     """Return a column as `numbers` does, where some may be infinite."""
     if series.dtype.kind not in "iufb":
         series = _unpacked(series, name)
-    to_array = TO_ARRAY.get(_LIBRARIES[type(series)])
+    to_array = TO_ARRAY.get(library(series))
     if to_array is None:
         return series
     # cuDF has no way from pandas' nullable types to CuPy.
@@ -197,7 +191,7 @@ def _unpacked(series: Column, name: Name) -> Any:
         # To scikit-learn categories that are booleans are floats.
         kept = kind != "b" and not series.hasnans
         return series.astype(series.dtype.categories.dtype if kept else "float64")
-    if series.dtype == object and _LIBRARIES[type(series)] == "pandas":
+    if series.dtype == object and library(series) == "pandas":
         with suppress(TypeError, ValueError):
             return pd.Series(series.to_numpy("float64", na_value=np.nan))
     raise no_numbers(name, series.dtype)
@@ -209,28 +203,20 @@ def datetimes(X: Table, name: Name) -> Any:
     A column with a time zone is read by the clock on its wall, which is what calendars show.
     """
     series = column(X, name)
-    if series.dtype == object and _LIBRARIES[type(series)] == "pandas":
+    if series.dtype == object and library(series) == "pandas":
         with suppress(pa.ArrowException, TypeError, ValueError):
             series = pa.array(series, from_pandas=True).to_pandas(date_as_object=False)
     return wall_clock(series, name, xp(X))
 
 
-def same_labels(a: Array, b: Array) -> bool:
-    """Return whether two indexes have the same labels in the same order, whichever hold them."""
-    if {library(a), library(b)} == set(FRAMES):
-        # To cuDF no index but its own is equal; the labels on the device stay there.
-        a, b = (to_device(index, "cuda") for index in (a, b))
-    return bool(a.equals(b))
-
-
 def to_host(array: Array) -> np.ndarray:
     """Return what was learnt on the host, recording the copy; rows go by `to_device`."""
-    return _copy_to_host(array) if _LIBRARIES[type(array)] == "cupy" else np.asarray(array)
+    return _copy_to_host(array) if library(array) == "cupy" else np.asarray(array)
 
 
 def all_to_host(arrays: Sequence[Any]) -> list[np.ndarray]:
     """Return arrays as `to_host` does, those of a GPU by one copy: each waits until it is done."""
-    away = [array for array in arrays if _LIBRARIES[type(array)] == "cupy"]
+    away = [array for array in arrays if library(array) == "cupy"]
     if len(away) < 2:
         return [to_host(array) for array in arrays]
     flat = to_host(xp(away[0]).concatenate([each.ravel().view("uint8") for each in away]))
@@ -238,19 +224,19 @@ def all_to_host(arrays: Sequence[Any]) -> list[np.ndarray]:
     pairs = zip(parts, away, strict=True)
     # A part may begin anywhere; a copy begins where its type has to.
     copies = iter([part.view(each.dtype).reshape(each.shape).copy() for part, each in pairs])
-    return [next(copies) if _LIBRARIES[type(array)] == "cupy" else array for array in arrays]
+    return [next(copies) if library(array) == "cupy" else array for array in arrays]
 
 
 def to_device_of(array: np.ndarray, other: Array) -> Any:
     """Return what was learnt where another array is, recording the bytes that move."""
-    here = _DEVICE.get(_LIBRARIES[type(other)], "cpu") == "cpu"
+    here = _DEVICE.get(library(other), "cpu") == "cpu"
     return array if here else to_device(array, "cuda")
 
 
 def any_of(marks: Sequence[Any]) -> list[int]:
     """Return the positions of the arrays in which something is true; a GPU is waited for once."""
     marked = [mark.any() for mark in marks]
-    if any(_LIBRARIES[type(mark)] == "cupy" for mark in marked):
+    if any(library(mark) == "cupy" for mark in marked):
         marked = all_to_host(marked)
     return np.flatnonzero(marked).tolist()
 
@@ -263,7 +249,7 @@ def _copy_to_host(array: Array, *, state: bool = True) -> np.ndarray:
 
 def to_device(X: Table, device: str) -> Any:
     """Return a frame or an array on a device, recording the bytes that move."""
-    source = _LIBRARIES[type(X)]
+    source = library(X)
     if _DEVICE.get(source, "cpu") == device:
         return X
     if is_sparse(X):

@@ -202,24 +202,26 @@ def _as_dates(column: TextColumn) -> Guess | None:
     clock = is_clock(forms[0][0])
     forms = [form for form in forms if is_clock(form[0]) == clock]
     if clock:
-        return _as_times(column, _chosen(forms, ""))
+        times, lengths = Time(format=_chosen(forms, "")), Duration()
+        sure = _fit(column, times, strays=0.0) or _fit(column, lengths, strays=0.0)
+        return sure or _fit(column, times)
     orders = {_head(each) for form in forms if len(form) > 1 for each in form}
     formats = {order: _chosen(forms, order) for order in sorted(orders)}
     read = {order: convert_cells(words, Date(format=each)) for order, each in formats.items()}
     if not orders:
-        return _fit(column, Date(format=_one(_chosen(forms, ""))))
+        return _fit(column, Date(format=_chosen(forms, "")))
     if "y" in orders and _year_first(words, read):
-        return _fit(column, Date(format=_one(formats["y"])), "year first, as days vary more")
+        return _fit(column, Date(format=formats["y"]), "year first, as days vary more")
     told, example = _weigh(column, read)
     if not example:
-        return _fit(column, Date(format=_one(formats["d"])))
+        return _fit(column, Date(format=formats["d"]))
     day_first, why = (column.options.day_first, "asked or as other columns show")
     if told is not None:
         day_first, why = told, f"{example!r} shows"
     elif day_first is None and "." in example:
         day_first, why = True, "is usual with points"
     said = f"{'month' if day_first is False else 'day'} first, as {why}"
-    guess = _fit(column, Date(format=_one(formats["m" if day_first is False else "d"])), said)
+    guess = _fit(column, Date(format=formats["m" if day_first is False else "d"]), said)
     asks = undecided(
         column,
         f"dates such as {example!r}, in which the day or the month may come first",
@@ -238,19 +240,16 @@ def _forms(words: pa.Array, counts: np.ndarray) -> list[tuple[str, ...]]:
     return [form for form, _ in found.most_common(_FORMS) if form]
 
 
-def _one(formats: tuple[str, ...]) -> str | tuple[str, ...]:
-    return formats[0] if len(formats) == 1 else formats
-
-
 def _head(format: str) -> str:
     """Return which of day, month and year comes first."""
     return re.findall("%([dmyYbBG])", format)[0].lower()
 
 
-def _chosen(forms: Iterable[tuple[str, ...]], first: str) -> tuple[str, ...]:
+def _chosen(forms: Iterable[tuple[str, ...]], first: str) -> str | tuple[str, ...]:
     """Return a format of each form: where it has several, the one that `first` comes first in."""
     found = (next((f for f in form if first and _head(f) == first), form[0]) for form in forms)
-    return tuple(dict.fromkeys(found))
+    formats = tuple(dict.fromkeys(found))
+    return formats[0] if len(formats) == 1 else formats
 
 
 def _weigh(column: TextColumn, read: dict[str, pa.Array]) -> tuple[bool | None, str]:
@@ -274,12 +273,6 @@ def _year_first(words: pa.Array, read: dict[str, pa.Array]) -> bool:
     first, last = (pc.count_distinct(pc.struct_field(parts, i)).as_py() for i in (0, 1))
     others = min(gaps["d"], gaps["m"])
     return gaps["y"] < others or (gaps["y"] == others and 2 * first <= last and last > _SOME)
-
-
-def _as_times(column: TextColumn, formats: tuple[str, ...]) -> Guess | None:
-    format = Time(format=_one(formats))
-    sure = _fit(column, format, strays=0.0) or _fit(column, Duration(), strays=0.0)
-    return sure or _fit(column, format)
 
 
 def _as_numbers(column: TextColumn) -> Guess | None:
@@ -330,16 +323,12 @@ def _guess_numbers(column: TextColumn) -> _NumberGuess:
     return _NumberGuess(structs.replace(format, unit=unit), fits[best], is_open)
 
 
-def _units_of(words: pa.Array) -> pa.Array:
-    """Return what stands beside the digits of cells, null where they are no number with a unit."""
-    found = pc.extract_regex(bare(words, ""), _UNIT)
-    sides = (pc.struct_field(found, each) for each in ("before", "after"))
-    return pc.utf8_trim_whitespace(pc.binary_join_element_wise(*sides, " "))
-
-
 def _unit(words: pa.Array, counts: np.ndarray) -> str:
     """Return what stands beside the digits of most cells."""
-    units = pc.fill_null(_units_of(words), "").dictionary_encode()
+    found = pc.extract_regex(bare(words, ""), _UNIT)
+    sides = (pc.struct_field(found, each) for each in ("before", "after"))
+    units = pc.utf8_trim_whitespace(pc.binary_join_element_wise(*sides, " "))
+    units = pc.fill_null(units, "").dictionary_encode()
     weights = np.bincount(units.indices.to_numpy(), weights=counts)
     weights[[each == "" for each in units.dictionary.to_pylist()]] = -1
     best = int(np.argmax(weights))

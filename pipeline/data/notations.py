@@ -209,7 +209,14 @@ def read_cells(
     >>> read_cells(pa.array(["1.234,5 €", None]), euros, "").to_pylist()
     [1234.5, None]
     """
-    if not is_text(cells.type) and _is_read(cells.type, format):
+    kind, types = cells.type, pa.types
+    made = {
+        Number: is_number(kind),
+        Date: is_date(kind),
+        Time: types.is_time(kind) or types.is_timestamp(kind),
+        Duration: types.is_duration(kind) or types.is_floating(kind),
+    }
+    if not is_text(kind) and made.get(type(format), False):
         return plain_values(cells)
     cells = as_text(cells)
     distinct = pc.unique(cells)
@@ -217,17 +224,6 @@ def read_cells(
     if not isinstance(format, Text) and (strays := distinct.filter(stray)):
         _refuse(cells, strays, format, where, row, tell)
     return values.take(pc.index_in(cells, value_set=distinct))
-
-
-def _is_read(kind: pa.DataType, format: ColumnFormat) -> bool:
-    """Whether values are of the type that a format makes of cells, or become so as plain ones."""
-    types = pa.types
-    return {
-        Number: is_number(kind),
-        Date: is_date(kind),
-        Time: types.is_time(kind) or types.is_timestamp(kind),
-        Duration: types.is_duration(kind) or types.is_floating(kind),
-    }.get(type(format), False)
 
 
 def _refuse(
@@ -256,21 +252,16 @@ def _refuse(
 def read_distinct(distinct: pa.Array, format: ColumnFormat) -> tuple[pa.Array, pa.Array]:
     """Return the values of cells, and which cells are neither a value nor missing."""
     words = tidy(distinct)
-    missing = _stand_for_none(distinct, words, format)
+    values = {*format.values} if isinstance(format, Text) else set()
+    usual = MISSING if values or not isinstance(format, Text) else ()
+    named = pa.array(sorted({*format.missing, *usual} - values), pa.string())
+    marked = pc.or_(pc.is_in(distinct, value_set=named), pc.is_in(words, value_set=named))
+    missing = pc.or_(marked, pc.is_null(words))
     if isinstance(format, Text):
         texts = pc.if_else(missing, "" if format.empty else None, distinct)
         return texts, pa.array([False] * len(words))
-    values = pc.if_else(missing, None, convert_cells(words, format))
-    return values, pc.and_not(pc.is_null(values), missing)
-
-
-def _stand_for_none(distinct: pa.Array, words: pa.Array, format: ColumnFormat) -> pa.Array:
-    values = {*format.values} if isinstance(format, Text) else set()
-    usual = MISSING if values or not isinstance(format, Text) else ()
-    marks = {*format.missing, *usual} - values
-    named = pa.array(sorted(marks), pa.string())
-    found = pc.or_(pc.is_in(distinct, value_set=named), pc.is_in(words, value_set=named))
-    return pc.or_(found, pc.is_null(words))
+    read = pc.if_else(missing, None, convert_cells(words, format))
+    return read, pc.and_not(pc.is_null(read), missing)
 
 
 def tidy(cells: Cells) -> Cells:
@@ -302,11 +293,18 @@ def convert_cells(words: pa.Array, format: Typed) -> pa.Array:
     if isinstance(format, Number):
         return _numbers(bare(words, format.unit), format)
     if isinstance(format, Duration):
-        return _durations(words)
+        # pandas also takes numbers without a unit, ranges, and decimal commas.
+        known = pc.if_else(matches(words, _LENGTH), words, None).to_pandas()
+        lengths = pd.to_timedelta(known, errors="coerce")
+        return pa.Array.from_pandas(lengths.dt.total_seconds(), type=pa.float64())
     formats = (format.format,) if isinstance(format.format, str) else format.format
     words = spell_dates(words)
     dates = pc.coalesce(*(_dates(words, each) for each in formats))
-    return _on_first_day(dates) if isinstance(format, Time) else dates
+    if isinstance(format, Date):
+        return dates
+    # `strptime` puts times of day on a day of 1900; here they are on the first of 1970.
+    times = dates.to_pandas()
+    return pa.Array.from_pandas(times - times.dt.normalize() + pd.Timestamp(0), type=MOMENT)
 
 
 def bare(words: pa.Array, unit: str) -> pa.Array:
@@ -375,16 +373,3 @@ def _dates(words: pa.Array, format: str) -> pa.Array:
     reached = dates.between(*(each.tz_localize("UTC" if utc else None) for each in REACH))
     kind = pa.timestamp("ns", "UTC") if utc else MOMENT
     return pa.Array.from_pandas(dates.where(reached).dt.as_unit("ns"), type=kind)
-
-
-def _on_first_day(times: pa.Array) -> pa.Array:
-    """Return times of day, which `strptime` puts on a day of 1900, on the first of 1970."""
-    series = times.to_pandas()
-    return pa.Array.from_pandas(series - series.dt.normalize() + pd.Timestamp(0), type=MOMENT)
-
-
-def _durations(words: pa.Array) -> pa.Array:
-    """Return seconds; pandas also takes numbers without a unit, ranges, and decimal commas."""
-    known = pc.if_else(matches(words, _LENGTH), words, None).to_pandas()
-    lengths = pd.to_timedelta(known, errors="coerce")
-    return pa.Array.from_pandas(lengths.dt.total_seconds(), type=pa.float64())

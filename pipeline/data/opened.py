@@ -11,7 +11,7 @@ import msgspec
 import pyarrow as pa
 
 from pipeline.data import csv
-from pipeline.data.arrow_types import is_text, plain_values, usable
+from pipeline.data.arrow_types import Cells, is_text, plain_values, usable
 from pipeline.data.csv import CsvSource, Given
 from pipeline.data.files import check_columns, check_different, container_of, reading, table_files
 from pipeline.data.notations import read_cells
@@ -96,20 +96,15 @@ def format_table(table: pa.Table, format: TableFormat | None, where: str = "") -
     return pa.table(columns)
 
 
-def is_read_by(format: TableFormat | None, names: Sequence[str]) -> bool:
-    """Whether a format says something of columns."""
-    return format is not None and bool(format.missing or {*names} & {*format.columns})
-
-
 def as_formatted(
-    cells: csv.Cells,
+    cells: Cells,
     name: str,
     format: TableFormat | None,
     where: str,
     row: int = 0,
     *,
     tell: bool = False,
-) -> csv.Cells:
+) -> Cells:
     """Return a column by its format; one without a format as it is, but for what is missing.
 
     >>> as_formatted(pa.array(["?", "a"]), "x", TableFormat(missing=("?",)), "").to_pylist()
@@ -181,9 +176,7 @@ class TableStream:
             types[name] = csv.plain_integers(whole).type
         return types
 
-    def _values(
-        self, cells: csv.Cells, name: str, row: int, types: Mapping[str, pa.DataType]
-    ) -> csv.Cells:
+    def _values(self, cells: Cells, name: str, row: int, types: Mapping[str, pa.DataType]) -> Cells:
         kind, where = self.kinds.get(name, ""), f"{self.path}: column {name!r}"
         cells = as_formatted(cells, name, self.format, where, row, tell=True)
         if self.format is not None and name in self.format.columns:

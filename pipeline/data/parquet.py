@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from glob import escape
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -23,11 +24,11 @@ from pipeline.data import frames
 from pipeline.data.arrow_types import decoded_type, is_date
 from pipeline.data.convert import NULLABLE
 from pipeline.data.csv import plain_integers
-from pipeline.data.files import Filter, check_columns, parquet_files, reading
+from pipeline.data.files import Filter, check_columns, reading, table_files
 from pipeline.errors import DataError
 from pipeline.optional import load
 from pipeline.system.memory import raise_if_exhausted
-from pipeline.typing import Array, Table
+from pipeline.typing import Array
 
 _PLACE = "\0place"
 """A column of the places of rows, as no file has it."""
@@ -51,7 +52,14 @@ class Reader:
         schema = pq.read_schema(files[0])
         check_columns(files[0], schema.names, [*names, *(name for name, _, _ in rows)])
         for name in names:
-            _check_zone(files[0], name, getattr(schema.field(name).type, "tz", None))
+            zone = getattr(schema.field(name).type, "tz", None)
+            try:
+                ZoneInfo(zone or "UTC")
+            except (ValueError, ZoneInfoNotFoundError) as error:
+                raise DataError(
+                    f"{files[0]}: column {name!r} has the time zone {zone!r}, which cuDF does not "
+                    "know; write it with a zone that has a name, as 'UTC'"
+                ) from error
         coded = tuple(name for name in names if pa.types.is_dictionary(schema.field(name).type))
         states = tuple((f, f.stat().st_ino, f.stat().st_mtime_ns, f.stat().st_size) for f in files)
         return cls(list(names), rows, schema, _categories(states, coded) if coded else {})
@@ -73,17 +81,27 @@ class Reader:
             return replace(self, names=list(columns)).read(groups)
         filled = {file: list(chosen) for file, chosen in groups.items() if chosen}
         if filled:
-            # Told that there are no partitions, cuDF leaves files and row groups as they are.
+            # Told that there are no partitions, cuDF leaves files and row groups as they are. It
+            # takes names for patterns.
             frame = load("cudf").read_parquet(
-                list(map(str, filled)), columns=self.names, row_groups=list(filled.values()),
-                use_pandas_metadata=False, dataset_kwargs={},
+                [escape(str(file)) for file in filled], columns=self.names,
+                row_groups=list(filled.values()), use_pandas_metadata=False, dataset_kwargs={},
             )  # fmt: skip
         else:
-            frame = load("cudf").from_pandas(_empty(self.schema, self.names))
+            kinds = {name: decoded_type(self.schema.field(name).type) for name in self.names}
+            for name, kind in kinds.items():
+                kinds[name] = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
+            frame = load("cudf").from_pandas(pa.schema(kinds).empty_table().to_pandas())
         if self.rows and filled:
             places = frames.to_device(self._met(filled), "cuda")
             frame = frame.iloc[places].reset_index(drop=True)
-        return self._whole(frame)
+        for name in self.names:
+            kind = self.schema.field(name).type
+            if name in self.categories:
+                frame[name] = frame[name].astype(self.categories[name])
+            elif pa.types.is_timestamp(kind) and kind.tz:
+                frame[name] = frame[name].dt.tz_localize("UTC").dt.tz_convert(kind.tz)
+        return frame
 
     def _met(self, groups: Mapping[Path, list[int]]) -> Array:
         """Return the places of the rows that meet the conditions, as Arrow tests them."""
@@ -95,26 +113,6 @@ class Reader:
         table = pa.concat_tables(tables)
         table = table.append_column(_PLACE, pa.array(np.arange(len(table))))
         return table.filter(pq.filters_to_expression(list(self.rows)))[_PLACE].to_numpy()
-
-    def _whole(self, frame: Table) -> Any:
-        """Return a frame with its categories and zones."""
-        for name in self.names:
-            kind = self.schema.field(name).type
-            if name in self.categories:
-                frame[name] = frame[name].astype(self.categories[name])
-            elif pa.types.is_timestamp(kind) and kind.tz:
-                frame[name] = frame[name].dt.tz_localize("UTC").dt.tz_convert(kind.tz)
-        return frame
-
-
-def _check_zone(file: Path, name: str, zone: str | None) -> None:
-    try:
-        ZoneInfo(zone or "UTC")
-    except (ValueError, ZoneInfoNotFoundError) as error:
-        raise DataError(
-            f"{file}: column {name!r} has the time zone {zone!r}, which cuDF does not know; write "
-            "it with a zone that has a name, as 'UTC'"
-        ) from error
 
 
 @lru_cache(maxsize=4)
@@ -137,14 +135,6 @@ def _categories(
     return found
 
 
-def _empty(schema: pa.Schema, names: Sequence[str]) -> pd.DataFrame:
-    """Return no rows of columns, as cuDF's reader gives them."""
-    kinds = {name: decoded_type(schema.field(name).type) for name in names}
-    for name, kind in kinds.items():
-        kinds[name] = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
-    return pa.schema(kinds).empty_table().to_pandas()
-
-
 def typed(path: Path, rows: Filter) -> list[tuple[str, str, Any]]:
     """Return conditions whose dates are of the types of the columns, as every reader takes them.
 
@@ -153,7 +143,7 @@ def typed(path: Path, rows: Filter) -> list[tuple[str, str, Any]]:
     """
     if not rows:
         return []
-    file = parquet_files(path)[0]
+    file = table_files(path)[0]
     schema = pq.read_schema(file)
     check_columns(file, schema.names, [name for name, _, _ in rows])
     found = []
@@ -193,14 +183,8 @@ def read_parquet(
 
     A name by itself gives a column in place of a frame, and several targets as many arrays, by
     name. Dictionary-encoded columns are categorical. On the host page checksums are verified.
-    `made` says that `make data` makes the file.
-
-    Raises
-    ------
-    DataError
-        The file is missing, damaged, or lacks a column.
-    OutOfMemory
-        The rows do not fit in the memory that is left.
+    `made` says that `make data` makes the file. `DataError` says that it is missing, damaged, or
+    lacks a column, `OutOfMemory` that the rows do not fit in the memory that is left.
     """
     columns: Any = features if isinstance(features, str) else list(features)
     named = [columns] if isinstance(columns, str) else columns
@@ -219,7 +203,7 @@ def read_parquet(
 
 
 def _on_gpu(path: Path, names: list[str], targets: list[str], rows: Filter) -> tuple[Any, Any]:
-    files = parquet_files(path)
+    files = table_files(path)
     reader = Reader.of(files, names, rows)
     frame = reader.read({file: reader.groups(file) for file in files})
     # Splitters and metrics of scikit-learn use the target on the host.
@@ -229,7 +213,7 @@ def _on_gpu(path: Path, names: list[str], targets: list[str], rows: Filter) -> t
 
 def _on_host(path: Path, names: list[str], targets: list[str], rows: Filter) -> tuple[Any, Any]:
     table = pq.read_table(
-        parquet_files(path), columns=names, filters=list(rows) or None,
+        table_files(path), columns=names, filters=list(rows) or None,
         page_checksum_verification=True,
     )  # fmt: skip
     frame = table.to_pandas()

@@ -49,7 +49,11 @@ class SharedTable:
         """Return what is kept on a device."""
         if device not in self._caches:
             room = self.room_bytes
-            room = _room(device, self.limit_bytes) if room is None else room
+            if room is None:
+                known = [each.memory_bytes for each in gpu.probe().devices if each.memory_bytes]
+                free = int(psutil.virtual_memory().available)
+                free = min(free, self.limit_bytes or free)
+                room = (min(known) if device == "cuda" and known else free) // PART
             self._caches[device] = Cache(room, device)
         return self._caches[device]
 
@@ -263,12 +267,3 @@ def shared(X: Table, *, room_bytes: int | None = None) -> SharedRows:
     if room_bytes is not None and room_bytes < 0:
         raise ConfigError(f"room_bytes={room_bytes!r} is less than 0")
     return SharedRows(SharedTable(X.tocsr() if frames.is_sparse(X) else X, room_bytes))
-
-
-def _room(device: str, limit_bytes: int | None) -> int:
-    """Return the bytes that may be kept on a device."""
-    known = [each.memory_bytes for each in gpu.probe().devices if each.memory_bytes]
-    if device == "cuda" and known:
-        return min(known) // PART
-    available = int(psutil.virtual_memory().available)
-    return min(available, limit_bytes or available) // PART

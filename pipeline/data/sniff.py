@@ -58,7 +58,14 @@ def sniff(
     sources: list[Source] = []
     if isinstance(source, str | Path):
         sources = open_sources(Path(source), given=Given(encoding, delimiter, skip_rows, True))
-        format, what = _format(sources), Path(source).name
+        first, what = sources[0], Path(source).name
+        encodings = (file.encoding for file in sources if file.encoding != "utf-8")
+        format = TableFormat(encoding=next(encodings, "utf-8"))
+        if isinstance(first, CsvSource):
+            format = structs.replace(
+                format, delimiter=first.delimiter, skip_rows=first.skip_rows,
+                strip_names=first.strip_names,
+            )  # fmt: skip
         _check_alike(sources)
         notes = [f"{file.path.name}: {note}" for file in sources for note in _notes(file)]
         written = (replace(f, raw=(*f.names,)) if isinstance(f, CsvSource) else f for f in sources)
@@ -130,18 +137,6 @@ def _marks(cells: pa.Table, formats: Mapping[str, ColumnFormat]) -> dict[str, di
             counts = pc.value_counts(words.filter(is_mark)).to_pylist()
             found[name] = {each["values"]: each["counts"] for each in counts}
     return found
-
-
-def _format(files: Sequence[Source]) -> TableFormat:
-    """Return encoding, delimiter and lines above the names; those of a folder are of all files."""
-    encoding = next((file.encoding for file in files if file.encoding != "utf-8"), "utf-8")
-    first = files[0]
-    if not isinstance(first, CsvSource):
-        return TableFormat(encoding=encoding)
-    return TableFormat(
-        encoding=encoding, delimiter=first.delimiter, skip_rows=first.skip_rows,
-        strip_names=first.strip_names,
-    )  # fmt: skip
 
 
 def _notes(file: Source) -> Iterator[str]:

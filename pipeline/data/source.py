@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.json
 import pyarrow.parquet as pq
 
-from pipeline.data.files import reading
-from pipeline.data.text import TextFile
+from pipeline.data.files import TextFile, reading
 from pipeline.errors import DataError
 
 BROKEN = (

@@ -62,8 +62,13 @@ def tell_order(X: Table, values: Target, name: str) -> None:
     """Warn where labels say that values may be of other rows; a list has a method `index`."""
     if any(callable(getattr(each, "index", callable)) for each in (values, X)):
         return
-    other = not frames.is_partitioned(X) and len(values) == len(X)
-    if other and not frames.same_labels(X.index, values.index):
+    if frames.is_partitioned(X) or len(values) != len(X):
+        return
+    labels = [X.index, values.index]
+    if {*map(frames.library, labels)} == {*frames.FRAMES}:
+        # To cuDF no index but its own is equal; the labels on the device stay there.
+        labels = [frames.to_device(index, "cuda") for index in labels]
+    if not labels[0].equals(labels[1]):
         told = f"the index of {name} differs from that of X: rows go by position"
         warnings.warn(told, UserWarning, stacklevel=3)
 

@@ -143,11 +143,6 @@ class TextColumn:
         """Return the share of the cells, of those whose words fit."""
         return float(self.counts[fits.to_numpy(False)].sum() / max(self.counts.sum(), 1))
 
-    def rows(self, cells: pa.Array) -> list[int]:
-        """Return the rows that hold one of some cells."""
-        rows: list[int] = pc.indices_nonzero(pc.is_in(self.cells, value_set=cells)).to_pylist()
-        return rows
-
     def count(self, words: Collection[str]) -> int:
         """Return how many cells are one of some tidy words."""
         return int(self.distinct[1][is_in(self.tidied, words).to_numpy(False)].sum())
@@ -206,7 +201,8 @@ def _cells(n: int) -> str:
 
 def say_strays(column: TextColumn, strays: pa.Array, format: Typed) -> str:
     """Say which cells do not fit, and are missing."""
-    rows, n = column.rows(strays), int(column.counts.sum())
+    rows = pc.indices_nonzero(pc.is_in(column.cells, value_set=strays)).to_pylist()
+    n = int(column.counts.sum())
     shown = ", ".join(map(repr, strays.to_pylist()[:_NAMED]))
     return (
         f"{column.name!r}: {n - len(rows)} of {n} cells are {NOUNS[type(format)]}; "

@@ -26,7 +26,7 @@ from pipeline.data.convert import from_arrow
 from pipeline.data.csv import MISSING
 from pipeline.data.drift import Difference
 from pipeline.data.opened import TableStream, copy_of, open_sources
-from pipeline.data.scan import row_count
+from pipeline.data.read import row_count
 from pipeline.data.schema import Schema
 from pipeline.distributed import ordered_map
 from pipeline.distributed.cluster import active

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.benchmark.record import results
-from pipeline.data.files import parquet_files
+from pipeline.data.files import table_files
 from pipeline.task import task
 from tests.commands import ROOT, call
 
@@ -31,7 +31,7 @@ def rows(name: str) -> list[object]:
 def data(name: str, home: Path) -> Path:
     """Return one Parquet file of a task's data."""
     path = task.load(name).data(home, rows=ROWS.get(name))
-    return parquet_files(path)[0]
+    return table_files(path)[0]
 
 
 @pytest.fixture(scope="module")

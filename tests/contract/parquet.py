@@ -2,12 +2,13 @@
 
 Follows `cudf.io.parquet` and libcudf's reader: dictionaries come as the values they stand for,
 dates without their zone, days as seconds, columns that are not there not at all, and labels of
-rows that pandas wrote as the index.
+rows that pandas wrote as the index. Paths are patterns, as `fsspec` expands them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from glob import iglob
 from typing import Any
 
 import pandas as pd
@@ -28,6 +29,7 @@ MASKED = {
 
 def read_parquet(paths: Sequence[str], **options: Any) -> DataFrame:
     RECORDER.call("cudf", "read_parquet", (paths,), options)
+    paths = [found for path in paths for found in iglob(path)]  # noqa: PTH207
     groups = options.get("row_groups") or [None] * len(paths)
     wanted = options.get("columns")
     parts = [_part(path, each, wanted or ()) for path, each in zip(paths, groups, strict=True)]

@@ -52,7 +52,7 @@ def test_the_clock_on_the_wall_is_not_utc() -> None:
     noon = pd.Series(pd.to_datetime(["2020-07-01 12:00"])).dt.tz_localize("UTC")
     tokyo = noon.dt.tz_convert("Asia/Tokyo")
     assert wall_clock(tokyo) - wall_clock(noon) == [9 * 3600 * 10**9]
-    assert datetimes.ticks(tokyo).counts == datetimes.ticks(noon).counts
+    assert datetimes.ticks(tokyo)[0] == datetimes.ticks(noon)[0]
 
 
 @pytest.mark.parametrize("date", ["1500-01-01", "2262-04-12", "9999-12-31"])

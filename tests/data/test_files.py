@@ -18,7 +18,7 @@ def test_those_of_a_folder_are_of_its_parquet_files_in_order(tmp_path: Path) -> 
     for name in names:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
-    assert [path.name for path in files.parquet_files(tmp_path)] == ["a.parquet", "b.parquet"]
+    assert [path.name for path in files.table_files(tmp_path)] == ["a.parquet", "b.parquet"]
     lines = "".join(
         f"{hashlib.sha256(name.encode()).hexdigest()}  {name}\n" for name in sorted(names[:2])
     )

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 import tasks
 from pipeline import CalendarFeatures
 from pipeline.benchmark.run import measure
-from pipeline.data.files import parquet_files
+from pipeline.data.files import table_files
 from pipeline.planning import explain
 from pipeline.task import metrics, task
 from pipeline.task.task import Job
@@ -89,7 +89,7 @@ def test_a_task_is_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_splits_part_the_rows_and_use_no_feature(name: str, data: dict[str, Path]) -> None:
     what = TASKS[name]
-    everything = sum(pq.read_metadata(file).num_rows for file in parquet_files(data[name]))
+    everything = sum(pq.read_metadata(file).num_rows for file in table_files(data[name]))
     for split in what.splits.values():
         assert split.about
         rows = [pq.read_table(data[name], filters=list(side) or None).num_rows for side in

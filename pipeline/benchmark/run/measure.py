@@ -18,7 +18,7 @@ from sklearn.preprocessing import LabelEncoder
 from pipeline.backends.base import Placement
 from pipeline.backends.cpu import HOST
 from pipeline.data import frames, parquet
-from pipeline.data.files import parquet_files
+from pipeline.data.files import table_files
 from pipeline.data.partitioned import compute
 from pipeline.data.read import Preflight, preflight, read
 from pipeline.distributed.cluster import active
@@ -127,7 +127,7 @@ def _accelerated(
 ) -> None:
     choice = choose(model.device)
     if model.device == "auto":
-        rows = sum(pq.read_metadata(file).num_rows for file in parquet_files(path))
+        rows = sum(pq.read_metadata(file).num_rows for file in table_files(path))
         choice = choose_by_size(choice, model.estimator, rows, len(task.columns))
     device = choice.name
     prepare_memory(device)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import dataset
 from pyarrow.parquet import filters_to_expression
 
-from pipeline.data.files import Filter, parquet_files
+from pipeline.data.files import Filter, table_files
 from pipeline.task.cautions.caution import Caution, in_rank
 from pipeline.task.cautions.columns import TableSample, of_columns
 from pipeline.task.cautions.rows import of_rows
@@ -59,7 +59,7 @@ def of_sample(sample: TableSample) -> list[Caution]:
 
 def _read(path: Path) -> pa.Table:
     """Return a table, of a long one a share of the rows at random."""
-    whole, draw = dataset.dataset(parquet_files(path)), np.random.default_rng(0)
+    whole, draw = dataset.dataset(table_files(path)), np.random.default_rng(0)
     share = MOST_READ / max(whole.count_rows(), 1)
     kept = (b.filter(pa.array(draw.random(len(b)) < share)) for b in whole.to_batches())
     return whole.to_table() if share >= 1 else pa.Table.from_batches(kept, whole.schema)
