@@ -37,17 +37,14 @@ def require_able(estimator: Estimator, drawn: Collection[str]) -> None:
     """
     prefix, last = last_step(estimator)
     inner = estimator.estimator if isinstance(estimator, Accelerated) else estimator
-    able = inner is last or (inner is not estimator and _ends_with(inner, last))
+    within = inner is not estimator and isinstance(inner, Pipeline)
+    able = inner is last or (within and inner.steps[-1][1] is last)
     if not able and (stops_early(estimator) or (prefix + NAME in drawn and hasattr(last, NAME))):
         raise ConfigError(
             f"{prefix}{NAME}: a {type(inner).__name__} does not prepare the rows that early "
             f"stopping is judged by; search over Accelerated(Pipeline([..., {type(last).__name__}"
             f"(...)]), which does, or set {NAME}=None"
         )
-
-
-def _ends_with(estimator: Estimator, last: Estimator) -> bool:
-    return isinstance(estimator, Pipeline) and estimator.steps[-1][1] is last
 
 
 def hold_out(
