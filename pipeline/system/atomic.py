@@ -136,19 +136,15 @@ def _exchange(draft: Path, folder: Path) -> None:
     code = ctypes.get_errno() if renameat2 else errno.ENOSYS
     if code not in (errno.ENOSYS, errno.EINVAL):
         raise OSError(code, os.strerror(code), str(folder))
-    # A file system without exchange: after a kill between the two renames, the next
-    # run puts the old results back.
-    folder.rename(_aside(folder))
+    # A file system without exchange: after a kill between the two renames, `_recover`
+    # of the next run puts the old results back.
+    folder.rename(folder.with_name(f".{folder.name}.old"))
     draft.rename(folder)
-
-
-def _aside(folder: Path) -> Path:
-    return folder.parent / f".{folder.name}.old"
 
 
 def _recover(folder: Path) -> None:
     """Give old results their name again, or remove them once the new ones have it."""
-    old = _aside(folder)
+    old = folder.with_name(f".{folder.name}.old")
     if old.is_dir() and not folder.exists():
         old.rename(folder)
     shutil.rmtree(old, ignore_errors=True)

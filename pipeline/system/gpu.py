@@ -72,8 +72,9 @@ def probe() -> Probe:
 
     Whatever goes wrong is not raised but said in `why_not`. A process asks once.
     """
-    why_not = unsupported(sys.platform, platform.machine(), _libc())
-    path = "" if why_not else _nvidia_smi()
+    libc = " ".join(platform.libc_ver()).strip()
+    why_not = unsupported(sys.platform, platform.machine(), libc)
+    path = "" if why_not else shutil.which("nvidia-smi") or shutil.which(_ON_WSL)
     if not path:
         return Probe(why_not=why_not or "no NVIDIA driver (nvidia-smi was not found)")
     return _ask(path)
@@ -87,11 +88,8 @@ def _ask(path: str) -> Probe:
     if failed or not rows:
         said = failed or asked.strip()
         return Probe(why_not=f"the NVIDIA driver shows no GPU: {said or 'no answer'}")
-    return _read(rows, _cuda_version(_run(path)[0]))
-
-
-def _nvidia_smi() -> str:
-    return shutil.which("nvidia-smi") or shutil.which(_ON_WSL) or ""
+    banner = re.search(r"CUDA (?:UMD )?Version\s*:\s*([\d.]+)", _run(path)[0])
+    return _read(rows, banner[1] if banner else "")
 
 
 def _run(*command: str) -> tuple[str, str]:
@@ -120,18 +118,6 @@ def _read(rows: Sequence[Sequence[str]], cuda: str) -> Probe:
     why_not = "" if devices else "; ".join(["no GPU can be read", *skipped])
     drivers = [row[0] for row in rows if _numbers(row[0])]
     return Probe((drivers or [rows[0][0]])[0], cuda, tuple(devices), why_not, tuple(skipped))
-
-
-def _cuda_version(banner: str) -> str:
-    found = re.search(r"CUDA (?:UMD )?Version\s*:\s*([\d.]+)", banner)
-    return found[1] if found else ""
-
-
-def _libc() -> str:
-    try:
-        return os.confstr("CS_GNU_LIBC_VERSION") or ""
-    except (AttributeError, OSError, ValueError):
-        return ""
 
 
 def unsupported(system: str, machine: str, libc: str) -> str:

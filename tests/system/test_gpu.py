@@ -107,8 +107,8 @@ def test_a_machine_without_packages_is_not_even_asked(
     system, machine, libc = host
     monkeypatch.setattr(gpu.sys, "platform", system)
     monkeypatch.setattr(gpu.platform, "machine", lambda: machine)
-    monkeypatch.setattr(gpu, "_libc", lambda: libc)
-    monkeypatch.setattr(gpu, "_nvidia_smi", lambda: pytest.fail("asked"))
+    monkeypatch.setattr(gpu.platform, "libc_ver", lambda: libc.split(" "))
+    monkeypatch.setattr(gpu.shutil, "which", lambda name: pytest.fail("asked"))
     assert why in probe().why_not
 
 
@@ -131,7 +131,7 @@ def test_gpus_can_be_hidden(driver: Driver, value: str, extra: str) -> None:
 
 
 @pytest.mark.skipif(
-    gpu.unsupported(sys.platform, platform.machine(), gpu._libc()) != "",
+    gpu.unsupported(sys.platform, platform.machine(), " ".join(platform.libc_ver())) != "",
     reason="RAPIDS has no packages here",
 )
 def test_the_script_explains_what_it_read(driver: Driver) -> None:
