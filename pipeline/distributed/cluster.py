@@ -182,10 +182,9 @@ def _check_options(where: str, options: Params) -> tuple[str, ClusterOptions]:
     kind = "address" if where.startswith(SCHEMES) else where
     if kind not in _OPTIONS_OF:
         raise ConfigError(f"cluster {where!r} is not 'local', 'cuda' or tcp://HOST:PORT")
-    for name in options:
-        if name not in _OPTIONS_OF[kind]:
-            known = sorted(_OPTIONS_OF[kind])
-            raise ConfigError(f"cluster {where!r} has no option {name!r}, but {', '.join(known)}")
+    known = sorted(_OPTIONS_OF[kind])
+    if unknown := [name for name in options if name not in known]:
+        raise ConfigError(f"cluster {where!r} has no option {unknown[0]!r}, but {', '.join(known)}")
     return kind, ClusterOptions(**options)
 
 
@@ -215,20 +214,12 @@ def dask_settings(options: ClusterOptions) -> dict[str, Any]:
     }
 
 
-def local_arguments(options: ClusterOptions) -> dict[str, Any]:
-    """Return the arguments of `LocalCluster`."""
-    cores = hardware.describe().cores
-    workers = options.workers or max(1, cores // 2)
-    return {
-        "n_workers": workers,
-        "threads_per_worker": max(1, cores // workers),
-        "memory_limit": options.memory_limit,
-        "preload": [
-            *load("dask.config.get")("distributed.worker.preload"),
-            "pipeline.distributed.preload",
-        ],
-        **_ADDRESSES,
-    }
+def dask_setup(worker: object) -> None:
+    """Ignore Ctrl-C in a worker, where Dask calls this first, in the main thread.
+
+    A terminal sends it to all processes; a worker that ended by it would be started again.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def cuda_arguments(options: ClusterOptions) -> dict[str, Any]:
@@ -246,8 +237,16 @@ def cuda_arguments(options: ClusterOptions) -> dict[str, Any]:
 def _start(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
     """Start workers, which end with the block."""
     if where == "local":
-        make, arguments = load("distributed.LocalCluster"), local_arguments(options)
-        about = f"{arguments['n_workers']} worker(s) on this machine"
+        make, cores = load("distributed.LocalCluster"), hardware.describe().cores
+        n_workers = options.workers or max(1, cores // 2)
+        about = f"{n_workers} worker(s) on this machine"
+        arguments = {
+            "n_workers": n_workers,
+            "threads_per_worker": max(1, cores // n_workers),
+            "memory_limit": options.memory_limit,
+            "preload": [*load("dask.config.get")("distributed.worker.preload"), __name__],
+            **_ADDRESSES,
+        }
     elif available("dask_cuda"):
         make, arguments = load("dask_cuda.LocalCUDACluster"), cuda_arguments(options)
         about = "the GPU workers on this machine"

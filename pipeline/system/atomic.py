@@ -46,11 +46,21 @@ def publishing(folder: Path) -> Iterator[Path]:
     with writing(folder):
         folder = folder.resolve()
         _check(folder)
-        with locked(folder), _workplace(folder) as draft:
-            yield draft
-            flush(*sorted(draft.rglob("*")), draft)
-            _exchange(draft, folder)
-            flush(folder.parent)
+        with locked(folder):
+            prefix = f".{folder.name}.draft-"
+            for left in folder.parent.glob(f"{escape(prefix)}*"):
+                shutil.rmtree(left, ignore_errors=True)
+            _recover(folder)
+            draft = folder.parent / f"{prefix}{os.getpid()}"
+            draft.mkdir()
+            try:
+                yield draft
+                flush(*sorted(draft.rglob("*")), draft)
+                _exchange(draft, folder)
+                flush(folder.parent)
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
+                _recover(folder)
 
 
 @contextmanager
@@ -97,21 +107,6 @@ def _check(folder: Path) -> None:
             f"{folder}: holds something else than results, which would be lost; "
             "empty it or choose another --out"
         )
-
-
-@contextmanager
-def _workplace(folder: Path) -> Iterator[Path]:
-    prefix = f".{folder.name}.draft-"
-    for left in folder.parent.glob(f"{escape(prefix)}*"):
-        shutil.rmtree(left, ignore_errors=True)
-    _recover(folder)
-    draft = folder.parent / f"{prefix}{os.getpid()}"
-    draft.mkdir()
-    try:
-        yield draft
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-        _recover(folder)
 
 
 def flush(*paths: Path) -> None:

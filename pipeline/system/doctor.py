@@ -11,7 +11,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -97,7 +97,8 @@ def diagnose() -> Diagnosis:
     """
     found = gpu.probe()
     requirements = project_requirements()
-    versions = installed_versions(requirements)
+    names = {*_EXTRA_OF, *(requirement.name for requirement in requirements)}
+    versions = {name: known for name in sorted(names) if (known := version(name))}
     installed = installed_extra(versions)
     here = {name: value for name, value in os.environ.items() if name != "GPU"}
     fits, why = gpu.choose_extra(found, here)
@@ -126,13 +127,6 @@ def project_requirements() -> list[Requirement]:
         return [Requirement(text) for text in metadata.requires(DISTRIBUTION) or ()]
     except metadata.PackageNotFoundError:
         return []
-
-
-def installed_versions(requirements: Iterable[Requirement]) -> dict[str, str]:
-    """Return name -> version of the installed ones among all packages this project knows."""
-    names = {requirement.name for requirement in requirements}
-    names.update(_EXTRA_OF)
-    return {name: known for name in sorted(names) if (known := version(name))}
 
 
 def installed_extra(versions: Mapping[str, str]) -> str:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -55,13 +54,11 @@ class Device:
 class Probe:
     """What the driver said.
 
-    `cuda` is the newest CUDA version the driver can serve, ``"13.0"``; `why_not` says
-    why there is no GPU, and `skipped` names those that could not be read. What is
-    unknown is empty.
+    `why_not` says why there is no GPU, and `skipped` names those that could not be read.
+    What is unknown is empty.
     """
 
     driver: str = ""
-    cuda: str = ""
     devices: tuple[Device, ...] = ()
     why_not: str = ""
     skipped: tuple[str, ...] = ()
@@ -88,8 +85,7 @@ def _ask(path: str) -> Probe:
     if failed or not rows:
         said = failed or asked.strip()
         return Probe(why_not=f"the NVIDIA driver shows no GPU: {said or 'no answer'}")
-    banner = re.search(r"CUDA (?:UMD )?Version\s*:\s*([\d.]+)", _run(path)[0])
-    return _read(rows, banner[1] if banner else "")
+    return _read(rows)
 
 
 def _run(*command: str) -> tuple[str, str]:
@@ -104,7 +100,7 @@ def _run(*command: str) -> tuple[str, str]:
     return done.stdout, said or f"exit status {done.returncode}" if done.returncode else ""
 
 
-def _read(rows: Sequence[Sequence[str]], cuda: str) -> Probe:
+def _read(rows: Sequence[Sequence[str]]) -> Probe:
     devices, skipped = [], []
     for index, (_, name, memory, capability) in enumerate(rows):
         version = _numbers(capability)
@@ -117,7 +113,7 @@ def _read(rows: Sequence[Sequence[str]], cuda: str) -> Probe:
             skipped.append(f"GPU {index}: {name}: compute capability {capability}")
     why_not = "" if devices else "; ".join(["no GPU can be read", *skipped])
     drivers = [row[0] for row in rows if _numbers(row[0])]
-    return Probe((drivers or [rows[0][0]])[0], cuda, tuple(devices), why_not, tuple(skipped))
+    return Probe((drivers or [rows[0][0]])[0], tuple(devices), why_not, tuple(skipped))
 
 
 def unsupported(system: str, machine: str, libc: str) -> str:
@@ -203,7 +199,7 @@ def _dotted(numbers: tuple[int, ...]) -> str:
 
 def describe_probe(probe: Probe) -> str:
     """Return what the driver said, a line for each thing; empty where there is none."""
-    lines = [f"driver {probe.driver}, CUDA {probe.cuda or 'unknown'}"] if probe.driver else []
+    lines = [f"driver {probe.driver}"] if probe.driver else []
     lines += [f"GPU {index}: {device}" for index, device in enumerate(probe.devices)]
     return "\n".join([*lines, *probe.skipped])
 

@@ -76,7 +76,7 @@ def hold_out(
     labels = np.asarray(y)[positions] if is_classifier(model) else None
     if own is not None:
         splitter: Any = GroupShuffleSplit(1, test_size=fraction, random_state=seed)
-    elif labels is not None and _can_stratify(labels, n_judging):
+    elif labels is not None and labels.ndim == 1 and _can_stratify(labels, n_judging):
         splitter = StratifiedShuffleSplit(1, test_size=n_judging, random_state=seed)
     else:
         splitter = ShuffleSplit(1, test_size=n_judging, random_state=seed)
@@ -85,7 +85,7 @@ def hold_out(
 
 
 def _can_stratify(labels: np.ndarray, n_judging: int) -> bool:
-    counts = np.unique(labels, return_counts=True)[1] if labels.ndim == 1 else np.zeros(1)
+    counts = np.unique(labels, return_counts=True)[1]
     return bool(counts.min() >= 2 and len(counts) <= min(n_judging, len(labels) - n_judging))
 
 

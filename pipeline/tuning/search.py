@@ -196,10 +196,9 @@ class Search(BaseSearchCV):
         OutputLocked
             Another search is writing to the storage.
         """
-        self._check_parameters()
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)  # What an earlier fit has found.
-        self.scorer_, self.multimetric_ = self._scorer(), False
+        self.scorer_, self.multimetric_ = self._check_parameters(), False
         able = isinstance(self.estimator, Accelerated) and hasattr(X, "shape")
         X, y = indexable(shared(X) if able else X, y)
         params = _check_method_params(X, params=params)
@@ -213,7 +212,8 @@ class Search(BaseSearchCV):
         """Return whether there is what a fit was to find; the last fit may have ended early."""
         return hasattr(self, "best_estimator_" if self.refit else "cv_results_")
 
-    def _check_parameters(self) -> None:
+    def _check_parameters(self) -> Callable[..., float]:
+        """Check what the search was made with, and return its scorer."""
         try:
             self._validate_params()
         except InvalidParameterError as error:
@@ -223,8 +223,6 @@ class Search(BaseSearchCV):
                 f"scoring={self.scoring!r}: a search is for one metric; pass its name, and see "
                 "others of best_estimator_ with cross_validate"
             )
-
-    def _scorer(self) -> Callable[..., float]:
         try:
             scorer: Callable[..., float] = self._get_scorers()[0]
         except (TypeError, ValueError) as error:

@@ -242,10 +242,6 @@ class Space:
         except LookupError:
             return None
 
-    def describe(self) -> dict[str, str]:
-        """Return each parameter with what it is drawn from, as text that tells spaces apart."""
-        return {name: each.text for name, each in self.parameters.items()}
-
 
 def candidate_of(estimator: Estimator, params: Mapping[str, Any]) -> Estimator:
     """Return a clone of an estimator with parameters, of which no other candidate has a part."""

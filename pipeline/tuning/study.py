@@ -131,7 +131,7 @@ def identity_of(search: Any, evaluation: Evaluation, space: Space) -> dict[str, 
     known = {
         "versions of scikit-learn, XGBoost or this package": versions,
         "estimator": described(search.estimator),
-        "space": space.describe(),
+        "space": {name: each.text for name, each in space.parameters.items()},
         "X": X.rows() if isinstance(X, SharedRows) else X,
         "y": evaluation.y,
         "parameters of fit": {**evaluation.fit_params, **evaluation.score_params},
