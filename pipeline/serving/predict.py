@@ -45,8 +45,6 @@ from pipeline.system.threads import alone
 SCHEMA: Final = "pipeline.prediction/4"
 ROWS: Final = 131_072
 """Rows of a batch: 20 columns of float64 are 20 MiB."""
-_UNNAMED: Final = "__index_level_0__"
-"""What pandas calls an index without a name, in a file."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -375,8 +373,10 @@ class Predictor:
             raise DataError(
                 f"{self.job.source}: {error} (rows are counted from row {start:,} of the file)"
             ) from error
-        # Which row it is: by columns that are copied, or its number.
-        known = [("index" if n == _UNNAMED else n, table[copy_of(n)]) for n in self.copied]
+        # Which row it is, by columns that are copied or its number. In a file, pandas calls an
+        # index without a name __index_level_0__.
+        names = {"__index_level_0__": "index"}
+        known = [(names.get(n, n), table[copy_of(n)]) for n in self.copied]
         known = known or [("row", np.arange(start, start + len(table)))]
         output = pa.table(unique([*known, *answers.items()]))
         outputs.check_cells(self.job.target, output)

@@ -24,20 +24,6 @@ _ONE_LINE = Column(no_wrap=True, overflow="ellipsis")
 
 
 @contextmanager
-def saying() -> Iterator[None]:
-    """Raise `OutputError` where the standard output is a file that cannot be written.
-
-    A pipe whose reader is gone is no error.
-    """
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OutputError(f"standard output: {error.strerror}; nothing more is said") from error
-
-
-@contextmanager
 def progress(what: str, total: int) -> Iterator[Say]:
     """Yield a function that prints a line and counts one step done.
 
@@ -71,8 +57,13 @@ def progress(what: str, total: int) -> Iterator[Say]:
             console.print(clean(text), markup=False, highlight=False)
             bar.advance(task)
         else:
-            with saying():
+            try:
                 print(clean(text), file=console.file, flush=True)
+            except BrokenPipeError:  # The reader is gone, which is no error.
+                raise
+            except OSError as error:
+                said = f"standard output: {error.strerror}; nothing more is said"
+                raise OutputError(said) from error
 
     with bar if draws else nullcontext():
         yield say
