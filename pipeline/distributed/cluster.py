@@ -154,12 +154,13 @@ def cluster(where: str = "local", **options: Any) -> Iterator[Cluster]:
     kind, checked = _check_options(where, options)
     if not available("distributed"):
         raise ConfigError("Dask is not installed; run `make setup`")
-    if kind != "address":
+    begin = _connect if kind == "address" else _start
+    if begin is _start:
         _check_main_guard()
     load("distributed")  # Its own settings must be there before ours are laid over them.
     with ExitStack() as stack:
         stack.enter_context(load("dask.config").set(dask_settings(checked)))
-        started = _STARTS[kind](where, checked, stack)
+        started = begin(where, checked, stack)
         token = _running.set(started)
         try:
             yield started
@@ -181,10 +182,9 @@ def _check_options(where: str, options: Params) -> tuple[str, ClusterOptions]:
     kind = "address" if where.startswith(SCHEMES) else where
     if kind not in _OPTIONS_OF:
         raise ConfigError(f"cluster {where!r} is not 'local', 'cuda' or tcp://HOST:PORT")
-    for name in options:
-        if name not in _OPTIONS_OF[kind]:
-            known = sorted(_OPTIONS_OF[kind])
-            raise ConfigError(f"cluster {where!r} has no option {name!r}, but {', '.join(known)}")
+    known = sorted(_OPTIONS_OF[kind])
+    if unknown := [name for name in options if name not in known]:
+        raise ConfigError(f"cluster {where!r} has no option {unknown[0]!r}, but {', '.join(known)}")
     return kind, ClusterOptions(**options)
 
 
@@ -214,20 +214,12 @@ def dask_settings(options: ClusterOptions) -> dict[str, Any]:
     }
 
 
-PRELOAD = "pipeline.distributed.preload"
+def dask_setup(worker: object) -> None:
+    """Ignore Ctrl-C in a worker, where Dask calls this first, in the main thread.
 
-
-def local_arguments(options: ClusterOptions) -> dict[str, Any]:
-    """Return the arguments of `LocalCluster`."""
-    cores = hardware.describe().cores
-    workers = options.workers or max(1, cores // 2)
-    return {
-        "n_workers": workers,
-        "threads_per_worker": max(1, cores // workers),
-        "memory_limit": options.memory_limit,
-        "preload": [*load("dask.config.get")("distributed.worker.preload"), PRELOAD],
-        **_ADDRESSES,
-    }
+    A terminal sends it to all processes; a worker that ended by it would be started again.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def cuda_arguments(options: ClusterOptions) -> dict[str, Any]:
@@ -242,44 +234,39 @@ def cuda_arguments(options: ClusterOptions) -> dict[str, Any]:
     }
 
 
-def _start(kind: str, arguments: Params, stack: ExitStack) -> Any:
-    """Start workers, which end with the block, and return their client."""
-    with _deaf_to_interrupts():
-        workers = load(kind)(**arguments)
+def _start(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
+    """Start workers, which end with the block."""
+    if where == "local":
+        make, cores = load("distributed.LocalCluster"), hardware.describe().cores
+        n_workers = options.workers or max(1, cores // 2)
+        about = f"{n_workers} worker(s) on this machine"
+        arguments = {
+            "n_workers": n_workers,
+            "threads_per_worker": max(1, cores // n_workers),
+            "memory_limit": options.memory_limit,
+            "preload": [*load("dask.config.get")("distributed.worker.preload"), __name__],
+            **_ADDRESSES,
+        }
+    elif available("dask_cuda"):
+        make, arguments = load("dask_cuda.LocalCUDACluster"), cuda_arguments(options)
+        about = "the GPU workers on this machine"
+    else:
+        raise ConfigError("dask-cuda is not installed; run `make setup` on a machine with a GPU")
+    # A terminal sends Ctrl-C to all processes. It does not reach those that start here, now and
+    # later: they have the mask of the thread that starts them, which has that of this one.
+    resource_tracker.ensure_running()  # As it starts, it takes the block off the thread.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        workers = make(**arguments)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def close() -> None:
         with suppress(TimeoutError):  # Workers that are slow to end are being killed.
             workers.close()
 
     stack.callback(close)
-    return stack.enter_context(load("distributed.Client")(workers))
-
-
-def _start_local(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
-    arguments = local_arguments(options)
-    client = _start("distributed.LocalCluster", arguments, stack)
-    return Cluster(client, options, f"{arguments['n_workers']} worker(s) on this machine")
-
-
-def _start_cuda(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
-    if not available("dask_cuda"):
-        raise ConfigError("dask-cuda is not installed; run `make setup` on a machine with a GPU")
-    client = _start("dask_cuda.LocalCUDACluster", cuda_arguments(options), stack)
-    return Cluster(client, options, "the GPU workers on this machine")
-
-
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Start processes, now and later, that Ctrl-C does not reach: a terminal sends it to all.
-
-    They have the mask of the thread that starts them, which has that of this one.
-    """
-    resource_tracker.ensure_running()  # As it starts, it takes the block off the thread.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return Cluster(stack.enter_context(load("distributed.Client")(workers)), options, about)
 
 
 def _connect(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
@@ -293,6 +280,3 @@ def _connect(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
             "start `dask scheduler` and `dask worker` there (docs/cluster.md)"
         ) from error
     return Cluster(client, options, f"the workers of {where}")
-
-
-_STARTS = {"local": _start_local, "cuda": _start_cuda, "address": _connect}

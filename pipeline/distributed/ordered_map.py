@@ -72,7 +72,7 @@ def hold_on_workers(client: Client, value: Any, **options: Any) -> Future:
 
     The result of a task, unlike scattered data, is made again when its worker is lost.
     """
-    return submit_task(client, _same, value, **options)
+    return submit_task(client, lambda held: held, value, **options)
 
 
 def _result(cluster: Cluster, future: Future) -> Any:
@@ -88,7 +88,3 @@ def _result(cluster: Cluster, future: Future) -> Any:
             if said := explain_killed(error):
                 raise WorkerLost(said) from error
             raise
-
-
-def _same(shared: Any) -> Any:
-    return shared

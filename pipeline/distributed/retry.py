@@ -49,8 +49,7 @@ def compute_on_cluster(cluster: Cluster, tasks: Sequence[Any]) -> Sequence[Any]:
     """
     futures = cluster.client.compute(list(tasks))
     gather = partial(cluster.client.gather, futures, asynchronous=True)
-    results: Sequence[Any] = watch(cluster, gather, frozenset())
-    return results
+    return watch(cluster, gather, frozenset())
 
 
 def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) -> T:

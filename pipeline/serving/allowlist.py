@@ -120,7 +120,8 @@ def loads(data: bytes, where: str) -> Any:
         strangers = _strangers(data)
         raise ConfigError(f"{where}: holds types that are not trusted: {strangers}") from error
     except Exception as error:  # skops raises whatever a broken file leads it to
-        raise DataError(f"{where}: not a model: {_line(error)}") from error
+        said = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:200]}"
+        raise DataError(f"{where}: not a model: {said}") from error
 
 
 def _checking_boosters(data: bytes) -> bytes:
@@ -142,7 +143,3 @@ def _checking_boosters(data: bytes) -> bytes:
 def _strangers(data: bytes) -> list[str]:
     unknown = load("skops.io").get_untrusted_types(data=_checking_boosters(data))
     return sorted(set(unknown) - set(TRUSTED))
-
-
-def _line(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).partition(chr(10))[0][:200]}"

@@ -12,6 +12,7 @@ from pipeline.data.output import framed
 from pipeline.errors import DataError, PipelineError, Reason, Unsupported
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.as_given import GivenInput
+from pipeline.estimator.inputs import Input
 from pipeline.planning.classify import Rows
 from pipeline.planning.lower import LoweringOptions, lower
 from pipeline.planning.plan import run_as_given
@@ -46,23 +47,20 @@ def load(path: str | Path, device: str = "auto") -> Accelerated:
     """
     folder = Path(path)
     if not manifest.is_model(folder):
-        raise DataError(_no_model(folder))
+        said = (
+            "not a folder that `pipeline.save` made; pickles, skops files and boosters are not "
+            "read: fit the model again and save it"
+        )
+        if not folder.exists():
+            said = "no such model; make one with `pipeline.save(model, path)`"
+        elif models := sorted(folder.glob(f"*/{manifest.MANIFEST}")):
+            said = f"a folder of models; name one of them, as {models[0].parent}"
+        raise DataError(f"{folder}: {said}")
     described, files = manifest.read_manifest(folder)
     _warn_of_versions(described.versions, folder)
     model = unpack(files, device)
     model.table_format_, model.target_names_ = described.table_format, described.targets
     return model
-
-
-def _no_model(folder: Path) -> str:
-    if not folder.exists():
-        return f"{folder}: no such model; make one with `pipeline.save(model, path)`"
-    if models := sorted(folder.glob(f"*/{manifest.MANIFEST}")):
-        return f"{folder}: a folder of models; name one of them, as {models[0].parent}"
-    return (
-        f"{folder}: not a folder that `pipeline.save` made; pickles, skops files and boosters are "
-        "not read: fit the model again and save it"
-    )
 
 
 def _warn_of_versions(saved: Mapping[str, str], folder: Path) -> None:
@@ -99,43 +97,28 @@ def _model(
     model = Accelerated(objects.estimator, device, **msgspec.structs.asdict(saved.settings))
     if saved.output is not None:
         model.set_output(transform=saved.output)
-    if saved.inputs.kind == "given":
-        return _given(model, saved, objects, files, device)
-    choice = choose(device)
-    prepare_memory(choice.name)
-    fallback = device == "auto" if model.fallback is None else model.fallback
     packed = state.packed_steps(saved, objects, files)
-    names = [name for name, _ in packed]
-    rows: Rows = "sparse" if saved.inputs.sparse else "dense"
-    for apart in (False, True):  # as fits of shared rows have them
-        options = LoweringOptions(fallback, model.dtype, apart)
-        plan = lower(framed(model, model.estimator), choice.name, options, rows=rows)
-        if names == [step.name for step in plan.steps]:
-            break
-    steps.unpack_steps(plan, packed, fallback=fallback)
-    in_order = needs_order(plan.nodes[0].estimator)
-    return model.resume(
-        plan,
-        state.unpack_inputs(saved.inputs, objects.names, objects.used, in_order=in_order),
-        choice,
-        classes=objects.classes,
-        profile=saved.profile,
-    )
-
-
-def _given(
-    model: Accelerated,
-    saved: state.SavedState,
-    objects: state.SavedObjects,
-    files: Mapping[str, bytes],
-    device: str,
-) -> Accelerated:
-    """Return a model that scikit-learn runs as it is."""
-    why = "it was saved so"
-    plan = run_as_given(framed(model, model.estimator), why)
-    if device == "cuda":
-        instead = "use device='auto' or 'cpu'"
-        raise Unsupported(Reason(plan.steps[0].name, f"it runs as it is: {why}", instead))
-    steps.unpack_steps(plan, state.packed_steps(saved, objects, files), fallback=True)
-    takes, choice = GivenInput(plan.to_sklearn()), Choice("cpu", f"as it is: {why}")
+    if saved.inputs.kind == "given":  # scikit-learn runs it as it is
+        why = "it was saved so"
+        plan = run_as_given(framed(model, model.estimator), why)
+        choice = Choice("cpu", f"as it is: {why}")
+        if device == "cuda":
+            instead = "use device='auto' or 'cpu'"
+            raise Unsupported(Reason(plan.steps[0].name, f"it runs as it is: {why}", instead))
+        steps.unpack_steps(plan, packed, fallback=True)
+        takes: Input = GivenInput(plan.to_sklearn())
+    else:
+        choice = choose(device)
+        prepare_memory(choice.name)
+        fallback = device == "auto" if model.fallback is None else model.fallback
+        names = [name for name, _ in packed]
+        rows: Rows = "sparse" if saved.inputs.sparse else "dense"
+        for apart in (False, True):  # as fits of shared rows have them
+            options = LoweringOptions(fallback, model.dtype, apart)
+            plan = lower(framed(model, model.estimator), choice.name, options, rows=rows)
+            if names == [step.name for step in plan.steps]:
+                break
+        steps.unpack_steps(plan, packed, fallback=fallback)
+        in_order = needs_order(plan.nodes[0].estimator)
+        takes = state.unpack_inputs(saved.inputs, objects.names, objects.used, in_order=in_order)
     return model.resume(plan, takes, choice, classes=objects.classes, profile=saved.profile)

@@ -82,24 +82,18 @@ def read_manifest(folder: Path) -> tuple[Manifest, dict[str, bytes]]:
     DataError
         The folder is missing, damaged, incomplete, or of another format.
     """
-    files = _summed(folder)
-    manifest = _manifest(files.pop(MANIFEST), folder)
-    return manifest, files
-
-
-def is_model(folder: Path) -> bool:
-    """Return whether a folder looks like one that `save` made."""
-    return (folder / MANIFEST).is_file() and (folder / SUMS).is_file()
-
-
-def _summed(folder: Path) -> dict[str, bytes]:
-    """Return the bytes of every file, each of which has the sum that is recorded for it."""
     sums = _sums(_bounded(folder / SUMS), folder)
     found = {path.name for path in folder.iterdir()} - {SUMS}
     if found != set(sums):
         lost, more = sorted(set(sums) - found), sorted(found - set(sums))
         raise DataError(f"{folder}: not as it was saved: missing {lost}, not recorded {more}")
-    return {name: _checked(folder / name, recorded) for name, recorded in sums.items()}
+    files = {name: _checked(folder / name, recorded) for name, recorded in sums.items()}
+    return _manifest(files.pop(MANIFEST), folder), files
+
+
+def is_model(folder: Path) -> bool:
+    """Return whether a folder looks like one that `save` made."""
+    return (folder / MANIFEST).is_file() and (folder / SUMS).is_file()
 
 
 def _sums(text: bytes, folder: Path) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -56,24 +57,18 @@ class TableWriter:
 
     def __init__(self, draft: Path, target: Path) -> None:
         self.csv = is_csv(target)
-        self.schema: pa.Schema | None = None
         self.stream = draft.open("wb")
-        self.parquet: pq.ParquetWriter | None = None
+        self.writer: Any = None
 
     def write(self, table: pa.Table) -> None:
         """Write some rows."""
-        first = self.schema is None
-        if self.schema is None:
+        if self.writer is None and self.csv:
+            self.schema = pa.schema([(each.name, _decoded(each.type)) for each in table.schema])
+            self.writer = pyarrow.csv.CSVWriter(self.stream, self.schema)
+        elif self.writer is None:
             self.schema = table.schema
-        table = table.cast(self.schema)
-        if self.csv:
-            table = table.cast(pa.schema([(col.name, _decoded(col.type)) for col in table.schema]))
-            how = pyarrow.csv.WriteOptions(include_header=first)
-            pyarrow.csv.write_csv(table, self.stream, how)
-            return
-        if self.parquet is None:
-            self.parquet = pq.ParquetWriter(self.stream, self.schema, write_page_checksum=True)
-        self.parquet.write_table(table)
+            self.writer = pq.ParquetWriter(self.stream, self.schema, write_page_checksum=True)
+        self.writer.write_table(table.cast(self.schema))
 
     def __enter__(self) -> TableWriter:
         """Return the writer, whose file is closed with the block."""
@@ -81,13 +76,13 @@ class TableWriter:
 
     def __exit__(self, *raised: object) -> None:
         with closing(self.stream):
-            if self.parquet is not None:
-                self.parquet.close()
+            if self.writer is not None:
+                self.writer.close()
 
     def finish(self, name: str, record: bytes) -> None:
         """End the file, on the disk; Parquet keeps a record in its metadata under a name."""
-        if self.parquet is not None:
-            self.parquet.add_key_value_metadata({name: record})
-            self.parquet.close()
+        if not self.csv:
+            self.writer.add_key_value_metadata({name: record})
+        self.writer.close()
         self.stream.flush()
         os.fsync(self.stream.fileno())

@@ -6,13 +6,13 @@ leaves the old result, and the next one begins anew.
 
 from __future__ import annotations
 
-import re
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from itertools import starmap
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -45,10 +45,6 @@ from pipeline.system.threads import alone
 SCHEMA: Final = "pipeline.prediction/4"
 ROWS: Final = 131_072
 """Rows of a batch: 20 columns of float64 are 20 MiB."""
-_UNNAMED: Final = re.compile(r"^__index_level_0__$")
-"""What pandas calls an index without a name, in a file."""
-_KINDS: Final[Mapping[type, str]] = {TextInput: "text", Schema: "number"}
-"""What a file without names at fit holds."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -82,22 +78,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 @dataclass(frozen=True)
 class PredictionJob:
-    """What to predict, and how.
-
-    Parameters
-    ----------
-    model, source, target : Path
-        The model's folder, a table, and the file to write: CSV where its name says so, and Parquet
-        otherwise.
-    device : {"auto", "cpu", "cuda"}
-    method : str, optional
-        By default ``"predict_proba"``, ``"predict"`` or ``"transform"``, the first that
-        the model has; the first with the class beside the probabilities.
-    keep : sequence of str
-        Columns of the input to copy to the output; without any, the rows are numbered.
-    rows : int
-        Of a batch.
-    """
+    """What to predict, and how, as `predict_file` takes it; `keep` are the columns to copy."""
 
     model: Path
     source: Path
@@ -135,8 +116,9 @@ def predict_file(
     *,
     copy_columns: Sequence[str] = (),
     device: str = "auto",
+    method: str | None = None,
+    rows: int = ROWS,
     say: Say | None = None,
-    **options: Any,
 ) -> Record:
     """Predict the rows of a file with a saved model; inside of `pipeline.cluster`, on its workers.
 
@@ -152,10 +134,13 @@ def predict_file(
     copy_columns : sequence of str
         Columns of the source to copy; without any, the rows are numbered.
     device : {"auto", "cpu", "cuda"}
+    method : str, optional
+        By default ``"predict_proba"``, ``"predict"`` or ``"transform"``, the first that
+        the model has; the first with the class beside the probabilities.
+    rows : int
+        Of a batch.
     say : callable, optional
         Gets a line of text for every batch.
-    **options
-        Fields of `PredictionJob`: ``method``, ``rows``.
 
     Returns
     -------
@@ -199,9 +184,7 @@ def predict_file(
     """
     if isinstance(model, Accelerated):
         raise ConfigError("predict_file takes a saved model; pass pipeline.save(model, path)")
-    job = PredictionJob(
-        Path(model), Path(source), Path(target), device, keep=copy_columns, **options
-    )
+    job = PredictionJob(Path(model), Path(source), Path(target), device, method, copy_columns, rows)
     record = run_job(job, say or (lambda text: None))
     for caution in record.cautions:
         warnings.warn(f"{source}: {caution}", UserWarning, stacklevel=2)
@@ -320,7 +303,8 @@ class Predictor:
     def _kinds(self) -> dict[str, str]:
         """Return what the columns of a text file are read as."""
         taken = self.model.inputs_
-        one = dict.fromkeys(self.features, _KINDS.get(type(taken), ""))
+        known = {TextInput: "text", Schema: "number"}.get(type(taken), "")
+        one = dict.fromkeys(self.features, known)
         return one if taken.names is None else {**getattr(taken, "kinds", {})}
 
     def write(self, draft: Path, say: Say) -> Record:
@@ -332,12 +316,20 @@ class Predictor:
 
     def _write(self, writer: outputs.TableWriter, say: Say) -> Record:
         start, total = time.perf_counter(), row_count(self.job.source)
+        size, cluster = self.job.rows, active()
+        tables = enumerate(self.source.tables(size))
+        placed = ((table, number * size) for number, table in tables)
+        predicted: Iterator[_Batch]
+        if cluster is None:
+            predicted = starmap(self._batch, placed)
+        else:
+            predicted = ordered_map.map_in_order(_predict_batch, self, placed)
         of = f" of {total:,}" if total is not None else ""
         counted: dict[str, Difference] = {}
         valued: set[str] = set()
         names: list[str] = []
         rows = n_batches = 0
-        for batch in self._batches(self.source.tables(self.job.rows)):
+        for batch in predicted:
             writer.write(batch.output)
             for name, more in batch.counted.items():
                 if name in counted:
@@ -364,41 +356,32 @@ class Predictor:
             batches=n_batches,
             not_read=[name for name in self.there if name not in {*self.features, *self.copied}],
             columns=list(counted.values()),
-            cluster=cluster.about if (cluster := active()) is not None else "",
+            cluster="" if cluster is None else cluster.about,
             output=str(self.job.target),
             output_columns=names,
             cautions=[*drift.cautions(counted, self.model.profile_), *self._empty(valued)],
         )
 
-    def _batches(self, tables: Iterable[pa.Table]) -> Iterator[_Batch]:
-        """Yield what is predicted of each table in order, here or by the workers of the cluster."""
-        placed = _with_starts(tables)
-        if active() is not None:
-            yield from ordered_map.map_in_order(_predict_batch, self, placed)
-        else:
-            for table, first in placed:
-                yield self._batch(table, first)
-
     def _batch(self, table: pa.Table, start: int) -> _Batch:
-        X = self._rows(table)
+        X, inputs, counted = self._rows(table), self.model.inputs_, {}
         try:
-            taken = self.model.inputs_.take(X)
-            counted = self._compare(taken)
+            taken = inputs.take(X)
+            if isinstance(inputs, Schema):
+                counted = drift.compare(inputs.read(taken), self.model.profile_)
             answers = self.question.columns(partial(self._ask, taken))
         except DataError as error:
             raise DataError(
                 f"{self.job.source}: {error} (rows are counted from row {start:,} of the file)"
             ) from error
-        output = pa.table(unique([*self._identity(table, start), *answers.items()]))
+        # Which row it is, by columns that are copied or its number. In a file, pandas calls an
+        # index without a name __index_level_0__.
+        names = {"__index_level_0__": "index"}
+        known = [(names.get(n, n), table[copy_of(n)]) for n in self.copied]
+        known = known or [("row", np.arange(start, start + len(table)))]
+        output = pa.table(unique([*known, *answers.items()]))
         outputs.check_cells(self.job.target, output)
         valued = {name for name in table.column_names if table[name].null_count < len(table)}
         return _Batch(output, counted, valued)
-
-    def _identity(self, table: pa.Table, start: int) -> list[tuple[str, Any]]:
-        """Return the columns that say which row it is: those that are copied, or its number."""
-        if self.copied:
-            return [(_UNNAMED.sub("index", n), table[copy_of(n)]) for n in self.copied]
-        return [("row", np.arange(start, start + len(table)))]
 
     def _ask(self, taken: Any, method: str) -> Any:
         try:
@@ -425,12 +408,6 @@ class Predictor:
         X.columns = pd.Index([n for n in of_fit if str(n) in names], tupleize_cols=False)
         return X
 
-    def _compare(self, taken: Any) -> dict[str, Difference]:
-        """Return how the rows of a batch differ from those of the fit."""
-        if not isinstance(self.model.inputs_, Schema):
-            return {}
-        return drift.compare(self.model.inputs_.read(taken), self.model.profile_)
-
     def _empty(self, valued: set[str]) -> list[str]:
         """Return cautions of columns without any value, where no profile knows of them."""
         empty = {*self.there} - valued - {*self.model.profile_}
@@ -450,14 +427,6 @@ class Predictor:
                 "or group rare categories (min_frequency, max_categories)"
             )
         return values.toarray(order="F")  # whose columns Arrow takes over without a copy
-
-
-def _with_starts(tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, int]]:
-    """Yield each table and the number of its first row in the file."""
-    start = 0
-    for table in tables:
-        yield table, start
-        start += len(table)
 
 
 def _predict_batch(predictor: Predictor, table: pa.Table, start: int) -> _Batch:

@@ -127,7 +127,20 @@ def pack(model: Accelerated, about: About) -> tuple[dict[str, bytes], Manifest]:
     files = state.encode(saved, objects)
     for each in packed:
         files |= each.files
-    return files, _manifest(model, about)
+    return files, Manifest(
+        format=manifest.FORMAT,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions=manifest.versions(),
+        estimator=source_code.code(model.estimator),
+        device=model.device_,
+        device_why=model.device_why_,
+        plan=placement_records(model.plan_.placements),
+        metrics={name: float(value) for name, value in about.metrics.items()},
+        data_sha256=about.data_sha256,
+        certificate=msgspec.to_builtins(getattr(model, "certificate_", None)),
+        table_format=about.format or model.table_format_,
+        targets=model.target_names_,
+    )
 
 
 def without_memory(estimator: BaseEstimator) -> BaseEstimator:
@@ -180,20 +193,3 @@ def held_by_pandas(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
         held = value.values() if isinstance(value, Mapping) else vars(value).values()
     for each in held:  # which lives, so that no other gets its id
         yield from held_by_pandas(each, seen)
-
-
-def _manifest(model: Accelerated, about: About) -> Manifest:
-    return Manifest(
-        format=manifest.FORMAT,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions=manifest.versions(),
-        estimator=source_code.code(model.estimator),
-        device=model.device_,
-        device_why=model.device_why_,
-        plan=placement_records(model.plan_.placements),
-        metrics={name: float(value) for name, value in about.metrics.items()},
-        data_sha256=about.data_sha256,
-        certificate=msgspec.to_builtins(getattr(model, "certificate_", None)),
-        table_format=about.format or model.table_format_,
-        targets=model.target_names_,
-    )

@@ -46,11 +46,21 @@ def publishing(folder: Path) -> Iterator[Path]:
     with writing(folder):
         folder = folder.resolve()
         _check(folder)
-        with locked(folder), _workplace(folder) as draft:
-            yield draft
-            flush(*sorted(draft.rglob("*")), draft)
-            _exchange(draft, folder)
-            flush(folder.parent)
+        with locked(folder):
+            prefix = f".{folder.name}.draft-"
+            for left in folder.parent.glob(f"{escape(prefix)}*"):
+                shutil.rmtree(left, ignore_errors=True)
+            _recover(folder)
+            draft = folder.parent / f"{prefix}{os.getpid()}"
+            draft.mkdir()
+            try:
+                yield draft
+                flush(*sorted(draft.rglob("*")), draft)
+                _exchange(draft, folder)
+                flush(folder.parent)
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
+                _recover(folder)
 
 
 @contextmanager
@@ -99,21 +109,6 @@ def _check(folder: Path) -> None:
         )
 
 
-@contextmanager
-def _workplace(folder: Path) -> Iterator[Path]:
-    prefix = f".{folder.name}.draft-"
-    for left in folder.parent.glob(f"{escape(prefix)}*"):
-        shutil.rmtree(left, ignore_errors=True)
-    _recover(folder)
-    draft = folder.parent / f"{prefix}{os.getpid()}"
-    draft.mkdir()
-    try:
-        yield draft
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-        _recover(folder)
-
-
 def flush(*paths: Path) -> None:
     """Make sure that files and folders are on the disk."""
     for path in paths:
@@ -136,19 +131,15 @@ def _exchange(draft: Path, folder: Path) -> None:
     code = ctypes.get_errno() if renameat2 else errno.ENOSYS
     if code not in (errno.ENOSYS, errno.EINVAL):
         raise OSError(code, os.strerror(code), str(folder))
-    # A file system without exchange: after a kill between the two renames, the next
-    # run puts the old results back.
-    folder.rename(_aside(folder))
+    # A file system without exchange: after a kill between the two renames, `_recover`
+    # of the next run puts the old results back.
+    folder.rename(folder.with_name(f".{folder.name}.old"))
     draft.rename(folder)
-
-
-def _aside(folder: Path) -> Path:
-    return folder.parent / f".{folder.name}.old"
 
 
 def _recover(folder: Path) -> None:
     """Give old results their name again, or remove them once the new ones have it."""
-    old = _aside(folder)
+    old = folder.with_name(f".{folder.name}.old")
     if old.is_dir() and not folder.exists():
         old.rename(folder)
     shutil.rmtree(old, ignore_errors=True)

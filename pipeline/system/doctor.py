@@ -11,7 +11,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -69,7 +69,24 @@ class Diagnosis:
 
     def __repr__(self) -> str:
         """Return all of it as plain text."""
-        return format_diagnosis(self)
+        host = self.machine
+        facts = {
+            "Device": f"auto would use {self.device} ({self.device_why})",
+            "Packages": f"{self.extra_installed or 'none'} installed; "
+            f"{self.extra_fits} fits this machine ({self.extra_why})",
+            "GPU": gpu.describe_probe(self.gpu).replace("\n", "\n" + " " * 11) or "none",
+            "GPU test": self.gpu_test,
+            "System": host.system,
+            "Python": self.python,
+            "Processor": f"{host.cpu}, {host.cores} of {host.cores_present} cores usable",
+            "Memory": f"{_gib(host.memory_bytes)}, {_gib(host.memory_free_bytes)} free",
+            "Disk": f"{_gib(self.disk_free_bytes)} free",
+        }
+        problems = [
+            f"{each.kind}: {each.what}\n    to fix it: {each.fix}" for each in self.problems
+        ]
+        lines = [f"{label:<11}{text}" for label, text in facts.items()]
+        return "\n".join([*lines, "", *(problems or ["No problems found."])])
 
 
 def diagnose() -> Diagnosis:
@@ -80,7 +97,8 @@ def diagnose() -> Diagnosis:
     """
     found = gpu.probe()
     requirements = project_requirements()
-    versions = installed_versions(requirements)
+    names = {*_EXTRA_OF, *(requirement.name for requirement in requirements)}
+    versions = {name: known for name in sorted(names) if (known := version(name))}
     installed = installed_extra(versions)
     here = {name: value for name, value in os.environ.items() if name != "GPU"}
     fits, why = gpu.choose_extra(found, here)
@@ -109,13 +127,6 @@ def project_requirements() -> list[Requirement]:
         return [Requirement(text) for text in metadata.requires(DISTRIBUTION) or ()]
     except metadata.PackageNotFoundError:
         return []
-
-
-def installed_versions(requirements: Iterable[Requirement]) -> dict[str, str]:
-    """Return name -> version of the installed ones among all packages this project knows."""
-    names = {requirement.name for requirement in requirements}
-    names.update(_EXTRA_OF)
-    return {name: known for name in sorted(names) if (known := version(name))}
 
 
 def installed_extra(versions: Mapping[str, str]) -> str:
@@ -187,26 +198,6 @@ def try_program(program: str, timeout: float = TIMEOUT_S) -> tuple[bool, str]:
     return done.returncode != 0, lines[-1] if lines else f"it ended with {done.returncode}"
 
 
-def format_diagnosis(report: Diagnosis) -> str:
-    """Return a report as plain text."""
-    host = report.machine
-    facts = {
-        "Device": f"auto would use {report.device} ({report.device_why})",
-        "Packages": f"{report.extra_installed or 'none'} installed; "
-        f"{report.extra_fits} fits this machine ({report.extra_why})",
-        "GPU": gpu.describe_probe(report.gpu).replace("\n", "\n" + " " * 11) or "none",
-        "GPU test": report.gpu_test,
-        "System": host.system,
-        "Python": report.python,
-        "Processor": f"{host.cpu}, {host.cores} of {host.cores_present} cores usable",
-        "Memory": f"{_gib(host.memory_bytes)}, {_gib(host.memory_free_bytes)} free",
-        "Disk": f"{_gib(report.disk_free_bytes)} free",
-    }
-    problems = [f"{each.kind}: {each.what}\n    to fix it: {each.fix}" for each in report.problems]
-    lines = [f"{label:<11}{text}" for label, text in facts.items()]
-    return "\n".join([*lines, "", *(problems or ["No problems found."])])
-
-
 def _gib(size: int) -> str:
     return f"{size / 2**30:.1f} GiB"
 
@@ -214,5 +205,5 @@ def _gib(size: int) -> str:
 def print_diagnosis() -> int:
     """Print the report; return 0 when the environment is usable and 1 when it is broken."""
     found = diagnose()
-    print(format_diagnosis(found))
+    print(found)
     return 0 if found.usable else 1

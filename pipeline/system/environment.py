@@ -50,17 +50,16 @@ def machine(pools: dict[str, str], load: float) -> Machine:
         packages=packages(),
         threads=pools,
         load_before=load,
-        gpus=[] if why_not else [_gpu(device, probe.driver) for device in probe.devices],
+        gpus=[
+            Gpu(
+                name=each.name,
+                memory_bytes=each.memory_bytes or 0,
+                driver=probe.driver,
+                compute_capability=".".join(map(str, each.compute_capability)),
+            )
+            for each in (() if why_not else probe.devices)
+        ],
         no_gpu_why=why_not,
-    )
-
-
-def _gpu(device: gpu.Device, driver: str) -> Gpu:
-    return Gpu(
-        name=device.name,
-        memory_bytes=device.memory_bytes or 0,
-        driver=driver,
-        compute_capability=".".join(map(str, device.compute_capability)),
     )
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -55,13 +54,11 @@ class Device:
 class Probe:
     """What the driver said.
 
-    `cuda` is the newest CUDA version the driver can serve, ``"13.0"``; `why_not` says
-    why there is no GPU, and `skipped` names those that could not be read. What is
-    unknown is empty.
+    `why_not` says why there is no GPU, and `skipped` names those that could not be read.
+    What is unknown is empty.
     """
 
     driver: str = ""
-    cuda: str = ""
     devices: tuple[Device, ...] = ()
     why_not: str = ""
     skipped: tuple[str, ...] = ()
@@ -72,8 +69,9 @@ def probe() -> Probe:
 
     Whatever goes wrong is not raised but said in `why_not`. A process asks once.
     """
-    why_not = unsupported(sys.platform, platform.machine(), _libc())
-    path = "" if why_not else _nvidia_smi()
+    libc = " ".join(platform.libc_ver()).strip()
+    why_not = unsupported(sys.platform, platform.machine(), libc)
+    path = "" if why_not else shutil.which("nvidia-smi") or shutil.which(_ON_WSL)
     if not path:
         return Probe(why_not=why_not or "no NVIDIA driver (nvidia-smi was not found)")
     return _ask(path)
@@ -87,11 +85,7 @@ def _ask(path: str) -> Probe:
     if failed or not rows:
         said = failed or asked.strip()
         return Probe(why_not=f"the NVIDIA driver shows no GPU: {said or 'no answer'}")
-    return _read(rows, _cuda_version(_run(path)[0]))
-
-
-def _nvidia_smi() -> str:
-    return shutil.which("nvidia-smi") or shutil.which(_ON_WSL) or ""
+    return _read(rows)
 
 
 def _run(*command: str) -> tuple[str, str]:
@@ -106,7 +100,7 @@ def _run(*command: str) -> tuple[str, str]:
     return done.stdout, said or f"exit status {done.returncode}" if done.returncode else ""
 
 
-def _read(rows: Sequence[Sequence[str]], cuda: str) -> Probe:
+def _read(rows: Sequence[Sequence[str]]) -> Probe:
     devices, skipped = [], []
     for index, (_, name, memory, capability) in enumerate(rows):
         version = _numbers(capability)
@@ -119,19 +113,7 @@ def _read(rows: Sequence[Sequence[str]], cuda: str) -> Probe:
             skipped.append(f"GPU {index}: {name}: compute capability {capability}")
     why_not = "" if devices else "; ".join(["no GPU can be read", *skipped])
     drivers = [row[0] for row in rows if _numbers(row[0])]
-    return Probe((drivers or [rows[0][0]])[0], cuda, tuple(devices), why_not, tuple(skipped))
-
-
-def _cuda_version(banner: str) -> str:
-    found = re.search(r"CUDA (?:UMD )?Version\s*:\s*([\d.]+)", banner)
-    return found[1] if found else ""
-
-
-def _libc() -> str:
-    try:
-        return os.confstr("CS_GNU_LIBC_VERSION") or ""
-    except (AttributeError, OSError, ValueError):
-        return ""
+    return Probe((drivers or [rows[0][0]])[0], tuple(devices), why_not, tuple(skipped))
 
 
 def unsupported(system: str, machine: str, libc: str) -> str:
@@ -217,7 +199,7 @@ def _dotted(numbers: tuple[int, ...]) -> str:
 
 def describe_probe(probe: Probe) -> str:
     """Return what the driver said, a line for each thing; empty where there is none."""
-    lines = [f"driver {probe.driver}, CUDA {probe.cuda or 'unknown'}"] if probe.driver else []
+    lines = [f"driver {probe.driver}"] if probe.driver else []
     lines += [f"GPU {index}: {device}" for index, device in enumerate(probe.devices)]
     return "\n".join([*lines, *probe.skipped])
 

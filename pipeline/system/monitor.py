@@ -42,13 +42,13 @@ def watching(*, gpu: bool, nvml: Any = None) -> Iterator[list[Usage]]:
             device = _Gpu(nvml or import_module("pynvml"))
         except Exception as error:  # of NVML's many kinds, or of the import
             missing["gpu"] = str(error) or type(error).__name__
-    before = _joules(device, missing)
+    before = device.joules(missing) if device else None
     try:
         yield seen
     finally:
         if device:
             device.stop()
-        after, energy = _joules(device, missing), {}
+        after, energy = device.joules(missing) if device else None, {}
         if before is not None and after is not None:
             energy["gpu"] = Energy(joules=after - before, how="NVML's counter, the whole GPU")
         seen.append(
@@ -59,17 +59,6 @@ def watching(*, gpu: bool, nvml: Any = None) -> Iterator[list[Usage]]:
                 not_measured=missing,
             )
         )
-
-
-def _joules(device: _Gpu | None, missing: dict[str, str]) -> float | None:
-    """Return the joules that a GPU has counted; `missing` takes why they cannot be read."""
-    if device is None:
-        return None
-    try:
-        return float(device.nvml.nvmlDeviceGetTotalEnergyConsumption(device.handle) / 1e3)
-    except device.nvml.NVMLError as error:
-        missing["gpu energy"] = str(error)
-        return None
 
 
 class _Gpu:
@@ -94,6 +83,14 @@ class _Gpu:
         """Look for the last time."""
         self._done.set()
         self._thread.join()
+
+    def joules(self, missing: dict[str, str]) -> float | None:
+        """Return the joules that it has counted; `missing` takes why they cannot be read."""
+        try:
+            return float(self.nvml.nvmlDeviceGetTotalEnergyConsumption(self.handle) / 1e3)
+        except self.nvml.NVMLError as error:
+            missing["gpu energy"] = str(error)
+            return None
 
     def _sample(self) -> None:
         ended = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from rich.console import Console
 from rich.progress import (
@@ -21,51 +21,6 @@ from pipeline.errors import OutputError, clean
 
 Say = Callable[[str], None]
 _ONE_LINE = Column(no_wrap=True, overflow="ellipsis")
-
-
-@contextmanager
-def saying() -> Iterator[None]:
-    """Raise `OutputError` where the standard output is a file that cannot be written.
-
-    A pipe whose reader is gone is no error.
-    """
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OutputError(f"standard output: {error.strerror}; nothing more is said") from error
-
-
-def can_draw(console: Console) -> bool:
-    """Tell whether a line can be drawn anew, which a file, a pipe and a dumb terminal do not take.
-
-    Rich also takes for a terminal what the environment says is one, such as the log of a CI.
-    """
-    return console.is_interactive and console.file.isatty()
-
-
-def printing(console: Console) -> Say:
-    """Return what prints a plain line to a console, at once."""
-
-    def tell(text: str) -> None:
-        with saying():
-            print(clean(text), file=console.file, flush=True)
-
-    return tell
-
-
-def drawing(console: Console) -> Progress:
-    """Return a line of a terminal with what runs, how much of it, and the time.
-
-    It is drawn twice a second, for drawing must not take processor time from what is measured.
-    """
-    name = TextColumn("{task.description}", markup=False, table_column=_ONE_LINE)
-    times = TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn()
-    return Progress(
-        name, BarColumn(20), MofNCompleteColumn(), *times,
-        console=console, refresh_per_second=2, transient=True, speed_estimate_period=math.inf,
-    )  # fmt: skip
 
 
 @contextmanager
@@ -86,14 +41,29 @@ def progress(what: str, total: int) -> Iterator[Say]:
     done [1]
     """
     console = Console()
-    if not can_draw(console):
-        yield printing(console)
-        return
-    with drawing(console) as bar:
-        task = bar.add_task(what, total=total)
+    name = TextColumn("{task.description}", markup=False, table_column=_ONE_LINE)
+    times = TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn()
+    # Drawing must not take processor time from what is measured, so it is done twice a second.
+    # Rich takes for a terminal what the environment says is one, such as the log of a CI.
+    bar = Progress(
+        name, BarColumn(20), MofNCompleteColumn(), *times, console=console, refresh_per_second=2,
+        transient=True, speed_estimate_period=math.inf,
+    )  # fmt: skip
+    task = bar.add_task(what, total=total)
+    draws = console.is_interactive and console.file.isatty()
 
-        def say(text: str) -> None:
-            bar.console.print(clean(text), markup=False, highlight=False)
+    def say(text: str) -> None:
+        if draws:
+            console.print(clean(text), markup=False, highlight=False)
             bar.advance(task)
+        else:
+            try:
+                print(clean(text), file=console.file, flush=True)
+            except BrokenPipeError:  # The reader is gone, which is no error.
+                raise
+            except OSError as error:
+                said = f"standard output: {error.strerror}; nothing more is said"
+                raise OutputError(said) from error
 
+    with bar if draws else nullcontext():
         yield say

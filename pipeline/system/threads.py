@@ -20,8 +20,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from threadpoolctl import LibController
-
+    from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -59,7 +58,7 @@ def alone() -> AbstractContextManager[None]:
 
 
 @cache
-def scipy_blas() -> Sequence[LibController]:
+def scipy_blas() -> ThreadpoolController:
     """Return SciPy's own BLAS, where it has one that NumPy does not use, as in their wheels."""
     # The command line imports this module, and is to answer at once.
     import scipy.optimize
@@ -67,12 +66,10 @@ def scipy_blas() -> Sequence[LibController]:
 
     home = Path(scipy.__file__).resolve().parent
     own = (home, home.with_name("scipy.libs"))
-    return [
-        library
-        for library in ThreadpoolController().lib_controllers
-        if library.user_api == "blas"
-        and any(map(Path(library.filepath).resolve().is_relative_to, own))
-    ]
+    blas = ThreadpoolController().select(user_api="blas")
+    paths = [each.filepath for each in blas.lib_controllers]
+    within = [path for path in paths if any(map(Path(path).resolve().is_relative_to, own))]
+    return blas.select(filepath=within)
 
 
 class _OneThread(AbstractContextManager[None]):
@@ -80,24 +77,18 @@ class _OneThread(AbstractContextManager[None]):
 
     def __init__(self) -> None:
         self.lock, self.within = Lock(), 0
-        self.before: Sequence[int] = ()
 
     def __enter__(self) -> None:
         with self.lock:
             if not self.within:
-                self.before = [library.num_threads for library in scipy_blas()]
-                self._set([1] * len(self.before))
+                self.limit = scipy_blas().limit(limits=1)
             self.within += 1
 
     def __exit__(self, *raised: object) -> None:
         with self.lock:
             self.within -= 1
             if not self.within:
-                self._set(self.before)
-
-    def _set(self, sizes: Sequence[int]) -> None:
-        for library, size in zip(scipy_blas(), sizes, strict=True):
-            library.set_num_threads(size)
+                self.limit.restore_original_limits()
 
 
 one_scipy_thread = _OneThread()

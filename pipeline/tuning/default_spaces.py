@@ -117,8 +117,6 @@ SPACES: Mapping[str, Mapping[str, Range | Sequence[Any]]] = {
 }
 """Estimators of scikit-learn and XGBoost -> what each parameter is drawn from."""
 
-_XGBOOST = {"XGBClassifier", "XGBRegressor", "XGBRanker"}
-
 _UNSET = {
     "learning_rate": 0.3,
     "max_depth": 6,
@@ -204,7 +202,10 @@ def default_space(estimator: Estimator) -> dict[str, Any]:
 def unset(estimator: Estimator, params: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the last step takes for its parameters that are None, if it is of XGBoost."""
     prefix, last = last_step(estimator)
-    if type(last).__name__ not in _XGBOOST or last.booster == "gblinear":
+    if (
+        type(last).__name__ not in ("XGBClassifier", "XGBRegressor", "XGBRanker")
+        or last.booster == "gblinear"
+    ):
         return {}
     names = {f"{prefix}{name}": value for name, value in _UNSET.items()}
     return {name: value for name, value in names.items() if params.get(name, 0) is None}

@@ -37,17 +37,14 @@ def require_able(estimator: Estimator, drawn: Collection[str]) -> None:
     """
     prefix, last = last_step(estimator)
     inner = estimator.estimator if isinstance(estimator, Accelerated) else estimator
-    able = inner is last or (inner is not estimator and _ends_with(inner, last))
+    within = inner is not estimator and isinstance(inner, Pipeline)
+    able = inner is last or (within and inner.steps[-1][1] is last)
     if not able and (stops_early(estimator) or (prefix + NAME in drawn and hasattr(last, NAME))):
         raise ConfigError(
             f"{prefix}{NAME}: a {type(inner).__name__} does not prepare the rows that early "
             f"stopping is judged by; search over Accelerated(Pipeline([..., {type(last).__name__}"
             f"(...)]), which does, or set {NAME}=None"
         )
-
-
-def _ends_with(estimator: Estimator, last: Estimator) -> bool:
-    return isinstance(estimator, Pipeline) and estimator.steps[-1][1] is last
 
 
 def hold_out(
@@ -79,7 +76,7 @@ def hold_out(
     labels = np.asarray(y)[positions] if is_classifier(model) else None
     if own is not None:
         splitter: Any = GroupShuffleSplit(1, test_size=fraction, random_state=seed)
-    elif labels is not None and _can_stratify(labels, n_judging):
+    elif labels is not None and labels.ndim == 1 and _can_stratify(labels, n_judging):
         splitter = StratifiedShuffleSplit(1, test_size=n_judging, random_state=seed)
     else:
         splitter = ShuffleSplit(1, test_size=n_judging, random_state=seed)
@@ -88,7 +85,7 @@ def hold_out(
 
 
 def _can_stratify(labels: np.ndarray, n_judging: int) -> bool:
-    counts = np.unique(labels, return_counts=True)[1] if labels.ndim == 1 else np.zeros(1)
+    counts = np.unique(labels, return_counts=True)[1]
     return bool(counts.min() >= 2 and len(counts) <= min(n_judging, len(labels) - n_judging))
 
 

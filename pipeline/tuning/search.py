@@ -28,7 +28,7 @@ from pipeline.estimator.accelerated import Accelerated
 from pipeline.tuning.early_stopping import require_able
 from pipeline.tuning.evaluate import Evaluation
 from pipeline.tuning.loop import Loop
-from pipeline.tuning.results import COMPLETE, FAILED, Outcome, tabulate
+from pipeline.tuning.results import COMPLETE, FAILED, tabulate
 from pipeline.tuning.space import Space, candidate_of
 from pipeline.tuning.study import identity_of, open_study, recall
 from pipeline.tuning.workers import open_slots
@@ -196,9 +196,9 @@ class Search(BaseSearchCV):
         OutputLocked
             Another search is writing to the storage.
         """
-        self._check_parameters()
-        self._forget()
-        self.scorer_, self.multimetric_ = self._scorer(), False
+        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
+            delattr(self, name)  # What an earlier fit has found.
+        self.scorer_, self.multimetric_ = self._check_parameters(), False
         able = isinstance(self.estimator, Accelerated) and hasattr(X, "shape")
         X, y = indexable(shared(X) if able else X, y)
         params = _check_method_params(X, params=params)
@@ -212,7 +212,8 @@ class Search(BaseSearchCV):
         """Return whether there is what a fit was to find; the last fit may have ended early."""
         return hasattr(self, "best_estimator_" if self.refit else "cv_results_")
 
-    def _check_parameters(self) -> None:
+    def _check_parameters(self) -> Callable[..., float]:
+        """Check what the search was made with, and return its scorer."""
         try:
             self._validate_params()
         except InvalidParameterError as error:
@@ -222,13 +223,6 @@ class Search(BaseSearchCV):
                 f"scoring={self.scoring!r}: a search is for one metric; pass its name, and see "
                 "others of best_estimator_ with cross_validate"
             )
-
-    def _forget(self) -> None:
-        """Forget what an earlier fit has found."""
-        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
-            delattr(self, name)
-
-    def _scorer(self) -> Callable[..., float]:
         try:
             scorer: Callable[..., float] = self._get_scorers()[0]
         except (TypeError, ValueError) as error:
@@ -271,7 +265,13 @@ class Search(BaseSearchCV):
         """Take the results of the loop, or raise an error where no trial is complete."""
         ended = recall(self.study_, loop.space)
         if not any(each.state == COMPLETE for each in ended):
-            why = self._why_none(ended)
+            why = (
+                f"none of {len(ended)} trials was completed, the first one failed with: "
+                f"{ended[0].reason}; error_score='raise' shows where"
+                if ended
+                else f"timeout={self.timeout!r} seconds were over before the first trial was "
+                "complete; give it more time, fewer folds (cv), or fewer rows"
+            )
             if loop.interrupted:
                 said = f"; {why}" if ended else ""
                 raise KeyboardInterrupt(f"stopped before a trial was complete{said}")
@@ -293,18 +293,6 @@ class Search(BaseSearchCV):
                 f"is {self.best_params_} with {self.best_score_:.5g}"
             )
             warnings.warn(said, UserWarning, stacklevel=4)
-
-    def _why_none(self, ended: list[Outcome]) -> str:
-        """Return why no trial was completed, and the way out."""
-        if not ended:
-            return (
-                f"timeout={self.timeout!r} seconds were over before the first trial was complete; "
-                "give it more time, fewer folds (cv), or fewer rows"
-            )
-        return (
-            f"none of {len(ended)} trials was completed, the first one failed with: "
-            f"{ended[0].reason}; error_score='raise' shows where"
-        )
 
     def _refit(self, evaluation: Evaluation) -> None:
         """Fit the best candidate on all rows."""

@@ -25,7 +25,6 @@ from pipeline.typing import Estimator
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
-    from optuna.trial import Trial
 
 DEFAULT = "default"
 _PLAIN = (type(None), bool, int, float, str)
@@ -198,12 +197,12 @@ def described(value: Any) -> Any:
     return [described(each) for each in value] if isinstance(value, list | tuple) else value
 
 
+@dataclass(frozen=True)
 class Space:
     """Parameters of an `estimator`, and what each trial draws them from."""
 
-    def __init__(self, parameters: Mapping[str, Parameter], estimator: Estimator) -> None:
-        self.parameters = parameters
-        self.estimator = estimator
+    parameters: Mapping[str, Parameter]
+    estimator: Estimator
 
     @classmethod
     def of(cls, given: Any, estimator: Estimator) -> Space:
@@ -231,12 +230,8 @@ class Space:
         """What a study knows of: parameter -> distribution of Optuna."""
         return {name: each.distribution for name, each in self.parameters.items()}
 
-    def draw(self, trial: Trial) -> dict[str, Any]:
-        """Draw a candidate; return parameters as `set_params` takes them."""
-        return self.read({name: _suggest(trial, name, d) for name, d in self.distributions.items()})
-
     def read(self, drawn: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters that the `params` of a trial stand for."""
+        """Return what the `params` of a trial stand for, as `set_params` takes it."""
         return {name: each.value(drawn[name]) for name, each in self.parameters.items()}
 
     def place(self, params: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -246,10 +241,6 @@ class Space:
             return {name: each.hold(known[name]) for name, each in self.parameters.items()}
         except LookupError:
             return None
-
-    def describe(self) -> dict[str, str]:
-        """Return each parameter with what it is drawn from, as text that tells spaces apart."""
-        return {name: each.text for name, each in self.parameters.items()}
 
 
 def candidate_of(estimator: Estimator, params: Mapping[str, Any]) -> Estimator:
@@ -264,14 +255,3 @@ def _say_unknown(name: str, known: Mapping[str, Any], estimator: Estimator) -> s
     ending = sorted(other for other in known if other.endswith(f"__{name}"))
     near = ending or get_close_matches(name, known, n=1)
     return f"{lacks}; did you mean {near[0]!r}?" if near else f"{lacks}; see its get_params()"
-
-
-def _suggest(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
-    module = load("optuna.distributions")
-    if isinstance(distribution, module.CategoricalDistribution):
-        choices: Sequence[Any] = distribution.choices
-        return trial.suggest_categorical(name, choices)
-    low, high, step = distribution.low, distribution.high, distribution.step
-    if isinstance(distribution, module.IntDistribution):
-        return trial.suggest_int(name, low, high, step=step, log=distribution.log)
-    return trial.suggest_float(name, low, high, step=step, log=distribution.log)

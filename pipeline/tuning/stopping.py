@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,17 +58,13 @@ def reason_to_stop(study: Study, number: int) -> str:
     done = len(trial.intermediate_values)
     if len(complete) < STARTUP or not done:
         return ""
-    best = max(complete, key=_value)
+    best = max(complete, key=attrgetter("value"))
     gap = float(_gaps(trial, best).mean())
     deviation = pooled_deviation([_gaps(each, best) for each in trials if each is not best])
     n_folds = len(best.intermediate_values)
     if gap + MARGIN * deviation * (1 / done - 1 / n_folds) ** 0.5 >= 0:
         return ""
     return f"after {done} of {n_folds} folds: {-gap:.3g} behind trial {best.number}"
-
-
-def _value(trial: FrozenTrial) -> float:
-    return float(trial.value or 0.0)
 
 
 def _gaps(trial: FrozenTrial, best: FrozenTrial) -> np.ndarray:
@@ -99,9 +96,9 @@ def estimated(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
     complete = [each for each in ended if each.state.name == "COMPLETE"]
     if not complete:
         return []
-    best = max(complete, key=_value)
+    best = max(complete, key=attrgetter("value"))
     values = [
-        _value(each) if each in complete else _value(best) + float(_gaps(each, best).mean())
+        each.value if each in complete else best.value + float(_gaps(each, best).mean())
         for each in ended
     ]
     make = load("optuna.trial.create_trial")

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,17 +70,6 @@ def open_study(
         yield study
 
 
-class _Held:
-    """The lock of Optuna's journal, of a file that `locked` keeps for this process alone."""
-
-    def acquire(self) -> bool:
-        """Take it."""
-        return True
-
-    def release(self) -> None:
-        """Leave it."""
-
-
 def open_journal(path: Path) -> JournalStorage:
     """Return the storage in a file, of which a line that a kill has torn is cut off.
 
@@ -93,7 +83,8 @@ def open_journal(path: Path) -> JournalStorage:
         raise refused
     if content and not content.endswith(b"\n"):
         os.truncate(path, content.rfind(b"\n") + 1)
-    journal = load("optuna.storages.journal.JournalFileBackend")(str(path), lock_obj=_Held())
+    # `locked` keeps other processes out; a lock file of Optuna's would outlive a kill.
+    journal = load("optuna.storages.journal.JournalFileBackend")(str(path), lock_obj=RLock())
     try:
         storage: JournalStorage = load("optuna.storages.JournalStorage")(journal)
     except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -140,7 +131,7 @@ def identity_of(search: Any, evaluation: Evaluation, space: Space) -> dict[str, 
     known = {
         "versions of scikit-learn, XGBoost or this package": versions,
         "estimator": described(search.estimator),
-        "space": space.describe(),
+        "space": {name: each.text for name, each in space.parameters.items()},
         "X": X.rows() if isinstance(X, SharedRows) else X,
         "y": evaluation.y,
         "parameters of fit": {**evaluation.fit_params, **evaluation.score_params},
@@ -188,7 +179,7 @@ def unfinished(study: Study, space: Space) -> list[tuple[Trial, Outcome]]:
             folds = {fold: one for fold, one in known.items() if np.isfinite(one.score)}
             for fold in folds.keys() - {step - 1 for step in each.intermediate_values}:
                 trial.report(folds[fold].score, fold + 1)
-            found.append((trial, Outcome(each.number, space.draw(trial), folds)))
+            found.append((trial, Outcome(each.number, space.read(each.params), folds)))
     return found
 
 
@@ -209,9 +200,8 @@ def seconds_of(trials: Sequence[FrozenTrial]) -> float:
 def begin(study: Study, space: Space, drawn: Mapping[str, Any]) -> Trial:
     """Add a trial with what was drawn for it, in one line of the journal."""
     states, number = load("optuna.trial.TrialState"), len(study.get_trials(deepcopy=False))
-    distributions = {name: space.distributions[name] for name in drawn}
-    make = load("optuna.trial.create_trial")
-    study.add_trial(make(state=states.RUNNING, params=dict(drawn), distributions=distributions))
+    make, params = load("optuna.trial.create_trial"), dict(drawn)
+    study.add_trial(make(state=states.RUNNING, params=params, distributions=space.distributions))
     added = study.get_trials(deepcopy=False)[number]
     trial: Trial = load("optuna.trial.Trial")(study, added._trial_id)
     return trial
@@ -227,9 +217,8 @@ def ask(study: Study, space: Space, seed: int) -> tuple[Trial, dict[str, Any]]:
     sampler = load("optuna.samplers.TPESampler")(seed=(seed * 1_000_003 + len(known)) % 2**32)
     guess = load("optuna").create_study(direction=DIRECTION, sampler=sampler)
     guess.add_trials(estimated(known))
-    drawn = guess.ask()
-    params = space.draw(drawn)
-    return begin(study, space, drawn.params), params
+    drawn = guess.ask(space.distributions).params
+    return begin(study, space, drawn), space.read(drawn)
 
 
 def report(trial: Trial, fold: int, judged: Judged) -> None:

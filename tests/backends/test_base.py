@@ -20,7 +20,7 @@ class Counting(LogisticRegression):
     """Remembers the threads of SciPy's own BLAS while it learnt."""
 
     def fit(self, X: pd.DataFrame, y: np.ndarray) -> Counting:
-        self.threads_ = [library.num_threads for library in scipy_blas()]
+        self.threads_ = [each.num_threads for each in scipy_blas().lib_controllers]
         return super().fit(X, y)
 
 
@@ -32,7 +32,7 @@ def test_a_solver_that_calls_numpy_and_scipy_by_turns_has_one_thread_of_scipy(
     with threadpool_limits(2, "blas"):
         model.fit(X, y > 1)
         assert model.to_sklearn().threads_ == [threads] * len(scipy_blas())
-        assert all(library.num_threads == 2 for library in scipy_blas())
+        assert all(each.num_threads == 2 for each in scipy_blas().lib_controllers)
 
 
 @pytest.mark.parametrize("device", [None, "cpu", "cuda", "cuda:1"])

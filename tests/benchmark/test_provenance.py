@@ -39,7 +39,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_machine_with_a_gpu_describes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     device = gpu.Device("Synthetic GPU 1", 16 * 2**30, (9, 0))
-    probe = gpu.Probe(driver="580.1", cuda="13.0", devices=(device,))
+    probe = gpu.Probe(driver="580.1", devices=(device,))
     monkeypatch.setattr(gpu, "probe", lambda: probe)
     monkeypatch.setattr(devices, "obstacle", lambda: "")
     found = environment.machine({}, 0.0)

@@ -126,7 +126,7 @@ def test_a_script_that_its_workers_would_run_again_is_refused(
     if source:
         script.write_text(source)
     monkeypatch.setitem(sys.modules, "__main__", SimpleNamespace(__file__=str(script)))
-    monkeypatch.setitem(clusters._STARTS, "local", lambda *_: clusters.Cluster(None))
+    monkeypatch.setattr(clusters, "_start", lambda *_: clusters.Cluster(None))
     said = r"mine\.py: pipeline\.cluster starts processes.*below `if __name__"
     with (
         pytest.raises(ConfigError, match=said) if refused else nullcontext(),

@@ -82,13 +82,13 @@ def test_packages_that_do_not_fit_the_machine_are_reported(installed, fits, kind
 
 
 def test_the_text_has_device_machine_and_problems_with_their_fix() -> None:
-    text = doctor.format_diagnosis(HEALTHY)
+    text = str(HEALTHY)
     assert "auto would use cpu (no driver)" in text
     assert "2 of 8 cores usable" in text
     assert "16.0 GiB, 8.0 GiB free" in text
     assert text.endswith("\n\nNo problems found.")
     problem = doctor.Problem("error", "numpy is not installed", "make setup")
-    broken = doctor.format_diagnosis(replace(HEALTHY, problems=(problem,)))
+    broken = str(replace(HEALTHY, problems=(problem,)))
     assert broken.endswith("error: numpy is not installed\n    to fix it: make setup")
     assert "No problems" not in broken
 

@@ -53,7 +53,7 @@ def test_a_limit_leaves_the_other_cores_alone(monkeypatch: pytest.MonkeyPatch) -
 @pytest.fixture
 def sizes() -> Iterator[Callable[[], list[int]]]:
     """Yield what returns the threads of SciPy's own BLAS and of all others, from two of each on."""
-    own, before = scipy_blas(), threadpool_info()
+    own, before = scipy_blas().lib_controllers, threadpool_info()
     others = [each for each in ThreadpoolController().lib_controllers if each.user_api == "blas"]
     others = [each for each in others if each.filepath not in {lib.filepath for lib in own}]
     if not own:

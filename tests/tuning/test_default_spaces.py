@@ -53,7 +53,7 @@ def test_candidates_fit(name: str) -> None:
     space = Space.of("default", model)
     study = optuna.create_study(sampler=RandomSampler(seed=0))
     for _ in range(3):
-        model.set_params(**space.draw(study.ask()))
+        model.set_params(**space.read(study.ask(space.distributions).params))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             assert np.isfinite(model.fit(X, y).predict(X)).all()
