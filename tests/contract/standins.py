@@ -18,7 +18,7 @@ from tests.contract import arrays, csr, models, parquet, tables, text
 from tests.contract.recorder import RECORDER, recorded
 from tests.contract.verify import frozen
 
-GPU = Probe("590.44", "13.0", (Device("a stand-in", 2**34, (9, 0)),))
+GPU = Probe("590.44", (Device("a stand-in", 2**34, (9, 0)),))
 
 
 class Cudf(ModuleType):

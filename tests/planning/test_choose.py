@@ -31,7 +31,7 @@ GPU = gpu.Device("a GPU", 2**34, (9, 0))
 @pytest.fixture
 def one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "obstacle", lambda: "")
-    monkeypatch.setattr(gpu, "probe", lambda: gpu.Probe("590.44", "13.0", (GPU,)))
+    monkeypatch.setattr(gpu, "probe", lambda: gpu.Probe("590.44", (GPU,)))
 
 
 def test_every_rule_is_in_one_family_and_no_family_has_others() -> None:

@@ -158,7 +158,7 @@ def test_both_sides_of_a_program_have_the_same_score(
     case = record.Case(name=f"{name} 1000", title=name, facts={"rows": 1_000})
     sides = programs.PLAIN, programs.OURS
     made = [programs.start(Ask({}, 1, home=tmp_path), case, side)() for side in sides]
-    plain, ours = (each.values["score"] for each in made)
+    plain, ours = (values["score"] for _, values in made)
     assert plain == pytest.approx(ours, abs=programs.SAME_SCORE)
 
 
