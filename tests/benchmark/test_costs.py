@@ -12,6 +12,7 @@ from pipeline.benchmark.record import results
 from pipeline.benchmark.record.results import Price, Results
 from pipeline.benchmark.report import tables
 from pipeline.errors import ConfigError
+from pipeline.task.numerals import MISSING
 from tests.benchmark import fixtures
 from tests.commands import assert_one_message, call, parse
 
@@ -50,11 +51,11 @@ def test_what_is_no_price_is_told_with_the_way_to_write_one(text: str) -> None:
 def test_a_run_costs_its_share_of_an_hour() -> None:
     times = {"reference": [36.0] * 3, "cpu": [18.0] * 3, "cuda": [4.5, 9.0, 13.5]}
     table = tables.cost_table(timed(forest=times))
-    assert table.head[3] == "Cost of 1,000 runs, USD"
+    assert table.head[3:] == ("Cost of 1,000 runs, USD", "Break-even, USD an hour")
     assert texts(table) == [
-        ["forest", "reference", "36.000", "40"],
-        ["forest", "cpu", "18.000", "20"],
-        ["forest", "cuda", "9.000", "10"],
+        ["forest", "reference", "36.000", "40", MISSING],
+        ["forest", "cpu", "18.000", "20", "2"],
+        ["forest", "cuda", "9.000", "10", "1"],
     ]
     assert table.note.startswith("At 4 USD an hour, of the whole machine")
     assert tables.cost_table(fixtures.with_gpu()).rows == (), "without a price"

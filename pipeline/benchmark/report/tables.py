@@ -248,7 +248,7 @@ def _resources(results: Results, pipeline: str, variant: str) -> Values | None:
 
 
 def cost_table(results: Results) -> ReportTable:
-    """Return what a thousand runs of each cell cost, where there is a price."""
+    """Return what a thousand runs of each cell cost, where there is a price, and the break-even."""
     price = results.price
     unit = price.currency if price else ""
 
@@ -257,8 +257,14 @@ def cost_table(results: Results) -> ReportTable:
         if timed is None or price is None:
             return None
         cost = 1e3 * timed.median / 3600 * price.per_hour
-        return seconds(timed.median), f"{cost:.3g}" if cost < 1_000 else f"{cost:,.0f}"
+        even = f"{price.per_hour * timed.ratio.value:.3g}" if timed.ratio else MISSING
+        return seconds(timed.median), f"{cost:.3g}" if cost < 1_000 else f"{cost:,.0f}", even
 
+    head = "Median, s", f"Cost of 1,000 runs, {unit}", f"Break-even, {unit} an hour"
     told = f"At {price.per_hour:g} {unit} an hour" if price else ""
-    note = f"{told}, of the whole machine, for the time end to end, without its start and storage."
-    return by_pair("Cost", ("Median, s", f"Cost of 1,000 runs, {unit}"), "rr", note)(write)(results)
+    note = (
+        f"{told}, of the whole machine, for the time end to end, without its start and storage. "
+        "Break-even: the price of another machine on which the reference takes as long as here, "
+        "and its runs cost as much."
+    )
+    return by_pair("Cost", head, "rrr", note)(write)(results)
