@@ -17,8 +17,7 @@ import pytest
 import tasks.flights
 from pipeline.benchmark.record import results
 from pipeline.cli import main
-from pipeline.task import prepare, task
-from pipeline.task.own import new_task
+from pipeline.task import prepare
 from tasks.flights import TASK
 from tests.commands import ROOT, call, python
 
@@ -159,9 +158,8 @@ def test_values_are_python_literals_or_else_text(text: str, expected: tuple[str,
 def test_nothing_that_a_terminal_obeys_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task, "FOLDER", tmp_path / "tasks")
-    monkeypatch.setattr(new_task, "FOLDER", tmp_path / "tasks")
-    (tmp_path / "tasks").mkdir()
+    monkeypatch.chdir(tmp_path)
+    Path("tasks").mkdir()
     name, rows = "\x1b[31mid, \x1b]0;x\x07", np.arange(400)
     y = rows % 7 * 1.5
     table = pd.DataFrame({name: y * 2 + 1, f"{name}2": rows % 5, "y": y})
