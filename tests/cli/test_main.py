@@ -155,20 +155,19 @@ def test_values_are_python_literals_or_else_text(text: str, expected: tuple[str,
     assert prepare.parse_change(text) == expected
 
 
-def test_nothing_that_a_terminal_obeys_is_printed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("tasks").mkdir()
+def test_nothing_that_a_terminal_obeys_is_printed(tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
     name, rows = "\x1b[31mid, \x1b]0;x\x07", np.arange(400)
     y = rows % 7 * 1.5
     table = pd.DataFrame({name: y * 2 + 1, f"{name}2": rows % 5, "y": y})
     table.to_csv(tmp_path / "odd.csv", index=False)
     target = [tmp_path / "odd.csv", "y", "--data-home", tmp_path / "data"]
-    made = call("new-task", *target)
+    made = call("new-task", *target, root=tmp_path)
     assert made.code == 0, made.err
     assert """--ignore '"\ufffd[31mid, \ufffd]0;x\ufffd"'""" in made.out
-    lost = call("new-task", *target, "--name", "b", "--by", name, "--split", "groups")
+    lost = call(
+        "new-task", *target, "--name", "b", "--by", name, "--split", "groups", root=tmp_path
+    )
     with main._cautioning():
         said = warnings.formatwarning(name, UserWarning, "", 1)
     assert not re.search("[\x1b\x07]", made.out + made.err + lost.out + lost.err + said)
