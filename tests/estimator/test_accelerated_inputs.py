@@ -13,8 +13,14 @@ from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
 from xgboost import XGBRanker
 
 from pipeline import Accelerated
@@ -75,6 +81,41 @@ def test_columns_may_come_in_any_order_and_with_others() -> None:
         model.predict(TABLE[["n2", "c1"]])
     with pytest.raises(DataError, match=r"pass a frame with the columns \['n1', 'n2'"):
         model.predict(TABLE.to_numpy())
+
+
+BY_NAME = make_column_transformer((StandardScaler(), ["n1"]))
+ORDERED = {
+    "scaler": StandardScaler(),
+    "behind a step that is left out": make_pipeline("passthrough", StandardScaler()),
+    "model": make_pipeline(StandardScaler(), LogisticRegression()),
+    "by name": BY_NAME,
+    "by name, and a model": make_pipeline(BY_NAME, LogisticRegression()),
+    "function": FunctionTransformer(),
+    "union of both": make_union(StandardScaler(), BY_NAME),
+    "union by name": make_union(BY_NAME, clone(BY_NAME)),
+    "classes apart": OneVsRestClassifier(make_pipeline(BY_NAME, LogisticRegression())),
+}
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_columns_in_another_order_are_taken_where_scikit_learn_takes_them(name: str) -> None:
+    X = TABLE[["n1", "n2"]].fillna(0.0)
+    turned = X[["n2", "n1"]]
+
+    def answers(model: Any) -> Any:
+        model.fit(X, NUMBERS)
+        try:
+            found = (model.predict if hasattr(model, "predict") else model.transform)(turned)
+        except ValueError as error:
+            return str(error).partition("pass X[")[0]
+        # A function gets the columns of the fit, in their order.
+        return np.asarray(found[["n1", "n2"]] if name == "function" else found)
+
+    expected, found = answers(clone(ORDERED[name])), answers(on_cpu(ORDERED[name]))
+    if isinstance(expected, str):
+        assert found == expected
+    else:
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-6)
 
 
 def test_a_frame_after_an_array() -> None:

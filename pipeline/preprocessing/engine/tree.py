@@ -110,6 +110,8 @@ def needs_order(estimator: Estimator) -> bool:
     if type(estimator) is Pipeline:
         active = [how for _, how in estimator.steps if not left_out(how)]
         return needs_order(active[0]) if active else False
+    if type(estimator) is FeatureUnion:
+        return any(needs_order(how) for _, how in estimator.transformer_list if hasattr(how, "fit"))
     inside = [estimator, *estimator.get_params().values()]
     by_name = any(isinstance(each, ColumnTransformer) for each in inside)
     as_given = any(isinstance(each, FunctionTransformer) and not each.validate for each in inside)
