@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,10 @@ from sklearn.preprocessing import (
 )
 from xgboost import XGBRanker
 
+import pipeline
 from pipeline import Accelerated
 from pipeline.errors import ConfigError, DataError, DeviceUnavailable
+from pipeline.preprocessing.engine.tree import needs_order
 from tests.programs import NUMBERS, ROWS, TABLE, WORDS, on_cpu
 
 
@@ -91,6 +94,7 @@ ORDERED = {
     "by name": BY_NAME,
     "by name, and a model": make_pipeline(BY_NAME, LogisticRegression()),
     "function": FunctionTransformer(),
+    "function, and a model": make_pipeline(FunctionTransformer(np.abs), LogisticRegression()),
     "union of both": make_union(StandardScaler(), BY_NAME),
     "union by name": make_union(BY_NAME, clone(BY_NAME)),
     "classes apart": OneVsRestClassifier(make_pipeline(BY_NAME, LogisticRegression())),
@@ -98,24 +102,44 @@ ORDERED = {
 
 
 @pytest.mark.parametrize("name", ORDERED)
-def test_columns_in_another_order_are_taken_where_scikit_learn_takes_them(name: str) -> None:
+def test_columns_in_another_order_are_taken_where_scikit_learn_takes_them(
+    name: str, tmp_path: Path
+) -> None:
     X = TABLE[["n1", "n2"]].fillna(0.0)
     turned = X[["n2", "n1"]]
 
-    def answers(model: Any) -> Any:
-        model.fit(X, NUMBERS)
+    def answers(model: Any, X: pd.DataFrame) -> Any:
         try:
-            found = (model.predict if hasattr(model, "predict") else model.transform)(turned)
+            return np.asarray((model.predict if hasattr(model, "predict") else model.transform)(X))
         except ValueError as error:
             return str(error).partition("pass X[")[0]
-        # A function gets the columns of the fit, in their order.
-        return np.asarray(found[["n1", "n2"]] if name == "function" else found)
 
-    expected, found = answers(clone(ORDERED[name])), answers(on_cpu(ORDERED[name]))
-    if isinstance(expected, str):
-        assert found == expected
-    else:
-        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-6)
+    model = on_cpu(ORDERED[name]).fit(X, NUMBERS)
+    # Where the function makes arrays, scikit-learn's model reads other columns without a word.
+    given = X if name == "function, and a model" else turned
+    expected = answers(clone(ORDERED[name]).fit(X, NUMBERS), given)
+    for ours in (model, pipeline.load(pipeline.save(model, tmp_path / "model"), "cpu")):
+        found = answers(ours, turned)
+        if isinstance(expected, str):
+            assert found == expected
+        else:
+            np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+class NoEstimator:
+    """A step that is no `BaseEstimator`, as scikit-learn takes it."""
+
+    def fit(self, X: Any, y: Any = None) -> NoEstimator:
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        return np.asarray(X)
+
+
+def test_what_a_step_of_another_library_asks_of_the_order_is_not_known() -> None:
+    assert not needs_order(NoEstimator())
+    assert not needs_order(make_union(NoEstimator(), BY_NAME))
+    assert needs_order(make_union(NoEstimator(), StandardScaler()))
 
 
 def test_a_frame_after_an_array() -> None:

@@ -142,4 +142,5 @@ def test_no_training_row_is_kept(tmp_path: Path) -> None:
         assert not data.startswith(b"\x80"), f"{path} is a pickle"
         assert b"123456.75" not in data
         assert struct.pack("<d", 123456.75) not in data
+        assert struct.pack("<f", 123456.75) not in data
         assert b"secret" not in data

@@ -112,11 +112,12 @@ def needs_order(estimator: Estimator) -> bool:
         return needs_order(active[0]) if active else False
     if type(estimator) is FeatureUnion:
         return any(needs_order(how) for _, how in estimator.transformer_list if hasattr(how, "fit"))
+    if type(estimator).__module__.partition(".")[0] not in ("sklearn", "xgboost", "pipeline"):
+        return False
     inside = [estimator, *estimator.get_params().values()]
     by_name = any(isinstance(each, ColumnTransformer) for each in inside)
     as_given = any(isinstance(each, FunctionTransformer) and not each.validate for each in inside)
-    known = type(estimator).__module__.partition(".")[0] in ("sklearn", "xgboost", "pipeline")
-    return known and not by_name and not as_given
+    return not by_name and not as_given
 
 
 def selecting_by_data(estimator: ColumnTransformer) -> list[str]:
