@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
@@ -250,6 +250,8 @@ def _copy_to_host(array: Array, *, state: bool = True) -> np.ndarray:
 def to_device(X: Table, device: str) -> Any:
     """Return a frame or an array on a device, recording the bytes that move."""
     source = library(X)
+    if is_partitioned(X):
+        return X if device == "cpu" or device_of(X) == device else _upload_parts(X)
     if _DEVICE.get(source, "cpu") == device:
         return X
     if is_sparse(X):
@@ -268,6 +270,14 @@ def to_device(X: Table, device: str) -> Any:
         return _copy_to_host(X, state=False)
     trace.record_transfer(to_device=nbytes(X))
     return _upload(X) if source == "pandas" else load("cupy").asarray(X)
+
+
+def _upload_parts(X: Table) -> Any:
+    """Return partitions that are uploaded where and when they are read."""
+    upload = partial(to_device, device="cuda")
+    if hasattr(X, "columns"):
+        return X.map_partitions(upload, meta=upload(X._meta))
+    return X.map_blocks(upload, dtype=X.dtype, meta=upload(X._meta))
 
 
 def _all_sparse(X: Table) -> bool:

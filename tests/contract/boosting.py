@@ -50,6 +50,11 @@ def _column(told: Any) -> Any:
     return pd.Categorical.from_codes(np.where(valid, values, -1), names)
 
 
+def _recoded(found: pd.DataFrame) -> pd.DataFrame:
+    """Return what a GPU makes of missing categories that it looks up: an integer of NaN is 0."""
+    return found.apply(lambda c: c.fillna(c.cat.categories[0]) if c.dtype == "category" else c)
+
+
 def install(patch: pytest.MonkeyPatch) -> None:
     """Let XGBoost train on the stand-ins of cuDF until the patch is undone."""
 
@@ -57,7 +62,10 @@ def install(patch: pytest.MonkeyPatch) -> None:
         return xgboost_data._from_pandas_df(data=read(data), **options)
 
     def batch(data: Any, names: Any, types: Any, categorical: bool) -> Any:
-        return xgboost_data._transform_pandas_df(read(data), categorical, names, types)
+        found = read(data)
+        if isinstance(types, xgboost_data.Categories):
+            found = _recoded(found)
+        return xgboost_data._transform_pandas_df(found, categorical, names, types)
 
     patch.setattr(xgboost_data, "cudf_cat_inf", cudf_cat_inf)
     patch.setattr(xgboost_data, "_from_cudf_df", matrix)

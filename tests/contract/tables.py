@@ -466,11 +466,11 @@ class DataFrame(_Table):
             made._views = {name: self._views.get(name) for name in key}
         return made
 
-    def __setitem__(self, name: Any, column: Series) -> None:
+    def __setitem__(self, name: Any, column: Series | arrays.ndarray) -> None:
         RECORDER.call(self.OWNER, "__setitem__", (name, column))
         self._host[name] = unwrap(column)
-        self._plain = {**self._plain, name: column._plain}
-        self._views = {**self._views, name: column._view}
+        self._plain = {**self._plain, name: getattr(column, "_plain", None)}
+        self._views = {**self._views, name: getattr(column, "_view", None)}
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._host.columns)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from pipeline import Accelerated, DeviceUnavailable
+from pipeline import Accelerated, DeviceUnavailable, Unsupported
 from pipeline.backends.xgboost import contributions, distributed, training
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames
@@ -130,15 +130,16 @@ def test_xgboost_reads_of_a_frame_of_cudf_what_it_holds(
     np.testing.assert_array_equal(lifted.predict_proba(known), wanted)
 
 
+@pytest.mark.parametrize("X", [NUMBERS, TEXT], ids=["numbers", "text"])
 def test_contributions_of_blocks_of_rows_have_their_own_nulls(
-    reads: None, monkeypatch: pytest.MonkeyPatch
+    reads: None, monkeypatch: pytest.MonkeyPatch, X: pd.DataFrame
 ) -> None:
     monkeypatch.setattr(contributions, "CELLS", 50)
     y = SIGNAL.to_numpy()
     found, wanted = (
-        Accelerated(xgboost.XGBRegressor(n_estimators=4, max_depth=3), device=device)
-        .fit(put(NUMBERS), y)
-        .contributions(put(NUMBERS))
+        Accelerated(xgboost.XGBRegressor(n_estimators=4, **GIVEN), device=device)
+        .fit(put(X), y)
+        .contributions(put(X))
         .values
         for device, put in {"cuda": to_cudf, "cpu": lambda X: X}.items()
     )
@@ -151,12 +152,18 @@ def test_text_of_partitions_has_its_own_nulls(device: Recorder) -> None:
     pd.testing.assert_frame_equal(found, TEXT[["a"]].iloc[CUT:].astype(kinds))
 
 
-def test_training_goes_on_from_trees_of_text(reads: None) -> None:
+def test_training_goes_on_from_trees_of_text_where_none_is_missing(reads: None) -> None:
     last = xgboost.XGBRegressor(n_estimators=3, **GIVEN)
-    first = Accelerated(last, device="cuda").fit(to_cudf(TEXT[:CUT]), SIGNAL[:CUT])
+    full = TEXT.fillna({name: "w" if name == "a" else "none" for name in "abc"})
+    known, y = as_categories(full), SIGNAL.to_numpy()
+    first = Accelerated(last, device="cuda").fit(to_cudf(full[:CUT]), y[:CUT])
     more = {"xgb_model": first.to_sklearn().get_booster()}
-    found = Accelerated(last, device="cuda").fit(to_cudf(TEXT).iloc[CUT:], SIGNAL[CUT:], **more)
-    known = as_categories(TEXT)
-    start = clone(last).fit(as_categories(TEXT[:CUT]), SIGNAL[:CUT]).get_booster()
-    wanted = clone(last).fit(known[CUT:], SIGNAL[CUT:], xgb_model=start).predict(known)
-    np.testing.assert_array_equal(found.predict(to_cudf(TEXT)), wanted)
+    found = Accelerated(last, device="cuda").fit(to_cudf(full).iloc[CUT:], y[CUT:], **more)
+    start = clone(last).fit(known[:CUT], y[:CUT]).get_booster()
+    wanted = clone(last).fit(known[CUT:], y[CUT:], xgb_model=start).predict(known)
+    np.testing.assert_array_equal(found.predict(to_cudf(full)), wanted)
+    lacking = to_cudf(TEXT)
+    with pytest.raises(Unsupported, match=r"takes missing categories.*\['a', 'b', 'c'\]"):
+        Accelerated(last, device="cuda").fit(lacking, y, **more)
+    with pytest.raises(Unsupported, match="booster.*trees are dropped"):
+        Accelerated(clone(last).set_params(booster="dart"), device="cuda").fit(lacking, y)

@@ -149,3 +149,14 @@ def test_the_first_row_costs_the_bytes_of_a_row(device: Recorder) -> None:
     with trace.execution_log(host_bytes=0, n_rows=5000) as book, trace.record("x", "fit", "cuda"):
         frames.head(X)
     assert book.to_host_bytes == device.nbytes("host", "explicit") < 4000
+
+
+def test_partitions_of_the_host_are_uploaded_one_by_one(device: Recorder) -> None:
+    da = pytest.importorskip("dask.array")
+    rows = da.from_array(np.arange(12.0).reshape(6, 2), chunks=(4, 2))
+    there = frames.to_device(rows, "cuda")
+    assert frames.device_of(there) == "cuda"
+    parts = [part.compute(scheduler="sync") for part in there.to_delayed().ravel()]
+    assert [frames.device_of(part) for part in parts] == ["cuda", "cuda"]
+    np.testing.assert_array_equal(parts[1].get(), [[8, 9], [10, 11]])
+    assert frames.to_device(there, "cuda") is there

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from pipeline import Accelerated
 from pipeline.data import encode, frames, parquet
@@ -16,6 +18,7 @@ from pipeline.data.convert import convert
 from pipeline.data.read import scan
 from pipeline.data.schema import kind_of
 from pipeline.optional import load
+from tests.contract.cases import preprocessing, table, target
 from tests.contract.test_parquet import parquet_file  # noqa: F401
 from tests.contract.test_semantics import array, frame
 
@@ -74,6 +77,17 @@ def test_partitions_of_a_file_are_those_of_the_host(rows: Any, path: Path) -> No
     found = X.compute().to_pandas().reset_index(drop=True)
     pd.testing.assert_frame_equal(found, wanted)
     np.testing.assert_array_equal(same, y)
+
+
+def test_partitions_of_pandas_are_prepared_and_learnt_from_on_the_gpu() -> None:
+    pytest.importorskip("dask_cudf")
+    X = table(1_200)
+    program, y = make_pipeline(preprocessing(), LogisticRegression()), target(X)
+    parts = load("dask.dataframe").from_pandas(X, npartitions=3)
+    model = Accelerated(program, device="cuda").fit(parts, y)
+    assert {place.device for place in model.plan_.placements} == {"cuda"}
+    wanted = Accelerated(program, device="cpu").fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(np.asarray(model.predict_proba(parts)), wanted, atol=0.02)
 
 
 @pytest.mark.parametrize(

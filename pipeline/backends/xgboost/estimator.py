@@ -79,8 +79,13 @@ class XGBoostModel(Model):
         data = partial(checkpoints.hash_rows, X, y, params.get("sample_weight"))
         try:
             continued = checkpoints.continue_training(self.native, params, data)
-            with _in_few_words(), continued as more:
-                super().fit(X, self._place_target(X, y), **{**params, **more})
+            sets = [Z for Z, _ in params.get("eval_set") or ()]
+            judged = handover.without_recoding(self.native, X, sets)
+            with _in_few_words(), continued as more, judged:
+                params = {**params, **more}
+                goes_on = params.get("xgb_model") is not None
+                handover.refuse_missing_categories(self.native, X, goes_on)
+                super().fit(X, self._place_target(X, y), **params)
         except ValueError:  # XGBoostError is one
             training.check_labels(self.native, y)
             raise
@@ -126,8 +131,16 @@ class XGBoostModel(Model):
             if method == "contributions":  # which tell what comes back
                 return contributions.explain(self.native, X, **params)
             result = super().call(method, X, **params)
-        self._record_transfer(to_host=np.asarray(result).nbytes, answer=True)
+        self._record_transfer(to_host=self._answer_nbytes(result), answer=True)
         return result
+
+    def _answer_nbytes(self, result: Any) -> int:
+        """Return the bytes that XGBoost brings: float32, of which it makes labels on the host."""
+        result = np.asarray(result)
+        outputs, classes = result.size // max(len(result), 1), getattr(self.native, "n_classes_", 0)
+        if outputs in (1, classes):  # of two classes it brings the chance of the second
+            outputs = classes if classes > 2 else 1
+        return 4 * len(result) * outputs
 
     def _score_queries(self, X: Table, y: np.ndarray, qid: Array) -> float:
         """Return the score of a ranking by query; XGBoost's own `score` reads frames alone."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from pipeline.data import frames, output
-from pipeline.errors import DataError
+from pipeline.data import encode, frames, output
+from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.optional import load
 from pipeline.typing import Array, Column, Estimator, Name, Table
 
@@ -50,10 +52,10 @@ def prepare(X: Table, known: Callable[[Name], Array] | None = None) -> Any:
 
 
 def learnt_categories(native: Estimator, name: Name) -> list[Any]:
-    """Return a category that a fitted estimator of XGBoost knows of a column."""
+    """Return the categories that a fitted estimator of XGBoost knows of a column, or some text."""
     learnt = dict(native.get_booster().get_categories(export_to_arrow=True).to_arrow())
     known = learnt.get(str(name))
-    return [""] if known is None else known[:1].to_pylist()
+    return [""] if known is None else known.to_pylist()
 
 
 def make_matrix(native: Estimator, X: Table, **more: Any) -> Any:
@@ -64,7 +66,107 @@ def make_matrix(native: Estimator, X: Table, **more: Any) -> Any:
         "nthread": native.n_jobs,
         "feature_types": native.feature_types,
     }
-    return load("xgboost.DMatrix")(prepare(X), **options | more)
+    X = prepare(X)
+    if _has_categories_on_gpu(X):
+        X, options["feature_types"] = as_codes(X, lambda name: learnt_categories(native, name))
+    return load("xgboost.DMatrix")(X, **options | more)
+
+
+@contextmanager
+def without_recoding(native: Estimator, X: Table, sets: Sequence[Table]) -> Iterator[None]:
+    """Let an estimator of XGBoost judge frames of cuDF by `as_codes`, not by its own recoding.
+
+    Parameters
+    ----------
+    native : estimator
+        It fits inside the block.
+    X : frame or matrix
+        The training rows.
+    sets : sequence of frame or matrix
+        Those of `eval_set`.
+    """
+    name = "_create_ltr_dmatrix" if hasattr(native, "_create_ltr_dmatrix") else "_create_dmatrix"
+    if not any(map(_has_categories_on_gpu, sets)):
+        yield
+        return
+    make = getattr(native, name)
+
+    def create(ref: Any, data: Table, **options: Any) -> Any:
+        if ref is not None and _has_categories_on_gpu(data):
+            data, types = as_codes(data, lambda name: encode.host_index(X[name].cat.categories))
+            options["feature_types"] = types
+        return make(ref=ref, data=data, **options)
+
+    setattr(native, name, create)
+    try:
+        yield
+    finally:
+        delattr(native, name)
+
+
+def as_codes(X: Table, known: Callable[[Name], Array]) -> tuple[Any, list[str]]:
+    """Return a frame of cuDF with codes in place of categories, and XGBoost's types of its columns.
+
+    Where XGBoost 3.4 itself looks up the categories of a model, on a GPU it takes a missing one
+    for the first: its `CatAccessor` makes an integer of NaN, which is 0 there. It does so for
+    `eval_set`, contributions and training that goes on; `predict` and a first training do not.
+
+    Parameters
+    ----------
+    X : frame
+    known : callable
+        Returns the categories of a column, by its name, in the order of their codes.
+
+    Raises
+    ------
+    DataError
+        A category is not among them.
+    """
+    made, types = X.copy(deep=False), []
+    for name, dtype in X.dtypes.items():
+        types.append("c" if str(dtype) == "category" else "q")
+        if types[-1] == "c":
+            made[name] = _codes(X, name, pd.Index(known(name)))
+    return made, types
+
+
+def _codes(X: Table, name: Name, known: pd.Index) -> Any:
+    """Return the places of a column's categories in others; NaN where one is missing."""
+    codes, values = encode.categories(X, name)
+    places = known.get_indexer(pd.Index(values)).astype("float32")
+    # Where a category is missing its code is -1: the last place.
+    found = frames.to_device(np.append(places, np.float32(np.nan)), "cuda")[codes]
+    if frames.any_of([found < 0]):
+        new = [value for value, place in zip(values, places, strict=True) if place < 0]
+        raise DataError(
+            f"XGBoost: the column {name!r} holds categories that are not in the training set, of "
+            f"{new[:5]}; clean the column"
+        )
+    return found
+
+
+def refuse_missing_categories(native: Estimator, X: Table, continued: bool) -> None:
+    """Refuse a training in which XGBoost would take missing categories for others: see `as_codes`.
+
+    Raises
+    ------
+    Unsupported
+        A category of a frame of cuDF is missing, and trees predict the training rows.
+    """
+    dropped = getattr(native, "booster", None) == "dart"
+    if not (continued or dropped) or not _has_categories_on_gpu(X):
+        return
+    names = [name for name, dtype in X.dtypes.items() if str(dtype) == "category"]
+    if lacking := [name for name in names if X[name].isna().any()]:
+        how = "trees are dropped" if dropped else "training goes on from other trees"
+        why = f"where {how}, XGBoost takes missing categories for others on a GPU: in {lacking}"
+        what = "impute them, or use device='cpu'"
+        raise Unsupported(Reason(type(native).__name__, why, what, "booster" if dropped else None))
+
+
+def _has_categories_on_gpu(X: Table) -> bool:
+    frame = frames.is_frame(X) and frames.library(X) == "cudf"
+    return frame and any(str(dtype) == "category" for dtype in X.dtypes)
 
 
 def _keep_codes() -> None:
@@ -103,6 +205,18 @@ class _Names:
         plain = isinstance(dtype, np.dtype)
         self.dtype = dtype if plain else np.dtype(getattr(dtype, "numpy_dtype", object))
         self._index = index
+        # What XGBoost asks for the column of libcudf.
+        self._column = self
+
+    def to_pylibcudf(self) -> Any:
+        """Return texts with the int32 offsets that XGBoost reads; those of pandas have int64."""
+        column, libcudf = self._index._column.to_pylibcudf(), load("pylibcudf")
+        if not any(each.type().id() == libcudf.TypeId.INT64 for each in column.children()):
+            return column
+        kind = libcudf.DataType(libcudf.TypeId.INT32)
+        offsets = [libcudf.unary.cast(each, kind) for each in column.children()]
+        parts = column.data(), column.null_mask(), column.null_count(), column.offset()
+        return libcudf.Column(column.type(), column.size(), *parts, offsets)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._index, name)
