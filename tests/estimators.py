@@ -177,7 +177,8 @@ CASES = [
     Case(decomposition.IncrementalPCA(3), blobs, axes, 1e-2),
     Case(decomposition.PCA(3), blobs, axes, 1e-3),
     Case(decomposition.TruncatedSVD(3, random_state=0), blobs, axes, 1e-2),
-    Case(ensemble.IsolationForest(random_state=0), blobs, order, 0.1),
+    # scikit-learn's own differs by 0.060 ± 0.006 with the seed; 100 trees of `blobs`, by 0.1.
+    Case(ensemble.IsolationForest(n_estimators=200, random_state=0), overlapping, order, 0.1),
     Case(ensemble.RandomForestClassifier(random_state=0), classes, score, 0.03),
     Case(ensemble.RandomForestRegressor(random_state=0), numbers, score, 0.03),
     Case(KernelRidge(kernel="rbf"), numbers, VALUE, 1e-2),

@@ -85,18 +85,26 @@ def test_what_is_small_beside_another_column_is_nothing_where_it_is_to_scikit_le
 
 
 @pytest.mark.parametrize("estimator", [RandomForestClassifier(), RandomForestRegressor()])
-def test_forests_are_cumls_own_and_come_back_whole(estimator: Any) -> None:
+def test_forests_are_cumls_own_and_come_back_whole(
+    estimator: Any, recwarn: pytest.WarningsRecorder
+) -> None:
     X, y = classes()
-    weights = np.where(X[:, 0] > 0, 4.0, 0.0)
+    # Half of the rows, which shift an importance by 0.26 or more. cuML draws rows by weight, and
+    # counts one that is drawn twice as two: so drawn, scikit-learn's trees come within 0.053.
+    weights = np.where(X[:, 6] > np.median(X[:, 6]), 4.0, 0.0)
     grown = clone(estimator).set_params(min_samples_leaf=np.int64(5))
     for given in ({}, {"sample_weight": weights}):
-        lifted: Any = fitted(grown, X, y, **given).to_sklearn()
+        ours = fitted(grown, X, y, **given)
+        lifted: Any = ours.to_sklearn()
+        own = ours.plan_.steps[-1].worker.native.feature_importances_
+        np.testing.assert_allclose(lifted.feature_importances_, own, atol=1e-4)
         assert min(tree.tree_.n_node_samples.min() for tree in lifted.estimators_) >= 5
         assert len(lifted.estimators_[0].tree_.feature) > 3  # and not one leaf of all rows
         reference = clone(grown).fit(X, y, **given).feature_importances_
         assert np.abs(lifted.feature_importances_ - reference).max() < 0.1
     again = fitted(grown, X, y, sample_weight=weights).to_sklearn()
     assert (again.feature_importances_ != lifted.feature_importances_).any()
+    assert not [each for each in recwarn if "Treelite" in str(each.message)]
 
 
 @pytest.mark.parametrize(

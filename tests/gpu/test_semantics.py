@@ -95,7 +95,7 @@ def test_partitions_of_pandas_are_prepared_and_learnt_from_on_the_gpu() -> None:
     [
         ({"max_features": 2}, ["bb cc dd aa", "dd"], ["aa", "dd"]),
         ({}, ["\U00020000\U00020001 ab"], ["ab"]),
-        ({}, ["ΟΔΟΣ"], ["οδοσ"]),
+        ({}, ["οδοσ"], ["οδος"]),
     ],
     ids=["equal counts", "letters beyond the first plane", "final sigma"],
 )

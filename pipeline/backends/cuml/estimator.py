@@ -7,7 +7,7 @@ it drops in silence is detected here by translating with and without the value.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from copy import copy
 from typing import Any
 
@@ -20,6 +20,7 @@ from pipeline.backends.base import Backend, Model, Placement, list_changes
 from pipeline.backends.cuml import least_squares, multi_gpu, translations, trees, weights
 from pipeline.backends.cuml.tables import Rule, public_name
 from pipeline.backends.cuml.translations import refuse_values
+from pipeline.backends.xgboost.estimator import heard
 from pipeline.data import frames
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.optional import available, load
@@ -93,7 +94,8 @@ class Cuml(Model):
         params = self._scale_weights(y, params)
         if self.rule.cutoff and not frames.is_sparse(X):
             return self._fit_scaled(X, y, params)
-        return super().fit(X, y, **params)
+        with self._reading_trees():
+            return super().fit(X, y, **params)
 
     def _fit_scaled(self, X: Table, y: Target, params: Params) -> None:
         """Fit on a matrix of a size for cuML's cutoff, which may be overwritten."""
@@ -164,7 +166,9 @@ class Cuml(Model):
         if frames.is_partitioned(X):
             self._fit_together(X, y)
             return self.native.labels_
-        return super().fit_predict(self._learnable(X, y, params), y, **params)
+        X = self._learnable(X, y, params)
+        with self._reading_trees():
+            return super().fit_predict(X, y, **params)
 
     def partial_fit(self, X: Table, y: Target, **params: Any) -> None:
         """Learn from more rows."""
@@ -185,11 +189,21 @@ class Cuml(Model):
         if self.keeps_sparse and not frames.is_sparse(X):
             X = load("cupyx.scipy.sparse.csr_matrix")(X)
         X = self._copy_if_written(X, given)
-        if method != "predict" or not self.text_labels:
-            return super().call(method, X, **params)
         # CuPy has no arrays of text; cuML would raise.
-        with load("cuml.using_output_type")("cudf"):
+        text = method == "predict" and self.text_labels
+        with (
+            self._reading_trees(),
+            load("cuml.using_output_type")("cudf") if text else nullcontext(),
+        ):
             return super().call(method, X, **params)
+
+    def _reading_trees(self) -> AbstractContextManager[None]:
+        """Let nvForest read trees, in a block, without a warning that nobody can act on.
+
+        It has an older Treelite built in than the package with which cuML writes them.
+        """
+        reads = hasattr(self.native, "as_nvforest")
+        return heard(".*originated from a newer Treelite") if reads else nullcontext()
 
     def cast(self) -> tuple[str, Any] | None:
         """Return no step where the lifted estimator computes in float64, whatever its rows are."""

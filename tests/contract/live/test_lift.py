@@ -119,6 +119,23 @@ def test_cuml_hands_trees_over_without_impurities(name: str) -> None:
     np.testing.assert_allclose(lifted.feature_importances_, wanted, rtol=1e-4)
 
 
+def test_trees_of_a_newer_treelite_are_read_without_its_warning() -> None:
+    case = NAMED["RandomForestRegressor"]
+    X, y = case.data()
+    newer = bytearray(
+        load("treelite.sklearn.import_model")(clone(case.estimator).fit(X, y)).serialize_bytes()
+    )
+    newer[4] += 1  # the second number of the version
+    model, read = model_of(case.estimator), load("treelite.Model").deserialize_bytes
+    model.native.predict = lambda X: read(bytes(newer))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model.call("predict", X)
+        assert not told
+        model.native.predict(X)
+    assert "newer Treelite" in str(told[0].message)
+
+
 def test_cuml_asks_a_prior_for_its_shape() -> None:
     X, y = NAMED["MultinomialNB"].data()
     estimator = clone(NAMED["MultinomialNB"].estimator).set_params(class_prior=[0.2, 0.3, 0.5])
