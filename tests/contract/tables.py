@@ -353,7 +353,7 @@ class Series(_Table):
         # `fillna` makes a copy, whether anything is missing or not.
         filled = na_value is not None
         if filled and self._host.hasnans and np.result_type(na_value) > self.dtype:
-            # cudf.core.column.numerical.NumericalColumn.can_cast_safely looks at the value.
+            # Follows `cudf.core.column.numerical.NumericalColumn.can_cast_safely`.
             RECORDER.copied("host", "scalar", 8)
         return arrays.ndarray(self._host.to_numpy(dtype or plain, copy=filled, na_value=missing))
 

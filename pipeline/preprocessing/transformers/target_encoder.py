@@ -12,8 +12,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.preprocessing import TargetEncoder
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target, unique_labels
 
 from pipeline.data import encode, frames
@@ -269,16 +271,33 @@ def _folds(estimator: TargetEncoder, y: np.ndarray, kind: str) -> tuple[np.ndarr
 def _own_folds(splitter: KFold | StratifiedKFold, y: np.ndarray) -> np.ndarray:
     """Return the fold that holds each row out, as scikit-learn draws it.
 
-    Its `split` goes on to the numbers of the rows in each fold and outside: as much work again.
+    What it warns of or refuses is left to its `split`, which goes on to the numbers of the rows in
+    each fold and outside, and takes several times as long.
     """
-    if splitter.n_splits > len(y):
-        next(splitter.split(y, y))  # raises
-    if isinstance(splitter, StratifiedKFold):
-        folds: np.ndarray = splitter._make_test_folds(y, y)
+    n_rows, n_folds = len(y), splitter.n_splits
+    stratified = type(splitter) is StratifiedKFold
+    if n_folds > n_rows or (stratified and y.dtype.kind == "f"):
+        return _checked_folds(splitter, y)
+    rng, numbers = check_random_state(splitter.random_state), np.arange(n_folds)
+    folds = np.empty(n_rows, dtype=np.min_scalar_type(n_folds))
+    if not stratified:
+        rows = np.arange(n_rows)
+        if splitter.shuffle:
+            rng.shuffle(rows)
+        folds[rows] = numbers.repeat((n_rows + n_folds - 1 - numbers) // n_folds)
         return folds
-    folds = np.empty(len(y), dtype="int32")
-    for number, held_out in enumerate(splitter._iter_test_indices(y)):
-        folds[held_out] = number
+    labels = pd.factorize(y)[0]  # numbered as they appear
+    ends = np.bincount(labels).cumsum()
+    starts = np.append(0, ends[:-1])
+    if n_folds > (ends - starts).min():
+        return _checked_folds(splitter, y)
+    for label, edges in enumerate(zip(starts, ends, strict=True)):
+        # The rows in the order of their labels go to the folds in turn.
+        dealt = [(edge + n_folds - 1 - numbers) // n_folds for edge in edges]
+        held_out = numbers.astype(folds.dtype).repeat(dealt[1] - dealt[0])
+        if splitter.shuffle:
+            rng.shuffle(held_out)
+        folds[labels == label] = held_out
     return folds
 
 

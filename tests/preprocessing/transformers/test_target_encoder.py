@@ -140,8 +140,6 @@ LABELS = [
 @pytest.mark.parametrize("kind", target_encoder.OWN)
 @pytest.mark.parametrize("seed", [None, 0, "a generator"])
 def test_own_folds_are_those_that_sklearn_splits(kind: Any, seed: Any, labels: np.ndarray) -> None:
-    """Private methods of scikit-learn make them."""
-
     def made(function: Callable[..., np.ndarray]) -> tuple[Any, ...]:
         generator = np.random.RandomState(1) if isinstance(seed, str) else seed
         splitter = kind(3, shuffle=seed is not None, random_state=generator)
