@@ -132,7 +132,7 @@ class Model:
         made = frames.matrix(self.taken(X, order), order, self.dtype)
         if self.dtype != "auto" and not frames.is_sparse(X):
             self.row = make_zero_row(X)
-            if made.dtype == "float32" and not frames.is_partitioned(X):
+            if made is not X and made.dtype == "float32" and not frames.is_partitioned(X):
                 _warn_of_merged(X, made)
         return made
 
@@ -204,7 +204,7 @@ def _warn_of_merged(X: Table, made: Any) -> None:
     """Warn of a column whose numbers lie so close together that float32 tells few apart."""
     low, high = made.min(axis=0), made.max(axis=0)
     close = (high > low) & (high - low < _CLOSE * abs(high))
-    if made is not X and bool(close.any()):
+    if bool(close.any()):
         column = int(close.argmax())
         name = X.columns[column] if frames.is_frame(X) else column
         warnings.warn(

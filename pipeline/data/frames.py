@@ -182,7 +182,9 @@ def values_of(series: Column, name: Name) -> Any:
     # cuDF has no way from pandas' nullable types to CuPy.
     if not isinstance(series.dtype, np.dtype) or (series.dtype.kind != "f" and series.hasnans):
         series = series.astype("float64")
-    return getattr(series, to_array)(na_value=np.nan)
+    # A float64 that is to fill a float32 column makes cuDF look whether it fits, and wait.
+    narrow = to_array == "to_cupy" and series.dtype == "float32"
+    return getattr(series, to_array)(na_value=np.float32(np.nan) if narrow else np.nan)
 
 
 def _unpacked(series: Column, name: Name) -> Any:

@@ -97,7 +97,7 @@ CASES = {
 }
 
 BLOCKS = 64
-"""Blocks that the table is cut into: as many as 2**30 cells are, 8 GiB of float64."""
+"""Blocks that the table is cut into: as many as one that takes all memory that is free."""
 
 MOST = 2.5
 """Times the table that may be on the device at once; beside a large matrix, 1.5 times."""

@@ -347,10 +347,14 @@ class Series(_Table):
             raise TypeError(f"Cannot interpret {self.dtype!r} as a data type")
         if na_value is None and self._host.hasnans and self.dtype.kind == "b":
             raise ValueError(f"Column must have no nulls for dtype={self.dtype}")
-        plain = self.dtype if not self._host.hasnans else np.result_type(self.dtype, "float64")
+        holds = self.dtype.kind == "f" or not self._host.hasnans
+        plain = self.dtype if holds else np.result_type(self.dtype, "float64")
         missing = np.nan if na_value is None else na_value
         # `fillna` makes a copy, whether anything is missing or not.
         filled = na_value is not None
+        if filled and self._host.hasnans and np.result_type(na_value) > self.dtype:
+            # Follows `cudf.core.column.numerical.NumericalColumn.can_cast_safely`.
+            RECORDER.copied("host", "scalar", 8)
         return arrays.ndarray(self._host.to_numpy(dtype or plain, copy=filled, na_value=missing))
 
     def to_numpy(self, *args: Any, **kwargs: Any) -> np.ndarray:

@@ -50,6 +50,17 @@ def test_dates_are_the_same_numbers_and_categories(kind: str) -> None:
         assert times.tolist() == frames.datetimes(host, "d").tolist()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_is_missing_is_filled_without_a_look_at_what_fills_it(
+    dtype: str, device: Recorder
+) -> None:
+    _, X = upload(x=pd.Series([1.5, np.nan], dtype=dtype))
+    device.clear()
+    found = frames.values_of(X["x"], "x")
+    assert (found.dtype, device.syncs()) == (dtype, 0)
+    np.testing.assert_array_equal(frames.to_host(found), [1.5, np.nan])
+
+
 @EVERYWHERE
 @pytest.mark.parametrize(
     ("column", "read"),

@@ -34,7 +34,7 @@ from pipeline.preprocessing.engine.blocks import (
     flat,
     holds_others,
 )
-from pipeline.system import threads
+from pipeline.system import devices, threads
 from pipeline.system.threads import pieces
 from pipeline.typing import Names
 
@@ -49,10 +49,9 @@ which stays in the caches between the steps."""
 CHUNK_CELLS = CHUNK_ROWS * 64
 """Where there are more than 64 columns, blocks have fewer rows, so that they stay as small."""
 
-GPU_CELLS = 2**24
-"""Cells that a GPU works on at a time: enough to keep it busy for much longer than the launch of
-a kernel takes, and as float64 128 MiB, so that what the steps make of a block needs little room
-beside the table and the matrix."""
+GPU_CELLS = 2**27
+"""The most cells that a GPU works on at a time, as float64 1 GiB: its work on them takes longer
+than the hundreds of calls that ask for it."""
 
 FEW_ROWS = 2_048
 """Rows of which the columns are read sooner than threads are started."""
@@ -158,7 +157,7 @@ class Table:
         if self.device == "cpu":
             step = min(CHUNK_ROWS, CHUNK_CELLS // self.widest)
         else:
-            n_parts = pieces() * -(-self.n_rows * max(self.widest, width) // GPU_CELLS)
+            n_parts = pieces() * -(-self.n_rows * max(self.widest, width) // gpu_cells())
             step = -(-self.n_rows // max(1, n_parts))
         edges = range(0, self.n_rows, max(1, step))
         return [Part(self, slice(i, min(i + edges.step, self.n_rows))) for i in edges]
@@ -239,6 +238,16 @@ Read = Callable[[Part], Block]
 """From rows of a table to a block. It holds no table, so it can be sent to where a part is."""
 Reading = Callable[[Table], Read]
 """From a table to what reads its rows; a step that needs all of them takes them then."""
+
+
+def gpu_cells() -> int:
+    """Return the cells that a GPU works on at a time: as float64, a 64th of its free memory.
+
+    What the steps make of a block then needs little room beside the table and the matrix. The
+    number is a power of two, from 2**24 to `GPU_CELLS`.
+    """
+    share = devices.free_memory() // (64 * 8)
+    return min(GPU_CELLS, 2 ** max(24, share.bit_length() - 1))
 
 
 def _small(column: encode.Coded) -> encode.Coded:

@@ -54,9 +54,9 @@ def min_maxes(blocks: Sequence[Any]) -> list[MinMax]:
 
 def _bounds(values: Array) -> Any:
     """Return the least and the greatest value of each column, shape (2, n_columns)."""
-    xp = frames.xp(values)
+    xp, values = frames.xp(values), values.T  # as for `stack_moments`
     if values.dtype.kind != "f":
-        return xp.stack([values.min(axis=0), values.max(axis=0)])
+        return xp.stack([values.min(axis=-1), values.max(axis=-1)])
     missing = xp.isnan(values)
-    low = xp.where(missing, np.inf, values).min(axis=0)
-    return xp.stack([low, xp.where(missing, -np.inf, values).max(axis=0)])
+    low = xp.where(missing, np.inf, values).min(axis=-1)
+    return xp.stack([low, xp.where(missing, -np.inf, values).max(axis=-1)])

@@ -12,8 +12,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import check_cv
+import pandas as pd
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.preprocessing import TargetEncoder
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target, unique_labels
 
 from pipeline.data import encode, frames
@@ -35,6 +37,9 @@ from pipeline.preprocessing.transformers.encoders import (
     fit_counted,
     sums_at,
 )
+
+OWN = (KFold, StratifiedKFold)
+"""Splitters whose folds are known to be a partition, if they are no subclasses."""
 
 
 class TargetEncoderTwin(EncoderTwin):
@@ -231,8 +236,11 @@ def encode_target(estimator: TargetEncoder, y: np.ndarray) -> EncodedTarget:
     if kind == "multiclass":
         classes = unique_labels(classes)  # texts of fixed width, as scikit-learn's binarizer has
     # Of labels, scikit-learn's own splitters ask no more than which rows have the same one.
-    own = seen in ("binary", "multiclass") and isinstance(estimator.cv, int | None)
-    folds, n_folds = _folds(estimator, codes if own else y, kind)
+    own = isinstance(estimator.cv, int | None) or type(estimator.cv) in OWN
+    if own and seen in ("binary", "multiclass"):
+        # Small integers are sorted several times as fast.
+        y = codes.astype(np.min_scalar_type(len(classes)))
+    folds, n_folds = _folds(estimator, y, kind)
     # Rows of two labels, or of several if each gets a column, need only be counted.
     n_counted = len(classes) if kind == "multiclass" or len(classes) == 2 else 0
     values = folds.astype("int64") * n_counted + codes
@@ -247,18 +255,57 @@ def _folds(estimator: TargetEncoder, y: np.ndarray, kind: str) -> tuple[np.ndarr
     if estimator.random_state != "deprecated":
         options["random_state"] = estimator.random_state
     splitter = check_cv(estimator.cv, y, classifier=kind != "continuous", **options)
-    folds, whole = np.full(len(y), -1), True
     try:
-        for number, (train, held_out) in enumerate(splitter.split(np.zeros(len(y)), y)):
-            whole &= bool((folds[held_out] < 0).all()) and len(train) == len(y) - len(held_out)
-            folds[held_out] = number
-            whole &= bool((folds[train] != number).all())
+        folds = (_own_folds if type(splitter) in OWN else _checked_folds)(splitter, y)
     except ValueError as error:
         raise DataError(f"TargetEncoder: {error}") from error
-    if not whole or (folds < 0).any():
+    if (folds < 0).any():
         raise ConfigError(
             "TargetEncoder: cv must hold out every row exactly once and train on all others; "
             "pass a number, KFold or StratifiedKFold"
         )
     n_folds = int(folds.max()) + 1
     return folds.astype(np.min_scalar_type(n_folds)), n_folds
+
+
+def _own_folds(splitter: KFold | StratifiedKFold, y: np.ndarray) -> np.ndarray:
+    """Return the fold that holds each row out, as scikit-learn draws it.
+
+    What it warns of or refuses is left to its `split`, which goes on to the numbers of the rows in
+    each fold and outside, and takes several times as long.
+    """
+    n_rows, n_folds = len(y), splitter.n_splits
+    stratified = type(splitter) is StratifiedKFold
+    if n_folds > n_rows or (stratified and y.dtype.kind == "f"):
+        return _checked_folds(splitter, y)
+    rng, numbers = check_random_state(splitter.random_state), np.arange(n_folds)
+    folds = np.empty(n_rows, dtype=np.min_scalar_type(n_folds))
+    if not stratified:
+        rows = np.arange(n_rows)
+        if splitter.shuffle:
+            rng.shuffle(rows)
+        folds[rows] = numbers.repeat((n_rows + n_folds - 1 - numbers) // n_folds)
+        return folds
+    labels = pd.factorize(y)[0]  # numbered as they appear
+    ends = np.bincount(labels).cumsum()
+    starts = np.append(0, ends[:-1])
+    if n_folds > (ends - starts).min():
+        return _checked_folds(splitter, y)
+    for label, edges in enumerate(zip(starts, ends, strict=True)):
+        # The rows in the order of their labels go to the folds in turn.
+        dealt = [(edge + n_folds - 1 - numbers) // n_folds for edge in edges]
+        held_out = numbers.astype(folds.dtype).repeat(dealt[1] - dealt[0])
+        if splitter.shuffle:
+            rng.shuffle(held_out)
+        folds[labels == label] = held_out
+    return folds
+
+
+def _checked_folds(splitter: Any, y: np.ndarray) -> np.ndarray:
+    """Return the fold that holds each row out; -1 unless exactly one does, and trains on others."""
+    folds, whole = np.full(len(y), -1), True
+    for number, (train, held_out) in enumerate(splitter.split(np.zeros(len(y)), y)):
+        whole &= bool((folds[held_out] < 0).all()) and len(train) == len(y) - len(held_out)
+        folds[held_out] = number
+        whole &= bool((folds[train] != number).all())
+    return folds if whole else np.full(len(y), -1)

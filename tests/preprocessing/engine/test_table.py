@@ -114,3 +114,15 @@ def test_a_gpu_takes_a_bounded_number_of_cells_at_a_time(
     assert len(parts) == n_parts
     with halved():
         assert table.parts(width)[0].n_rows == -(-parts[0].n_rows // 2)
+
+
+@pytest.mark.parametrize(
+    ("free", "cells"),
+    [(0, 2**24), (2**33, 2**24), (12 * 2**30, 2**24), (70 * 2**30, 2**27), (2**38, 2**27)],
+)
+def test_a_block_takes_a_share_of_the_memory_that_is_free(
+    free: int, cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module.devices, "free_memory", lambda: free)
+    assert module.gpu_cells() == cells
+    assert cells == 2**24 or 64 * 8 * cells <= free

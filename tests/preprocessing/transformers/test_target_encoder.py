@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -17,6 +19,7 @@ from sklearn.preprocessing import TargetEncoder
 from pipeline import Accelerated
 from pipeline.errors import ConfigError, DataError
 from pipeline.preprocessing.engine.program import Program
+from pipeline.preprocessing.transformers import target_encoder
 from tests.names import one_in
 from tests.preprocessing.parity import (
     assert_both_refuse,
@@ -123,6 +126,33 @@ def test_training_rows_do_not_see_their_own_target(table: pd.DataFrame) -> None:
 def test_folds_that_are_no_partition_are_refused(cv: Any, table: pd.DataFrame) -> None:
     with pytest.raises(ConfigError, match="cv must hold out every row exactly once"):
         Program(TargetEncoder(cv=cv)).fit(table, TARGETS["real"])
+
+
+LABELS = [
+    *(TARGETS[name] for name in ("two labels", "four numbers", "real")),
+    np.array([1, 0, 0, 1, 0, 0, 0]),  # few of one label
+    np.array([1, 0, 0, 1]),  # few of each
+    np.array([1, 0]),  # fewer than folds
+]
+
+
+@pytest.mark.parametrize("labels", LABELS, ids=lambda y: f"{len(y)} {y.dtype}")
+@pytest.mark.parametrize("kind", target_encoder.OWN)
+@pytest.mark.parametrize("seed", [None, 0, "a generator"])
+def test_own_folds_are_those_that_sklearn_splits(kind: Any, seed: Any, labels: np.ndarray) -> None:
+    def made(function: Callable[..., np.ndarray]) -> tuple[Any, ...]:
+        generator = np.random.RandomState(1) if isinstance(seed, str) else seed
+        splitter = kind(3, shuffle=seed is not None, random_state=generator)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            try:
+                found = function(splitter, labels).tolist()
+            except ValueError as error:
+                found = str(error)
+        drawn = generator.randint(1000) if isinstance(seed, str) else None
+        return found, [str(each.message) for each in told], drawn
+
+    assert made(target_encoder._own_folds) == made(target_encoder._checked_folds)
 
 
 @pytest.mark.parametrize(
