@@ -25,6 +25,7 @@ from pipeline.task import task
 from tools.bench import record
 from tools.bench.__main__ import CLAIMS
 from tools.bench.report import table
+from tools.gpu_proof import tables
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -156,6 +157,7 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "benchmarks.md": {
         "measured": measured,
         **{name: partial(claimed, name) for name in CLAIMS},
+        **{f"gpu-{name}": partial(make, DOCS / "results") for name, make in tables.PARTS.items()},
     },
     "data.md": {"notations": notation_examples},
     "results-schema.md": {"fields": fields},

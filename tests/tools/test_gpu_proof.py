@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -11,11 +13,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import Ridge
 
+from pipeline.backends.cuml.tables import public_name
+from pipeline.planning import choose
 from pipeline.task import task
 from tasks import synthetic
 from tests.contract import standins
-from tools import gpu_proof as proof
+from tools import docs
+from tools.gpu_proof import __main__ as proof
+from tools.gpu_proof import hand, sizes, tables
+from tools.gpu_proof.sizes import Family
 
 XML = '<testsuites><testsuite tests="{}" skipped="{}"/></testsuites>'
 
@@ -23,7 +31,8 @@ XML = '<testsuites><testsuite tests="{}" skipped="{}"/></testsuites>'
 @pytest.fixture
 def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Namespace:
     monkeypatch.setattr(proof, "about", lambda device: {"of": "now", "packages": {"cudf": "26.10"}})
-    return Namespace(out=tmp_path, device="cpu", rows=20_000, minutes=9.0, stages=["import"])
+    options = {"rows": 20_000, "minutes": 9.0, "processes": 3, "stages": ["import"]}
+    return Namespace(out=tmp_path / "proof", device="cpu", **options)
 
 
 def test_a_call_goes_on_where_the_last_one_ended(given, monkeypatch) -> None:
@@ -61,55 +70,167 @@ def test_a_call_goes_on_where_the_last_one_ended(given, monkeypatch) -> None:
 
 
 def test_every_test_of_a_gpu_is_run_once_and_what_matters_most_first(given) -> None:
-    made = proof.commands(given)
-    assert [each.name for each in made] == [
-        "import", "tests-first", "tests-rest", "tests-clusters", "copies", "hand",
-        "report-flights", "report-synthetic",
+    made = {each.name: each for each in proof.commands(given)}
+    assert list(made) == [
+        "import", "tests-first", "tests-rest", "memory", "copies", "clusters", "hand", "sizes",
+        "report-flights", "report-synthetic-boosting", "report-synthetic-logistic", "strict",
     ]  # fmt: skip
-    files = [word for each in made for word in each.words if word.startswith("tests/")]
-    everywhere = ["tests/contract"]
-    assert sorted(files) == sorted([*everywhere, *map(str, Path("tests/gpu").glob("test_*.py"))])
-    assert all(str(given.out) in " ".join(each.words) for each in made)
-    assert all(0 < each.floor < each.ceiling for each in made)
+    assert {each.stage for each in made.values()} == {*proof.STAGES.split(",")}
+    files = {n: [w for w in each.words if w.startswith("tests/")] for n, each in made.items()}
+    strict = files.pop("strict")
+    assert strict == files["tests-first"] + files["tests-rest"]
+    everywhere = set(map(str, Path("tests/gpu").glob("test_*.py"))) | marked_in_contract()
+    assert sorted(sum(files.values(), [])) == sorted(everywhere)
+    for name, each in made.items():
+        assert ("--numprocesses" in each.words) == (name in {"tests-first", "tests-rest", "strict"})
+        assert str(given.out.parent) in " ".join(each.words)
+        assert 0 < each.floor < each.ceiling
 
 
-HAND = {"auc": {"ours": 0.8, "hand": 0.8}, "seconds": {"ours": [1.1] * 3, "hand": [1.0] * 3}}
+def marked_in_contract() -> set[str]:
+    """Return the files of contract tests that have tests marked `gpu`, as pytest finds them."""
+    words = ["-m", "pytest", "-p", "no:xdist", "-q", "-m", "gpu", "--collect-only"]
+    run = subprocess.run(
+        [sys.executable, *words, "tests/contract"], capture_output=True, text=True, check=True
+    )
+    return {line.partition("::")[0] for line in run.stdout.splitlines() if "::" in line}
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_rehearsal_writes_no_report_of_a_gpu(device, given) -> None:
+    made = proof.commands(Namespace(**{**vars(given), "device": device}))
+    folders = [each.words[each.words.index("--out") + 1] for each in made if "report" in each.words]
+    ends = [folder.removeprefix(f"{given.out.parent}/") for folder in folders]
+    kind = "gpu" if device == "cuda" else "rehearsal"
+    names = ("flights", "synthetic-boosting", "synthetic-logistic")
+    assert ends == [f"{name}-{kind}" for name in names]
+
+
+def hand_record(ours: float) -> dict[str, Any]:
+    """Return a record of two sizes; on the small one ours is as fast as by hand."""
+
+    def size(rows: int, seconds: float) -> dict[str, Any]:
+        phases = {"read": 0.2, "preprocess": 0.3, "predict": 0.1}
+        runs = {
+            way: [{**phases, "fit": whole - 0.6}] * 3
+            for way, whole in {"ours": seconds, "hand": 1.0}.items()
+        }
+        return {
+            "rows": rows, "rows_test": rows // 4, "parquet_bytes": 10**8, "table_bytes": 3 * 10**8,
+            "auc": {"ours": 0.8, "hand": 0.8}, "runs": runs,
+        }  # fmt: skip
+
+    return {"bandwidth": {"within the device": 3000.0}, "sizes": [size(100, 1.0), size(900, ours)]}
 
 
 @pytest.mark.parametrize(
     ("code", "xml", "ours", "said", "met"),
     [
-        (0, (9, 2), 1.1, ["exit code 0", "7 of 9", "1.10"], [True, True, True]),
-        (1, (9, 0), 1.2, ["exit code 1", "9 of 9", "1.20"], [False, True, False]),
-        (0, (9, 9), 1.0, ["exit code 0", "0 of 9", "1.00"], [True, False, True]),
+        (0, (9, 2), 1.1, ["exit code 0", "7 of 9", "100 rows: 1.00", "900 rows: 1.10"], [True] * 4),
+        (1, (9, 0), 1.2, ["exit code 1", "9 of 9", "1.00", "1.20"], [False, True, True, False]),
+        (0, (9, 9), 1.0, ["exit code 0", "0 of 9", "1.00", "1.00"], [True, False, True, True]),
         (proof.OVER, None, None, ["its time was over"], [False]),
         (None, None, None, ["not run"], [False]),
     ],
 )
 def test_what_was_not_shown_is_not_met(given, code, xml, ours, said, met) -> None:
+    given.out.mkdir()
     if code is not None:
         proof.write(given.out, "tests", {"code": code, "seconds": 1})
     if xml:
         (given.out / "tests.xml").write_text(XML.format(*xml))
-        seconds = {**HAND["seconds"], "ours": [ours] * 3}
-        proof.write(given.out, "hand-found", {**HAND, "seconds": seconds})
+        proof.write(given.out, "hand-found", hand_record(ours))
     found = list(proof.verdicts(given, [proof.Command("tests", [])]))
     assert [each for _, each in found] == met
     assert all(part in text for part, (text, _) in zip(said, found, strict=True))
 
 
 @pytest.mark.slow
+# Mixtures make as many steps on either side.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("work", proof.WORK)
 def test_the_programs_run_on_a_cpu(work, tmp_path, monkeypatch) -> None:
-    words = f"--device cpu --rows 20000 --work {work} --out {tmp_path}"
+    words = f"--device cpu --rows 4096 --work {work} --out {tmp_path}"
     monkeypatch.setattr(sys, "argv", ["gpu-proof", *words.split()])
+    monkeypatch.setattr(sizes, "SECONDS", 10.0)
     assert proof.main() == 0
     found = proof.read(tmp_path, f"{work}-found")
     if work == "hand":
-        assert found["auc"]["hand"] == pytest.approx(found["auc"]["ours"], abs=0.01)
-        assert [len(each) for each in found["seconds"].values()] == [3, 3]
+        (size,) = found["sizes"]
+        assert size["auc"]["hand"] == pytest.approx(size["auc"]["ours"], abs=0.02)
+        for runs in size["runs"].values():
+            assert [{*run} for run in runs] == [{*tables.PHASES}] * hand.RUNS
+            assert all(seconds > 0 for run in runs for seconds in run.values())
+    elif work == "sizes":
+        assert list(found["families"]) == list(sizes.FAMILIES)
+        for each in found["families"].values():
+            assert not each["error"]
+            assert len(each["sizes"]) > 0
     else:
         assert {"import xgboost", "first fit", "second fit"} <= set(found)
+
+
+def test_each_family_has_a_rule_for_the_gpu() -> None:
+    for name, family in sizes.FAMILIES.items():
+        known = name == "preprocessing" or public_name(family.estimator) in choose.FAMILY
+        assert known, name
+
+
+def test_a_family_that_fails_stops_no_other(given, monkeypatch) -> None:
+    failing = Family(Ridge(solver="none of them"), 2**8)
+    monkeypatch.setattr(sizes, "FAMILIES", {"failing": failing, "good": Family(Ridge(), 2**8)})
+    (*_, last) = sizes.sizes(Namespace(**{**vars(given), "rows": 2**10}))
+    failed, good = last["families"].values()
+    assert "none of them" in failed["error"]
+    assert failed["sizes"] == []
+    assert [size["cells"] for size in good["sizes"]] == [2**8 * 50, 2**10 * 50]
+    assert good["error"] == ""
+
+
+@pytest.mark.parametrize(
+    ("times", "worth", "second", "extrapolated"),
+    [
+        ([], None, None, False),
+        ([(10, 0.1, 0.2)], None, None, False),
+        ([(10, 0.1, 0.2), (20, 0.2, 0.1), (40, 0.4, 0.5)], None, 100, True),
+        ([(10, 0.1, 0.1), (20, 0.2, 0.1)], 10, 100, True),
+        ([(10, 2.0, 0.1), (20, 4.0, 0.1)], 10, 5, True),
+        ([(10, 0.1, 0.2), (1000, 10.0, 0.2)], 1000, 100, False),
+        ([(10, 0.010, 0.02), (20, 0.011, 0.02)], None, None, False),  # too far to say
+        ([(10, 0.2, 0.3), (20, 0.1, 0.3)], None, None, False),  # falls
+    ],
+)
+def test_what_follows_from_the_times_of_a_family(times, worth, second, extrapolated) -> None:
+    found = [{"cells": cells, "cpu": cpu, "gpu": gpu} for cells, cpu, gpu in times]
+    assert sizes.derived(found) == {
+        "gpu_from_cells": worth, "cpu_second_cells": second, "extrapolated": extrapolated
+    }  # fmt: skip
+
+
+def test_the_docs_have_the_tables_of_what_was_measured_on_a_gpu_alone(tmp_path) -> None:
+    folder = tmp_path / "gpu-proof"
+    folder.mkdir()
+    sized = {"cells": 640, "cpu": 2.0, "gpu": 0.5}
+    family = {"estimator": "Ridge", "error": "", "sizes": [sized], **sizes.derived([sized])}
+    proof.write(folder, "sizes-found", {"families": {"least squares": family}})
+    proof.write(folder, "hand-found", hand_record(1.25))
+    for device in ("cpu", "cuda"):
+        on = {"machine": {"cpu": "Intel", "cores": 16}, "gpu": {"devices": [{"name": "H100"}]}}
+        for work in ("hand", "sizes"):
+            proof.write(folder, work, {"device": device, **on})
+        made = {name: make(tmp_path) for name, make in tables.PARTS.items()}
+        told = [name for name, text in made.items() if "not measured" in text]
+        assert told == (["reports"] if device == "cuda" else [*tables.PARTS])
+    assert "| 900 | ours | 0.200 | 0.300 | 0.650 | 0.100 | 1.250 | 0.8000 |" in made["hand"]
+    # Twice 0.1 GB in 0.2 s; 0.3 GB in 0.3 s; a quarter of them in 0.1 s.
+    assert "read | 1.00 |\n| ours: preprocess | 1.00 |\n| ours: predict | 0.75 |" in made["hand"]
+    assert "| least squares | `Ridge` | 640 | – | 640 | 2.000 | 0.500 |" in made["sizes"]
+    assert "Intel, 16 cores, H100" in made["sizes"]
+    kept = docs.ROOT / "docs/results/flights-cpu"
+    shutil.copytree(kept, tmp_path / "flights-gpu")
+    text = tables.reports(tmp_path)
+    assert "| flights | logistic | cpu | 1.10 | 0.37 | 0.35–0.38 | PASS |" in text
+    assert "| flights | logistic | reference | 2.99 | – | – | – |" in text
 
 
 def test_the_program_by_hand_makes_the_same_matrices_on_a_gpu(tmp_path, monkeypatch) -> None:
@@ -122,8 +243,8 @@ def test_the_program_by_hand_makes_the_same_matrices_on_a_gpu(tmp_path, monkeypa
     def made(put: Any, device: str) -> list[Any]:
         # Two tables, as they are read: text of a slice is another matter in cuDF.
         train, test = put(here[:600]), put(here[600:])
-        y = proof._values(train[synthetic.TASK.target], "int32")
-        return proof.matrices(train, test, y, device)
+        y = hand._values(train[synthetic.TASK.target], "int32")
+        return hand.matrices(train, test, y, device)
 
     wanted = made(lambda X: X, "cpu")
     standins.install(monkeypatch)

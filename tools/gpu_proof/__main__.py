@@ -1,4 +1,4 @@
-"""What only a GPU can show: ``make gpu-proof``.
+"""``make gpu-proof``: what is run, in which order, and what it shows.
 
 Commands run one after the other, each in a process of its own, which ends after a time. After each
 of them its record is written to ``OUT/NAME.json``, and the next call goes on from there: it leaves
@@ -28,19 +28,15 @@ import numpy as np
 import pandas as pd
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from datasets.synthetic import DATES
 from pipeline import Accelerated
-from pipeline.data import parquet
 from pipeline.errors import PipelineError
-from pipeline.optional import load
 from pipeline.system import atomic, devices, gpu, hardware
-from pipeline.task import task
-from tasks import synthetic
 from tools.bench.record import say
+from tools.gpu_proof.hand import beside_hand
+from tools.gpu_proof.sizes import sizes
 
 LIBRARIES = {
     "cuda": ("cudf", "cupy", "cuml", "xgboost", "dask_cudf", "dask_cuda", "cuml.dask"),
@@ -48,12 +44,17 @@ LIBRARIES = {
 }
 FIRST = ["semantics", "boosting"]
 """Files of the tests that matter most, beside those that the stand-ins pass as well."""
+ALONE = ["memory", "copies", "clusters"]
+"""Files of the tests that look at the memory of the whole GPU, or take it."""
+COMPARED = 1_000_000
+"""Rows of the generated table that is compared: scikit-learn takes twenty seconds for it."""
 GRACE = 15.0
 """Seconds in which a command that is interrupted may write what it has."""
 OVER = -1000
 """In place of an exit code: the time was over."""
 MOST_HAND = 1.1
 """How many times as long as the program written by hand ours may take."""
+STAGES = "import,tests,memory,copies,clusters,hand,sizes,report,strict"
 
 
 class Command(NamedTuple):
@@ -76,31 +77,45 @@ class Command(NamedTuple):
 def commands(given: argparse.Namespace) -> list[Command]:
     """Return the commands in the order in which they run: what matters most comes first."""
     files = {path.stem.removeprefix("test_") for path in Path("tests/gpu").glob("test_*.py")}
-    rest = sorted(files - {*FIRST, "clusters", "copies"})
-    where = ["--device", given.device, "--out", str(given.out)]
+    first = [f"tests/gpu/test_{name}.py" for name in FIRST]
+    rest = [f"tests/gpu/test_{name}.py" for name in sorted(files - {*FIRST, *ALONE})]
+    # The other contract tests need no GPU, but may need packages that are not there.
+    contract = sorted(Path("tests/contract").glob("test_*.py"))
+    first += [str(path) for path in contract if "EVERYWHERE" in path.read_text("utf-8")]
+    several, lenient = ["--numprocesses", str(given.processes)], ["-W", "default"]
+    where = ["--device", given.device, "--out"]
+    proves = "gpu" if given.device == "cuda" else "rehearsal"
 
     def work(name: str) -> Command:
-        words = ["-m", "tools.gpu_proof", *where, "--rows", str(given.rows), "--work", name]
-        return Command(name, words, ceiling=600.0)
+        of = ["-m", "tools.gpu_proof", *where, str(given.out)]
+        ceiling = 180.0 if name == "sizes" else 600.0  # it sees to its time itself
+        return Command(name, [*of, "--rows", str(given.rows), "--work", name], ceiling=ceiling)
 
-    def tests(name: str, files: list[str], *more: str) -> Command:
-        options = ["-m", "gpu", "-q", "-W", "default", f"--junitxml={given.out}/{name}.xml"]
-        paths = [*more, *(f"tests/gpu/test_{file}.py" for file in files)]
-        return Command(name, ["-m", "pytest", *options, *paths])
+    def tests(name: str, *words: str) -> Command:
+        options = ["-m", "gpu", "-q", "--continue-on-collection-errors"]
+        options.append(f"--junitxml={given.out}/{name}.xml")
+        return Command(name, ["-m", "pytest", *options, *words])
 
-    def report(task: str, *more: str) -> Command:
-        words = ["-m", "pipeline", "report", task, *where[:3], f"{given.out}/{task}", *more]
-        return Command(f"report-{task}", words, floor=120.0, ceiling=3600.0)
+    def report(task: str, repeats: int, *pipelines: str) -> Command:
+        name = "-".join([task, *pipelines])
+        out = f"{given.out.parent}/{name}-{proves}"
+        words = ["-m", "pipeline", "report", task, *where, out, "--repeats", str(repeats)]
+        if pipelines:
+            rows = min(COMPARED, given.rows)
+            words += ["--rows", str(rows), "--pipelines", ",".join(pipelines)]
+        return Command(f"report-{name}", words, ceiling=3600.0)
 
     return [
         work("import"),
-        tests("tests-first", FIRST, "tests/contract"),
-        tests("tests-rest", rest),
-        tests("tests-clusters", ["clusters"]),
-        tests("copies", ["copies"]),
+        tests("tests-first", *several, *lenient, *first),
+        tests("tests-rest", *several, *lenient, *rest),
+        *(tests(name, *lenient, f"tests/gpu/test_{name}.py") for name in ALONE),
         work("hand"),
-        report("flights"),
-        report("synthetic", "--rows", str(given.rows)),
+        work("sizes"),
+        report("flights", 5),
+        report("synthetic", 5, "boosting"),
+        report("synthetic", 3, "logistic"),
+        tests("strict", *several, *first, *rest),
     ]
 
 
@@ -147,9 +162,12 @@ def run(words: list[str], log: Any, seconds: float) -> int:
 
     Whatever it started ends with it.
     """
+    more = {"PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
+    if "--numprocesses" in words:  # they share the cores
+        more["OMP_NUM_THREADS"] = "1"
     child = subprocess.Popen(
         [sys.executable, *words], stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"},
+        env={**os.environ, **more},
     )  # fmt: skip
     try:
         return child.wait(seconds)
@@ -175,10 +193,12 @@ def verdicts(given: argparse.Namespace, asked: list[Command]) -> Iterator[tuple[
             (suite,) = ElementTree.parse(report).iter("testsuite")
             n, skipped = int(suite.attrib["tests"]), int(suite.attrib["skipped"])
             yield f"{command.name}: {n - skipped} of {n} tests ran, the others skipped", n > skipped
-    if hand := read(given.out, "hand-found"):
-        share = np.median(hand["seconds"]["ours"]) / np.median(hand["seconds"]["hand"])
-        auc = f"AUC {hand['auc']['ours']:.4f} and {hand['auc']['hand']:.4f}"
-        yield f"time of that by hand: {share:.2f} (at most {MOST_HAND}), {auc}", share <= MOST_HAND
+    for size in read(given.out, "hand-found").get("sizes", ()):
+        ours, hand = ([sum(run.values()) for run in size["runs"][way]] for way in ("ours", "hand"))
+        share = float(np.median(ours) / np.median(hand)) if hand else np.inf
+        auc = "AUC {ours:.4f} and {hand:.4f}".format(**size["auc"])
+        shown = f"{size['rows']:,} rows: {share:.2f} times as long as by hand"
+        yield f"{shown} (at most {MOST_HAND}), {auc}", share <= MOST_HAND
 
 
 # What runs in a process of its own.
@@ -201,79 +221,7 @@ def imports(given: argparse.Namespace) -> Iterator[dict[str, float]]:
         yield seconds
 
 
-def beside_hand(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Train the boosted trees of `synthetic` in turns with the same written by hand."""
-    found = task.load("synthetic")
-    path, split = found.data(Path("data"), rows=given.rows), found.split(None)[1]
-    seconds: dict[str, list[float]] = {"ours": [], "hand": []}
-    auc = {}
-    for turn in range(4):  # the first one warms up
-        for name, way in {"ours": ours, "hand": hand}.items():
-            start = time.perf_counter()
-            y, chances = way(found, path, split, given.device)
-            seconds[name] += [time.perf_counter() - start] * (turn > 0)
-            host = (np.asarray(getattr(each, "get", each.copy)()) for each in (y, chances))
-            auc[name] = roc_auc_score(*host)
-        if turn:
-            yield {"rows": given.rows, "seconds": seconds, "auc": auc}
-
-
-def ours(found: Any, path: Path, split: Any, device: str) -> tuple[Any, Any]:
-    """Return the test rows' target and their probabilities of class 1."""
-    X, y = parquet.read_parquet(path, found.features, found.target, split.train, device)
-    model = Accelerated(found.pipeline("boosting", 0), device).fit(X, y)
-    X, y = parquet.read_parquet(path, found.features, found.target, split.test, device)
-    return y, model.predict_proba(X)[:, 1]
-
-
-def hand(found: Any, path: Path, split: Any, device: str) -> tuple[Any, Any]:
-    """Return the same by who knows cuDF, CuPy and XGBoost."""
-    columns, df = [*found.features, found.target], load(LIBRARIES[device][0])
-    train, test = (
-        df.read_parquet(str(path), columns=columns, filters=list(rows))
-        for rows in (split.train, split.test)
-    )
-    y, y_test = (_values(rows[found.target], "int32") for rows in (train, test))
-    X, X_test = matrices(train, test, y, device)
-    model = load("xgboost").XGBClassifier(
-        n_estimators=60, max_depth=4, learning_rate=0.2, random_state=0, device=device
-    )
-    return y_test, model.fit(X, y).predict_proba(X_test)[:, 1]
-
-
-def matrices(train: Any, test: Any, y: Any, device: str) -> list[Any]:
-    """Return the matrices of training and test rows; texts become cross-fitted rates."""
-    xp, both = load(LIBRARIES[device][1]), (train, test)
-    fold = xp.arange(len(y)) % 5
-    columns = [[_values(rows[name]) for rows in both] for name in synthetic.NUMBERS]
-    columns += [[_values(rows[name].dt.weekday) for rows in both] for name in DATES]
-    for name in [*synthetic.FEW, *synthetic.MANY]:
-        known = train[name].astype("category").cat.categories
-        codes, others = (
-            _values(made.cat.set_categories(known).cat.codes.fillna(-1), "int64") + 1
-            for made in (rows[name].astype("category") for rows in both)
-        )
-        cells, size = codes * 5 + fold, 5 * (len(known) + 1)
-        total = xp.bincount(cells, y, minlength=size).reshape(-1, 5)
-        n = xp.bincount(cells, minlength=size).reshape(-1, 5)
-        sums, rows = total.sum(1, keepdims=True), n.sum(1, keepdims=True)
-        columns.append([_rates(sums - total, rows - n)[codes, fold], _rates(sums, rows)[others, 0]])
-    return [xp.stack([c[side] for c in columns], 1).astype("float32") for side in (0, 1)]
-
-
-def _rates(total: Any, rows: Any) -> Any:
-    return (total + 10 * total.sum(0) / rows.sum(0)) / (rows + 10)
-
-
-def _values(series: Any, dtype: str = "float32") -> Any:
-    """Return a column as an array of its device; what is missing is NaN."""
-    missing = {"na_value": np.nan} if dtype == "float32" else {}
-    if hasattr(series, "to_cupy"):
-        return series.astype(dtype).to_cupy(**missing)
-    return series.to_numpy(dtype, **missing)
-
-
-WORK = {"import": imports, "hand": beside_hand}
+WORK = {"import": imports, "hand": beside_hand, "sizes": sizes}
 
 
 def read(out: Path, name: str) -> dict[str, Any]:
@@ -293,7 +241,8 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(prog=".venv/bin/python -m tools.gpu_proof")
     parser.add_argument("--out", type=Path, default=Path("docs/results/gpu-proof"))
-    parser.add_argument("--stages", default="import,tests,copies,hand,report", help="with commas")
+    parser.add_argument("--stages", default=STAGES, help="with commas")
+    parser.add_argument("--processes", type=int, default=4, help="that share the GPU in tests")
     parser.add_argument("--rows", type=int, default=10_000_000, help="of the task synthetic")
     parser.add_argument("--minutes", type=float, default=9.0, help="for this call")
     parser.add_argument("--device", default="cuda", help="cpu is a rehearsal and proves nothing")
