@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,9 @@ from sklearn.pipeline import make_pipeline
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated
+from pipeline.data import parquet
 from pipeline.optional import load
+from pipeline.task import task
 from tests.contract.cases import preprocessing, table, target
 
 ROWS = 1_000_000
@@ -84,3 +87,22 @@ def test_the_table_goes_up_once_and_no_rows_come_back_unbooked(name: str) -> Non
         model.predict(X)
     booked = model.execution_log_.to_host_bytes - booked
     assert booked <= answering["DTOH"] < booked + ROWS
+
+
+@pytest.mark.parametrize("name", ["logistic", "boosting"])
+def test_of_the_flights_no_rows_come_back_but_answers(name: str) -> None:
+    """Of the forest come back its nodes as well: cuML builds its trees on the host."""
+    pytest.importorskip("cupti", reason="cupti-python is not installed")
+    flights = task.load("flights")
+    split = flights.split(None)[1]
+    if not (path := Path("data/flights/flights.parquet")).exists():
+        pytest.skip("no data (`make data`)")
+    (X, y), (Z, _) = (
+        parquet.read_parquet(path, flights.features, flights.target, rows, "cuda")
+        for rows in (split.train, split.test)
+    )
+    model = Accelerated(flights.pipeline(name, 0), device="cuda", host_bytes=0)
+    with copies() as copied:
+        model.fit(X, y).predict_proba(Z)
+    booked = model.execution_log_.to_host_bytes
+    assert booked <= copied["DTOH"] < booked + len(y)

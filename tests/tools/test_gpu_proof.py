@@ -73,7 +73,8 @@ def test_every_test_of_a_gpu_is_run_once_and_what_matters_most_first(given) -> N
     made = {each.name: each for each in proof.commands(given)}
     assert list(made) == [
         "import", "tests-first", "tests-rest", "memory", "copies", "clusters", "hand", "sizes",
-        "report-flights", "report-synthetic-boosting", "report-synthetic-logistic", "strict",
+        "report-flights", "report-synthetic-boosting",
+        "plain", "report-synthetic-logistic", "strict",
     ]  # fmt: skip
     assert {each.stage for each in made.values()} == {*proof.STAGES.split(",")}
     files = {n: [w for w in each.words if w.startswith("tests/")] for n, each in made.items()}
@@ -166,6 +167,9 @@ def test_the_programs_run_on_a_cpu(work, tmp_path, monkeypatch) -> None:
         for each in found["families"].values():
             assert not each["error"]
             assert len(each["sizes"]) > 0
+    elif work == "plain":
+        assert found["auc"] > 0.6
+        assert all(found["seconds"][phase] > 0 for phase in ("read", "fit", "predict"))
     else:
         assert {"import xgboost", "first fit", "second fit"} <= set(found)
 

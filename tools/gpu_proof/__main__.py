@@ -35,7 +35,7 @@ from pipeline import Accelerated
 from pipeline.errors import PipelineError
 from pipeline.system import atomic, devices, gpu, hardware
 from tools.bench.record import say
-from tools.gpu_proof.hand import beside_hand
+from tools.gpu_proof.hand import beside_hand, plain
 from tools.gpu_proof.sizes import sizes
 
 LIBRARIES = {
@@ -54,7 +54,7 @@ OVER = -1000
 """In place of an exit code: the time was over."""
 MOST_HAND = 1.1
 """How many times as long as the program written by hand ours may take."""
-STAGES = "import,tests,memory,copies,clusters,hand,sizes,report,strict"
+STAGES = "import,tests,memory,copies,clusters,hand,sizes,report,plain,strict"
 
 
 class Command(NamedTuple):
@@ -114,6 +114,7 @@ def commands(given: argparse.Namespace) -> list[Command]:
         work("sizes"),
         report("flights", 5),
         report("synthetic", 5, "boosting"),
+        work("plain"),
         report("synthetic", 3, "logistic"),
         tests("strict", *several, *first, *rest),
     ]
@@ -221,7 +222,7 @@ def imports(given: argparse.Namespace) -> Iterator[dict[str, float]]:
         yield seconds
 
 
-WORK = {"import": imports, "hand": beside_hand, "sizes": sizes}
+WORK = {"import": imports, "hand": beside_hand, "sizes": sizes, "plain": plain}
 
 
 def read(out: Path, name: str) -> dict[str, Any]:

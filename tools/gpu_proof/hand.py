@@ -87,6 +87,24 @@ def ours(found: Any, path: Path, split: Any, clock: Clock) -> tuple[Any, Any]:
     return y_test, chances
 
 
+def plain(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Run the same program once as its users do, in plain scikit-learn on all cores."""
+    found = task.load("synthetic")
+    path, split = found.data(Path("data"), rows=given.rows), found.split(None)[1]
+    clock, columns = Clock("cpu"), [*found.features, found.target]
+    train, test = (
+        load("pandas").read_parquet(path, columns=columns, filters=list(rows))
+        for rows in (split.train, split.test)
+    )
+    clock.mark("read")
+    model = found.pipeline("boosting", 0).fit(train[found.features], train[found.target])
+    clock.mark("fit")
+    chances = model.predict_proba(test[found.features])[:, 1]
+    clock.mark("predict")
+    auc = float(roc_auc_score(test[found.target], chances))
+    yield {"rows": given.rows, "seconds": clock.seconds, "auc": auc}
+
+
 def hand(found: Any, path: Path, split: Any, clock: Clock) -> tuple[Any, Any]:
     """Return the same by who knows cuDF, CuPy and XGBoost."""
     df = load("cudf" if clock.device == "cuda" else "pandas")
