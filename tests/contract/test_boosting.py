@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +13,7 @@ import pytest
 from sklearn.base import clone
 
 from pipeline import Accelerated, DeviceUnavailable, Unsupported
-from pipeline.backends.xgboost import contributions, distributed, training
+from pipeline.backends.xgboost import contributions, distributed, handover, training
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.data import frames
 from pipeline.optional import load
@@ -167,3 +170,19 @@ def test_training_goes_on_from_trees_of_text_where_none_is_missing(reads: None) 
         Accelerated(last, device="cuda").fit(lacking, y, **more)
     with pytest.raises(Unsupported, match="booster.*trees are dropped"):
         Accelerated(clone(last).set_params(booster="dart"), device="cuda").fit(lacking, y)
+
+
+class Delayed(Sequence):
+    """An address that is looked up when it is asked for: `DelayedPointerTuple` of cuDF."""
+
+    def __getitem__(self, place: Any) -> Any:
+        return (4096, False)[place]
+
+    def __len__(self) -> int:
+        return 2
+
+
+def test_the_address_of_a_mask_that_may_be_spilled_can_be_written_down() -> None:
+    told = {"data": (1024, False), "mask": {"data": Delayed(), "shape": (3,)}}
+    found = handover._TellsAddress(lambda column: dict(told))(None)
+    assert json.loads(json.dumps(found))["mask"] == {"data": [4096, False], "shape": [3]}

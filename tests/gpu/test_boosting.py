@@ -59,7 +59,8 @@ def test_frames_with_nulls_and_text_are_learnt_as_on_the_cpu(columns: list[str])
 @pytest.mark.parametrize("kind", ["text", "numbers"])
 def test_categories_of_pandas_are_learnt_as_on_the_cpu(kind: str) -> None:
     X, y = table()
-    X = as_categories(X) if kind == "text" else X[["n", "k"]].astype({"k": "category"})
+    numbers = X[["n", "k"]].astype({"k": "int64"}).astype({"k": "category"})
+    X = as_categories(X) if kind == "text" else numbers
     found = fitted(X, y)
     assert_as_good(found, fitted(X, y, "cpu"), X, y)
     lifted = found.to_sklearn().set_params(device="cpu")

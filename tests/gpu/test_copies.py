@@ -91,7 +91,7 @@ def test_the_table_goes_up_once_and_no_rows_come_back_unbooked(name: str) -> Non
 
 @pytest.mark.parametrize("name", ["logistic", "boosting"])
 def test_of_the_flights_no_rows_come_back_but_answers(name: str) -> None:
-    """Of the forest come back its nodes as well: cuML builds its trees on the host."""
+    """Of trees come back their nodes as well, so there are few; the forest's are too large."""
     pytest.importorskip("cupti", reason="cupti-python is not installed")
     flights = task.load("flights")
     split = flights.split(None)[1]
@@ -101,7 +101,10 @@ def test_of_the_flights_no_rows_come_back_but_answers(name: str) -> None:
         parquet.read_parquet(path, flights.features, flights.target, rows, "cuda")
         for rows in (split.train, split.test)
     )
-    model = Accelerated(flights.pipeline(name, 0), device="cuda", host_bytes=0)
+    program = flights.pipeline(name, 0)
+    if name == "boosting":
+        program.set_params(xgbclassifier__n_estimators=10)
+    model = Accelerated(program, device="cuda", host_bytes=0)
     with copies() as copied:
         model.fit(X, y).predict_proba(Z)
     booked = model.execution_log_.to_host_bytes

@@ -37,7 +37,7 @@ def prepare(X: Table, known: Callable[[Name], Array] | None = None) -> Any:
     if not frames.is_frame(X):
         return frames.to_device(X, "cpu") if frames.is_sparse(X) else X
     if frames.library(X) == "cudf":
-        _keep_codes()
+        _mend()
     X = output.categorize(X)
     kinds = {name: dtype for name, dtype in X.dtypes.items() if str(dtype) == "category"}
     empty = [name for name, dtype in kinds.items() if not len(dtype.categories)]
@@ -169,11 +169,31 @@ def _has_categories_on_gpu(X: Table) -> bool:
     return frame and any(str(dtype) == "category" for dtype in X.dtypes)
 
 
-def _keep_codes() -> None:
-    """Let XGBoost read categories of cuDF from here on, in any frame."""
-    module = load("xgboost.data")
-    if not isinstance(module.cudf_cat_inf, _KeepsCodes):
-        module.cudf_cat_inf = _KeepsCodes(module.cudf_cat_inf)
+def _mend() -> None:
+    """Let XGBoost read frames of cuDF from here on, whatever they hold."""
+    data, utils = load("xgboost.data"), load("xgboost._data_utils")
+    if not isinstance(data.cudf_cat_inf, _KeepsCodes):
+        data.cudf_cat_inf = _KeepsCodes(data.cudf_cat_inf)
+    if not isinstance(data.cuda_array_interface_dict, _TellsAddress):
+        told = _TellsAddress(data.cuda_array_interface_dict)
+        data.cuda_array_interface_dict = utils.cuda_array_interface_dict = told
+
+
+@dataclass(frozen=True)
+class _TellsAddress:
+    """Where a column of cuDF lies, as XGBoost writes it to JSON.
+
+    Where cuDF may spill, as on the workers of a cluster, the address of a null mask is looked up
+    when it is asked for, and the mask stays on the GPU from then on.
+    """
+
+    ask: Callable[[Column], dict[str, Any]]
+
+    def __call__(self, column: Column) -> dict[str, Any]:
+        told = self.ask(column)
+        if mask := told.get("mask"):
+            told["mask"] = {**mask, "data": tuple(mask["data"])}
+        return told
 
 
 @dataclass(frozen=True)

@@ -100,11 +100,13 @@ class Libcudf:
 
 def test_codes_of_text_live_until_xgboost_has_read_them(monkeypatch: pytest.MonkeyPatch) -> None:
     module = load("xgboost.data")
+    for each in (module, load("xgboost._data_utils")):
+        monkeypatch.setattr(each, "cuda_array_interface_dict", each.cuda_array_interface_dict)
     monkeypatch.setattr(module, "cudf_cat_inf", module.cudf_cat_inf)
     with pytest.raises(TypeError, match="Cannot interpret"):  # else `handover` has had its day
         module.CudfTransformed([Text()], None)
     Text.made.clear()
-    handover._keep_codes()
+    handover._mend()
     found = module.CudfTransformed([Text(), Text(), Text()], None)
     alive = [codes for each in Text.made if (codes := each()) is not None]
     told = [codes["data"][0] for _, codes in found.aitfs]
