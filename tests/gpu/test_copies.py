@@ -103,7 +103,7 @@ def test_of_the_flights_no_rows_come_back_but_answers(name: str) -> None:
     )
     program = flights.pipeline(name, 0)
     if name == "boosting":
-        program.set_params(xgbclassifier__n_estimators=10)
+        program.set_params(xgbclassifier__n_estimators=3)
     model = Accelerated(program, device="cuda", host_bytes=0)
     with copies() as copied:
         model.fit(X, y).predict_proba(Z)
