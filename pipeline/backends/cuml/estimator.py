@@ -330,7 +330,7 @@ def _lie_far_off(X: Any) -> bool:
         return False
     spread = X.var(axis=0, dtype="float64").sum()
     squares = (X.mean(axis=0, dtype="float64") ** 2).sum() + spread
-    return bool(np.finfo("float32").eps * squares > FAR * spread)
+    return bool(float(np.finfo("float32").eps) * squares > FAR * spread)
 
 
 def _is_text(labels: Target) -> bool:
