@@ -305,6 +305,15 @@ def test_neighbors_among_sparse_rows_are_found_of_dense_ones(
         np.testing.assert_array_equal(getattr(each, asked)(DENSE), wanted)
 
 
+def test_neighbors_of_rows_far_off_zero_are_not_searched_on_the_device() -> None:
+    near = np.random.default_rng(0).normal(size=(200, 4)).astype("float32")
+    far = near + np.float32(1e4)
+    with pytest.raises(Unsupported, match="too far off zero.*StandardScaler.*device='auto'"):
+        Accelerated(NearestNeighbors(), device="cuda").fit(far)
+    Accelerated(NearestNeighbors(), device="cuda").fit(near)
+    Accelerated(NearestNeighbors(metric="manhattan"), device="cuda").fit(far)
+
+
 def test_cells_that_int32_does_not_reach_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csr, "MOST", 999)
     with pytest.raises(Unsupported, match="1,600 cells are not zero.* reach 999; use fewer rows"):

@@ -44,6 +44,8 @@ class Rule:
     unsafe_in_float32 : bool
         It subtracts means, or solves normal equations, for which float32 may have too few digits:
         its matrix is float64, unless float32 is asked for.
+    by_distance : bool
+        It expands |x - y|^2 in float32, which leaves no digits of rows far off zero.
     order : {"C", "F"}
         It learns from a matrix in this order, and makes a copy of one in the other.
     targets : bool
@@ -72,6 +74,7 @@ class Rule:
     cutoff: bool = False
     narrow: bool = False
     unsafe_in_float32: bool = False
+    by_distance: bool = False
     order: str = "C"
     targets: bool = False
     two_classes: bool = False
@@ -83,7 +86,7 @@ class Rule:
 
 
 _LASSO = Rule(order="F", sparse=True, weights=True, strength=(), overwrites=True)
-_NEIGHBORS = Rule(narrow=True, sparse=True, keeps_rows=True)
+_NEIGHBORS = Rule(narrow=True, sparse=True, keeps_rows=True, by_distance=True)
 
 _ROWS = {
     "hdbscan.hdbscan_.HDBSCAN": Rule("cuml.cluster.HDBSCAN", narrow=True),
