@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 
 from pipeline import Accelerated
@@ -77,6 +78,14 @@ def test_partitions_of_a_file_are_those_of_the_host(rows: Any, path: Path) -> No
     found = X.compute().to_pandas().reset_index(drop=True)
     pd.testing.assert_frame_equal(found, wanted)
     np.testing.assert_array_equal(same, y)
+
+
+def test_cuml_finds_other_neighbors_among_rows_far_off_zero() -> None:
+    """If this fails, `FAR` in pipeline/backends/cuml/estimator.py can go."""
+    X = (np.random.default_rng(0).normal(size=(2_000, 4)) + 1e4).astype("float32")
+    found = load("cuml.neighbors.NearestNeighbors")(n_neighbors=5).fit(X).kneighbors(X)[1]
+    wanted = NearestNeighbors(n_neighbors=5).fit(X).kneighbors(X)[1]
+    assert (np.asarray(found) == wanted).mean() < 0.5
 
 
 def test_partitions_of_pandas_are_prepared_and_learnt_from_on_the_gpu() -> None:
