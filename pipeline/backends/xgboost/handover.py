@@ -37,7 +37,7 @@ def prepare(X: Table, known: Callable[[Name], Array] | None = None) -> Any:
     if not frames.is_frame(X):
         return frames.to_device(X, "cpu") if frames.is_sparse(X) else X
     if frames.library(X) == "cudf":
-        _mend()
+        _patch_xgboost()
     X = output.categorize(X)
     kinds = {name: dtype for name, dtype in X.dtypes.items() if str(dtype) == "category"}
     empty = [name for name, dtype in kinds.items() if not len(dtype.categories)]
@@ -169,7 +169,7 @@ def _has_categories_on_gpu(X: Table) -> bool:
     return frame and any(str(dtype) == "category" for dtype in X.dtypes)
 
 
-def _mend() -> None:
+def _patch_xgboost() -> None:
     """Let XGBoost read frames of cuDF from here on, whatever they hold."""
     data, utils = load("xgboost.data"), load("xgboost._data_utils")
     if not isinstance(data.cudf_cat_inf, _KeepsCodes):

@@ -106,7 +106,7 @@ def test_codes_of_text_live_until_xgboost_has_read_them(monkeypatch: pytest.Monk
     with pytest.raises(TypeError, match="Cannot interpret"):  # else `handover` has had its day
         module.CudfTransformed([Text()], None)
     Text.made.clear()
-    handover._mend()
+    handover._patch_xgboost()
     found = module.CudfTransformed([Text(), Text(), Text()], None)
     alive = [codes for each in Text.made if (codes := each()) is not None]
     told = [codes["data"][0] for _, codes in found.aitfs]
