@@ -8,7 +8,12 @@ lost, 73 cannot write, 75 another run holds the folder, 130 interrupted.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
+
+E = TypeVar("E", bound="PipelineError")
 
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -38,13 +43,27 @@ class PipelineError(Exception):
     __str__ = Exception.__str__
 
 
-class ConfigError(PipelineError, ValueError):
+class Refused(PipelineError, ValueError):
+    """What is deliberately not run as it is given; where it may be, scikit-learn is asked instead.
+
+    No other error leads to another way of running a step: the rest are faults, and are seen.
+
+    Attributes
+    ----------
+    final : bool
+        No other way is tried: scikit-learn's own would take it for something else.
+    """
+
+    final = False
+
+
+class ConfigError(Refused):
     """A task, device, parameter or option that cannot be used as given."""
 
     exit_code = 2
 
 
-class DataError(PipelineError, ValueError):
+class DataError(Refused):
     """A table that is missing, damaged, or not what the program was fitted on."""
 
     exit_code = 65
@@ -162,6 +181,37 @@ def in_words_of(theirs: Exception, ours: PipelineError) -> PipelineError:
     return _made(type(ours), type(theirs), text, {**vars(theirs), **vars(ours)})
 
 
+@contextmanager
+def in_both_words(refused: Refused) -> Iterator[None]:
+    """Add a refusal to what scikit-learn says, as it is asked for what was refused.
+
+    >>> with in_both_words(DataError("pass X.toarray()")):
+    ...     raise TypeError("X is no matrix.")
+    Traceback (most recent call last):
+        ...
+    pipeline.errors.DataError: X is no matrix.
+    pass X.toarray()
+    """
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Warning as told:  # where warnings are errors
+        raise refused from told
+    except Exception as theirs:
+        raise in_words_of(theirs, refused) from theirs
+
+
+def final(refused: E) -> E:
+    """Mark a refusal as one after which no other way of running a step is tried.
+
+    >>> final(DataError("no way")).final
+    True
+    """
+    vars(refused)["final"] = True
+    return refused
+
+
 def _made(
     ours: type[PipelineError], theirs: type[Exception], text: str, state: dict[str, object]
 ) -> PipelineError:
@@ -176,6 +226,8 @@ def _both(ours: type[PipelineError], theirs: type[Exception]) -> type[PipelineEr
     """Return the class of what is an error of ours and of scikit-learn."""
     if issubclass(ours, theirs):
         return ours
+    if issubclass(theirs, ours):
+        return theirs
 
     # Made here, the class has no name by which pickle would find it.
     def reduce(error: PipelineError) -> tuple[object, ...]:

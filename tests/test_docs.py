@@ -153,7 +153,8 @@ def test_every_exit_code_and_error_is_listed() -> None:
     rows = re.findall(r"^\| (\d+) \|[^|]*\|([^|]*)\|$", page, re.MULTILINE)
     listed = {(name, int(code)) for code, text in rows for name in re.findall(r"`(\w+)`", text)}
     kinds = [kind for kind in vars(errors).values() if hasattr(kind, "exit_code")]
-    assert listed == {(k.__name__, k.exit_code) for k in kinds if k is not errors.PipelineError}
+    bases = errors.PipelineError, errors.Refused
+    assert listed == {(k.__name__, k.exit_code) for k in kinds if k not in bases}
     assert {int(code) for code, _ in rows} == {k.exit_code for k in kinds} | {
         *(0, cli.INTERRUPTED, cli.TERMINATED, cli.HUNG_UP)
     }

@@ -113,6 +113,8 @@ def no_twin(estimator: Estimator, step: str) -> Reason:
     on_host = "device='auto' to run this step on the CPU"
     if nearest := _substitute(type(estimator)):
         instead = f"the nearest on the GPU is {nearest}; use it, or {on_host}"
+    elif hasattr(type(estimator), "to_sklearn"):
+        instead = "an Accelerated stands alone: put one around the whole"
     elif {"estimator", "estimators"} & set(vars(estimator)):
         instead = f"put Accelerated around the estimators inside it, or use {on_host}"
     else:

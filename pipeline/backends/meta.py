@@ -30,7 +30,7 @@ from pipeline import trace
 from pipeline.backends.base import Backend, Model, Placement
 from pipeline.backends.cuml.tables import public_name
 from pipeline.data import frames
-from pipeline.errors import OutOfMemory, PipelineError, Reason, Unsupported
+from pipeline.errors import ConfigError, OutOfMemory, PipelineError, Reason, Unsupported
 from pipeline.typing import Estimator, Params, Table, Target
 
 _OF_ONE = {
@@ -90,6 +90,9 @@ def inner_estimators(meta: Estimator) -> dict[str, Estimator]:
     for param, default in META[public_name(meta)].items():
         held = getattr(meta, param)
         if param == "estimators":
+            pairs = (isinstance(pair, tuple | list) and len(pair) == 2 for pair in held or [held])
+            if not all(pairs):
+                raise ConfigError(f"estimators={held!r} is no list of names and estimators")
             found |= {name: each for name, each in held if not isinstance(each, str)}
         elif held is not None or default is not None:
             found[param] = default() if held is None and default else held

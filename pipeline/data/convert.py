@@ -287,7 +287,10 @@ def _from_array(X: Table, *, objects: bool) -> Any:
     # NumPy makes text of every value as soon as one is text.
     if frames.library(X) == "cupyx":
         X = X.tocsr()  # itself, where it is; cuML takes no other form
-    array = X if frames.library(X) in frames.ARRAYS or frames.is_sparse(X) else np.asarray(X)
+    try:
+        array = X if frames.library(X) in frames.ARRAYS or frames.is_sparse(X) else np.asarray(X)
+    except ValueError as error:  # lists of different lengths
+        raise DataError(f"X is no table: {error}") from error
     if array is not X and array.dtype.kind in "US":
         array = np.asarray(X, dtype=object)
     if len(array.shape) != 2:
@@ -295,9 +298,10 @@ def _from_array(X: Table, *, objects: bool) -> Any:
             f"X has {len(array.shape)} dimension(s) and a table has 2. Reshape your data: "
             "X.reshape(-1, 1) is one column, X.reshape(1, -1) one row"
         )
-    if array.dtype.kind in "cV":
+    if array.dtype.kind in "cSV":
         why = "Complex data not supported: " if array.dtype.kind == "c" else ""
-        raise DataError(f"{why}X holds {array.dtype} values; pass real numbers")
+        do = "X.astype(str)" if array.dtype.kind == "S" else "real numbers"
+        raise DataError(f"{why}X holds {array.dtype} values; pass {do}")
     if array.dtype.kind in _PLAIN:
         return array
     if array.dtype.kind in "mM":

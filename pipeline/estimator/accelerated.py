@@ -24,9 +24,8 @@ from pipeline.data.output import CONTAINERS, contained, container, framed, hand_
 from pipeline.data.schema import Schema
 from pipeline.data.shared import SharedRows, table_of
 from pipeline.data.table_format import TableFormat
-from pipeline.errors import ConfigError, DataError, Reason, Unsupported
+from pipeline.errors import ConfigError, DataError, Reason, Refused, Unsupported
 from pipeline.estimator import as_given, inputs, sharing
-from pipeline.estimator.as_given import was_training
 from pipeline.estimator.fitted import Answers
 from pipeline.estimator.inputs import is_a, tags_of
 from pipeline.estimator.lifted import COLUMNS
@@ -266,8 +265,8 @@ class Accelerated(Answers):
             try:
                 with held.draws_once():
                     learnt = self._learn_lowered(choice, method, X, y, params)
-            except as_given.REFUSALS as refused:
-                if not self._may_ask(choice.name, refused, X) or was_training(self.estimator, log):
+            except Refused as refused:
+                if not self._may_ask(choice.name, refused, X):
                     raise
                 learnt = self._learn_as_given(method, X, y, params, refused)
         self.table_format_, self.target_names_ = None, target.names(y)
@@ -324,7 +323,7 @@ class Accelerated(Answers):
         return _Learnt(choice, plan, takes, X, y, made, keys)
 
     def _learn_as_given(
-        self, method: str, X: Table, y: Target, params: Params, refused: Exception
+        self, method: str, X: Table, y: Target, params: Params, refused: Refused
     ) -> _Learnt:
         """Let scikit-learn learn from the rows as they are."""
         X = as_given.materialize(X)

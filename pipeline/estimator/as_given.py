@@ -21,23 +21,12 @@ from pipeline.data.borrowed import shown
 from pipeline.data.convert import as_passed, convert, is_arrow, without_na
 from pipeline.data.output import container, framed
 from pipeline.data.shared import SharedRows
-from pipeline.errors import CheckpointDiffers, DataError, ParityError, PipelineError, in_words_of
+from pipeline.errors import DataError, PipelineError, Refused, in_both_words, in_words_of
 from pipeline.estimator.routing import as_sklearn_takes
-from pipeline.planning.classify import Kind, kind_of_step, named_steps
+from pipeline.planning.classify import named_steps
 from pipeline.planning.plan import Plan, run, run_as_given
-from pipeline.trace import ExecutionLog, record
+from pipeline.trace import record
 from pipeline.typing import Estimator, Params, ReadParams, Table, Target
-
-REFUSALS = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    NotImplementedError,
-    TypeError,
-    ValueError,
-)
-"""What is raised of rows or steps that the engine cannot take; memory and workers are not there."""
-
 
 AS_IT_IS = object()
 """Stands for rows of which scikit-learn has made what is returned."""
@@ -126,30 +115,13 @@ def count_if_known(X: Table) -> int:
     return len(X) if hasattr(X, "__len__") else 0
 
 
-def may_serve(error: Exception, X: Table) -> bool:
-    """Return whether scikit-learn may be asked for what the engine has refused."""
-    ours = isinstance(error, CheckpointDiffers | ParityError)
-    return not ours and not isinstance(error, Warning) and not frames.is_partitioned(X)
-
-
-def was_training(estimator: Estimator, log: ExecutionLog) -> bool:
-    """Return whether the last event is of the last step, which scikit-learn or XGBoost trained.
-
-    Its error is in their words, and nobody wants to wait for it twice.
-    """
-    if not log.events:
-        return False
-    name, last = named_steps(estimator)[-1]
-    return log.events[-1].step == name and kind_of_step(last) is not Kind.PREPROCESSING
-
-
 def learn(
     model: Estimator,
     method: str,
     X: Table,
     y: Target,
     params: ReadParams,
-    refused: Exception,
+    refused: Refused,
 ) -> tuple[Plan, Any]:
     """Return the plan of an estimator that learns from rows as they are, and what it returns.
 
@@ -158,7 +130,7 @@ def learn(
     PipelineError
         scikit-learn refuses the rows as well; the error is one of its class, too.
     """
-    with _in_both_words(refused):
+    with in_both_words(refused):
         plan = run_as_given(framed(model, model.estimator), str(refused))
         return plan, call(plan, method, X, y, as_sklearn_takes(model, method, params))
 
@@ -173,7 +145,7 @@ def call(plan: Plan, method: str, X: Table, y: Target, params: Params) -> Any:
 
 
 def ask_lifted(
-    model: Estimator, method: str, X: Table, params: ReadParams, refused: Exception
+    model: Estimator, method: str, X: Table, params: ReadParams, refused: Refused
 ) -> Any:
     """Return what the lifted model says of rows as they are.
 
@@ -184,7 +156,7 @@ def ask_lifted(
     """
     if not hasattr(model.to_sklearn(), method):
         raise refused
-    with _in_both_words(refused):
+    with in_both_words(refused):
         return ask(model, method, X, params, str(refused))
 
 
@@ -231,18 +203,3 @@ def sparse_refused(X: Table) -> Iterator[None]:
         dense = "X.sparse.to_dense()" if frames.is_frame(X) else "X.toarray()"
         way_out = f"pass {dense}" if selects else f"pass X.tocsr() or {dense}"
         raise in_words_of(theirs, DataError(f"X is sparse; {way_out}")) from theirs
-
-
-@contextmanager
-def _in_both_words(refused: Exception) -> Iterator[None]:
-    """Add what we have to say to an error of scikit-learn's."""
-    try:
-        yield
-    except PipelineError:
-        raise
-    except Warning as told:  # where warnings are errors
-        raise refused from told
-    except Exception as theirs:
-        if isinstance(theirs, MemoryError) or not isinstance(refused, PipelineError):
-            raise
-        raise in_words_of(theirs, refused) from theirs

@@ -19,7 +19,7 @@ from pipeline.data import frames
 from pipeline.data.output import categorize, container, framed
 from pipeline.data.schema import Schema
 from pipeline.data.shared import SharedRows, table_of
-from pipeline.errors import DataError, Unsupported
+from pipeline.errors import DataError, Refused, Unsupported
 from pipeline.estimator import as_given, sharing
 from pipeline.estimator.certificate import Certificate, certify
 from pipeline.estimator.contributions import Contributions, contribute
@@ -77,7 +77,7 @@ class Answers(Lifts):
         with as_given.sparse_refused(table_of(X)), log_of as log:
             try:
                 made = self._call_plan(method, X, params)
-            except as_given.REFUSALS as refused:
+            except Refused as refused:
                 X = as_given.materialize(X)
                 asked = self.plan_.as_given or self._wants_another_container(method, X)
                 if asked or not self._may_ask(self.device_, refused, X):
@@ -146,10 +146,11 @@ class Answers(Lifts):
     def _falls_back(self) -> bool:
         return self.device == "auto" if self.fallback is None else self.fallback
 
-    def _may_ask(self, device: str, refused: Exception, X: Table) -> bool:
+    def _may_ask(self, device: str, refused: Refused, X: Table) -> bool:
         """Return whether scikit-learn may be asked for what was refused on a device."""
         anywhere = device == "cpu" or self._falls_back
-        return anywhere and self.checkpoint is None and as_given.may_serve(refused, X)
+        new = not refused.final and not frames.is_partitioned(X)
+        return anywhere and new and self.checkpoint is None
 
     def _on_host(self, result: Any) -> Any:
         if isinstance(result, tuple):

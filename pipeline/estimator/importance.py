@@ -24,8 +24,7 @@ from pipeline.data import frames
 from pipeline.data.convert import convert
 from pipeline.data.schema import Schema
 from pipeline.data.shared import SharedRows
-from pipeline.errors import ConfigError, DataError, in_words_of
-from pipeline.estimator.as_given import REFUSALS
+from pipeline.errors import ConfigError, DataError, Refused, in_words_of
 from pipeline.estimator.inputs import refuse_partitions
 from pipeline.planning.classify import named_steps
 from pipeline.planning.plan import Plan
@@ -224,7 +223,7 @@ def _from_prepared(
                 return None
             table = PreparedTable(plan, taken)
             baseline = unmoved = scorer(model, table.rows(), y, **weights)
-        except REFUSALS:  # scikit-learn's way raises the same, or finds another
+        except Refused:  # scikit-learn's way raises the same, or finds another
             return None
         random = check_random_state(random_state)
         # Every column is permuted alike, as scikit-learn does.

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
@@ -21,7 +20,7 @@ from pipeline.data.convert import convert
 from pipeline.data.schema import Schema, kind_of, select_columns
 from pipeline.data.shared import SharedRows
 from pipeline.data.target import check_target, tell_order
-from pipeline.errors import DataError, in_words_of
+from pipeline.errors import DataError
 from pipeline.planning.classify import Kind, Node, Rows
 from pipeline.preprocessing.engine.tree import columns_read, needs_order
 from pipeline.typing import Estimator, Name, Params, ReadParams, Table
@@ -72,25 +71,10 @@ def fit_input(first: Node, X: Table, device: str, rows: Rows = "dense") -> tuple
         return LabelInput(), labels(X)
     if frames.is_partitioned(X):
         return DaskInput.of(X, in_order=needs_order(first.estimator)), X
-    try:
-        read = partial(columns_read, first.estimator)
-        schema, X = Schema.fit(X, read, objects=keeps_objects(first, device))
-        schema.sparse, schema.in_order = rows == "sparse", needs_order(first.estimator)
-        return schema, X
-    except DataError as error:
-        if wrong := _find_nested(X):
-            raise in_words_of(wrong, error) from error
-        raise
-
-
-def _find_nested(X: Table) -> TypeError | None:
-    """Return scikit-learn's error for a cell that is neither a number nor text."""
-    cells = X.flat if isinstance(X, np.ndarray) and X.dtype == object else ()
-    for value in cells:
-        if isinstance(value, dict | list | tuple | set | np.ndarray):
-            held = type(value).__name__
-            return TypeError(f"argument must be a string or a number, not {held!r}")
-    return None
+    read = partial(columns_read, first.estimator)
+    schema, X = Schema.fit(X, read, objects=keeps_objects(first, device))
+    schema.sparse, schema.in_order = rows == "sparse", needs_order(first.estimator)
+    return schema, X
 
 
 @dataclass

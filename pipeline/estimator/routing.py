@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from inspect import signature
+from inspect import getfullargspec, signature
 from typing import Any, NamedTuple
 
 from sklearn import get_config
@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import has_fit_parameter
 
 from pipeline.data import target
-from pipeline.errors import ConfigError, Reason, Unsupported
+from pipeline.errors import ConfigError, Reason, Unsupported, in_words_of
 from pipeline.planning.classify import classify_step, named_steps
 from pipeline.preprocessing.engine import tree
 from pipeline.preprocessing.engine.program import Program
@@ -202,7 +202,10 @@ def _check_taken(asked: Requested) -> None:
     for name in asked.params:
         if not has_fit_parameter(asked.transformer, name):
             fit = getattr(kind.fit, "__qualname__", f"{kind.__name__}.fit")
-            raise TypeError(f"{fit}() got an unexpected keyword argument {name!r}")
+            said = TypeError(f"{fit}() got an unexpected keyword argument {name!r}")
+            if kind in TWINS and not getfullargspec(kind.fit).varkw:
+                raise said
+            raise in_words_of(said, ConfigError(f"At {asked.path}"))  # it may hand it on
 
 
 def _has(program: Program, transformer: Estimator) -> bool:
@@ -272,7 +275,10 @@ def _inside(part: Any, params: ReadParams) -> list[Step]:
         return _steps(part, "fit_transform", params, bare=False)
     held = tree.parts(part)
     if routes():
-        routed = process_routing(part, "fit_transform", **params)
+        try:
+            routed = process_routing(part, "fit_transform", **params)
+        except ValueError as error:  # `fit` alone may ask for other metadata
+            raise in_words_of(error, ConfigError(f"At {type(part).__name__}")) from error
         return [(name, how, _joined(routed[name])) for name, how in held]
     if type(part) is ColumnTransformer:
         raise ConfigError(

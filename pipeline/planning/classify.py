@@ -363,6 +363,8 @@ def validate(estimator: BaseEstimator, path: str = "") -> list[tuple[str, Any, L
                 raise in_words_of(TypeError(f"{said} ({kind})."), ConfigError(f"At {path}"))
         if not hasattr(part, "fit"):
             raise ConfigError(f"{name}: {part!r} is not a scikit-learn estimator")
+        if part is not steps[-1][1] and not hasattr(part, "transform"):
+            raise ConfigError(f"{name}: {part!r} comes before others and transforms nothing")
         _validate_parameters(leaves)
     _validate_rows(steps)
     return inside

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +23,7 @@ from pipeline.planning.plan import (
 )
 from pipeline.system import devices
 from pipeline.system.devices import Choice
-from pipeline.typing import Table
+from pipeline.typing import Estimator, Table
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,8 +91,10 @@ def explain(
     Parameters
     ----------
     estimator : estimator
+        Of an `Accelerated`, or a search over one, what is inside is explained.
     device : {"auto", "cpu", "cuda"}
-        ``"cuda"`` is explained on machines without a GPU as well.
+        ``"cuda"`` is explained on machines without a GPU as well. "auto" is the device of an
+        `Accelerated`; as is "auto" for `dtype`.
     X : table, optional
         What the estimator would be fitted on, by whose size ``"auto"`` is decided. Of a Dask frame
         or array, each step says what happens to its partitions; none of them is made.
@@ -109,6 +112,7 @@ def explain(
     >>> print(explain(LogisticRegression(C=0.5), device="cpu"))
     logisticregression  cpu   sklearn.LogisticRegression
     """
+    estimator, device, dtype = _bare(estimator, device, dtype)
     auto = device not in DEVICES
     choice = Choice(device, "asked for")
     if auto:
@@ -127,6 +131,27 @@ def explain(
             ]
     sizes = describe_sizes(estimator) if auto else ""
     return Explanation(estimator, choice.name, choice.why, tuple(placements), sizes)
+
+
+def _bare(estimator: Estimator, device: str, dtype: str) -> tuple[Any, str, str]:
+    """Return what an `Accelerated` holds, by itself or as what a search fits, and its options.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> _bare(GridSearchCV(Ridge(), {}), "auto", "auto")
+    (GridSearchCV(estimator=Ridge(), param_grid={}), 'auto', 'auto')
+    """
+    if hasattr(type(estimator), "to_sklearn"):
+        device = estimator.device if device == "auto" else device
+        dtype = estimator.dtype if dtype == "auto" else dtype
+        return _bare(estimator.estimator, device, dtype)
+    held = getattr(estimator, "estimator", None)
+    if not hasattr(type(held), "to_sklearn"):
+        return estimator, device, dtype
+    held, device, dtype = _bare(held, device, dtype)
+    bare = copy(estimator)
+    bare.estimator = held
+    return bare, device, dtype
 
 
 def _place(node: Node, device: str) -> Sequence[Placement]:

@@ -18,7 +18,7 @@ from pipeline.backends.cpu import HOST
 from pipeline.data import frames, partitioned
 from pipeline.data.borrowed import in_place
 from pipeline.data.convert import as_passed
-from pipeline.errors import OutOfMemory, Reason, Unsupported
+from pipeline.errors import OutOfMemory, PipelineError, Reason, Refused, in_both_words
 from pipeline.planning.classify import Node, named_steps, place_on_host
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.engine.tree import leaves
@@ -68,6 +68,8 @@ def run(work: Callable[[], T], step: str, call: str, device: str, why: str = "")
             return result
     except Exception as error:
         raise_if_exhausted(error, step, call, device)
+        if not isinstance(error, PipelineError) and not hasattr(error, "__notes__"):
+            error.add_note(f"in the step {step}")
         raise
 
 
@@ -121,9 +123,11 @@ class Step:
 
         try:
             result = attempt()
-        except Unsupported as refused:
-            self._to_host(refused, refused.reasons)
-            return again()
+        except Refused as refused:
+            found = getattr(refused, "reasons", (Reason(self.name, str(refused)),))
+            self._to_host(refused, found)
+            with in_both_words(refused):
+                return again()
         except OutOfMemory as full:
             if self.device != "cuda":
                 raise
@@ -171,7 +175,7 @@ class Step:
 
     def _to_host(self, error: Exception, reasons: Sequence[Reason]) -> None:
         """Continue on the host, where that is allowed."""
-        if self.on_host is None:
+        if self.on_host is None or getattr(error, "final", False):
             raise error
         self.continue_as(self.on_host(reasons))
 

@@ -55,6 +55,7 @@ def describe_fault(error: BaseException) -> str:
     frames = [each for each in traceback.extract_tb(error.__traceback__) if _is_own(each)]
     places = [(each.filename, each.lineno, each.line) for each in frames]
     said = str(error).partition("Stack trace:")[0].rstrip()  # of XGBoost's library
+    said = "; ".join([said, *getattr(error, "__notes__", ())])
     if isinstance(error, SyntaxError) and error.lineno:
         places, said = [(error.filename or "", error.lineno, error.text)], error.msg
     if not places:

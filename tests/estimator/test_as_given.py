@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,8 +24,11 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from pipeline import Accelerated
+from pipeline import Accelerated, load, save
 from pipeline.errors import ConfigError, DataError
+from pipeline.preprocessing.transformers.encoders import OneHotEncoderTwin
+from pipeline.preprocessing.transformers.imputers import SimpleImputerTwin
+from pipeline.preprocessing.transformers.scalers import StandardScalerTwin
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -265,3 +269,77 @@ def test_long_trainings_are_not_repeated() -> None:
     with pytest.raises(ValueError, match="no convergence"):
         Accelerated(make_pipeline(StandardScaler(), Tired()), device="cpu").fit(DENSE, CLASSES)
     assert calls == [ROWS]
+
+
+MIXED = FRAME.assign(a=FRAME["a"].where(FRAME["a"] > 0), t=pd.Series(TEXTS).str[:5])
+NUMERIC = make_pipeline(SimpleImputer(), StandardScaler())
+WHOLE = make_pipeline(
+    make_column_transformer((NUMERIC, ["a", "b"]), (OneHotEncoder(), ["t"])), LogisticRegression()
+)
+SCALER = "columntransformer.pipeline.standardscaler"
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, twin: Any, method: str, error: Exception) -> None:
+    def raises(*args: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(twin, method, raises)
+
+
+@pytest.mark.parametrize("fault", [AttributeError, KeyError, NotImplementedError, ValueError])
+@pytest.mark.parametrize(
+    ("twin", "method"),
+    [
+        (SimpleImputerTwin, "finalize"),
+        (StandardScalerTwin, "statistics"),
+        (OneHotEncoderTwin, "apply"),
+    ],
+)
+def test_a_fault_is_seen_with_the_name_of_its_step(
+    twin: Any, method: str, fault: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted = Accelerated(WHOLE, device="cpu").fit(MIXED, CLASSES)
+    plant(monkeypatch, twin, method, fault("planted"))
+    work = [lambda: Accelerated(WHOLE, device="auto").fit(MIXED, CLASSES)]
+    work += [lambda: fitted.predict(MIXED)] if method == "apply" else []
+    for each in work:
+        found = raised(each)
+        assert (type(found), found.args) == (fault, ("planted",))
+        assert found.__notes__[0].startswith(("in the step columntransformer", "in SimpleImputer"))
+
+
+def test_scikit_learn_runs_the_one_step_that_refuses(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plain = clone(WHOLE).fit(MIXED, CLASSES)
+    plant(monkeypatch, StandardScalerTwin, "statistics", DataError("not these rows"))
+    model = Accelerated(WHOLE, device="cpu").fit(MIXED, CLASSES)
+    same(model.predict_proba(MIXED), plain.predict_proba(MIXED))
+    assert not model.plan_.as_given
+    runs = {place.step: place for place in model.plan_.placements}
+    assert runs[SCALER].implementation == "sklearn.StandardScaler"
+    assert "not these rows" in runs[SCALER].note
+    others = [place.implementation for step, place in runs.items() if step != SCALER]
+    assert others.count("pipeline.preprocessing (NumPy)") == 2
+    save(model, tmp_path / "model")
+    same(load(tmp_path / "model", device="cpu").predict_proba(MIXED), plain.predict_proba(MIXED))
+
+
+def test_what_only_new_rows_show_is_asked_of_the_lifted_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = Accelerated(WHOLE, device="cpu").fit(MIXED, CLASSES)
+    expected = model.predict_proba(MIXED)
+    plant(monkeypatch, OneHotEncoderTwin, "apply", DataError("not these rows"))
+    same(model.predict_proba(MIXED), expected)
+    assert model.execution_log_.last is not None
+    assert "not these rows" in str(model.execution_log_.last.events[-1].why)
+
+
+def test_partitions_are_not_gathered_for_a_step_that_refuses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plant(monkeypatch, StandardScalerTwin, "finalize", DataError("not these rows"))
+    partitions = pytest.importorskip("dask.dataframe").from_pandas(FRAME, npartitions=2)
+    with pytest.raises(DataError, match="not these rows"):
+        Accelerated(StandardScaler(), device="cpu").fit(partitions)

@@ -6,11 +6,12 @@ from sklearn.compose import make_column_transformer
 from sklearn.decomposition import FastICA
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
 
-from pipeline import explain
+from pipeline import Accelerated, explain
 
 NAME = '<script>alert("|")</script>'
 
@@ -39,3 +40,20 @@ def test_data_hold_reasons_and_parameters() -> None:
     assert str(explain(program(XGBClassifier()), "cuda")).count("no equivalent") == 1
     assert (steps["fastica"]["device"], steps["fastica"]["implementation"]) == ("", "")
     assert explain(LogisticRegression(), "cpu").supported
+
+
+def test_what_is_inside_an_accelerated_is_explained() -> None:
+    inside = program(XGBClassifier())
+    for device in ("cpu", "cuda"):
+        expected = explain(inside, device, dtype="float64")
+        model = Accelerated(inside, device=device, dtype="float64")
+        assert str(explain(model)) == str(model.explain()) == str(expected)
+    assert str(explain(Accelerated(inside, device="cpu"), "cuda")) == str(explain(inside, "cuda"))
+    search = GridSearchCV(Accelerated(inside, device="cuda"), {})
+    assert str(explain(search)) == str(explain(GridSearchCV(inside, {}), "cuda"))
+    assert type(search.estimator) is Accelerated
+
+
+def test_an_accelerated_inside_another_is_refused_with_the_way_out() -> None:
+    found = explain(make_pipeline(MinMaxScaler(), Accelerated(Ridge())), "cuda")
+    assert "put one around the whole" in str(found)

@@ -30,7 +30,7 @@ from pipeline.backends.xgboost.structure import check_booster
 from pipeline.data import frames, output, partitioned
 from pipeline.data.borrowed import borrow
 from pipeline.distributed.cluster import active
-from pipeline.errors import DataError, DeviceUnavailable, Reason
+from pipeline.errors import DataError, DeviceUnavailable, Reason, final
 from pipeline.optional import load
 from pipeline.typing import Array, Estimator, Params, Table, Target
 
@@ -131,7 +131,8 @@ class XGBoostModel(Model):
             if method == "contributions":  # which tell what comes back
                 return contributions.explain(self.native, X, **params)
             result = super().call(method, X, **params)
-        self._record_transfer(to_host=self._answer_nbytes(result), answer=True)
+        if method != "score":
+            self._record_transfer(to_host=self._answer_nbytes(result), answer=True)
         return result
 
     def _answer_nbytes(self, result: Any) -> int:
@@ -266,7 +267,7 @@ def _in_few_words() -> Iterator[None]:
     except ValueError as error:  # XGBoostError is one
         line = _first_line(error)
         if re.search("category not in the training set|Input data contains", line):
-            raise DataError(f"XGBoost: {line}; clean the column") from error
+            raise final(DataError(f"XGBoost: {line}; clean the column")) from error
         raise
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pipeline.data import frames
-from pipeline.errors import DataError
+from pipeline.errors import DataError, final
 from pipeline.typing import Estimator, Params, Table, Target
 
 
@@ -43,7 +43,7 @@ def sort_queries(X: Table, y: Target, params: Params) -> tuple[Any, Any, dict[st
         return X, y, params
     if params.get("sample_weight") is not None:
         why = "a weight is one query's; sort the rows by query, so that it is clear whose"
-        raise DataError(f"sample_weight: {why}")
+        raise final(DataError(f"sample_weight: {why}"))
     sorted_ = {
         name: frames.at(held if hasattr(held, "shape") else np.asarray(held), order)
         for name, held in params.items()
@@ -62,5 +62,5 @@ def _find_order(qid: Any, n_rows: int) -> np.ndarray | None:
     whole = numbers.dtype.kind in "iu" or (numbers.dtype.kind == "f" and (numbers % 1 == 0).all())
     if not whole:
         holds = f"{numbers.dtype}, {int(pd.isna(numbers).sum())} of them missing"
-        raise DataError(f"qid holds {holds}, not whole numbers; number the queries")
+        raise final(DataError(f"qid holds {holds}, not whole numbers; number the queries"))
     return None if bool((np.diff(numbers) >= 0).all()) else np.argsort(numbers, kind="stable")

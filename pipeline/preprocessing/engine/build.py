@@ -20,6 +20,7 @@ from pipeline.preprocessing.engine.containers import (
 )
 from pipeline.preprocessing.engine.nodes import BlockNode, Keeps, Passthrough, TransformerNode
 from pipeline.preprocessing.engine.tree import (
+    CONTAINERS,
     Inside,
     check_names,
     given_alone,
@@ -94,6 +95,8 @@ def _node(inside: Inside, head: pd.DataFrame | None, options: BuildOptions) -> B
         return _leaf(inside, options)
     if kind is Pipeline:
         return _pipeline(inside, head, options)
+    if kind not in CONTAINERS:
+        raise ConfigError(f"{step}: {estimator!r} is no transformer")
     branches = _make_branches(inside, head, options)
     if kind is FeatureUnion:
         return FeatureUnionNode(estimator, branches)
@@ -140,6 +143,7 @@ def _leaf(inside: Inside, options: BuildOptions) -> BlockNode:
     estimator = inside.estimator
     twin = TWINS[type(estimator)](options.fits(estimator))
     may = options.make_worker is not None and options.on_host and options.workers is None
+    may = may and options.keeps != "all"  # more rows are learnt from by scikit-learn's whole step
     stand_in = partial(_worker, inside, options) if may else None
     return TransformerNode(
         twin,

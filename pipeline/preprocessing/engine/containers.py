@@ -53,9 +53,9 @@ class PipelineNode(BlockNode):
     def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
         """Fit each node on what the one before made of the training rows."""
         for i, node in enumerate(self.nodes):
-            self.nodes[i] = node = node.suited(table, source)
             with _print_elapsed_time("Pipeline", self.estimator._log_message(i)):
-                made = node.fit(table, source, y)
+                node, made = node.learn(table, source, y)
+            self.nodes[i] = node
             if i + 1 < len(self.nodes):
                 after = node.makes_sparse(source.sparse)
                 source = replace(node.then(source, made), sparse=after)
@@ -132,8 +132,8 @@ class _SideBySide(BlockNode):
             rows, columns = table, source
             if branch.names is not None:
                 rows, columns = table.narrowed(branch.names), replace(source, names=branch.names)
-            branch.node = branch.node.suited(rows, columns)
-            reads.append(branch.node.fit(rows, columns, y))
+            branch.node, read = branch.node.learn(rows, columns, y)
+            reads.append(read)
         self.judge(table, reads)
         return lambda part: join([read(part) for read in reads])
 

@@ -20,9 +20,8 @@ from sklearn.utils import get_tags
 
 from pipeline.data import frames
 from pipeline.data.convert import Origin
-from pipeline.data.encode import CellTypeError
 from pipeline.data.output import container
-from pipeline.errors import DataError, PipelineError, Reason, Unsupported
+from pipeline.errors import DataError, PipelineError, Reason, Refused, Unsupported, in_both_words
 from pipeline.preprocessing.engine.blocks import (
     Block,
     Categories,
@@ -131,6 +130,10 @@ class BlockNode(ABC):
     """The nodes below, in the order of the estimator."""
     own_forms: Sequence[type] = ()
     """The forms of block that the twins in its own place read."""
+    stand_in: Callable[[str], BlockNode] | None = None
+    """Returns the node of scikit-learn's own step, given why; None where there is none."""
+    fits_only = False
+    """Nothing reads what becomes of the training rows."""
 
     @abstractmethod
     def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
@@ -174,6 +177,24 @@ class BlockNode(ABC):
         """Return the node itself, or what stands in for it where it cannot read what comes in."""
         return self
 
+    def learn(
+        self, table: Data, source: NodeInput, y: Target, *, fits_only: bool = False
+    ) -> tuple[BlockNode, Read]:
+        """Fit, and return the node that serves and what becomes of the rows.
+
+        It is that of scikit-learn's own step where this one refuses the rows.
+        """
+        node = self.suited(table, source)
+        node.fits_only = fits_only
+        try:
+            return node, node.fit(table, source, y)
+        except Refused as refused:
+            own = node.stand_in(str(refused)) if node.stand_in and not refused.final else None
+            if own is None:
+                raise
+            with in_both_words(refused):
+                return own, own.fit(table, source, y)
+
     @cached_property
     def widest(self) -> int:
         """The most columns that one of the fitted transformers reads."""
@@ -186,7 +207,11 @@ class BlockNode(ABC):
         """
         if container(self.estimator) == "default":
             return NodeInput(None, source.framed, blocks)
-        return NodeInput(self.to_sklearn().get_feature_names_out(), True, blocks)
+        try:
+            names = self.to_sklearn().get_feature_names_out()
+        except AttributeError as error:  # a step of it names no columns
+            raise DataError(f"{type(self.estimator).__name__}: {error}") from error
+        return NodeInput(names, True, blocks)
 
 
 class TransformerNode(BlockNode):
@@ -304,11 +329,11 @@ class TransformerNode(BlockNode):
             return function(*args)
         except PipelineError:
             raise
-        except (TypeError, ValueError) as error:
+        except Exception as error:
             names, step = self.twin.names, type(self.estimator).__name__
-            where = "" if names is None else f" on the columns {list(names)}"
-            kind = CellTypeError if isinstance(error, TypeError) else DataError
-            raise kind(f"{step}{where}: {error}") from error
+            where = "" if names is None else f", the columns {list(names)}"
+            error.add_note(f"in {step}{where}")
+            raise
 
     def makes_sparse(self, given: bool) -> bool:
         """Return whether those of the twin's class would be."""

@@ -200,10 +200,8 @@ class Program:
         on_host = isinstance(table, Table) and table.device == "cpu"
         self.own = self._choose_own(table) if on_host and keeps != "all" else {}
         options, source = self.options(keeps=keeps, on_host=on_host), self._source(table)
-        self.node = build(self.estimator, self.head, self.step, options).suited(table, source)
-        if isinstance(self.node, WorkerNode):
-            self.node.fits_only = fits_only
-        read = self.node.fit(table, source, y)
+        node = build(self.estimator, self.head, self.step, options)
+        self.node, read = node.learn(table, source, y, fits_only=fits_only)
         self.widest = self.node.widest
         return table, read
 
@@ -399,6 +397,8 @@ def as_table(X: Any, step: str) -> Data:
     """Return a table, or the partitions of a Dask frame, as the program of a step reads them."""
     if frames.is_partitioned(X):
         return Partitions(X)
+    if frames.library(X) == "polars":  # which the step before has made
+        X = X.to_pandas()
     return Table(densify(X, step, "programs read no CSR") if frames.is_sparse(X) else X)
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from pipeline.data import convert, frames
 from pipeline.data.borrowed import borrow
-from pipeline.errors import DataError, PipelineError, Reason, Unsupported, in_words_of
+from pipeline.errors import DataError, Reason, Unsupported, in_both_words
 from pipeline.preprocessing.engine.blocks import Numbers, Objects, Unread, flat
 from pipeline.preprocessing.engine.csr import ReadSparse, write_sparse
 from pipeline.preprocessing.engine.nodes import BlockNode, NodeInput, check_type
@@ -133,8 +133,6 @@ class WorkerNode(BlockNode):
     """The columns of the frame that it reads behind another step; None of a matrix."""
     behind = False
     """What comes in is, in scikit-learn, an array that another step has made."""
-    fits_only = False
-    """Nothing reads what becomes of the training rows."""
     sparse = False
     """The rows that it made were sparse."""
     made: Sequence[Any] | None = None
@@ -197,13 +195,12 @@ class WorkerNode(BlockNode):
         """Return what scikit-learn makes; name the step and infinite columns in its error."""
         try:
             return work(rows, *args)
-        except PipelineError:
-            raise
-        except (AttributeError, TypeError, ValueError) as error:
+        except Exception:
             floats: Any = rows.select_dtypes("float") if isinstance(rows, pd.DataFrame) else {}
             infinite = [name for name in floats if np.isinf(floats[name]).any()]
             where = f"in the step {self.path}{f', columns {infinite}' if infinite else ''}"
-            raise in_words_of(error, DataError(where)) from error
+            with in_both_words(DataError(where)):
+                raise
 
     def _read(self, made: Any, table: Table) -> Read:
         """Return what reads the rows that were made."""

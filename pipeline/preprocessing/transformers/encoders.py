@@ -21,7 +21,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from pipeline.data import encode, frames
 from pipeline.data.borrowed import borrow
 from pipeline.data.convert import Origin
-from pipeline.errors import DataError
+from pipeline.errors import DataError, in_words_of
 from pipeline.preprocessing.engine.blocks import Block, Categories, Indicators, Numbers
 from pipeline.preprocessing.engine.twin import Twin, any_value
 from pipeline.preprocessing.statistics.categories import (
@@ -139,7 +139,13 @@ class EncoderTwin(Twin[list[CategorySums]]):
         except ValueError as error:
             if "Found unknown categories" in str(error):
                 self._blame_unlisted(stats, error)
-            raise
+            # Of the distinct values of the table; of the rows it may say something else.
+            raise in_words_of(error, DataError(f"in {type(self.estimator).__name__}")) from error
+        except AttributeError as error:
+            if "'item'" not in str(error):
+                raise
+            # scikit-learn's message, which fails for categories that are Python objects.
+            raise DataError(f"drop={self.estimator.drop} holds an infrequent category") from error
         self.fitted = fitted.set_params(**self.estimator.get_params(deep=False))
         self.prepare()
 

@@ -67,9 +67,9 @@ class PowerTransformerTwin(Twin[RowBlocks]):
 
     def _learn_on_host(self, column: np.ndarray, low: Any, high: Any) -> np.ndarray:
         """Return the power, and the four numbers of the moments of what it makes."""
-        fitted = clone(self.estimator).set_params(standardize=False).fit(column[:, None])
-        made = moments(fitted.transform(column[:, None]), np)
-        return np.array([fitted.lambdas_[0], *(each.item() for each in made)])
+        fitted = clone(self.estimator).set_params(standardize=False)
+        made = fitted.set_output(transform="default").fit_transform(column[:, None])
+        return np.array([fitted.lambdas_[0], *(each.item() for each in moments(made, np))])
 
     def _learn_on_gpu(self, column: Any, low: Any, high: Any) -> np.ndarray:
         """Return the same of a column of a GPU."""
