@@ -7,7 +7,7 @@ fitted by scikit-learn itself, on one row and with the fitted parts in place.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,15 +24,16 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils._user_interface import _print_elapsed_time
 
 from pipeline.data.convert import without_na
-from pipeline.preprocessing.engine.blocks import Numbers, Unread, join
+from pipeline.preprocessing.engine.blocks import Numbers, join
 from pipeline.preprocessing.engine.csr import check_numbers, count_cells, most_cells
+from pipeline.preprocessing.engine.flat import FlatProgram, side_by_side
 from pipeline.preprocessing.engine.nodes import (
     BlockNode,
     NodeInput,
     Passthrough,
     check_type,
 )
-from pipeline.preprocessing.engine.table import Read, Table
+from pipeline.preprocessing.engine.table import Read
 from pipeline.typing import Estimator, Target
 
 if TYPE_CHECKING:
@@ -61,12 +62,12 @@ class PipelineNode(BlockNode):
                 source = replace(node.then(source, made), sparse=after)
         return made
 
-    def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
-        """Apply node after node."""
+    def flatten(self, flat: FlatProgram, takes: int, sparse: Callable[[], bool]) -> int:
+        """Add node after node."""
         for node in self.children:
-            read = node.read_new(table, read, sparse=sparse)
-            sparse = node.makes_sparse(sparse)
-        return read
+            takes = node.flatten(flat, takes, sparse)
+            sparse = partial(_made_sparse, node, sparse)
+        return takes
 
     def makes_sparse(self, given: bool) -> bool:
         """Return whether those of the last node would be."""
@@ -94,6 +95,10 @@ class PipelineNode(BlockNode):
                 source = node.then(source, source.reader(Numbers))
 
 
+def _made_sparse(node: BlockNode, given: Callable[[], bool]) -> bool:
+    return node.makes_sparse(given())
+
+
 @dataclass
 class Branch:
     """One entry of a `ColumnTransformer` or a `FeatureUnion`."""
@@ -103,12 +108,10 @@ class Branch:
     names: Sequence[Any] | None
     """Columns of the table; None where all that comes in is read."""
 
-    def source(self, read: Read) -> Read:
-        """Return what reads what comes in: the columns of the branch, or all there is."""
-        if self.names is None:
-            return read
-        columns = Unread(self.names)
-        return lambda part: columns
+    def flatten(self, flat: FlatProgram, takes: int, sparse: Callable[[], bool]) -> int:
+        """Add the node, which reads the columns of the branch, or all there is."""
+        takes = takes if self.names is None else flat.columns(self.names)
+        return self.node.flatten(flat, takes, sparse)
 
 
 class _SideBySide(BlockNode):
@@ -140,13 +143,10 @@ class _SideBySide(BlockNode):
     def judge(self, table: Data, reads: Sequence[Read]) -> None:  # noqa: B027 - most need not
         """Learn what follows from what the branches make of the training rows."""
 
-    def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
-        """Apply every branch to its columns."""
-        reads = [
-            branch.node.read_new(table, branch.source(read), sparse=sparse)
-            for branch in self.branches
-        ]
-        return lambda part: join([each(part) for each in reads])
+    def flatten(self, flat: FlatProgram, takes: int, sparse: Callable[[], bool]) -> int:
+        """Add every branch."""
+        places = [branch.flatten(flat, takes, sparse) for branch in self.branches]
+        return flat.add(side_by_side, *places)
 
     def makes_sparse(self, given: bool) -> bool:
         """Return whether those of any branch would be."""

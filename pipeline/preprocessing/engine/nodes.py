@@ -24,19 +24,14 @@ from pipeline.data.output import container
 from pipeline.errors import DataError, PipelineError, Reason, Refused, Unsupported, in_both_words
 from pipeline.preprocessing.engine.blocks import (
     Block,
-    Categories,
-    Dates,
-    Numbers,
     Objects,
     Unread,
-    as_categories,
-    as_dates,
-    as_numbers,
     flat,
     holds_others,
     take_columns,
 )
-from pipeline.preprocessing.engine.table import Part, Read, Table
+from pipeline.preprocessing.engine.flat import CONVERT, FlatProgram
+from pipeline.preprocessing.engine.table import Part, Read
 from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.statistics.quantiles import RowBlocks
 from pipeline.typing import Array, Estimator, Target
@@ -106,14 +101,6 @@ class NodeInput:
         return not any(holds_others(block, table.like) for block in flat(self.read(table.first())))
 
 
-CONVERT: dict[type, Callable[[Block, Part], Any]] = {
-    Numbers: as_numbers,
-    Categories: as_categories,
-    Dates: as_dates,
-}
-"""Form of a block -> what brings any block into it."""
-
-
 def check_type(fitted: Estimator, estimator: Estimator) -> Any:
     """Return the fitted form of an estimator, unless it is that of another class."""
     held, wanted = type(fitted), type(estimator)
@@ -140,10 +127,10 @@ class BlockNode(ABC):
         """Learn from all rows of the source; return what becomes of them."""
 
     @abstractmethod
-    def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
-        """Return what becomes of new rows: of all of a table, given what comes in.
+    def flatten(self, flat: FlatProgram, takes: int, sparse: Callable[[], bool]) -> int:
+        """Add the calls for new rows, and return the place of what they make.
 
-        `sparse` says whether those of scikit-learn would be.
+        `takes` is the place of what comes in; `sparse` returns whether scikit-learn's would be.
         """
 
     @abstractmethod
@@ -345,8 +332,8 @@ class TransformerNode(BlockNode):
             return replace(source, blocks=blocks)
         return super().then(source, blocks)
 
-    def apply(self, block: Block, part: Part, aligned: Sequence[Any] | None = None) -> Block:
-        """Transform a block; one of the training rows if it is told what is aligned with them."""
+    def apply(self, block: Block, part: Part, aligned: Sequence[Any]) -> Block:
+        """Transform a block of the training rows, given what is aligned with them."""
         if self.twin.keeps_columns():
             return block
         if (kept := self.twin.picks()) is not None:
@@ -355,14 +342,11 @@ class TransformerNode(BlockNode):
             block = part.read(block.names, self.form)
         elif not isinstance(block, self.form):
             block = CONVERT[self.form](block, part)
-        if aligned is None:
-            self.twin.refuse_infinite(block)
-            return self.twin.apply(block)
         return self.twin.apply_training(block, *(part.of(aligned) if aligned else ()))
 
-    def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
-        """Return what transforms a block of new rows."""
-        return lambda part: self.apply(read(part), part)
+    def flatten(self, flat: FlatProgram, takes: int, sparse: Callable[[], bool]) -> int:
+        """Add the twin."""
+        return flat.add_twin(self.twin, self.form, takes)
 
     def to_sklearn(self) -> Any:
         """Return the twin's fitted scikit-learn transformer."""
@@ -402,9 +386,9 @@ class Passthrough(BlockNode):
         """Return the source's columns."""
         return replace(source, blocks=blocks)
 
-    def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
-        """Return what comes in; columns of the table stay unread."""
-        return read
+    def flatten(self, flat: FlatProgram, takes: int, sparse: Callable[[], bool]) -> int:
+        """Add nothing."""
+        return takes
 
     def to_sklearn(self) -> Any:
         """Return the word that scikit-learn's containers use for it."""

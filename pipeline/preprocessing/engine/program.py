@@ -21,10 +21,10 @@ from pipeline.data.output import container
 from pipeline.data.partitioned import densify, densifying
 from pipeline.errors import ConfigError, DataError, Reason, Unsupported
 from pipeline.preprocessing.engine import table as tables
-from pipeline.preprocessing.engine.blocks import Unread
 from pipeline.preprocessing.engine.build import BuildOptions, MakeWorker, build
 from pipeline.preprocessing.engine.csr import write_sparse
 from pipeline.preprocessing.engine.dask import Data, Partitions
+from pipeline.preprocessing.engine.flat import FlatProgram
 from pipeline.preprocessing.engine.nodes import BlockNode, Keeps, NodeInput
 from pipeline.preprocessing.engine.own import choose_own
 from pipeline.preprocessing.engine.table import Read, Reading, Table
@@ -88,6 +88,7 @@ class Program:
         self.order = order_of(estimator, order)
         self.estimator, self.dtype, self.step = estimator, dtype, step
         self.node: BlockNode | None = None
+        self.flat: FlatProgram | None = None
         self.width = self.widest = 0
         self.head: pd.DataFrame | None = None
         self.resumed = self.named = False
@@ -135,6 +136,7 @@ class Program:
         if self.weights:  # of an only transformer: containers of scikit-learn learn no batches
             (leaf,), ((_, leaf.weights),) = self.node.leaves(), self.weights
         self.node.fit(table, self._source(table), y)
+        self._freeze()
         return self
 
     @property
@@ -160,10 +162,10 @@ class Program:
 
     def transform(self, X: Any) -> Any:
         """Return the matrix of a table, shape (n_rows, width), on its device."""
-        assert self.node is not None
+        assert self.flat is not None
         table = as_table(X, self.name)
         table.widest = max(table.widest, self.widest)
-        return self._write(table, partial(read_new, self.node))
+        return self._write(table, self.flat.bind)
 
     def resume(
         self,
@@ -193,6 +195,7 @@ class Program:
         self.widest, self.named = self.node.widest, framed
         dtypes = [str(dtype) for dtype in head.dtypes]
         self.head, self.resumed = header(list(head.columns), dtypes, known_cells(self.node)), True
+        self._freeze()
 
     def _fit(self, X: Any, y: Any, *, keeps: Keeps, fits_only: bool = False) -> tuple[Data, Read]:
         table = as_table(X, self.name)
@@ -203,7 +206,14 @@ class Program:
         node = build(self.estimator, self.head, self.step, options)
         self.node, read = node.learn(table, source, y, fits_only=fits_only)
         self.widest = self.node.widest
+        self._freeze()
         return table, read
+
+    def _freeze(self) -> None:
+        """Decide how new rows are transformed."""
+        assert self.node is not None
+        assert self.head is not None
+        self.flat = FlatProgram(self.node, list(self.head.columns))
 
     def _choose_own(self, table: Any) -> dict[str, str]:
         """Return the paths of what scikit-learn's own steps run in place of twins, and why."""
@@ -356,9 +366,9 @@ class Program:
 
     def _made(self, names: list[Any]) -> list[Any]:
         """Return the names of the columns that are made, and not passed on as they were."""
-        assert self.node is not None
+        assert self.flat is not None
         table = Table(self.head)
-        block = read_new(self.node, table)(table.first())
+        block = self.flat.bind(table)(table.first())
         return tables.split_names(block, names)[0]
 
 
@@ -371,12 +381,6 @@ def order_of(estimator: Estimator, other: str) -> str:
     """
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     return "F" if getattr(last, "order", "C") == "F" else other
-
-
-def read_new(node: BlockNode, table: Table) -> Read:
-    """Return what a fitted node reads of the rows of a table."""
-    columns = Unread(table.names)
-    return node.read_new(table, lambda part: columns)
 
 
 def known_cells(node: BlockNode) -> dict[Any, np.ndarray]:

@@ -14,6 +14,7 @@ from pipeline.data.borrowed import borrow
 from pipeline.errors import DataError, Reason, Unsupported, in_both_words
 from pipeline.preprocessing.engine.blocks import Numbers, Objects, Unread, flat
 from pipeline.preprocessing.engine.csr import ReadSparse, write_sparse
+from pipeline.preprocessing.engine.flat import FlatProgram
 from pipeline.preprocessing.engine.nodes import BlockNode, NodeInput, check_type
 from pipeline.preprocessing.engine.table import Read, Table, write_frame, write_matrix
 from pipeline.trace import record
@@ -171,7 +172,11 @@ class WorkerNode(BlockNode):
         self.made = list(made.columns) if hasattr(made, "columns") else None
         return self._read(made, table)
 
-    def read_new(self, table: Table, read: Read, *, sparse: bool = False) -> Read:
+    def flatten(self, flat: FlatProgram, takes: int, sparse: Callable[[], bool]) -> int:
+        """Add the worker, which needs all rows at once."""
+        return flat.add_whole(self, takes, sparse)
+
+    def read_new(self, table: Table, read: Read, *, sparse: bool) -> Read:
         """Transform all rows."""
         rows = self._rows(table, read, sparse=sparse)
         return self._read(self._told(partial(self.worker.call, "transform"), rows), table)

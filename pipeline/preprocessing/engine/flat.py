@@ -1,0 +1,172 @@
+"""A fitted tree as a flat list of calls, by which new rows are transformed block by block.
+
+What does not depend on the rows is decided once, when the list is made: which steps hand on what
+they are given, which columns they pick, and where a step before may have made infinite numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from pipeline.preprocessing.engine.blocks import (
+    Block,
+    Categories,
+    Dates,
+    Joined,
+    Numbers,
+    Unread,
+    as_categories,
+    as_dates,
+    as_numbers,
+    join,
+    take_columns,
+)
+from pipeline.preprocessing.engine.table import Part, Read, Table
+from pipeline.preprocessing.engine.twin import Twin
+
+CONVERT: dict[type, Callable[[Block, Part], Any]] = {
+    Numbers: as_numbers,
+    Categories: as_categories,
+    Dates: as_dates,
+}
+"""Form of a block -> what brings any block into it."""
+
+
+class Call(NamedTuple):
+    """A call of the list: of rows and blocks made before, it makes another block."""
+
+    function: Callable[..., Any]
+    """Called with the rows, and with the blocks."""
+    takes: tuple[int, ...]
+    """The places of the blocks."""
+    out: int
+    """The place of what it makes."""
+
+
+class Worker(Protocol):
+    """What transforms all rows of a table at once."""
+
+    def read_new(self, table: Table, read: Read, *, sparse: bool) -> Read:
+        """Return what reads the rows that it makes, given what reads those that come in."""
+
+
+class Flattens(Protocol):
+    """A fitted tree."""
+
+    def flatten(self, flat: FlatProgram, takes: int, sparse: Callable[[], bool]) -> int:
+        """Add its calls, given the place of what comes in; return that of what they make."""
+
+
+class WholeCall(NamedTuple):
+    """A call that needs all rows of a table at once, before any block is made of it."""
+
+    node: Worker
+    takes: tuple[int, ...]
+    out: int
+    sparse: Callable[[], bool]
+    """Returns whether the rows of scikit-learn's step before it would be sparse."""
+
+
+class FlatProgram:
+    """The calls that a fitted tree makes for new rows, in order.
+
+    Parameters
+    ----------
+    node : Flattens
+    names : sequence
+        The columns of the table.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from pipeline.preprocessing.engine.program import Program
+    >>> program = Program(StandardScaler()).fit(np.array([[1.0], [3.0]]))
+    >>> len(program.flat.calls)
+    1
+    """
+
+    def __init__(self, node: Flattens, names: Sequence[Any]) -> None:
+        self.known: list[Any] = [Unread(names)]
+        self.calls: list[Call | WholeCall] = []
+        self.last = node.flatten(self, 0, bool)
+
+    def columns(self, names: Sequence[Any]) -> int:
+        """Return the place of columns of the table."""
+        self.known.append(Unread(names))
+        return len(self.known) - 1
+
+    def add(self, function: Callable[..., Any], *takes: int) -> int:
+        """Add a call, and return the place of what it makes."""
+        self.known.append(None)
+        self.calls.append(Call(function, takes, len(self.known) - 1))
+        return len(self.known) - 1
+
+    def add_whole(self, node: Worker, takes: int, sparse: Callable[[], bool]) -> int:
+        """Add a call that needs all rows at once."""
+        self.known.append(None)
+        self.calls.append(WholeCall(node, (takes,), len(self.known) - 1, sparse))
+        return len(self.known) - 1
+
+    def add_twin(self, twin: Twin[Any], form: type, takes: int) -> int:
+        """Add what a twin makes of a block."""
+        if twin.keeps_columns():
+            return takes
+        if (kept := twin.picks()) is not None:
+            return self.add(partial(_pick, kept), takes)
+        given = self.known[takes]
+        if given is not None:  # columns of the table, which is checked as it comes in
+            return self.add(partial(_apply_to_columns, twin, form, given.names))
+        return self.add(partial(_apply, twin, form), takes)
+
+    def bind(self, table: Table) -> Read:
+        """Return what reads the rows of a table; calls that need all of them are made now."""
+        calls: list[Call] = []
+        for call in self.calls:
+            if isinstance(call, WholeCall):
+                before = _reader(self.known, calls, *call.takes)
+                read = call.node.read_new(table, before, sparse=call.sparse())
+                call = Call(read, (), call.out)
+            calls.append(call)
+        return _reader(self.known, calls, self.last)
+
+
+def _reader(known: Sequence[Any], calls: Sequence[Call], place: int) -> Read:
+    """Return what makes the block of a place, by no more calls than it needs."""
+    needed, used = {place}, []
+    for call in reversed(calls):
+        if call.out in needed:
+            needed.update(call.takes)
+            used.append(call)
+    if used and not used[0].takes and len(used) == 1:
+        return used[0].function
+    return partial(_make, known, used[::-1], place)
+
+
+def _make(known: Sequence[Any], calls: Sequence[Call], place: int, part: Part) -> Any:
+    """Return the block of a place for some rows."""
+    made = [*known]
+    for function, takes, out in calls:
+        made[out] = function(part, *map(made.__getitem__, takes))
+    return made[place]
+
+
+def _apply_to_columns(twin: Twin[Any], form: type, names: Sequence[Any], part: Part) -> Block:
+    return twin.apply(part.read(names, form))
+
+
+def _apply(twin: Twin[Any], form: type, part: Part, block: Block) -> Block:
+    block = block if isinstance(block, form) else CONVERT[form](block, part)
+    return twin.apply(twin.refuse_infinite(block))
+
+
+def _pick(kept: np.ndarray, part: Part, block: Block) -> Joined:
+    return take_columns(block, kept, part)
+
+
+def side_by_side(part: Part, *blocks: Block) -> Joined:
+    """Return blocks side by side."""
+    return join(blocks)
