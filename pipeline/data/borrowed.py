@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
 from functools import partial
+from operator import is_
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,6 +31,7 @@ _LONG = 1000
 """Containers of more items are data."""
 _BEFORE: ContextVar[Sequence[tuple[Any, Any]]] = ContextVar("before", default=())
 _PLAIN = (bool, bytes, complex, float, int, str)
+_ATOMS = frozenset({*_PLAIN, type(None)})
 
 
 def borrow(estimator: T) -> T:
@@ -108,35 +110,44 @@ class Held:
     def __init__(self, estimator: Estimator, *, fitted: bool = False) -> None:
         self.estimator, self.fitted = estimator, fitted
         self._held: dict[int, tuple[Any, dict[str, tuple[Any, Any]]]] = {}
-        self._keep(estimator)
+        waiting = [estimator]
+        for value in waiting:  # which grows meanwhile
+            if type(value) in _ATOMS:
+                continue
+            if (items := _items(value)) is not None:
+                waiting += items.values()
+            elif hasattr(value, "get_params") and not isinstance(value, type):
+                waiting += [] if id(value) in self._held else self._keep(value)
 
-    def _keep(self, value: Any) -> None:
-        if (items := _items(value)) is not None:
-            for each in items.values():
-                self._keep(each)
-            return
-        settable = hasattr(value, "get_params") and not isinstance(value, type)
-        if not settable or id(value) in self._held:
-            return
-        names = vars(value) if self.fitted else value.get_params(deep=False)
-        found = {name: getattr(value, name, None) for name in names if name[:1] != "_"}
+    def _keep(self, part: Estimator) -> Iterable[Any]:
+        """Remember what an estimator holds, and return it."""
+        names = vars(part) if self.fitted else part.get_params(deep=False)
         # What is fitted shares the lists that it has as parameters, and reads them itself.
-        own = found if self.fitted else {_in_place(value)}
-        copies = {n: (each, _copied(each) if n in own else each) for n, each in found.items()}
-        self._held[id(value)] = value, copies
-        self._keep(found)
+        own = names if self.fitted else (_in_place(part),)
+        found: dict[str, tuple[Any, Any]] = {}
+        held = []
+        for name in names:
+            if name[:1] != "_":
+                value = getattr(part, name, None)
+                atom = type(value) in _ATOMS or name not in own
+                found[name] = value, value if atom else _copied(value)
+                held.append(value)
+        self._held[id(part)] = part, found
+        return held
 
     @property
     def changed(self) -> str:
         """What has been changed since; empty if nothing."""
         for part, known in self._held.values():
-            new = {name for name in vars(part) if name[:1] != "_"} if self.fitted else set()
-            for name in [*known, *(new - known.keys())]:
-                before, copied = known.get(name, (known, known))
-                now = getattr(part, name, None)
-                held = now is before and copied is before
-                if not held and not _unchanged(copied, now):
+            now = vars(part)
+            for name, (before, copied) in known.items():
+                value = now[name] if name in now else getattr(part, name, None)
+                if value is before and copied is before:
+                    continue
+                if not _unchanged(copied, value):
                     return f"{name} of {type(part).__name__}"
+            if self.fitted and (new := {n for n in now if n[:1] != "_"} - known.keys()):
+                return f"{min(new)} of {type(part).__name__}"
         return ""
 
     @contextmanager
@@ -158,11 +169,11 @@ class Held:
 
 def _items(value: Any) -> dict[Any, Any] | None:
     """Return what is in a list, tuple, mapping or array of estimators; None of others."""
-    if _holds_estimators(value):
-        return dict(enumerate(value.flat))
-    if not isinstance(value, list | tuple | dict) or len(value) > _LONG:
-        return None
-    return value if isinstance(value, dict) else dict(enumerate(value))
+    if isinstance(value, list | tuple | dict):
+        if len(value) > _LONG:
+            return None
+        return value if isinstance(value, dict) else dict(enumerate(value))
+    return dict(enumerate(value.flat)) if _holds_estimators(value) else None
 
 
 def _holds_estimators(value: Any) -> bool:
@@ -171,16 +182,26 @@ def _holds_estimators(value: Any) -> bool:
 
 
 def _copied(value: Any) -> Any:
+    """Return what is in a list of named estimators as a tuple, and else as nested mappings."""
+    if type(value) is list and all(map(_is_named, value)):
+        return tuple(value)
     items = _items(value)
     return value if items is None else {key: _copied(each) for key, each in items.items()}
 
 
+def _is_named(each: Any) -> bool:
+    return type(each) is tuple and len(each) == 2 and _items(each[1]) is None
+
+
 def _unchanged(known: Any, now: Any) -> bool:
-    known, items = _copied(known), _items(now)
-    if items is None or not isinstance(known, dict):
+    alike = type(known) is tuple and type(now) is list and len(known) == len(now)
+    if alike and all(map(is_, known, now)):  # named estimators
+        return True
+    before, items = _items(known), _items(now)
+    if before is None or items is None:
         return same(known, now)
-    alike = known.keys() == items.keys()
-    return alike and all(_unchanged(known[key], each) for key, each in items.items())
+    alike = before.keys() == items.keys()
+    return alike and all(_unchanged(before[key], each) for key, each in items.items())
 
 
 def same(one: Any, other: Any) -> bool:
