@@ -60,8 +60,10 @@ def convert(X: Table, *, objects: bool = False) -> Table:
     if frames.is_frame(X):
         if not X.columns.is_unique:
             raise repeated(X.columns)
-        if any(isinstance(kind, _LOOSE) for kind in X.dtypes) and frames.library(X) == "pandas":
-            X = _settle(X, objects=objects)
+        for kind in X.dtypes:
+            if isinstance(kind, _LOOSE) and frames.library(X) == "pandas":
+                X = _settle(X, objects=objects)
+                break
     elif (table := to_arrow(X)) is not None:
         X = from_arrow(table)
         X.attrs[frames.NONE] = objects

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -47,28 +47,34 @@ def library(obj: object) -> str:
     >>> library(pd.DataFrame()), library(np.zeros(1)), library([])
     ('pandas', 'numpy', 'builtins')
     """
-    return _library(type(obj))  # type: ignore[arg-type]  # mypy takes types for unhashable
+    return _LIBRARY[type(obj)]
 
 
-@cache
-def _library(kind: type) -> str:
-    roots = [base.__module__.partition(".")[0] for base in kind.__mro__]
-    return next((root for root in roots if root in _DEVICE), roots[0])
+class _Libraries(dict[type, str]):
+    """Type -> root package."""
+
+    def __missing__(self, kind: type) -> str:
+        roots = [base.__module__.partition(".")[0] for base in kind.__mro__]
+        self[kind] = next((root for root in roots if root in _DEVICE), roots[0])
+        return self[kind]
+
+
+_LIBRARY = _Libraries()
 
 
 def device_of(obj: Table) -> str:
     """Return ``"cpu"`` or ``"cuda"``."""
-    return _DEVICE.get(library(obj._meta if is_partitioned(obj) else obj), "cpu")
+    return _DEVICE.get(_LIBRARY[type(obj._meta if is_partitioned(obj) else obj)], "cpu")
 
 
 def xp(X: Table) -> Any:
     """Return NumPy or CuPy, whichever computes with a table or an array in one place."""
-    return np if _DEVICE.get(library(X), "cpu") == "cpu" else load("cupy")
+    return np if _DEVICE.get(_LIBRARY[type(X)], "cpu") == "cpu" else load("cupy")
 
 
 def is_frame(obj: object) -> bool:
     """Return whether an object is a pandas or cuDF data frame."""
-    return library(obj) in FRAMES and hasattr(obj, "columns")
+    return _LIBRARY[type(obj)] in FRAMES and hasattr(obj, "columns")
 
 
 def is_partitioned(X: object) -> bool:
@@ -79,7 +85,9 @@ def is_partitioned(X: object) -> bool:
 
 def is_sparse(X: object) -> bool:
     """Return whether an object is a SciPy or CuPy sparse matrix, or partitions of one."""
-    return library(X) not in ("pandas", "numpy") and hasattr(getattr(X, "_meta", X), "toarray")
+    return _LIBRARY[type(X)] not in ("pandas", "numpy") and hasattr(
+        getattr(X, "_meta", X), "toarray"
+    )
 
 
 def holds_sparse(X: Table, names: Collection[Name] | None = None) -> bool:
@@ -90,14 +98,15 @@ def holds_sparse(X: Table, names: Collection[Name] | None = None) -> bool:
     """
     if not is_frame(X):
         return is_sparse(X)
-    columns = zip(X.columns, X.dtypes, strict=True)
-    found = (name for name, dtype in columns if isinstance(dtype, pd.SparseDtype))
-    return any(names is None or name in names for name in found)
+    for name, dtype in zip(X.columns, X.dtypes, strict=True):
+        if isinstance(dtype, pd.SparseDtype) and (names is None or name in names):
+            return True
+    return False
 
 
 def head(X: Table) -> pd.DataFrame:
     """Return the first row as a pandas frame: the table's schema, on the host."""
-    if library(X) != "cudf":
+    if _LIBRARY[type(X)] != "cudf":
         return pd.DataFrame(to_device(X[:1], "cpu"))
     # To cuDF a row that is no copy takes all the memory behind it, categories come with all their
     # values, and a null makes floats and objects of the integers and bools of just these rows.
@@ -119,7 +128,7 @@ def at(X: Table, rows: np.ndarray | slice) -> Any:
     """Return rows of a frame, a series, an array or a sparse matrix, by position."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
-    if library(X) == "pyarrow":
+    if _LIBRARY[type(X)] == "pyarrow":
         return X.take(rows)
     return X.tocsr()[rows] if is_sparse(X) else X[rows]
 
@@ -176,7 +185,7 @@ def values_of(series: Column, name: Name) -> Any:
     """Return a column as `numbers` does, where some may be infinite."""
     if series.dtype.kind not in "iufb":
         series = _unpacked(series, name)
-    to_array = TO_ARRAY.get(library(series))
+    to_array = TO_ARRAY.get(_LIBRARY[type(series)])
     if to_array is None:
         return series
     # cuDF has no way from pandas' nullable types to CuPy.
@@ -193,7 +202,7 @@ def _unpacked(series: Column, name: Name) -> Any:
         # To scikit-learn categories that are booleans are floats.
         kept = kind != "b" and not series.hasnans
         return series.astype(series.dtype.categories.dtype if kept else "float64")
-    if series.dtype == object and library(series) == "pandas":
+    if series.dtype == object and _LIBRARY[type(series)] == "pandas":
         with suppress(TypeError, ValueError):
             return pd.Series(series.to_numpy("float64", na_value=np.nan))
     raise no_numbers(name, series.dtype)
@@ -205,7 +214,7 @@ def datetimes(X: Table, name: Name) -> Any:
     A column with a time zone is read by the clock on its wall, which is what calendars show.
     """
     series = column(X, name)
-    if series.dtype == object and library(series) == "pandas":
+    if series.dtype == object and _LIBRARY[type(series)] == "pandas":
         with suppress(pa.ArrowException, TypeError, ValueError):
             series = pa.array(series, from_pandas=True).to_pandas(date_as_object=False)
     return wall_clock(series, name, xp(X))
@@ -213,12 +222,12 @@ def datetimes(X: Table, name: Name) -> Any:
 
 def to_host(array: Array) -> np.ndarray:
     """Return what was learnt on the host, recording the copy; rows go by `to_device`."""
-    return _copy_to_host(array) if library(array) == "cupy" else np.asarray(array)
+    return _copy_to_host(array) if _LIBRARY[type(array)] == "cupy" else np.asarray(array)
 
 
 def all_to_host(arrays: Sequence[Any]) -> list[np.ndarray]:
     """Return arrays as `to_host` does, those of a GPU by one copy: each waits until it is done."""
-    away = [array for array in arrays if library(array) == "cupy"]
+    away = [array for array in arrays if _LIBRARY[type(array)] == "cupy"]
     if len(away) < 2:
         return [to_host(array) for array in arrays]
     flat = to_host(xp(away[0]).concatenate([each.ravel().view("uint8") for each in away]))
@@ -226,19 +235,19 @@ def all_to_host(arrays: Sequence[Any]) -> list[np.ndarray]:
     pairs = zip(parts, away, strict=True)
     # A part may begin anywhere; a copy begins where its type has to.
     copies = iter([part.view(each.dtype).reshape(each.shape).copy() for part, each in pairs])
-    return [next(copies) if library(array) == "cupy" else array for array in arrays]
+    return [next(copies) if _LIBRARY[type(array)] == "cupy" else array for array in arrays]
 
 
 def to_device_of(array: np.ndarray, other: Array) -> Any:
     """Return what was learnt where another array is, recording the bytes that move."""
-    here = _DEVICE.get(library(other), "cpu") == "cpu"
+    here = _DEVICE.get(_LIBRARY[type(other)], "cpu") == "cpu"
     return array if here else to_device(array, "cuda")
 
 
 def any_of(marks: Sequence[Any]) -> list[int]:
     """Return the positions of the arrays in which something is true; a GPU is waited for once."""
     marked = [mark.any() for mark in marks]
-    if any(library(mark) == "cupy" for mark in marked):
+    if any(_LIBRARY[type(mark)] == "cupy" for mark in marked):
         marked = all_to_host(marked)
     return np.flatnonzero(marked).tolist()
 
@@ -251,7 +260,7 @@ def _copy_to_host(array: Array, *, state: bool = True) -> np.ndarray:
 
 def to_device(X: Table, device: str) -> Any:
     """Return a frame or an array on a device, recording the bytes that move."""
-    source = library(X)
+    source = _LIBRARY[type(X)]
     if is_partitioned(X):
         return X if device == "cpu" or device_of(X) == device else _upload_parts(X)
     if _DEVICE.get(source, "cpu") == device:
@@ -325,7 +334,7 @@ def matrix(X: Table, order: str = "C", dtype: str = "auto") -> Any:
         if dtype == "auto" or is_sparse(X) or X.dtype == dtype:
             return X
         return X.astype(dtype) if is_partitioned(X) else X.astype(dtype, order=order)
-    if library(X) == "pandas" and _all_sparse(X):
+    if _LIBRARY[type(X)] == "pandas" and _all_sparse(X):
         return _as_rows(X)
     kind = "float64" if dtype == "auto" else dtype
     array = xp(X).empty(X.shape, dtype=kind, order=order)

@@ -169,7 +169,8 @@ fitted on numbers; convert it (pandas.to_numeric)
             return self._matrix(X)
         if isinstance(getattr(X, "columns", None), pd.RangeIndex | None):
             X = self._named(X)
-        X = select_columns(self._with_idle(X), list(self.columns), in_order=self.in_order)
+        if list(X.columns) != self.names:
+            X = select_columns(self._with_idle(X), list(self.columns), in_order=self.in_order)
         changed: dict[Name, Series] = {}
         for name, given in describe_columns(X, objects=self.objects).items():
             fitted = self.columns[name]

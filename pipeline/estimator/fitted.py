@@ -94,9 +94,9 @@ class Answers(Lifts):
         check_is_fitted(self, "plan_")
 
     def _call_plan(self, method: str, X: Table, params: Params) -> tuple[Any, Any]:
-        y = {name: params[name] for name in ("y",) if name in params}
-        params = {name: value for name, value in params.items() if name != "y"}
-        if self._wants_another_container(method, X):
+        params = {**params}
+        y = {"y": params.pop("y")} if "y" in params else {}
+        if method == "transform" and self._wants_another_container(method, X):
             made = as_given.transform_into(self, self._container, X, params)
             return as_given.AS_IT_IS, made
         if self.plan_.as_given:
@@ -138,9 +138,10 @@ class Answers(Lifts):
     def _takes(self, X: Table) -> bool:
         """Return whether rows are such as the plan is for, or it is for sparse ones as well."""
         takes = self.inputs_
-        if not isinstance(takes, Schema | DaskInput) or takes.sparse or not self.plan_.programs:
+        if not isinstance(takes, Schema | DaskInput) or takes.sparse:
             return True
-        return not frames.holds_sparse(X, takes.used if isinstance(takes, Schema) else None)
+        used = takes.used if isinstance(takes, Schema) else None
+        return not frames.holds_sparse(X, used) or not self.plan_.programs
 
     @property
     def _falls_back(self) -> bool:
@@ -153,6 +154,8 @@ class Answers(Lifts):
         return anywhere and new and self.checkpoint is None
 
     def _on_host(self, result: Any) -> Any:
+        if isinstance(result, np.ndarray):
+            return result
         if isinstance(result, tuple):
             return tuple(self._on_host(each) for each in result)
         if frames.device_of(result) == "cpu" or frames.is_partitioned(result):

@@ -79,12 +79,14 @@ class Lifts(BaseEstimator):
         ConfigError
             One was changed since.
         """
-        self._check_lifted()
-        held, settings = self._as_fitted
         now = vars(self)
-        other = (name for name, value in settings.items() if not same(now.get(name), value))
+        if "_lifted" in now:
+            self._check_lifted()
+        held, settings = self._as_fitted
         what = "estimator" if self.estimator is not held.estimator else held.changed
-        if what := what or next(other, ""):
+        for name, value in settings.items():
+            what = what or ("" if (new := now.get(name)) is value or same(new, value) else name)
+        if what:
             raise ConfigError(
                 f"{what} was changed after `fit`, which has read it; call fit again, or change it "
                 "in what to_sklearn() returns"

@@ -115,7 +115,8 @@ class Step:
         """Call a method that learns; on the host if the data stand in the way and it may."""
         if frames.is_partitioned(X):
             X = self._gather_if_needed(call, X, y, params)
-        work = partial(getattr(self.worker, call), self._form(X), y, **params)
+        rows = as_passed(X) if type(self.worker) is HostModel else X
+        work = partial(getattr(self.worker, call), rows, y, **params)
         attempt = partial(run, work, self.name, call, self.device, "what is fitted")
 
         def again() -> Any:
@@ -186,12 +187,9 @@ class Step:
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Call a method of what was fitted."""
-        work = partial(self.worker.call, method, self._form(X), **params)
+        X = as_passed(X) if type(self.worker) is HostModel else X
+        work = partial(self.worker.call, method, X, **params)
         return run(work, self.name, method, self.device, "what was fitted")
-
-    def _form(self, X: Table) -> Any:
-        """Return rows as the worker takes them: scikit-learn's own as they were passed."""
-        return as_passed(X) if type(self.worker) is HostModel else X
 
     def note(self, remark: str) -> None:
         """Add a remark to where this step runs."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -253,7 +254,10 @@ def join(blocks: Iterable[Block]) -> Joined:
     >>> len(join([Unread(["a"]), join([Unread(["b"]), Unread(["c"])])]).blocks)
     3
     """
-    return Joined([part for block in blocks for part in flat(block)])
+    parts: list[Block] = []
+    for block in blocks:
+        parts += block.blocks if isinstance(block, Joined) else (block,)
+    return Joined(parts)
 
 
 def flat(block: Block) -> Sequence[Block]:
@@ -308,6 +312,9 @@ def fill_missing(values: Array, missing: Array, fill: Any, xp: ModuleType) -> An
     return values
 
 
+_letter = attrgetter("kind")
+
+
 def common_type(blocks: Sequence[Block]) -> np.dtype[Any]:
     """Return the type that holds the numbers of blocks side by side, as `numpy.hstack` does it.
 
@@ -316,9 +323,11 @@ def common_type(blocks: Sequence[Block]) -> np.dtype[Any]:
     >>> common_type([ints]), common_type([ints, floats])
     (dtype('int32'), dtype('float64'))
     """
-    typed = [b for b in blocks if isinstance(b, Numbers | Indicators | Sparse | Objects)]
-    known = [np.dtype(block.dtype) for block in typed]
-    if any(kind.kind not in "iufb" for kind in known):
+    known: list[Any] = []
+    for block in blocks:
+        if isinstance(block, Numbers | Indicators | Sparse | Objects):
+            known.append(np.dtype(block.dtype))
+    if not {*map(_letter, known)} <= {*"iufb"}:
         return known[0] if len({*known}) == 1 else np.dtype(object)
     return np.result_type(*known) if known else np.dtype("float64")
 

@@ -29,6 +29,7 @@ from pipeline.preprocessing.engine.nodes import BlockNode, Keeps, NodeInput
 from pipeline.preprocessing.engine.own import choose_own
 from pipeline.preprocessing.engine.table import Read, Reading, Table
 from pipeline.preprocessing.engine.tree import Inside
+from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.engine.unsupported import obstacles_to_batches, reasons
 from pipeline.preprocessing.engine.workers import WorkerNode
 from pipeline.preprocessing.transformers import TWINS
@@ -89,6 +90,8 @@ class Program:
         self.estimator, self.dtype, self.step = estimator, dtype, step
         self.node: BlockNode | None = None
         self.flat: FlatProgram | None = None
+        self._warns: list[Twin[Any]] = []
+        self._sparse: bool | None = None
         self.width = self.widest = 0
         self.head: pd.DataFrame | None = None
         self.resumed = self.named = False
@@ -214,6 +217,11 @@ class Program:
         assert self.node is not None
         assert self.head is not None
         self.flat = FlatProgram(self.node, list(self.head.columns))
+        self._warns = [
+            leaf.twin for leaf in self.node.leaves() if type(leaf.twin).warn is not Twin.warn
+        ]
+        # What workers make is seen when they have run.
+        self._sparse = None if self.workers else self.makes_sparse
 
     def _choose_own(self, table: Any) -> dict[str, str]:
         """Return the paths of what scikit-learn's own steps run in place of twins, and why."""
@@ -250,9 +258,9 @@ class Program:
 
     def _write(self, table: Data, reading: Reading) -> Any:
         assert self.node is not None
-        for leaf in self.node.leaves():
-            leaf.twin.warn()
-        names = self._names()
+        for twin in self._warns:
+            twin.warn()
+        names = self._names() if self.framed else []
         if isinstance(table, Partitions):
             sparse = self.makes_sparse and frames.device_of(table.like) == "cpu"
             made = table.write(reading, self.dtype, names, sparse=sparse)
@@ -261,7 +269,7 @@ class Program:
         read = reading(table)
         if self.step in self.own:
             made = self._hand_on(table, read)
-        elif self.makes_sparse:
+        elif self.makes_sparse if self._sparse is None else self._sparse:
             made = write_sparse(table, read, self.dtype)
         elif names:
             made = tables.write_frame(table, read, self.dtype, names)
@@ -297,8 +305,6 @@ class Program:
 
     def _names(self) -> list[Any]:
         """Return the names of the columns of scikit-learn's frame; none where it makes a matrix."""
-        if not self.framed:
-            return []
         assert self.node is not None
         fitted = self.node.to_sklearn()
         if self.workers:

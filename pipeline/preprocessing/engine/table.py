@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial, reduce
-from operator import attrgetter
+from itertools import filterfalse
+from operator import attrgetter, itemgetter
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -93,7 +94,7 @@ class Table:
         """Return whole columns as arrays; each is converted once, whichever thread asks."""
         with self._lock:
             store = self._columns.setdefault(form, {})
-            new = [name for name in names if name not in store]
+            new = [*filterfalse(store.__contains__, names)]
             if new:
                 store.update(zip(new, self._convert(form, new), strict=True))
         return list(map(store.__getitem__, names))
@@ -109,8 +110,10 @@ class Table:
         """Return whole columns; a GPU is waited for once for what is to be known of all."""
         one_by_one = self.device == "cuda" or self.n_rows < FEW_ROWS
         apply = map if one_by_one else threads.each
+        if form is Numbers and self.device == "cpu":
+            return apply(self._number, names)
         if form is Numbers:
-            pairs = list(apply(self._number, names))
+            pairs = [self._number_on_gpu(name) for name in names]
             for j in frames.any_of([infinite for _, infinite in pairs]):
                 frames.numbers(self.X, names[j])
             return [column for column, _ in pairs]
@@ -119,7 +122,15 @@ class Table:
         read = encode.categories if form is Categories else frames.datetimes
         return apply(partial(read, self.X), names)
 
-    def _number(self, name: Any) -> tuple[Any, Any]:
+    def _number(self, name: Any) -> np.ndarray:
+        """Return a column of the host, no number of which is infinite."""
+        series = self.X[name] if self.framed else self.X[:, name]
+        column: np.ndarray = frames.values_of(series, name)
+        if column.dtype.kind == "f" and np.isinf(column).any():
+            frames.numbers(self.X, name)
+        return column
+
+    def _number_on_gpu(self, name: Any) -> tuple[Any, Any]:
         """Return a column, and whether some numbers of it are infinite.
 
         cuDF makes a copy of a column that it fills, even where nothing is missing. Once all of it
@@ -128,7 +139,7 @@ class Table:
         """
         series = self.X[name] if self.framed else self.X[:, name]
         column = frames.values_of(series, name)
-        own = self.device == "cuda" and series is not column and column.dtype == series.dtype
+        own = series is not column and column.dtype == series.dtype
         floats = column.dtype.kind == "f"
         infinite = self.xp.isinf(column).any() if floats else self.xp.zeros((), dtype=bool)
         return None if own else column, infinite
@@ -159,6 +170,8 @@ class Table:
         else:
             n_parts = pieces() * -(-self.n_rows * max(self.widest, width) // gpu_cells())
             step = -(-self.n_rows // max(1, n_parts))
+        if 0 < self.n_rows <= step:
+            return [self.whole]
         edges = range(0, self.n_rows, max(1, step))
         return [Part(self, slice(i, min(i + edges.step, self.n_rows))) for i in edges]
 
@@ -217,6 +230,8 @@ class Part:
         columns = self.table.columns(form, names)
         if form is Categories:
             return Categories([c._replace(codes=c.codes[self.rows]) for c in columns])
+        if self.table.device == "cpu":
+            return form(side_by_side([*map(itemgetter(self.rows), columns)], np))
         cut = [
             frames.values_of(self.table.X[name].iloc[self.rows], name)
             if column is None
@@ -285,7 +300,7 @@ def write_matrix(
         kind = np.dtype(dtype)
     if not first:
         return table.xp.zeros((table.n_rows, 0), dtype=kind)
-    shape = (table.n_rows, sum(block.width for block in first))
+    shape = (table.n_rows, sum(map(attrgetter("width"), first)))
     with making(shape, kind) if making else nullcontext():
         return _write(table, read, seen, first, [kind] * len(first), order=order)[kind]
 
@@ -313,10 +328,9 @@ def _write(
         starts.append(widths[kind])
         widths[kind] += block.width
     # Zeros that the system provides cost no more than memory that holds anything.
-    out = {
-        kind: table.xp.zeros((table.n_rows, width), dtype=kind, order=order)
-        for kind, width in widths.items()
-    }
+    out = {}
+    for kind, width in widths.items():
+        out[kind] = table.xp.zeros((table.n_rows, width), dtype=kind, order=order)
 
     def fill(part: Part, blocks: Sequence[Block] | None = None) -> None:
         blocks = blocks_to_write(read, part, beside=beside) if blocks is None else blocks
@@ -341,6 +355,8 @@ def blocks_to_write(read: Read, part: Part, *, beside: bool) -> list[Block]:
     blocks = flat(read(part))
     if beside:
         return [block for block in blocks if not isinstance(block, Unread | Objects)]
+    if Unread not in map(type, blocks):
+        return list(blocks)
     return [_as_written(block, part) if isinstance(block, Unread) else block for block in blocks]
 
 
