@@ -11,10 +11,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
+from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
+    MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
     PolynomialFeatures,
@@ -22,8 +24,15 @@ from sklearn.preprocessing import (
     RobustScaler,
     StandardScaler,
 )
+from xgboost import XGBClassifier
 
 from pipeline import Accelerated, DataError, load, save
+from pipeline.data import frames
+from pipeline.preprocessing import transformers
+from pipeline.preprocessing.engine.build import build
+from pipeline.preprocessing.engine.flat import FlatProgram
+from pipeline.preprocessing.engine.nodes import NodeInput
+from pipeline.preprocessing.engine.table import Table
 
 ROWS = 12_000
 TWIN = "pipeline.preprocessing (NumPy)"
@@ -131,3 +140,68 @@ def test_rows_that_were_not_kept_are_not_forgotten_in_silence(estimator: Any, n_
     assert TWIN not in ran(model)
     with pytest.raises(AttributeError, match="call partial_fit with the first rows as well"):
         model.partial_fit(X)
+
+
+EXACT = [
+    *(SimpleImputer(strategy=how) for how in ("mean", "median", "most_frequent")),
+    SimpleImputer(strategy="constant", fill_value=-1, add_indicator=True),
+    SimpleImputer(keep_empty_features=True),
+    *(StandardScaler(with_mean=m, with_std=s) for m in (True, False) for s in (True, False)),
+    MinMaxScaler((-1, 2), clip=True),
+    MaxAbsScaler(),
+    RobustScaler(quantile_range=(10, 80), unit_variance=True),
+    RobustScaler(with_scaling=False),
+    VarianceThreshold(),
+    SelectKBest(k=2),
+]
+
+
+def wide(n_rows: int, seed: int, kinds: list[str]) -> pd.DataFrame:
+    """Return columns of many sizes and signs, some with gaps, of these types."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(n_rows, len(kinds))) * 10.0 ** rng.integers(-6, 7, len(kinds))
+    X = pd.DataFrame({str(j): values[:, j] for j in range(len(kinds))})
+    for name, kind in zip(X, kinds, strict=True):
+        X[name] = (X[name] % 100 if kind[0] in "iu" else X[name]).astype(kind)
+    return X
+
+
+@pytest.mark.parametrize("estimator", EXACT, ids=str)
+@pytest.mark.parametrize(
+    "kinds", [["float64"] * 4, ["float32"] * 4, ["float64", "float32", "int64", "uint8"]], ids=str
+)
+def test_twins_that_stand_in_for_few_rows_make_the_same_bits(
+    estimator: Any, kinds: list[str]
+) -> None:
+    assert transformers.TWINS[type(estimator)].exact
+    rows, new = wide(500, 0, kinds), wide(3_000, 1, kinds)
+    if isinstance(estimator, SimpleImputer | StandardScaler):
+        for each in (rows, new):
+            each.loc[::3, "0"] = np.nan
+    fitted = clone(estimator).fit(rows, np.arange(500) % 2)
+    node = build(estimator, frames.head(rows), "step")
+    node.resume(fitted, NodeInput(list(rows), framed=True), iter(list(node.forms())))
+    flat = FlatProgram(node, list(rows))
+    table_of_new = Table(new)
+    made: Any = flat.bind(table_of_new)(table_of_new.whole)
+    expected = fitted.transform(new)
+    assert made.values.dtype == expected.dtype
+    np.testing.assert_array_equal(np.asarray(made.values), expected)
+
+
+def test_zeros_of_few_rows_are_sklearns_before_trees() -> None:
+    rows = table(5_000).assign(t=np.arange(5_000) % 40)
+    branches = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), ["a", "b", "c"]),
+        (OneHotEncoder(), ["t"]),
+    )
+    boosted = make_pipeline(branches, XGBClassifier(n_estimators=5))
+    model = Accelerated(boosted, device="cpu").fit(rows, y[:5_000])
+    plain = clone(boosted).fit(rows, y[:5_000])
+    for n_rows in (1, 10, 2_047, 5_000):
+        few = rows[:n_rows]
+        made = model.plan_.transform(model.inputs_.take(few))
+        expected = plain[0].transform(few).astype("float32")  # as XGBoost reads it
+        for part in ("data", "indices", "indptr"):
+            np.testing.assert_array_equal(getattr(made, part), getattr(expected, part))
+        np.testing.assert_array_equal(model.predict_proba(few), plain.predict_proba(few))

@@ -87,7 +87,7 @@ def _node(inside: Inside, head: pd.DataFrame | None, options: BuildOptions) -> B
         return Passthrough()
     if step in options.own:
         twins = _node(inside, head, replace(options, own={}))
-        return _worker(inside, options, options.own[step], forms=list(twins.forms()))
+        return _worker(inside, options, options.own[step], twins=twins)
     if why := _why_worker(inside, options):
         return _worker(inside, options, why)
     kind = type(estimator)
@@ -119,7 +119,7 @@ def _worker(
     why: str,
     *,
     series: bool = False,
-    forms: Sequence[type] = (),
+    twins: BlockNode | None = None,
 ) -> WorkerNode:
     path, estimator, _ = inside
     assert options.make_worker is not None
@@ -131,7 +131,7 @@ def _worker(
         series=series,
         keeps_sparse=options.sparse,
         weights=_weights_of(inside, options),
-        forms=forms,
+        twins=twins,
     )
 
 

@@ -25,7 +25,7 @@ from pipeline.preprocessing.engine.blocks import (
     join,
     take_columns,
 )
-from pipeline.preprocessing.engine.table import Part, Read, Table
+from pipeline.preprocessing.engine.table import FEW_ROWS, Part, Read, Table
 from pipeline.preprocessing.engine.twin import Twin
 
 CONVERT: dict[type, Callable[[Block, Part], Any]] = {
@@ -69,6 +69,8 @@ class WholeCall(NamedTuple):
     out: int
     sparse: Callable[[], bool]
     """Returns whether the rows of scikit-learn's step before it would be sparse."""
+    few: Sequence[Call] = ()
+    """What makes the same of few rows, sooner; empty where nothing does."""
 
 
 class FlatProgram:
@@ -111,6 +113,15 @@ class FlatProgram:
         self.calls.append(WholeCall(node, (takes,), len(self.known) - 1, sparse))
         return len(self.known) - 1
 
+    def add_for_few(self, node: Flattens, takes: int, out: int) -> None:
+        """Let what makes the same as the last call, which needs all rows, do it for few rows."""
+        whole = self.calls.pop()
+        assert isinstance(whole, WholeCall)
+        n_calls = len(self.calls)
+        place = node.flatten(self, takes, bool)
+        few: list[Any] = [*self.calls[n_calls:], Call(_same, (place,), out)]
+        self.calls[n_calls:] = [whole._replace(few=few)]
+
     def add_twin(self, twin: Twin[Any], form: type, takes: int) -> int:
         """Add what a twin makes of a block."""
         if twin.keeps_columns():
@@ -126,6 +137,9 @@ class FlatProgram:
         """Return what reads the rows of a table; calls that need all of them are made now."""
         calls: list[Call] = []
         for call in self.calls:
+            if isinstance(call, WholeCall) and call.few and table.n_rows < FEW_ROWS:
+                calls += call.few
+                continue
             if isinstance(call, WholeCall):
                 before = _reader(self.known, calls, *call.takes)
                 read = call.node.read_new(table, before, sparse=call.sparse())
@@ -161,6 +175,10 @@ def _apply_to_columns(twin: Twin[Any], form: type, names: Sequence[Any], part: P
 def _apply(twin: Twin[Any], form: type, part: Part, block: Block) -> Block:
     block = block if isinstance(block, form) else CONVERT[form](block, part)
     return twin.apply(twin.refuse_infinite(block))
+
+
+def _same(part: Part, block: Block) -> Block:
+    return block
 
 
 def _pick(kept: np.ndarray, part: Part, block: Block) -> Joined:

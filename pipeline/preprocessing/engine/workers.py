@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -125,9 +126,8 @@ class WorkerNode(BlockNode):
         Sparse rows that it makes stay sparse; otherwise they are an error.
     weights : numpy.ndarray, shape (n_rows,), optional
         Of the rows of the next `fit`, which forgets them.
-    forms : sequence of type
-        The forms of block that the twins read in whose place it is, for speed or for the last
-        bits; none where there are no twins.
+    twins : BlockNode, optional
+        In whose place it is, for speed or for the last bits.
     """
 
     named: Sequence[Any] | None = None
@@ -149,17 +149,19 @@ class WorkerNode(BlockNode):
         series: bool = False,
         keeps_sparse: bool = False,
         weights: Array = None,
-        forms: Sequence[type] = (),
+        twins: BlockNode | None = None,
     ) -> None:
         self.weights = weights
         self.worker, self.estimator, self.path, self.why = worker, estimator, path, why
-        self.series, self.keeps_sparse, self.own_forms = series, keeps_sparse, forms
+        self.series, self.keeps_sparse, self.twins = series, keeps_sparse, twins
+        self.own_forms = [*twins.forms()] if twins is not None else []
+        self.reads = NodeInput(None, framed=False)
 
     def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
         """Fit the worker on all rows."""
         if not isinstance(table, Table):
             raise DataError(f"{self.path} needs all rows in one table; pass X.compute()")
-        self.behind = source.names is None
+        self.behind, self.reads = source.names is None, replace(source, blocks=None)
         if source.framed and source.names is not None:
             self.named = list(source.names)
         rows = self._rows(table, source.read, sparse=source.sparse)
@@ -173,8 +175,12 @@ class WorkerNode(BlockNode):
         return self._read(made, table)
 
     def flatten(self, flat: FlatProgram, takes: int, sparse: Callable[[], bool]) -> int:
-        """Add the worker, which needs all rows at once."""
-        return flat.add_whole(self, takes, sparse)
+        """Add the worker, which needs all rows at once; twins for few, where they make the same."""
+        place = flat.add_whole(self, takes, sparse)
+        if self.twins is not None and all(leaf.twin.exact for leaf in self.twins.leaves()):
+            self.twins.resume(self.to_sklearn(), self.reads, iter(self.own_forms))
+            flat.add_for_few(self.twins, takes, place)
+        return place
 
     def read_new(self, table: Table, read: Read, *, sparse: bool) -> Read:
         """Transform all rows."""
@@ -254,4 +260,5 @@ class WorkerNode(BlockNode):
             next(forms)
         named = getattr(fitted, "feature_names_in_", None)
         self.behind, self.named = source.names is None, None if named is None else list(named)
+        self.reads = source
         self.worker.resume(fitted)

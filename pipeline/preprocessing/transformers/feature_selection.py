@@ -50,6 +50,7 @@ WIDE = 1e150
 class _SelectorTwin(Twin[S]):
     """A step that drops columns; the others keep their values and their type."""
 
+    exact = True
     reads = Numbers
     takes_sparse = True
 

@@ -60,6 +60,7 @@ class SimpleImputerTwin(Twin[Seen]):
         "add_indicator": (False, True),
         "keep_empty_features": (False, True),
     }
+    exact = True
     reads = Numbers
     slower = {"F": range(500_000), "C": range(10_000)}
 

@@ -43,6 +43,7 @@ class StandardScalerTwin(Twin[Moments]):
     sklearn_class = StandardScaler
     takes_sparse = True
     supported_params = any_value("with_mean", "with_std", "copy")
+    exact = True
     reads = Numbers
     slower = {"F": MANY}
     weighted = True
@@ -80,6 +81,7 @@ class StandardScalerTwin(Twin[Moments]):
 class _RangeTwin(Twin[MinMax]):
     """What both scalers share: scikit-learn fits itself on a table of the extremes."""
 
+    exact = True
     reads = Numbers
     slower = {"F": MANY}
 
@@ -139,6 +141,7 @@ class RobustScalerTwin(Twin[RowBlocks]):
     supported_params = any_value(
         "with_centering", "with_scaling", "quantile_range", "unit_variance", "copy"
     )
+    exact = True
     reads = Numbers
     slower = {"F": FEW, "C": FEW}
 
