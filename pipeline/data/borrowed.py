@@ -80,7 +80,10 @@ def continuing(before: Sequence[tuple[Any, Any]]) -> Iterator[None]:
 
 
 def _in_place(estimator: Estimator) -> str:
-    return next((name for kind, name in _IN_PLACE.items() if isinstance(estimator, kind)), "")
+    for kind, name in _IN_PLACE.items():
+        if isinstance(estimator, kind):
+            return name
+    return ""
 
 
 def in_place(user: Estimator, fitted: Estimator) -> Iterator[tuple[Any, Any]]:

@@ -131,6 +131,8 @@ fitted on numbers; convert it (pandas.to_numeric)
         self.in_order = False
         """Whether the columns must come in the order of the fit, and no others."""
         self.origins = origins or {}
+        self._taken: list[Any] | None = None
+        """Types of columns that were taken as they are, and of which others need no look."""
         self.names: list[Name] | None = None if columns is None else list(columns)
         """The names of the columns, in the order of the fit; None for a matrix."""
 
@@ -151,6 +153,7 @@ fitted on numbers; convert it (pandas.to_numeric)
         schema = cls(columns, len(columns), read(frames.head(table)), known, objects=objects)
         odd = [name for name, column in columns.items() if column.kind == "other"]
         idle = {name: schema._idle(table[name], name) for name in odd}
+        schema._remember(table, X, idle)
         return schema, _replaced(table, idle) if idle else table
 
     @property
@@ -164,7 +167,10 @@ fitted on numbers; convert it (pandas.to_numeric)
         `DataError` says that X is no table, or that a column that is read is missing, or holds
         what cannot stand for what was fitted.
         """
-        X = convert(X, objects=self.objects)
+        framed = type(X) is pd.DataFrame and len(X) > 0 and list(X.columns) == self.names
+        if framed and list(X.dtypes) == self._taken:
+            return X
+        given, X = X, convert(X, objects=self.objects)
         if self.columns is None:
             return self._matrix(X)
         if isinstance(getattr(X, "columns", None), pd.RangeIndex | None):
@@ -179,7 +185,14 @@ fitted on numbers; convert it (pandas.to_numeric)
             series = X[name]
             if (column := self._column(series, name, given, fitted)) is not series:
                 changed[name] = column
+        self._remember(X, given, changed)
         return _replaced(X, changed) if changed else X
+
+    def _remember(self, taken: Table, given: Table, changed: Collection[Name]) -> None:
+        """Remember the types of a frame that is taken as it is given."""
+        if taken is given and not changed and type(taken) is pd.DataFrame:
+            types = list(taken.dtypes)
+            self._taken = None if object in types else types
 
     def by_position(self, X: Table) -> Table:
         """Return a table of as many columns under the names of the fit, whatever theirs are."""

@@ -70,8 +70,10 @@ def prints_steps(estimator: Any) -> bool:
         held = [estimator, *estimator.get_params().values()]
     except (AttributeError, TypeError):  # a step is no estimator, which is refused by its name
         return False
-    kinds = (ColumnTransformer, FeatureUnion, Pipeline)
-    return any(isinstance(each, kinds) and bool(each.verbose) for each in held)
+    for each in held:
+        if isinstance(each, ColumnTransformer | FeatureUnion | Pipeline) and each.verbose:
+            return True
+    return False
 
 
 def makes_frames(estimator: Estimator, X: Table) -> bool:

@@ -33,7 +33,7 @@ from pipeline.preprocessing.engine.nodes import (
     Passthrough,
     check_type,
 )
-from pipeline.preprocessing.engine.table import Read
+from pipeline.preprocessing.engine.table import Once, Read
 from pipeline.typing import Estimator, Target
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class _SideBySide(BlockNode):
             branch.node, read = branch.node.learn(rows, columns, y)
             reads.append(read)
         self.judge(table, reads)
-        return lambda part: join([read(part) for read in reads])
+        return Once(lambda part: join([read(part) for read in reads]))
 
     def judge(self, table: Data, reads: Sequence[Read]) -> None:  # noqa: B027 - most need not
         """Learn what follows from what the branches make of the training rows."""

@@ -6,7 +6,7 @@ they are given, which columns they pick, and where a step before may have made i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -71,6 +71,8 @@ class WholeCall(NamedTuple):
     """Returns whether the rows of scikit-learn's step before it would be sparse."""
     few: Sequence[Call] = ()
     """What makes the same of few rows, sooner; empty where nothing does."""
+    warn: Sequence[Callable[[], None]] = ()
+    """Warns of what these will make, as scikit-learn does."""
 
 
 class FlatProgram:
@@ -113,14 +115,14 @@ class FlatProgram:
         self.calls.append(WholeCall(node, (takes,), len(self.known) - 1, sparse))
         return len(self.known) - 1
 
-    def add_for_few(self, node: Flattens, takes: int, out: int) -> None:
-        """Let what makes the same as the last call, which needs all rows, do it for few rows."""
+    def add_for_few(self, node: Flattens, takes: int, out: int, twins: Iterable[Any]) -> None:
+        """Let twins that make the same as the last call, which needs all rows, do it for few."""
         whole = self.calls.pop()
         assert isinstance(whole, WholeCall)
         n_calls = len(self.calls)
         place = node.flatten(self, takes, bool)
         few: list[Any] = [*self.calls[n_calls:], Call(_same, (place,), out)]
-        self.calls[n_calls:] = [whole._replace(few=few)]
+        self.calls[n_calls:] = [whole._replace(few=few, warn=warnings_of(twins))]
 
     def add_twin(self, twin: Twin[Any], form: type, takes: int) -> int:
         """Add what a twin makes of a block."""
@@ -138,6 +140,8 @@ class FlatProgram:
         calls: list[Call] = []
         for call in self.calls:
             if isinstance(call, WholeCall) and call.few and table.n_rows < FEW_ROWS:
+                for warn in call.warn:
+                    warn()
                 calls += call.few
                 continue
             if isinstance(call, WholeCall):
@@ -146,6 +150,11 @@ class FlatProgram:
                 call = Call(read, (), call.out)
             calls.append(call)
         return _reader(self.known, calls, self.last)
+
+
+def warnings_of(twins: Iterable[Twin[Any]]) -> list[Callable[[], None]]:
+    """Return what warns of what twins make, of those that may have something to say."""
+    return [twin.warn for twin in twins if type(twin).warn is not Twin.warn]
 
 
 def _reader(known: Sequence[Any], calls: Sequence[Call], place: int) -> Read:

@@ -31,7 +31,7 @@ from pipeline.preprocessing.engine.blocks import (
     take_columns,
 )
 from pipeline.preprocessing.engine.flat import CONVERT, FlatProgram
-from pipeline.preprocessing.engine.table import Part, Read
+from pipeline.preprocessing.engine.table import Once, Part, Read
 from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.statistics.quantiles import RowBlocks
 from pipeline.typing import Array, Estimator, Target
@@ -257,7 +257,7 @@ class TransformerNode(BlockNode):
         if twin.keeps_columns():
             return source.read
         read = read if twin.picks() is None else source.read
-        return lambda part: self.apply(read(part), part, aligned)
+        return Once(lambda part: self.apply(read(part), part, aligned))
 
     def suited(self, table: Data, source: NodeInput) -> BlockNode:
         """Return the stand-in where sparse rows or Python objects come in, or sparse rows go out.

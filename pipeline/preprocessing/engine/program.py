@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from operator import methodcaller
@@ -24,16 +24,18 @@ from pipeline.preprocessing.engine import table as tables
 from pipeline.preprocessing.engine.build import BuildOptions, MakeWorker, build
 from pipeline.preprocessing.engine.csr import write_sparse
 from pipeline.preprocessing.engine.dask import Data, Partitions
-from pipeline.preprocessing.engine.flat import FlatProgram
+from pipeline.preprocessing.engine.flat import FlatProgram, warnings_of
 from pipeline.preprocessing.engine.nodes import BlockNode, Keeps, NodeInput
 from pipeline.preprocessing.engine.own import choose_own
 from pipeline.preprocessing.engine.table import Read, Reading, Table
 from pipeline.preprocessing.engine.tree import Inside
-from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.engine.unsupported import obstacles_to_batches, reasons
 from pipeline.preprocessing.engine.workers import WorkerNode
 from pipeline.preprocessing.transformers import TWINS
 from pipeline.typing import Estimator, Names
+
+KEPT_CELLS = 16_384 * 8
+"""Cells of a table of which each step's block is kept, and made once, while it is fitted: 1 MiB."""
 
 
 class Program:
@@ -90,7 +92,7 @@ class Program:
         self.estimator, self.dtype, self.step = estimator, dtype, step
         self.node: BlockNode | None = None
         self.flat: FlatProgram | None = None
-        self._warns: list[Twin[Any]] = []
+        self._warn: list[Callable[[], None]] = []
         self._sparse: bool | None = None
         self.width = self.widest = 0
         self.head: pd.DataFrame | None = None
@@ -204,6 +206,8 @@ class Program:
         table = as_table(X, self.name)
         self.head, self.resumed, self.named = frames.head(table.top), False, table.framed
         on_host = isinstance(table, Table) and table.device == "cpu"
+        if isinstance(table, Table):
+            table.keeps = on_host and table.n_rows * table.widest <= KEPT_CELLS
         self.own = self._choose_own(table) if on_host and keeps != "all" else {}
         options, source = self.options(keeps=keeps, on_host=on_host), self._source(table)
         node = build(self.estimator, self.head, self.step, options)
@@ -217,9 +221,7 @@ class Program:
         assert self.node is not None
         assert self.head is not None
         self.flat = FlatProgram(self.node, list(self.head.columns))
-        self._warns = [
-            leaf.twin for leaf in self.node.leaves() if type(leaf.twin).warn is not Twin.warn
-        ]
+        self._warn = warnings_of(leaf.twin for leaf in self.node.leaves())
         # What workers make is seen when they have run.
         self._sparse = None if self.workers else self.makes_sparse
 
@@ -258,8 +260,8 @@ class Program:
 
     def _write(self, table: Data, reading: Reading) -> Any:
         assert self.node is not None
-        for twin in self._warns:
-            twin.warn()
+        for warn in self._warn:
+            warn()
         names = self._names() if self.framed else []
         if isinstance(table, Partitions):
             sparse = self.makes_sparse and frames.device_of(table.like) == "cpu"

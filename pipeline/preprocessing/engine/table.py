@@ -76,6 +76,8 @@ class Table:
         With the columns and types of the table; and beginning with its first row.
     widest : int
         Columns of the widest block: wider ones have fewer rows.
+    keeps : bool
+        While a program is fitted, what its steps make of all rows is kept for the next ones.
     """
 
     def __init__(self, X: Any, own: Sequence[Any] = ()) -> None:
@@ -87,6 +89,7 @@ class Table:
         self.device = "cpu" if self.xp is np else "cuda"
         self.n_rows = int(X.shape[0])
         self.widest = max(1, int(X.shape[1]))
+        self.keeps = False
         self._columns: dict[type, dict[Any, Any]] = {}
         self._lock = Lock()
 
@@ -145,8 +148,8 @@ class Table:
         return None if own else column, infinite
 
     def first(self) -> Part:
-        """Return the first row."""
-        return Part(self, slice(0, min(1, self.n_rows)))
+        """Return the first row; of a table that is one block, all of it, which is made anyway."""
+        return self.whole if self.keeps else Part(self, slice(0, min(1, self.n_rows)))
 
     @property
     def whole(self) -> Part:
@@ -251,6 +254,32 @@ class Part:
 
 Read = Callable[[Part], Block]
 """From rows of a table to a block. It holds no table, so it can be sent to where a part is."""
+
+
+class Once:
+    """Reads the rows of a table that keeps what is made of all of them, and makes it once.
+
+    >>> made = []
+    >>> read = Once(lambda part: made.append(part))
+    >>> table = Table(np.zeros((2, 1)))
+    >>> table.keeps = True
+    >>> read(table.whole), read(table.whole), len(made)
+    (None, None, 1)
+    """
+
+    def __init__(self, read: Read) -> None:
+        self.read = read
+        self.kept: list[Block] = []
+
+    def __call__(self, part: Part) -> Block:
+        """Return the block of some rows."""
+        if not part.table.keeps or part.rows.stop - part.rows.start < part.table.n_rows:
+            return self.read(part)
+        if not self.kept:
+            self.kept.append(self.read(part))
+        return self.kept[0]
+
+
 Reading = Callable[[Table], Read]
 """From a table to what reads its rows; a step that needs all of them takes them then."""
 

@@ -114,10 +114,11 @@ def needs_order(estimator: Estimator) -> bool:
         return any(needs_order(how) for _, how in estimator.transformer_list if hasattr(how, "fit"))
     if type(estimator).__module__.partition(".")[0] not in ("sklearn", "xgboost", "pipeline"):
         return False
-    inside = [estimator, *estimator.get_params().values()]
-    by_name = any(isinstance(each, ColumnTransformer) for each in inside)
-    as_given = any(isinstance(each, FunctionTransformer) and not each.validate for each in inside)
-    return not by_name and not as_given
+    for each in [estimator, *estimator.get_params().values()]:
+        by_name = isinstance(each, ColumnTransformer)
+        if by_name or (isinstance(each, FunctionTransformer) and not each.validate):
+            return False
+    return True
 
 
 def selecting_by_data(estimator: ColumnTransformer) -> list[str]:

@@ -177,9 +177,10 @@ class WorkerNode(BlockNode):
     def flatten(self, flat: FlatProgram, takes: int, sparse: Callable[[], bool]) -> int:
         """Add the worker, which needs all rows at once; twins for few, where they make the same."""
         place = flat.add_whole(self, takes, sparse)
-        if self.twins is not None and all(leaf.twin.exact for leaf in self.twins.leaves()):
+        twins = [leaf.twin for leaf in self.twins.leaves()] if self.twins is not None else []
+        if self.twins is not None and all(twin.exact for twin in twins):
             self.twins.resume(self.to_sklearn(), self.reads, iter(self.own_forms))
-            flat.add_for_few(self.twins, takes, place)
+            flat.add_for_few(self.twins, takes, place, twins)
         return place
 
     def read_new(self, table: Table, read: Read, *, sparse: bool) -> Read:
