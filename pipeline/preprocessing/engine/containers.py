@@ -43,21 +43,18 @@ if TYPE_CHECKING:
 class PipelineNode(BlockNode):
     """A `Pipeline` of transformers."""
 
-    def __init__(self, estimator: Pipeline, nodes: Sequence[BlockNode]) -> None:
-        self.estimator, self.nodes = estimator, list(nodes)
+    children: list[BlockNode]
 
-    @property
-    def children(self) -> Sequence[BlockNode]:  # type: ignore[override]
-        """The nodes of the steps."""
-        return self.nodes
+    def __init__(self, estimator: Pipeline, nodes: Sequence[BlockNode]) -> None:
+        self.estimator, self.children = estimator, list(nodes)
 
     def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
         """Fit each node on what the one before made of the training rows."""
-        for i, node in enumerate(self.nodes):
+        for i, node in enumerate(self.children):
             with _print_elapsed_time("Pipeline", self.estimator._log_message(i)):
                 node, made = node.learn(table, source, y)
-            self.nodes[i] = node
-            if i + 1 < len(self.nodes):
+            self.children[i] = node
+            if i + 1 < len(self.children):
                 after = node.makes_sparse(source.sparse)
                 source = replace(node.then(source, made), sparse=after)
         return made

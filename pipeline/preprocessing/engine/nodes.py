@@ -145,16 +145,20 @@ class BlockNode(ABC):
         """Return whether scikit-learn's rows would be sparse, of sparse rows or of dense ones."""
         return given
 
-    def ends(self) -> Iterator[BlockNode]:
-        """Yield the nodes below that hold no others, or itself, in the order of the estimator."""
-        for node in self.children:
-            yield from node.ends()
-        if not self.children:
-            yield self
+    def ends(self) -> list[BlockNode]:
+        """Return the nodes below that hold no others, or itself, in the order of the estimator."""
+        found: list[BlockNode] = []
+        waiting: list[BlockNode] = [self]
+        while waiting:
+            node = waiting.pop()
+            below = node.children
+            waiting += reversed(below)
+            found += () if below else (node,)
+        return found
 
-    def leaves(self) -> Iterator[TransformerNode]:
-        """Yield the transformers that twins run, in the order of the estimator."""
-        return (node for node in self.ends() if isinstance(node, TransformerNode))
+    def leaves(self) -> list[TransformerNode]:
+        """Return the transformers that twins run, in the order of the estimator."""
+        return [node for node in self.ends() if isinstance(node, TransformerNode)]
 
     def forms(self) -> Iterator[type]:
         """Yield the form of block that each transformer reads that has a twin, in order."""

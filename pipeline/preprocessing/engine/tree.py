@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from itertools import chain
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -170,18 +169,21 @@ class Inside(NamedTuple):
 
 def walk(estimator: Estimator, step: str, *, first: bool = True) -> list[Inside]:
     """Return an estimator and all inside it: a container, then what it holds, in order."""
-    whole = Inside(step, estimator, first)
-    inside = [walk(how, path, first=first) for path, how, first in children(whole)]
-    return [whole, *chain.from_iterable(inside)]
+    found, waiting = [], [Inside(step, estimator, first)]
+    while waiting:
+        found.append(whole := waiting.pop())
+        if type(whole.estimator) in CONTAINERS:
+            waiting += reversed(children(whole))
+    return found
 
 
 def children(whole: Inside) -> list[Inside]:
     """Return what a container holds, in order."""
     step, estimator, first = whole
-    held, kind = [], type(estimator)
+    held, kind, prefix = [], type(estimator), f"{step}." if step else ""
     first = first or kind is ColumnTransformer
     for name, how in parts(estimator):
-        held.append(Inside(join_path(step, name), how, first))
+        held.append(Inside(prefix + name, how, first))
         first = first and (kind is not Pipeline or left_out(how))
     return held
 
