@@ -96,6 +96,12 @@ def test_what_a_method_is_given_goes_to_the_last_step(
     )
 
 
+def test_a_method_of_the_last_transformer_is_asked_of_scikit_learn() -> None:
+    nested = make_pipeline(StandardScaler(), make_pipeline(MinMaxScaler(), PCA(2)))
+    expected = answer(clone(nested), "score", {})
+    np.testing.assert_allclose(answer(on_cpu(nested), "score", {}), expected)
+
+
 COLUMNS = make_column_transformer((StandardScaler(), ["a"]))
 STRANGE = [
     *((LogisticRegression(), m) for m in ("predict", "predict_proba", "decision_function")),

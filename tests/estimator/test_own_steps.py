@@ -13,6 +13,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import SimpleImputer
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -205,3 +206,12 @@ def test_zeros_of_few_rows_are_sklearns_before_trees() -> None:
         for part in ("data", "indices", "indptr"):
             np.testing.assert_array_equal(getattr(made, part), getattr(expected, part))
         np.testing.assert_array_equal(model.predict_proba(few), plain.predict_proba(few))
+
+
+def test_few_new_rows_of_columns_side_by_side_are_a_matrix() -> None:
+    columns = make_column_transformer((SimpleImputer(), ["a"]), remainder="passthrough")
+    model = Accelerated(make_pipeline(columns, Ridge()), device="cpu").fit(X, y)
+    assert "faster" in model.plan_.placements[0].note
+    plain = make_pipeline(clone(columns), Ridge()).fit(X, y)
+    for n_rows in (1, 5_000):
+        np.testing.assert_array_equal(model.predict(X[:n_rows]), plain.predict(X[:n_rows]))

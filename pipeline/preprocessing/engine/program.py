@@ -21,6 +21,7 @@ from pipeline.data.output import container
 from pipeline.data.partitioned import densify, densifying
 from pipeline.errors import ConfigError, DataError, Reason, Unsupported
 from pipeline.preprocessing.engine import table as tables
+from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.build import BuildOptions, MakeWorker, build
 from pipeline.preprocessing.engine.csr import write_sparse
 from pipeline.preprocessing.engine.dask import Data, Partitions
@@ -285,6 +286,8 @@ class Program:
     def _hand_on(self, table: Table, read: Read) -> Any:
         """Return what scikit-learn's own step has made of all rows, with no second copy."""
         block: Any = read(table.whole)
+        if not isinstance(block, Numbers):  # of few rows, which twins have read
+            return tables.write_matrix(table, read, self.dtype, order=self.order)
         return block.values if self.dtype == "auto" else block.values.astype(self.dtype, copy=False)
 
     @property
@@ -334,8 +337,17 @@ class Program:
         return reasons(self.estimator, self.step)
 
     def call(self, method: str, X: Any, **params: Any) -> Any:
-        """Return the matrix: `transform` is the one method of a program."""
-        return getattr(self, method)(X, **params)
+        """Return the matrix: `transform` is the one method of a program.
+
+        Raises
+        ------
+        Unsupported
+            Another one is asked for, which its last step may have.
+        """
+        if method != "transform":
+            why = f"blocks are transformed, and no {method}"
+            raise Unsupported(Reason(self.name, why, f"use to_sklearn().{method}(X)"))
+        return self.transform(X, **params)
 
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn transformer."""
