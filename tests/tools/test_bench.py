@@ -26,13 +26,13 @@ SETTINGS = {
     "preprocessing": {},
     "programs": {"rows": (200, 500), "budget": (60,)},
     "searches": {"rows": (300,)},
-    "prediction": {"calls": (2,), "trained": (500,)},
+    "prediction": {"calls": (2,), "trained": (500,), "rows": (1, 10)},
     "importance": {"trained": (300,), "rows": (150,), "permutations": (1,)},
 }
 CASES = {
     "programs": ["scale", "onehot5-kmeans", "tfidf-logistic"],
     "searches": ["logistic"],
-    "prediction": ["boosting"],
+    "prediction": ["xgboost"],
     "importance": ["boosting"],
 }
 

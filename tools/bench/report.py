@@ -103,13 +103,14 @@ class Target(NamedTuple):
 def as_fast(
     phase: str, variant: str, against: str, least: float, cases: Sequence[str] = ()
 ) -> Target:
-    """Return a target for how many times as fast as another a variant is."""
+    """Return a target for how many times as fast as another a variant is; below 1 it is slower."""
+    wanted = f"{least:g}× faster" if least >= 1 else f"≤ {1 / least:g}× slower"
 
     def find(results: Results, case: str) -> Found | None:
         found = results.ratio(case, phase, variant, against)
         return (speed(found), 1 / found.value >= least) if found else None
 
-    return Target(phase, variant, against, f"{least:g}× faster", find, cases)
+    return Target(phase, variant, against, wanted, find, cases)
 
 
 def equal(phase: str, variant: str, against: str, most: float, cases: Sequence[str] = ()) -> Target:
