@@ -37,6 +37,10 @@ SAMPLE_ROWS = 2**17
 """Rows that tell whether most numbers of a column are distinct."""
 
 
+FEW = 4
+"""Times as many categories as rows, from which on those that no row has are left out."""
+
+
 class Coded(NamedTuple):
     """A column of categories as integers."""
 
@@ -112,7 +116,13 @@ def _other_categories(series: Column, name: Name) -> Coded:
         return Coded(codes.astype("int32"), host_index(values))
     series = series if declared else series.astype("category")
     codes = getattr(series.cat.codes.fillna(-1), TO_ARRAY[kind])()
-    values = host_index(series.cat.categories)
+    known = series.cat.categories
+    if kind == "pandas" and len(codes) * FEW < len(known):  # most of which no row has
+        there = codes >= 0
+        used, places = np.unique(codes[there], return_inverse=True)
+        codes, known = np.full(len(codes), -1, dtype="int32"), known.take(used)
+        codes[there] = places
+    values = host_index(known)
     if not declared:
         return Coded(codes, values.astype(object))
     if values.dtype.kind == "f" and np.isinf(values).any():
