@@ -194,11 +194,13 @@ def in_both_words(refused: Refused) -> Iterator[None]:
     """
     try:
         yield
-    except MemoryError:
-        raise
     except Warning as told:  # where warnings are errors
         raise refused from told
     except Exception as theirs:
+        ours = isinstance(theirs, PipelineError) and not isinstance(theirs, Refused)
+        if ours or not isinstance(theirs, AttributeError | LookupError | TypeError | ValueError):
+            theirs.add_note(str(refused))  # a fault, or what no other way would mend
+            raise
         raise in_words_of(theirs, refused) from theirs
 
 

@@ -142,14 +142,13 @@ class Held:
     def changed(self) -> str:
         """What has been changed since; empty if nothing."""
         for part, known in self._held.values():
-            now = vars(part)
             for name, (before, copied) in known.items():
-                value = now[name] if name in now else getattr(part, name, None)
+                value = getattr(part, name, None)
                 if value is before and copied is before:
                     continue
                 if not _unchanged(copied, value):
                     return f"{name} of {type(part).__name__}"
-            if self.fitted and (new := {n for n in now if n[:1] != "_"} - known.keys()):
+            if self.fitted and (new := {n for n in vars(part) if n[:1] != "_"} - known.keys()):
                 return f"{min(new)} of {type(part).__name__}"
         return ""
 
@@ -193,7 +192,8 @@ def _copied(value: Any) -> Any:
 
 
 def _is_named(each: Any) -> bool:
-    return type(each) is tuple and len(each) == 2 and _items(each[1]) is None
+    named = type(each) is tuple and len(each) == 2 and type(each[0]) is str
+    return named and _items(each[1]) is None
 
 
 def _unchanged(known: Any, now: Any) -> bool:

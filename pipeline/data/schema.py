@@ -178,12 +178,12 @@ fitted on numbers; convert it (pandas.to_numeric)
         if list(X.columns) != self.names:
             X = select_columns(self._with_idle(X), list(self.columns), in_order=self.in_order)
         changed: dict[Name, Series] = {}
-        for name, given in describe_columns(X, objects=self.objects).items():
+        for name, found in describe_columns(X, objects=self.objects).items():
             fitted = self.columns[name]
-            if given == fitted and given.kind != "other":
+            if found == fitted and found.kind != "other":
                 continue
             series = X[name]
-            if (column := self._column(series, name, given, fitted)) is not series:
+            if (column := self._column(series, name, found, fitted)) is not series:
                 changed[name] = column
         self._remember(X, given, changed)
         return _replaced(X, changed) if changed else X

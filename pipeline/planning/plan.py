@@ -133,6 +133,8 @@ class Step:
             if self.device != "cuda":
                 raise
             result = self._learn_with_less(full, attempt, again)
+        if call == "partial_fit":
+            self.on_host = None  # where nothing of these rows would be known
         self._place_workers()
         return result
 

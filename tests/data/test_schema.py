@@ -228,3 +228,18 @@ def test_a_matrix_after_a_frame_without_names() -> None:
     assert schema.take([[3, "c"]])[1].tolist() == ["c"]
     with pytest.raises(DataError, match="column 1 holds numbers, such as 4.0 in row 0"):
         schema.take(np.array([[3.0, 4.0]]))
+
+
+def test_types_that_were_taken_are_taken_again_without_a_look() -> None:
+    X = pd.DataFrame({"n": [1.0], "t": pd.Series(["a"], dtype="str")})
+    schema, _ = Schema.fit(X)
+    schema._taken = None
+    assert schema.take(X) is X
+    assert schema._taken == list(X.dtypes)
+    other = X.assign(n="?")
+    with pytest.raises(DataError, match="holds text"):
+        schema.take(other)
+    with pytest.raises(DataError, match="0 sample"):
+        schema.take(X[:0])
+    objects = X.astype({"t": object})
+    assert schema.take(objects) is not objects

@@ -25,7 +25,9 @@ from sklearn.preprocessing import (
 )
 
 from pipeline import Accelerated, load, save
-from pipeline.errors import ConfigError, DataError
+from pipeline.errors import BudgetExceeded, ConfigError, DataError, in_both_words
+from pipeline.planning.plan import Step
+from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.encoders import OneHotEncoderTwin
 from pipeline.preprocessing.transformers.imputers import SimpleImputerTwin
 from pipeline.preprocessing.transformers.scalers import StandardScalerTwin
@@ -343,3 +345,39 @@ def test_partitions_are_not_gathered_for_a_step_that_refuses(
     partitions = pytest.importorskip("dask.dataframe").from_pandas(FRAME, npartitions=2)
     with pytest.raises(DataError, match="not these rows"):
         Accelerated(StandardScaler(), device="cpu").fit(partitions)
+
+
+class Faulty(TransformerMixin, BaseEstimator):
+    """Fails, and not because of its rows."""
+
+    def fit(self, X: Any, y: Any = None) -> Faulty:
+        FITS.append(len(X))
+        raise RuntimeError("a fault of mine")
+
+    def transform(self, X: Any) -> Any:
+        return X
+
+
+FITS: list[int] = []
+
+
+def test_a_fault_of_the_users_step_is_raised_as_it_is_and_once() -> None:
+    FITS.clear()
+    branches = make_column_transformer((Faulty(), ["a"]), (StandardScaler(), ["b"]))
+    found = raised(lambda: Accelerated(branches, device="auto").fit(FRAME))
+    assert (type(found), found.args, len(FITS)) == (RuntimeError, ("a fault of mine",), 1)
+    with pytest.raises(BudgetExceeded), in_both_words(DataError("not these rows")):
+        raise BudgetExceeded("too many bytes")
+
+
+def test_batches_before_one_that_is_refused_are_kept() -> None:
+    def step() -> Step:
+        scaler = Program(StandardScaler(), step="scaler")
+        return Step("scaler", scaler, "cpu", on_host=lambda reasons: step())
+
+    one = step()
+    one.learn("partial_fit", np.array([[1.0], [3.0]]), None)
+    with pytest.raises(DataError, match="infinite"):
+        one.learn("partial_fit", np.array([[np.inf]]), None)
+    one.learn("partial_fit", np.array([[9.0], [11.0]]), None)
+    assert one.worker.to_sklearn().mean_.tolist() == [6.0]

@@ -30,10 +30,11 @@ from xgboost import XGBClassifier
 from pipeline import Accelerated, DataError, load, save
 from pipeline.data import frames
 from pipeline.preprocessing import transformers
+from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.build import build
 from pipeline.preprocessing.engine.flat import FlatProgram
 from pipeline.preprocessing.engine.nodes import NodeInput
-from pipeline.preprocessing.engine.table import Table
+from pipeline.preprocessing.engine.table import Once, Table
 
 ROWS = 12_000
 TWIN = "pipeline.preprocessing (NumPy)"
@@ -182,7 +183,7 @@ def test_twins_that_stand_in_for_few_rows_make_the_same_bits(
     fitted = clone(estimator).fit(rows, np.arange(500) % 2)
     node = build(estimator, frames.head(rows), "step")
     node.resume(fitted, NodeInput(list(rows), framed=True), iter(list(node.forms())))
-    flat = FlatProgram(node, list(rows))
+    flat = FlatProgram(node, frames.head(rows))
     table_of_new = Table(new)
     made: Any = flat.bind(table_of_new)(table_of_new.whole)
     expected = fitted.transform(new)
@@ -215,3 +216,35 @@ def test_few_new_rows_of_columns_side_by_side_are_a_matrix() -> None:
     plain = make_pipeline(clone(columns), Ridge()).fit(X, y)
     for n_rows in (1, 5_000):
         np.testing.assert_array_equal(model.predict(X[:n_rows]), plain.predict(X[:n_rows]))
+
+
+@pytest.mark.parametrize("new", [["a", "b", "c"], ["a"]], ids=len)
+def test_columns_that_a_step_before_did_not_make_at_fit_are_refused(new: list[str]) -> None:
+    steps = make_pipeline(FunctionTransformer(pd.get_dummies), StandardScaler())
+    plain, rows = clone(steps), pd.DataFrame({"k": ["a", "b"] * 10})
+    model = Accelerated(steps, device="cpu").fit(rows)
+    for fitted in (plain.fit(rows), model):
+        with pytest.raises(ValueError, match="feature names"):
+            fitted.transform(pd.DataFrame({"k": new}))
+
+
+def test_few_rows_of_other_types_are_sklearns() -> None:
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(12_000, 2)), columns=["c", "d"])
+    narrow = rows.astype("float32")
+    new = narrow[:2].assign(d=np.nan)
+    plain = SimpleImputer().fit(narrow)
+    model = Accelerated(SimpleImputer(), device="cpu").fit(narrow)
+    np.testing.assert_array_equal(model.transform(new), plain.transform(new))
+    zero = SimpleImputer(strategy="constant", fill_value=0)
+    model = Accelerated(zero, device="cpu").fit(rows)
+    with pytest.raises(ValueError, match="bool"):
+        model.transform(rows[:3] > 0)
+
+
+def test_wide_blocks_are_not_kept() -> None:
+    for n_rows, kept in ((100, True), (10_000, False)):
+        data = Table(np.zeros((n_rows, 2)))
+        data.keeps = True
+        read = Once(lambda part: Numbers(np.zeros((part.n_rows, 20))))
+        assert (read(data.whole) is read(data.whole)) is kept
+        assert data.keeps is kept

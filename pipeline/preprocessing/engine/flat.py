@@ -11,7 +11,9 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import pandas as pd
 
+from pipeline.errors import DataError
 from pipeline.preprocessing.engine.blocks import (
     Block,
     Categories,
@@ -81,8 +83,8 @@ class FlatProgram:
     Parameters
     ----------
     node : Flattens
-    names : sequence
-        The columns of the table.
+    head : pandas.DataFrame
+        A row of the table that it was fitted on.
 
     Examples
     --------
@@ -93,8 +95,9 @@ class FlatProgram:
     1
     """
 
-    def __init__(self, node: Flattens, names: Sequence[Any]) -> None:
-        self.known: list[Any] = [Unread(names)]
+    def __init__(self, node: Flattens, head: pd.DataFrame) -> None:
+        self.names, self.dtypes = list(head.columns), list(head.dtypes)
+        self.known: list[Any] = [Unread(self.names)]
         self.calls: list[Call | WholeCall] = []
         self.last = node.flatten(self, 0, bool)
 
@@ -136,19 +139,30 @@ class FlatProgram:
         return self.add(partial(_apply, twin, form), takes)
 
     def bind(self, table: Table) -> Read:
-        """Return what reads the rows of a table; calls that need all of them are made now."""
+        """Return what reads the rows of a table; calls that need all of them are made now.
+
+        Raises
+        ------
+        DataError
+            A step before has made other columns than it did at fit.
+        """
+        if table.names != self.names:
+            raise DataError(
+                f"a step before made {len(table.names)} columns, and {len(self.names)} at fit, "
+                f"or other ones: {[name for name in table.names if name not in self.names]}"
+            )
         calls: list[Call] = []
         for call in self.calls:
-            if isinstance(call, WholeCall) and call.few and table.n_rows < FEW_ROWS:
-                for warn in call.warn:
+            if not isinstance(call, WholeCall):
+                calls.append(call)
+            elif call.few and table.n_rows < FEW_ROWS and list(table.dtypes) == self.dtypes:
+                for warn in call.warn:  # of other types they may make other bits
                     warn()
                 calls += call.few
-                continue
-            if isinstance(call, WholeCall):
+            else:
                 before = _reader(self.known, calls, *call.takes)
                 read = call.node.read_new(table, before, sparse=call.sparse())
-                call = Call(read, (), call.out)
-            calls.append(call)
+                calls.append(Call(read, (), call.out))
         return _reader(self.known, calls, self.last)
 
 

@@ -35,9 +35,6 @@ from pipeline.preprocessing.engine.workers import WorkerNode
 from pipeline.preprocessing.transformers import TWINS
 from pipeline.typing import Estimator, Names
 
-KEPT_CELLS = 16_384 * 8
-"""Cells of a table of which each step's block is kept, and made once, while it is fitted: 1 MiB."""
-
 
 class Program:
     """A scikit-learn transformer, run on blocks of rows where the table lives.
@@ -208,7 +205,8 @@ class Program:
         self.head, self.resumed, self.named = frames.head(table.top), False, table.framed
         on_host = isinstance(table, Table) and table.device == "cpu"
         if isinstance(table, Table):
-            table.keeps = on_host and table.n_rows * table.widest <= KEPT_CELLS
+            small = table.n_rows <= tables.CHUNK_ROWS
+            table.keeps = on_host and small and table.n_rows * table.widest <= tables.KEPT_CELLS
         self.own = self._choose_own(table) if on_host and keeps != "all" else {}
         options, source = self.options(keeps=keeps, on_host=on_host), self._source(table)
         node = build(self.estimator, self.head, self.step, options)
@@ -221,7 +219,7 @@ class Program:
         """Decide how new rows are transformed."""
         assert self.node is not None
         assert self.head is not None
-        self.flat = FlatProgram(self.node, list(self.head.columns))
+        self.flat = FlatProgram(self.node, self.head)
         self._warn = warnings_of(leaf.twin for leaf in self.node.leaves())
         # What workers make is seen when they have run.
         self._sparse = None if self.workers else self.makes_sparse

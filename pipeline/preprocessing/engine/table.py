@@ -54,6 +54,9 @@ GPU_CELLS = 2**27
 """The most cells that a GPU works on at a time, as float64 1 GiB: its work on them takes longer
 than the hundreds of calls that ask for it."""
 
+KEPT_CELLS = 2**16
+"""The most cells of a table, and of a block of all its rows, that are kept while it is fitted."""
+
 FEW_ROWS = 2_048
 """Rows of which the columns are read sooner than threads are started."""
 
@@ -146,6 +149,11 @@ class Table:
         floats = column.dtype.kind == "f"
         infinite = self.xp.isinf(column).any() if floats else self.xp.zeros((), dtype=bool)
         return None if own else column, infinite
+
+    @property
+    def dtypes(self) -> Sequence[Any]:
+        """The types of the columns."""
+        return self.X.dtypes if self.framed else [self.X.dtype] * len(self.names)
 
     def first(self) -> Part:
         """Return the first row; of a table that is one block, all of it, which is made anyway."""
@@ -259,12 +267,11 @@ Read = Callable[[Part], Block]
 class Once:
     """Reads the rows of a table that keeps what is made of all of them, and makes it once.
 
-    >>> made = []
-    >>> read = Once(lambda part: made.append(part))
+    >>> read = Once(lambda part: Numbers(np.zeros((2, 1))))
     >>> table = Table(np.zeros((2, 1)))
     >>> table.keeps = True
-    >>> read(table.whole), read(table.whole), len(made)
-    (None, None, 1)
+    >>> read(table.whole) is read(table.whole)
+    True
     """
 
     def __init__(self, read: Read) -> None:
@@ -275,9 +282,13 @@ class Once:
         """Return the block of some rows."""
         if not part.table.keeps or part.rows.stop - part.rows.start < part.table.n_rows:
             return self.read(part)
-        if not self.kept:
-            self.kept.append(self.read(part))
-        return self.kept[0]
+        if self.kept:
+            return self.kept[0]
+        block = self.read(part)
+        part.table.keeps = block.width * part.table.n_rows <= KEPT_CELLS
+        if part.table.keeps:
+            self.kept.append(block)
+        return block
 
 
 Reading = Callable[[Table], Read]

@@ -136,6 +136,10 @@ class WorkerNode(BlockNode):
     """What comes in is, in scikit-learn, an array that another step has made."""
     sparse = False
     """The rows that it made were sparse."""
+    width: int | None = None
+    """How many columns it made of the training rows; None where it is not known."""
+    n_made = 0
+    """How many columns it made last."""
     made: Sequence[Any] | None = None
     """The columns of the frame that it made of the training rows; None of a matrix."""
 
@@ -172,7 +176,9 @@ class WorkerNode(BlockNode):
             return source.read
         made = self._told(partial(self.worker.fit_transform, **params), rows, y)
         self.made = list(made.columns) if hasattr(made, "columns") else None
-        return self._read(made, table)
+        read = self._read(made, table)
+        self.width = self.n_made
+        return read
 
     def flatten(self, flat: FlatProgram, takes: int, sparse: Callable[[], bool]) -> int:
         """Add the worker, which needs all rows at once; twins for few, where they make the same."""
@@ -186,7 +192,10 @@ class WorkerNode(BlockNode):
     def read_new(self, table: Table, read: Read, *, sparse: bool) -> Read:
         """Transform all rows."""
         rows = self._rows(table, read, sparse=sparse)
-        return self._read(self._told(partial(self.worker.call, "transform"), rows), table)
+        made = self._read(self._told(partial(self.worker.call, "transform"), rows), table)
+        if self.width not in (None, self.n_made):
+            raise DataError(f"{self.path} made {self.n_made} columns, and {self.width} at fit")
+        return made
 
     def _rows(self, table: Table, read: Read, *, sparse: bool) -> Any:
         """Return what comes in as scikit-learn would hand it on."""
@@ -240,6 +249,7 @@ class WorkerNode(BlockNode):
             )
         if made.shape[0] != table.n_rows:
             raise DataError(f"{self.path} made {made.shape[0]} rows of {table.n_rows}")
+        self.n_made = int(made.shape[1])
         return made
 
     def makes_sparse(self, given: bool) -> bool:
