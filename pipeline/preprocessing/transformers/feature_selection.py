@@ -253,7 +253,8 @@ class UnivariateTwin(_SelectorTwin[RowBlocks]):
         """Set `scores_` and `pvalues_`."""
         y, score, xp = np.asarray(self._y), ON_GPU.get(self.estimator.score_func), stats.xp
         del self._y
-        known = y.dtype.kind in "iufb" or (score and score.of_classes and _are_texts(y))
+        texts = y.shape != () and score is not None and score.of_classes and _are_texts(y)
+        known = y.dtype.kind in "iufb" or texts
         if score is None or xp is np or not known or y.shape != (stats.n_rows,):
             rows = stats.to_host()
             stats.blocks.clear()  # scikit-learn makes copies of its own
