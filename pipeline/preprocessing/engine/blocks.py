@@ -156,7 +156,7 @@ class Unread:
 
     def write(self, out: Array, start: int = 0) -> None:
         """Refuse: they have to be read first, by `as_read`."""
-        raise NotImplementedError(f"the columns {list(self.names)} were not read as numbers")
+        raise RuntimeError(f"the columns {list(self.names)} were not read as numbers")
 
 
 @dataclass(frozen=True)
