@@ -138,8 +138,6 @@ class WorkerNode(BlockNode):
     """The rows that it made were sparse."""
     width: int | None = None
     """How many columns it made of the training rows; None where it is not known."""
-    n_made = 0
-    """How many columns it made last."""
     made: Sequence[Any] | None = None
     """The columns of the frame that it made of the training rows; None of a matrix."""
 
@@ -176,9 +174,9 @@ class WorkerNode(BlockNode):
             return source.read
         made = self._told(partial(self.worker.fit_transform, **params), rows, y)
         self.made = list(made.columns) if hasattr(made, "columns") else None
-        read = self._read(made, table)
-        self.width = self.n_made
-        return read
+        made = self._checked(made, table)
+        self.width = int(made.shape[1])
+        return self._read(made, table)
 
     def flatten(self, flat: FlatProgram, takes: int, sparse: Callable[[], bool]) -> int:
         """Add the worker, which needs all rows at once; twins for few, where they make the same."""
@@ -192,10 +190,10 @@ class WorkerNode(BlockNode):
     def read_new(self, table: Table, read: Read, *, sparse: bool) -> Read:
         """Transform all rows."""
         rows = self._rows(table, read, sparse=sparse)
-        made = self._read(self._told(partial(self.worker.call, "transform"), rows), table)
-        if self.width not in (None, self.n_made):
-            raise DataError(f"{self.path} made {self.n_made} columns, and {self.width} at fit")
-        return made
+        made = self._checked(self._told(partial(self.worker.call, "transform"), rows), table)
+        if self.width not in (None, made.shape[1]):
+            raise DataError(f"{self.path} made {made.shape[1]} columns, and {self.width} at fit")
+        return self._read(made, table)
 
     def _rows(self, table: Table, read: Read, *, sparse: bool) -> Any:
         """Return what comes in as scikit-learn would hand it on."""
@@ -225,7 +223,6 @@ class WorkerNode(BlockNode):
 
     def _read(self, made: Any, table: Table) -> Read:
         """Return what reads the rows that were made."""
-        made = self._checked(made, table)
         if frames.is_sparse(made):
             return ReadSparse(made)
         if not frames.is_frame(made) and made.dtype.kind in "iufb":
@@ -249,7 +246,6 @@ class WorkerNode(BlockNode):
             )
         if made.shape[0] != table.n_rows:
             raise DataError(f"{self.path} made {made.shape[0]} rows of {table.n_rows}")
-        self.n_made = int(made.shape[1])
         return made
 
     def makes_sparse(self, given: bool) -> bool:

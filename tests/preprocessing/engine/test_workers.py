@@ -209,3 +209,27 @@ def test_sparse_rows_of_workers_are_stacked_as_they_are(branch: Any, threshold: 
         assert type(made) is type(expected)
         np.testing.assert_allclose(*(m.toarray() if issparse(m) else m for m in (made, expected)))
     assert model.plan_.placements[0].implementation != "sklearn.ColumnTransformer"
+
+
+class Widens(TransformerMixin, BaseEstimator):
+    """Makes twice as many columns of rows that it was not fitted on."""
+
+    def fit(self, X: Any, y: Any = None) -> Widens:
+        self.fitted_ = True
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        return self.fit(X).transform(X)[:, : np.shape(X)[1]]
+
+    def transform(self, X: Any) -> Any:
+        return np.hstack([X, X])
+
+
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_other_widths_than_at_fit_are_refused_as_in_scikit_learn(n_columns: int) -> None:
+    X = np.random.default_rng(0).normal(size=(20, n_columns))
+    steps = make_pipeline(Widens(), StandardScaler())
+    whole = make_column_transformer((steps, list(range(n_columns))))
+    for fitted in (clone(whole).fit(X), Accelerated(whole, device="cpu").fit(X)):
+        with pytest.raises(ValueError, match=f"X has {2 * n_columns} features"):
+            fitted.transform(X)
