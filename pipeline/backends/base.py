@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from inspect import signature
 from math import isfinite
 from operator import methodcaller
@@ -330,6 +330,10 @@ class Placement:
         """
         takes = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
         return "; ".join(filter(None, [takes and f"takes {takes}", self.note]))
+
+    def noted(self, remark: str) -> Placement:
+        """Return it with a remark added to the note."""
+        return replace(self, note="; ".join(filter(None, (self.note, remark))))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data; values that JSON has no form for as their `repr`."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import Any
-
 from pipeline.backends import array_api, meta
 from pipeline.backends.base import Backend, Model, Placement
 from pipeline.backends.cpu import is_xgboost
@@ -14,7 +11,6 @@ from pipeline.backends.cuml.documents import DocumentsBackend
 from pipeline.backends.cuml.tables import CUML, SUBSTITUTES, XGBOOST, name_of_class, rule
 from pipeline.backends.xgboost.estimator import XGBoostModel, find_host_only_params
 from pipeline.errors import Reason, Unsupported
-from pipeline.preprocessing.engine.workers import HostWorker, Worker
 from pipeline.typing import Estimator
 
 MODELS = tuple(
@@ -86,18 +82,6 @@ def find_transformer(estimator: Estimator) -> Backend | None:
 
 
 DOCUMENTS_BACKEND = DocumentsBackend(find_transformer)
-
-
-def make_worker(estimator: Estimator, path: str) -> Worker:
-    """Return what runs a transformer without a twin inside preprocessing: cuML, or the host."""
-    found = find_transformer(estimator)
-    with suppress(Unsupported):
-        if isinstance(found, cuml_estimator.CumlBackend):
-            return cuml_estimator.CumlWorker(estimator, found.rule, path)
-        if found is not None:
-            worker: Any = found.place(estimator, path, "float64")
-            return worker
-    return HostWorker(estimator, path)
 
 
 def knows(kind: type) -> bool:

@@ -42,7 +42,7 @@ from pipeline.estimator.routing import (
 )
 from pipeline.optional import load
 from pipeline.planning.choose import choose_for
-from pipeline.planning.classify import rows_of, takes_sparse
+from pipeline.planning.compile import spec_for, takes_sparse
 from pipeline.planning.lower import LoweringOptions, lower
 from pipeline.planning.plan import Plan
 from pipeline.planning.source_code import code
@@ -296,19 +296,19 @@ class Accelerated(Answers):
         if choice.name == "cpu" and whole and as_given.prints_steps(estimator):
             printed = DataError("scikit-learn prints its lines of verbose=True")
             return self._learn_as_given(method, X, y, given, printed)
-        rows = rows_of(estimator, table_of(X))
-        if rows == "sparse" and method == "partial_fit" and not hasattr(estimator, method):
+        spec = spec_for(estimator, table_of(X), choice.name)
+        if spec.form == "sparse" and method == "partial_fit" and not hasattr(estimator, method):
             why = "scikit-learn learns from sparse rows here, and not from batches"
             step = type(estimator).__name__.lower()
             raise Unsupported(Reason(step, why, "call fit with all rows"))
         # Transformers of scikit-learn are given what they ask for by scikit-learn.
-        sparse = DataError("X is sparse") if rows == "sparse" and asked else None
+        sparse = DataError("X is sparse") if spec.form == "sparse" and asked else None
         if sparse and self._may_ask(choice.name, sparse, X):
             return self._learn_as_given(method, X, y, given, sparse)
         X = as_given.materialize(X) if asked else X
         options = LoweringOptions(self._falls_back, self.dtype, apart=isinstance(X, SharedRows))
-        plan = lower(estimator, choice.name, options, rows=rows)
-        takes, X, shared, keys = sharing.begin_fit(X, y, plan, choice.name, rows)
+        plan = lower(estimator, choice.name, options, spec=spec)
+        takes, X, shared, keys = sharing.begin_fit(X, y, plan)
         if params.get("eval_set"):
             sets = list(inputs.validate_eval_set(params["eval_set"], takes))
             ready = partial(sharing.transform, plan, keys, takes)
@@ -374,7 +374,7 @@ class Accelerated(Answers):
         self.plan_, self.inputs_, self.profile_ = plan, takes, profile
         self.table_format_, self.target_names_ = None, None
         if isinstance(takes, Schema):
-            takes.objects = inputs.keeps_objects(plan.nodes[0], choice.name)
+            takes.objects = inputs.keeps_objects(plan.ops[0])
         self.execution_log_ = ExecutionLog([])
         self._set_columns()
         if classes is not None:

@@ -23,7 +23,7 @@ from pipeline.data.output import container, framed
 from pipeline.data.shared import SharedRows
 from pipeline.errors import DataError, PipelineError, Refused, in_both_words, in_words_of
 from pipeline.estimator.routing import as_sklearn_takes
-from pipeline.planning.classify import named_steps
+from pipeline.planning.compile import named_steps
 from pipeline.planning.plan import Plan, run, run_as_given
 from pipeline.trace import record
 from pipeline.typing import Estimator, Params, ReadParams, Table, Target

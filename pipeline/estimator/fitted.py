@@ -12,6 +12,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from pipeline.backends.base import METHODS, HostModel
+from pipeline.backends.cpu import is_xgboost
 from pipeline.backends.meta import MetaModel
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.backends.xgboost.ranking import is_ranker
@@ -34,8 +35,8 @@ from pipeline.estimator.inputs import (
 from pipeline.estimator.lifted import Lifts
 from pipeline.estimator.methods import spec_has
 from pipeline.estimator.routing import METHODS as METADATA
-from pipeline.estimator.routing import WEIGHTS, as_sklearn_takes, route_to_last, runs_on_blocks
-from pipeline.planning.classify import Kind, kind_of_step
+from pipeline.estimator.routing import WEIGHTS, as_sklearn_takes, route_to_last
+from pipeline.planning.compile import runs_on_blocks
 from pipeline.planning.explain import Explanation, explain
 from pipeline.planning.plan import copy
 from pipeline.system.environment import packages
@@ -352,10 +353,10 @@ class Answers(Lifts):
         refuse_partitions(X, "a certificate")
         taken = self.inputs_.take(X)
         given = X
-        if kind_of_step(self.estimator) is Kind.XGBOOST:  # which takes categories instead of text
+        if is_xgboost(self.estimator):  # which takes categories instead of text
             given = X if isinstance(X, np.ndarray) or frames.is_sparse(X) else taken
         given = frames.to_device(given, "cpu")
-        if frames.is_frame(given) and kind_of_step(self.estimator) is Kind.XGBOOST:
+        if frames.is_frame(given) and is_xgboost(self.estimator):
             given = categorize(given)
         lifted, ours = self.to_sklearn(), self._predictions(taken)
         tolerance = {"rtol": rtol, "atol": atol, "differing": differing}

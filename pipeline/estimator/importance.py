@@ -26,7 +26,7 @@ from pipeline.data.schema import Schema
 from pipeline.data.shared import SharedRows
 from pipeline.errors import ConfigError, DataError, Refused, in_words_of
 from pipeline.estimator.inputs import refuse_partitions
-from pipeline.planning.classify import named_steps
+from pipeline.planning.compile import named_steps
 from pipeline.planning.plan import Plan
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.origins import Sources, find_sources

@@ -6,23 +6,25 @@ The same policy for every device, applied before a row goes to one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
+import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from pipeline.backends.text_input import documents, labels
+from pipeline.backends.text_input import documents, labels, reads_text
 from pipeline.data import frames
 from pipeline.data.convert import convert
 from pipeline.data.schema import Schema, kind_of, select_columns
 from pipeline.data.shared import SharedRows
 from pipeline.data.target import check_target, tell_order
 from pipeline.errors import DataError
-from pipeline.planning.classify import Kind, Node, Rows
-from pipeline.preprocessing.engine.tree import columns_read, needs_order
+from pipeline.planning.compile import Kind, compile_step, kind_of_step
+from pipeline.planning.rules import columns_read, needs_order
+from pipeline.planning.spec import Op, columns_of
 from pipeline.typing import Estimator, Name, Params, ReadParams, Table
 
 
@@ -41,40 +43,43 @@ class Input(Protocol):
         """Return rows as the model expects them, or raise `DataError`."""
 
 
-def keeps_objects(first: Node, device: str) -> bool:
+def keeps_objects(first: Op) -> bool:
     """Return whether Python's objects reach the step that reads a table as they are."""
-    return device == "cpu" and first.kind is Kind.PREPROCESSING
+    return first.takes.device == "cpu" and kind_of_step(first.estimator) is Kind.PREPROCESSING
 
 
-def fit_input(first: Node, X: Table, device: str, rows: Rows = "dense") -> tuple[Input, Any]:
+def fit_input(first: Op, X: Table) -> tuple[Input, Any]:
     """Return the input of a model that is fitted on X, and X as the model expects it.
 
     Parameters
     ----------
-    first : Node
+    first : Op
         The step that reads X.
     X : table or sequence of str
-    device : {"cpu", "cuda"}
-        What the model runs on.
-    rows : {"dense", "sparse"}
-        What the plan of the model was made for.
 
     Raises
     ------
     DataError
         X is nothing that the estimator reads.
     """
-    if first.reads_text:
+    if not first.on_blocks and reads_text(first.estimator):
         name = getattr(X, "name", None)
         return TextInput(name if isinstance(name, str) else None), documents(X)
-    if first.kind is Kind.LABELS:
+    if kind_of_step(first.estimator) is Kind.LABELS:
         return LabelInput(), labels(X)
     if frames.is_partitioned(X):
         return DaskInput.of(X, in_order=needs_order(first.estimator)), X
-    read = partial(columns_read, first.estimator)
-    schema, X = Schema.fit(X, read, objects=keeps_objects(first, device))
-    schema.sparse, schema.in_order = rows == "sparse", needs_order(first.estimator)
+    schema, X = Schema.fit(X, partial(_columns_read, first), objects=keeps_objects(first))
+    schema.sparse, schema.in_order = first.takes.form == "sparse", needs_order(first.estimator)
     return schema, X
+
+
+def _columns_read(first: Op, head: pd.DataFrame) -> list[Any] | None:
+    """Return the columns that a step reads of a table, of which `head` is a row."""
+    takes = replace(first.takes, device="cpu", **columns_of(head))
+    if (takes.names, takes.dtypes) != (first.takes.names, first.takes.dtypes):
+        first = compile_step(first.estimator, first.path, takes)
+    return columns_read(first)
 
 
 @dataclass

@@ -14,8 +14,8 @@ from sklearn.utils.metaestimators import available_if
 
 from pipeline.errors import Unsupported
 from pipeline.estimator.inputs import takes_weights
-from pipeline.estimator.routing import runs_on_blocks
-from pipeline.preprocessing.engine.unsupported import obstacles_to_batches
+from pipeline.planning.compile import as_step
+from pipeline.planning.rules import obstacles_to_batches
 from pipeline.typing import Estimator, Table, Target
 
 AS_IT_IS = ("predict", "score", "inverse_transform", "get_feature_names_out")
@@ -106,8 +106,9 @@ class weighted:  # noqa: N801 - a decorator
 
 def learns_in_batches(model: Estimator) -> bool:
     """Return whether there is a `partial_fit`; the error says why a transformer has none."""
-    blocks = runs_on_blocks(model.estimator)
-    if blocks and (found := obstacles_to_batches(model.estimator, "estimator")):
+    op = as_step(model.estimator)
+    blocks = op is not None and op.on_blocks
+    if op is not None and blocks and (found := obstacles_to_batches(op)):
         raise AttributeError(f"{Unsupported(*found)}")
     if hasattr(model, "plan_"):
         forgotten = [program.forgotten for program in model.plan_.programs]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sklearn import get_config
 from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.pipeline import Pipeline
 
 # There is no public way to refuse in scikit-learn's words what is taken with routing alone.
 from sklearn.utils._metadata_requests import _raise_for_params
@@ -18,8 +18,9 @@ from sklearn.utils.validation import has_fit_parameter
 
 from pipeline.data import target
 from pipeline.errors import ConfigError, Reason, Unsupported, in_words_of
-from pipeline.planning.classify import classify_step, named_steps
-from pipeline.preprocessing.engine import tree
+from pipeline.planning import rules
+from pipeline.planning.compile import named_steps, runs_on_blocks
+from pipeline.planning.spec import CONTAINERS
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers import TWINS
 from pipeline.typing import Estimator, ReadParams, Table
@@ -115,7 +116,7 @@ def route_to_last(model: Estimator, method: str, params: ReadParams) -> dict[str
         asked, last = route(model, method, params)
         refuse_metadata(asked, f"transformers take X alone in {method}")
         return last
-    if method in BY_ROUTING and type(model.estimator) in tree.CONTAINERS:
+    if method in BY_ROUTING and type(model.estimator) in CONTAINERS:
         _raise_for_params(params, model.estimator, method)
     return dict(params)
 
@@ -144,11 +145,6 @@ def _routed(model: Estimator, method: str, params: ReadParams) -> dict[str, Any]
     asked = {name: value for name, value in params.items() if name not in own}
     routed = process_routing(model, method, **asked).estimator[method] if asked else {}
     return {name: value for name, value in params.items() if name in own} | dict(routed)
-
-
-def runs_on_blocks(estimator: Estimator) -> bool:
-    """Return whether an estimator is preprocessing that runs on blocks of rows."""
-    return classify_step(estimator, "estimator", "cpu").runs_on_blocks
 
 
 def refuse_metadata(asked: Sequence[Requested], why: str) -> None:
@@ -209,7 +205,7 @@ def _check_taken(asked: Requested) -> None:
 
 
 def _has(program: Program, transformer: Estimator) -> bool:
-    return any(leaf is transformer for _, leaf in tree.leaves(program.estimator, program.step))
+    return program.op is not None and any(op.estimator is transformer for op in program.op.walk())
 
 
 def routes() -> bool:
@@ -263,7 +259,7 @@ def _asked(path: str, part: Any, params: ReadParams) -> Iterator[Requested]:
     params = {name: value for name, value in params.items() if value is not None}
     if not params:
         return
-    if type(part) not in (Pipeline, ColumnTransformer, FeatureUnion):
+    if type(part) not in CONTAINERS:
         yield Requested(path, part, params)
         return
     for name, how, own in _inside(part, params):
@@ -273,7 +269,7 @@ def _asked(path: str, part: Any, params: ReadParams) -> Iterator[Requested]:
 def _inside(part: Any, params: ReadParams) -> list[Step]:
     if type(part) is Pipeline:
         return _steps(part, "fit_transform", params, bare=False)
-    held = tree.parts(part)
+    held = rules.parts(part)
     if routes():
         try:
             routed = process_routing(part, "fit_transform", **params)

@@ -13,7 +13,6 @@ from pipeline.data import frames
 from pipeline.data.shared import SharedRows
 from pipeline.data.target import check_target
 from pipeline.estimator.inputs import Input, fit_input
-from pipeline.planning.classify import Rows
 from pipeline.planning.plan import Plan, Step
 from pipeline.preprocessing.engine.program import Program
 from pipeline.system.cache import Cache
@@ -44,7 +43,7 @@ class Begun(NamedTuple):
     """By which `transform` finds what the steps have made of other rows."""
 
 
-def begin_fit(X: Table, y: Target, plan: Plan, device: str, rows: Rows) -> Begun:
+def begin_fit(X: Table, y: Target, plan: Plan) -> Begun:
     """Return where the fit of a plan begins: of shared rows, behind what other fits have made.
 
     Parameters
@@ -53,14 +52,12 @@ def begin_fit(X: Table, y: Target, plan: Plan, device: str, rows: Rows) -> Begun
     y : target
     plan : Plan
         Unfitted; the steps that another fit has fitted become those.
-    device : {"cpu", "cuda"}
-    rows : {"dense", "sparse"}
-        What the plan was made for.
     """
-    take = partial(fit_input, plan.nodes[0], device=device, rows=rows)
+    first = plan.ops[0]
+    take = partial(fit_input, first)
     if not isinstance(X, SharedRows):
         return Begun(*take(X), {}, ())
-    sharing = _Sharing(X, plan, check_target(y, X), f"{device} {rows}")
+    sharing = _Sharing(X, plan, check_target(y, X), f"{first.takes.device} {first.takes.form}")
     takes, made, done = sharing.begin(take)
     return Begun(takes, made, {"done": done, "keep": sharing.keep}, sharing.keys)
 

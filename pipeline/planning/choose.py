@@ -16,7 +16,8 @@ from pipeline.backends import meta
 from pipeline.backends.cuml.tables import public_name
 from pipeline.backends.text_input import reads_text
 from pipeline.data import frames
-from pipeline.planning.classify import Kind, classify, kind_of_step, named_steps, validate
+from pipeline.planning.compile import Kind, compile, kind_of_step, named_steps
+from pipeline.planning.spec import RowSpec
 from pipeline.system import devices, gpu
 from pipeline.system.devices import Choice
 from pipeline.typing import Table
@@ -97,7 +98,8 @@ def advise(
     if (share := sum(each for _, each in shares)) < 1:
         return Choice("cpu", f"{share:.1%} of the smallest size that is worth a GPU (assumed)")
     # Only now, because it may import cuML, which takes longer than a small job.
-    refused = {node.path: node.reasons for node in classify(estimator, "cuda") if node.reasons}
+    steps = compile(estimator, RowSpec("cuda")).steps
+    refused = {op.path: op.refused for op in steps if op.refused}
     if (share := sum(each for step, each in shares if step not in refused)) < 1:
         first = next(iter(refused.values()))[0]
         return Choice("cpu", f"too little is left for a GPU, which cannot run it all: {first}")
@@ -146,7 +148,7 @@ def choose_by_size(
     """Return a choice of ``"auto"``, overruled where the job is too small or too large for it."""
     if choice.name == "cpu":
         return choice
-    validate(estimator)
+    compile(estimator)
     memory = min((each.memory_bytes or inf for each in gpu.probe().devices), default=inf)
     advice = advise(estimator, n_rows, n_columns, None if memory == inf else int(memory))
     named = f"{choice.why}; " if advice.name == "cuda" else ""

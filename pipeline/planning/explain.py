@@ -13,14 +13,10 @@ from pipeline.backends.base import Placement
 from pipeline.data import frames
 from pipeline.data.convert import why_no_table
 from pipeline.planning.choose import choose_for, describe_sizes
-from pipeline.planning.classify import DEVICES, Node, classify, rows_of
+from pipeline.planning.compile import DEVICES, compile, reads_table, spec_for
 from pipeline.planning.forecast import forecast
-from pipeline.planning.plan import (
-    describe_places,
-    make_host_step,
-    render_places,
-    run_as_given,
-)
+from pipeline.planning.plan import describe_places, render_places, run_as_given
+from pipeline.planning.spec import Op
 from pipeline.system import devices
 from pipeline.system.devices import Choice
 from pipeline.typing import Estimator, Table
@@ -117,12 +113,13 @@ def explain(
     choice = Choice(device, "asked for")
     if auto:
         choice = devices.choose(device) if X is None else choose_for(device, estimator, X)
-    nodes = classify(estimator, choice.name, rows=rows_of(estimator, X))
-    placements = [place for node in nodes for place in _place(node, choice.name)]
-    if choice.name == "cpu" and nodes[0].reads_table and (why := why_no_table(X)):
+    steps = compile(estimator, spec_for(estimator, X, choice.name)).steps
+    placements = [place for op in steps for place in _place(op)]
+    table = choice.name == "cpu" and reads_table(steps[0].estimator)
+    if table and (why := why_no_table(X)):
         placements = run_as_given(estimator, why).placements
     if frames.is_partitioned(X):
-        for name, said in forecast(nodes, choice.name, X, dtype).items():
+        for name, said in forecast(steps, choice.name, X, dtype).items():
             placements = [
                 replace(place, note="; ".join(filter(None, (place.note, said))))
                 if f"{place.step}.".startswith(f"{name}.")
@@ -154,11 +151,10 @@ def _bare(estimator: Estimator, device: str, dtype: str) -> tuple[Any, str, str]
     return bare, device, dtype
 
 
-def _place(node: Node, device: str) -> Sequence[Placement]:
+def _place(op: Op) -> Sequence[Placement]:
     """Return where a step would run, or why it cannot."""
-    if node.reasons and device == "cpu":
-        return make_host_step(node.path, node.estimator, node.reasons, asked="cpu").placements
-    if node.reasons and node.inside:
-        return [place for inner in node.inside for place in _place(inner, device)]
-    nowhere = [Placement(r.step, "", "", f"{r}", reasons=(r,)) for r in node.reasons]
-    return nowhere or node.placements
+    if op.takes.device == "cpu" or not op.refused:
+        return op.placements
+    if op.runner == "meta":
+        return [place for inner in op.children for step in inner.steps for place in _place(step)]
+    return [Placement(r.step, "", "", f"{r}", reasons=(r,)) for r in op.refused]

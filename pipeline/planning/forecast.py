@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from pipeline.backends import incremental
 from pipeline.backends.base import find_last_dtype
+from pipeline.backends.cpu import is_xgboost
 from pipeline.backends.cuml import multi_gpu
 from pipeline.backends.cuml.multi_gpu import MULTI_GPU
 from pipeline.backends.cuml.tables import public_name
+from pipeline.backends.text_input import reads_text
 from pipeline.backends.xgboost import distributed
 from pipeline.data import frames, partitioned
 from pipeline.data.output import container
 from pipeline.distributed.cluster import active
-from pipeline.planning.classify import Kind, Node
-from pipeline.preprocessing.engine.tree import columns_read
+from pipeline.planning.compile import Kind, compile_step, kind_of_step
+from pipeline.planning.rules import columns_read
+from pipeline.planning.spec import Op, columns_of
 from pipeline.system import devices
-from pipeline.typing import Table
+from pipeline.typing import Estimator, Table
 
 IN_TURN = "one partition after another"
 
 
-def forecast(nodes: Sequence[Node], device: str, X: Table, dtype: str) -> dict[str, str]:
+def forecast(ops: Sequence[Op], device: str, X: Table, dtype: str) -> dict[str, str]:
     """Return for each step what a fit will do with the partitions, by the step's name.
 
     Parameters
     ----------
-    nodes : sequence of Node
+    ops : sequence of Op
         The steps on the device.
     device : {"cpu", "cuda"}
     X : Dask frame or array
@@ -36,29 +40,33 @@ def forecast(nodes: Sequence[Node], device: str, X: Table, dtype: str) -> dict[s
     dtype : {"auto", "float32", "float64"}
         Of the matrix that preprocessing makes.
     """
-    if nodes[0].reads_text:
-        return {nodes[0].path: "refused: texts are read in one piece; pass X.compute()"}
+    first, final = ops[0], ops[-1]
+    if reads_text(first.estimator) and not first.on_blocks:
+        return {first.path: "refused: texts are read in one piece; pass X.compute()"}
     framed = hasattr(X, "columns")
     rows, n_bytes = find_row_count(X), _row_bytes(X)
-    read = columns_read(nodes[0].estimator, X._meta) if framed else None
-    columns = X.shape[1] if read is None else len(read)
-    last = find_last_dtype(dtype, device, nodes[-1].estimator, nodes[-1].rule)
+    columns = X.shape[1]
+    if framed:
+        known = replace(first.takes, device="cpu", **columns_of(X._meta))
+        read = columns_read(compile_step(first.estimator, first.path, known))
+        columns = columns if read is None else len(read)
+    last = find_last_dtype(dtype, device, final.estimator, final.rule)
     said: dict[str, str] = {}
     gathered = False
-    for i, node in enumerate(nodes):
-        if node.kind is Kind.LABELS:
+    for i, op in enumerate(ops):
+        if kind_of_step(op.estimator) is Kind.LABELS:
             continue
         if gathered:
-            said[node.path] = "in the process that the rows were gathered in"
-        elif node.runs_on_blocks and not any(place.reasons for place in node.placements):
-            said[node.path] = "the statistics of the partitions are merged"
-            narrow = i >= len(nodes) - 2 and last == "float32"
-            n_bytes, framed = columns * (4 if narrow else 8), container(node.estimator) != "default"
+            said[op.path] = "in the process that the rows were gathered in"
+        elif op.on_blocks and not any(place.reasons for place in op.placements):
+            said[op.path] = "the statistics of the partitions are merged"
+            narrow = i >= len(ops) - 2 and last == "float32"
+            n_bytes, framed = columns * (4 if narrow else 8), container(op.estimator) != "default"
         else:
-            where = "cpu" if node.reasons else device
+            where = "cpu" if op.refused else device
             size = None if rows is None else rows * n_bytes
-            said[node.path] = _forecast_model(node, size, where, framed=framed)
-            gathered = not said[node.path].startswith(IN_TURN)
+            said[op.path] = _forecast_model(op.estimator, size, where, framed=framed)
+            gathered = not said[op.path].startswith(IN_TURN)
     return said
 
 
@@ -81,10 +89,9 @@ def _row_bytes(X: Table) -> int:
     return sum(int(getattr(dtype, "itemsize", 8)) for dtype in dtypes)
 
 
-def _forecast_model(node: Node, size: int | None, device: str, *, framed: bool) -> str:
+def _forecast_model(part: Estimator, size: int | None, device: str, *, framed: bool) -> str:
     """Return how an estimator learns from partitions of so many bytes, as its rule will decide."""
-    part = node.estimator
-    boosts = node.kind is Kind.XGBOOST and distributed.trains_distributed(part, {})
+    boosts = is_xgboost(part) and distributed.trains_distributed(part, {})
     if boosts and active() is not None:
         return "trained by all workers of the cluster"
     if device == "cuda" and public_name(part) in MULTI_GPU and multi_gpu.has_several_gpus():

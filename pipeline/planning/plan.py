@@ -19,9 +19,10 @@ from pipeline.data import frames, partitioned
 from pipeline.data.borrowed import in_place
 from pipeline.data.convert import as_passed
 from pipeline.errors import OutOfMemory, PipelineError, Reason, Refused, in_both_words
-from pipeline.planning.classify import Node, named_steps, place_on_host
+from pipeline.planning.compile import named_steps
+from pipeline.planning.rules import place_on_host
+from pipeline.planning.spec import Op
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.engine.tree import leaves
 from pipeline.preprocessing.engine.workers import HostWorker
 from pipeline.system import cache
 from pipeline.system.devices import release_memory
@@ -144,11 +145,11 @@ class Step:
             return
         workers, own = self.worker.workers, self.worker.own
         found = {
-            path: replace(HOST.describe(shown, path), note=own[each.path])
-            for each in workers
-            if each.path in own
-            for path, leaf in leaves(each.estimator, each.path)
-            for shown in (each.estimator if isinstance(leaf, str) else leaf,)
+            leaf.path: replace(HOST.describe(shown, leaf.path), note=own[op.path])
+            for op in (self.worker.op.walk() if own and self.worker.op else ())
+            if op.path in own
+            for leaf in op.leaves()
+            for shown in (op.estimator if isinstance(leaf.estimator, str) else leaf.estimator,)
         }
         found |= {
             each.path: place_on_host(
@@ -238,20 +239,20 @@ class Plan:
     estimator : estimator
         What was lowered.
     steps : sequence of Step
-    nodes : sequence of Node
-        What each step of the estimator is.
+    ops : sequence of Op
+        What runs each step of the estimator.
     as_given : bool
         Its one step is the whole estimator, which reads the user's own rows.
     """
 
     estimator: Estimator
     steps: Sequence[Step]
-    nodes: Sequence[Node] = ()
+    ops: Sequence[Op] = ()
     as_given: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the nodes behind: their rules hold functions that cannot be pickled."""
-        return {**vars(self), "nodes": ()}
+        """Leave the ops behind: their rules hold functions that cannot be pickled."""
+        return {**vars(self), "ops": ()}
 
     def __repr__(self) -> str:
         """Return where every step runs, one a line."""

@@ -13,10 +13,10 @@ from pipeline.errors import DataError, PipelineError, Reason, Unsupported
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.as_given import GivenInput
 from pipeline.estimator.inputs import Input
-from pipeline.planning.classify import Rows
 from pipeline.planning.lower import LoweringOptions, lower
 from pipeline.planning.plan import run_as_given
-from pipeline.preprocessing.engine.tree import needs_order
+from pipeline.planning.rules import needs_order
+from pipeline.planning.spec import RowSpec
 from pipeline.serving import manifest, state, steps
 from pipeline.system.devices import Choice, choose, prepare_memory
 
@@ -112,13 +112,13 @@ def _model(
         prepare_memory(choice.name)
         fallback = device == "auto" if model.fallback is None else model.fallback
         names = [name for name, _ in packed]
-        rows: Rows = "sparse" if saved.inputs.sparse else "dense"
+        spec = RowSpec(choice.name, "sparse" if saved.inputs.sparse else "dense")
         for apart in (False, True):  # as fits of shared rows have them
             options = LoweringOptions(fallback, model.dtype, apart)
-            plan = lower(framed(model, model.estimator), choice.name, options, rows=rows)
+            plan = lower(framed(model, model.estimator), choice.name, options, spec=spec)
             if names == [step.name for step in plan.steps]:
                 break
         steps.unpack_steps(plan, packed, fallback=fallback)
-        in_order = needs_order(plan.nodes[0].estimator)
+        in_order = needs_order(plan.ops[0].estimator)
         takes = state.unpack_inputs(saved.inputs, objects.names, objects.used, in_order=in_order)
     return model.resume(plan, takes, choice, classes=objects.classes, profile=saved.profile)

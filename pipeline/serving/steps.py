@@ -20,7 +20,7 @@ from pipeline.backends.cuml.estimator import Cuml
 from pipeline.backends.cuml.text import Vectorizer
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.errors import DataError, Reason, Unsupported
-from pipeline.planning.classify import named_steps
+from pipeline.planning.compile import named_steps
 from pipeline.planning.plan import Plan, Step, StepWorker, make_host_step
 from pipeline.preprocessing.engine.blocks import Categories, Dates, Numbers
 from pipeline.preprocessing.engine.nodes import check_type

@@ -12,7 +12,6 @@ from pipeline.backends.base import Backend, Model, Placement
 from pipeline.backends.cuml.text import ON_CPU
 from pipeline.backends.text_input import reads_text
 from pipeline.errors import Reason, Unsupported
-from pipeline.preprocessing.engine import tree
 from pipeline.typing import Estimator, Table, Target
 
 Find = Callable[[Estimator], Backend | None]
@@ -81,9 +80,8 @@ class DocumentsBackend(Backend):
 
 def _held(estimator: Estimator, step: str) -> list[tuple[str, str, Any]]:
     """Return names, paths and steps of a pipeline; none of those that do nothing."""
-    held = tree.parts(estimator)
-    tree.check_names(estimator, held, step)
-    return [(name, f"{step}.{name}", how) for name, how in held if how != "passthrough"]
+    held = [(name, how) for name, how in estimator.steps if how not in (None, "passthrough")]
+    return [(name, f"{step}.{name}", how) for name, how in held]
 
 
 class DocumentsModel(Model):
@@ -124,6 +122,6 @@ class DocumentsModel(Model):
 
     def resume(self, fitted: Estimator) -> None:
         """Take a fitted pipeline over to the device."""
-        parts = dict(tree.parts(fitted))
+        parts = dict(fitted.steps)
         for name, model in self.models.items():
             model.resume(parts[name])  # type: ignore[attr-defined]

@@ -25,8 +25,7 @@ from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.planning.choose import choose_by_size
-from pipeline.planning.classify import named_steps
-from pipeline.preprocessing.engine.tree import leaves
+from pipeline.planning.compile import compile
 from pipeline.system.devices import choose, prepare_memory
 from pipeline.task import metrics, truth
 from pipeline.task.task import Job, Split, Task
@@ -225,11 +224,7 @@ def _reference(task: Task, pipeline: Estimator, split: Split, path: Path, outcom
     steps = _Reference(before if before is not None and len(before) else None, last, outcome)
     _learn_and_answer(task, steps, split, read, outcome)
     outcome.model = pipeline
-    outcome.placements = [
-        _placed(leaf, step)
-        for name, part in named_steps(pipeline)
-        for step, leaf in leaves(part, name)
-    ]
+    outcome.placements = [_placed(leaf.estimator, leaf.path) for leaf in compile(pipeline).leaves()]
 
 
 class _Reference:

@@ -1,17 +1,21 @@
-"""From a scikit-learn transformer to its tree of nodes, or to the reasons why it has none."""
+"""From what runs a transformer to the tree of nodes that does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import pandas as pd
-from sklearn.base import BaseEstimator, clone
-from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
 
-from pipeline.errors import ConfigError, Unsupported
+from pipeline.backends.cuml.estimator import CumlBackend, CumlWorker
+from pipeline.errors import Unsupported
+from pipeline.planning.rules import need_all_rows
+from pipeline.planning.spec import Op
 from pipeline.preprocessing.engine.containers import (
     Branch,
     ColumnTransformerNode,
@@ -19,22 +23,8 @@ from pipeline.preprocessing.engine.containers import (
     PipelineNode,
 )
 from pipeline.preprocessing.engine.nodes import BlockNode, Keeps, Passthrough, TransformerNode
-from pipeline.preprocessing.engine.tree import (
-    CONTAINERS,
-    Inside,
-    check_names,
-    given_alone,
-    held,
-    join_path,
-    left_out,
-    walk,
-)
-from pipeline.preprocessing.engine.unsupported import ALONE, need_all_rows, reasons_of
-from pipeline.preprocessing.engine.workers import Worker, WorkerNode
+from pipeline.preprocessing.engine.workers import HostWorker, Worker, WorkerNode
 from pipeline.preprocessing.transformers import TWINS
-from pipeline.typing import Estimator
-
-MakeWorker = Callable[[Estimator, str], Worker]
 
 
 @dataclass(frozen=True)
@@ -46,7 +36,8 @@ class BuildOptions:
     rows, unless some step needs all rows at once."""
     weights: Sequence[tuple[Any, Any]] = ()
     """What transformers, as they are in the estimator, weigh the rows by."""
-    make_worker: MakeWorker | None = None
+    strict: bool = True
+    """What has no twin is an error."""
     on_host: bool = False
     """What a twin cannot read, a worker reads."""
     workers: Collection[str] | None = None
@@ -56,14 +47,16 @@ class BuildOptions:
     cloned: bool = False
     """scikit-learn fits clones: it is inside a `ColumnTransformer`."""
 
-    def fits(self, estimator: Estimator) -> Any:
+    def fits(self, op: Op) -> Any:
         """Return an estimator as scikit-learn would fit it."""
-        return clone(estimator, safe=False) if self.cloned else estimator
+        return clone(op.estimator, safe=False) if self.cloned else op.estimator
+
+    def weights_of(self, op: Op) -> Any:
+        """Return the weights of the rows for a transformer."""
+        return next((given for of, given in self.weights if of is op.estimator), None)
 
 
-def build(
-    estimator: BaseEstimator, head: pd.DataFrame, step: str, options: BuildOptions | None = None
-) -> BlockNode:
+def build(op: Op, head: pd.DataFrame, options: BuildOptions | None = None) -> BlockNode:
     """Return the unfitted tree for a transformer, given a row of the table.
 
     Raises
@@ -72,125 +65,82 @@ def build(
         Some part has no twin; every reason is in the error.
     """
     options = options or BuildOptions()
-    inside = walk(estimator, step)
-    if options.make_worker is None and (against := reasons_of(inside)):
+    if options.strict and (against := [r for each in op.walk() for r in each.reasons]):
         raise Unsupported(*against)
-    if options.keeps == "small" and need_all_rows(inside):
+    if options.keeps == "small" and need_all_rows(op):
         options = replace(options, keeps="none")
-    return _node(Inside(step, estimator, first=True), head, options)
+    return _node(op, head, options)
 
 
-def _node(inside: Inside, head: pd.DataFrame | None, options: BuildOptions) -> BlockNode:
-    """Return the node of a part, given a row of what comes in where it is known."""
-    step, estimator, _ = inside
-    if left_out(estimator):
+def _node(op: Op, head: pd.DataFrame, options: BuildOptions) -> BlockNode:
+    """Return the node of a part."""
+    if op.runner == "passthrough":
         return Passthrough()
-    if step in options.own:
-        twins = _node(inside, head, replace(options, own={}))
-        return _worker(inside, options, options.own[step], twins=twins)
-    if why := _why_worker(inside, options):
-        return _worker(inside, options, why)
-    kind = type(estimator)
+    if op.path in options.own:
+        twins = _node(op, head, replace(options, own={}))
+        return _worker(op, options, options.own[op.path], twins=twins)
+    if options.workers is None:
+        why = "; ".join(reason.why for reason in op.reasons)
+    else:
+        why = "as it was when it was fitted" if op.path in options.workers else ""
+    if why:
+        return _worker(op, options, why)
+    kind = type(op.estimator)
     if kind in TWINS:
-        return _leaf(inside, options)
+        return _leaf(op, options)
     if kind is Pipeline:
-        return _pipeline(inside, head, options)
-    if kind not in CONTAINERS:
-        raise ConfigError(f"{step}: {estimator!r} is no transformer")
-    branches = _make_branches(inside, head, options)
-    if kind is FeatureUnion:
-        return FeatureUnionNode(estimator, branches)
-    assert head is not None
-    return ColumnTransformerNode(estimator, branches, head)
-
-
-def _why_worker(inside: Inside, options: BuildOptions) -> str:
-    """Return why a worker runs a part, as far as its parameters say; empty where none does."""
-    if options.make_worker is None:
-        return ""
-    if options.workers is not None:
-        return "as it was when it was fitted" if inside.path in options.workers else ""
-    return "; ".join(reason.why for reason in reasons_of([inside]))
+        return PipelineNode(op.estimator, [_node(child, head, options) for child in op.children])
+    if kind is ColumnTransformer:
+        options = replace(options, cloned=True)
+    branches = [
+        Branch(
+            child.path.removeprefix(f"{op.path}." if op.path else ""),
+            _node(child, head, options),
+            None if child.columns is None else list(child.columns),
+        )
+        for child in op.children
+        if child.runner != "drop" and child.columns != ()
+    ]
+    if kind is not ColumnTransformer:
+        return FeatureUnionNode(op.estimator, branches)
+    assert op.takes.names is not None
+    names = list(op.takes.names)
+    row = head if names == list(head.columns) else head[names]
+    return ColumnTransformerNode(op.estimator, branches, row)
 
 
 def _worker(
-    inside: Inside,
-    options: BuildOptions,
-    why: str,
-    *,
-    series: bool = False,
-    twins: BlockNode | None = None,
+    op: Op, options: BuildOptions, why: str, *, twins: BlockNode | None = None
 ) -> WorkerNode:
-    path, estimator, _ = inside
-    assert options.make_worker is not None
     return WorkerNode(
-        options.make_worker(options.fits(estimator), path),
-        estimator,
-        path,
+        _make_worker(op, options.fits(op)),
+        op.estimator,
+        op.path,
         why,
-        series=series,
+        series=op.series,
         keeps_sparse=options.sparse,
-        weights=_weights_of(inside, options),
+        weights=options.weights_of(op),
         twins=twins,
     )
 
 
-def _weights_of(inside: Inside, options: BuildOptions) -> Any:
-    return next((given for of, given in options.weights if of is inside.estimator), None)
+def _make_worker(op: Op, estimator: Any) -> Worker:
+    """Return what runs an estimator on all rows at once: cuML, or the host."""
+    if isinstance(op.rule, CumlBackend):
+        return CumlWorker(estimator, op.rule.rule, op.path)
+    if op.rule is not None:
+        worker: Any = op.rule.place(estimator, op.path, "float64")
+        return worker
+    return HostWorker(estimator, op.path)
 
 
-def _leaf(inside: Inside, options: BuildOptions) -> BlockNode:
-    estimator = inside.estimator
-    twin = TWINS[type(estimator)](options.fits(estimator))
-    may = options.make_worker is not None and options.on_host and options.workers is None
+def _leaf(op: Op, options: BuildOptions) -> BlockNode:
+    may = not options.strict and options.on_host and options.workers is None
     may = may and options.keeps != "all"  # more rows are learnt from by scikit-learn's whole step
-    stand_in = partial(_worker, inside, options) if may else None
     return TransformerNode(
-        twin,
+        TWINS[type(op.estimator)](options.fits(op)),
         keeps=options.keeps,
-        weights=_weights_of(inside, options),
-        stand_in=stand_in,
+        weights=options.weights_of(op),
+        stand_in=partial(_worker, op, options) if may else None,
         sparse=options.sparse,
     )
-
-
-def _pipeline(inside: Inside, head: pd.DataFrame | None, options: BuildOptions) -> PipelineNode:
-    step, estimator, first = inside
-    check_names(estimator, estimator.steps, step)
-    nodes: list[BlockNode] = []
-    for name, how in estimator.steps:
-        part = Inside(join_path(step, name), how, first)
-        nodes.append(_node(part, head, options))
-        if not left_out(how):
-            head, first = None, False
-    return PipelineNode(estimator, nodes)
-
-
-def _make_branches(
-    inside: Inside, head: pd.DataFrame | None, options: BuildOptions
-) -> list[Branch]:
-    step, estimator, _ = inside
-    if type(estimator) is FeatureUnion:
-        _check_union(estimator, step)
-        alone: set[str] = set()
-    else:
-        check_names(estimator, estimator.transformers, step)
-        alone, options = given_alone(estimator), replace(options, cloned=True)
-    branches = []
-    for name, how, names in held(inside, head, series=options.make_worker is not None):
-        if how == "drop" or names == []:
-            continue
-        part = Inside(join_path(step, name), how, first=True)
-        given = head if head is None or names is None else head[names]
-        if name in alone:
-            node: BlockNode = _worker(part, options, ALONE, series=True)
-        else:
-            node = _node(part, given, options)
-        branches.append(Branch(name, node, names))
-    return branches
-
-
-def _check_union(estimator: FeatureUnion, step: str) -> None:
-    check_names(estimator, estimator.transformer_list, step)
-    if not estimator.transformer_list:
-        raise ConfigError(f"{step}: the FeatureUnion has no transformers; leave it out")

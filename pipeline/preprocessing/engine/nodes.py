@@ -298,7 +298,7 @@ class TransformerNode(BlockNode):
     def _makes_cells(self, source: NodeInput) -> bool:
         """Return whether the rows are sparse, and not one-hot, and no more of them will come."""
         more = self.keeps == "all" or self.twin.one_hot
-        return self.sparse and not more and self.twin.makes_sparse(source.sparse)
+        return self.sparse and not more and self.makes_sparse(source.sparse)
 
     def _aligned(self, y: Target, weights: Array) -> list[Any]:
         """Return what the twin needs beside its blocks, one entry a row."""
@@ -328,7 +328,7 @@ class TransformerNode(BlockNode):
 
     def makes_sparse(self, given: bool) -> bool:
         """Return whether those of the twin's class would be."""
-        return self.twin.makes_sparse(given)
+        return self.twin.makes_sparse(self.estimator, given)
 
     def then(self, source: NodeInput, blocks: Read) -> NodeInput:
         """Return the source's columns where the twin keeps them."""

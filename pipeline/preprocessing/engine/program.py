@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from functools import partial
 from operator import methodcaller
 from types import MappingProxyType
@@ -20,17 +21,17 @@ from pipeline.data.convert import Origin, without_na
 from pipeline.data.output import container
 from pipeline.data.partitioned import densify, densifying
 from pipeline.errors import ConfigError, DataError, Reason, Unsupported
+from pipeline.planning.rules import compile_transformer, obstacles_to_batches
+from pipeline.planning.spec import Op, RowSpec, columns_of
 from pipeline.preprocessing.engine import table as tables
-from pipeline.preprocessing.engine.blocks import Numbers
-from pipeline.preprocessing.engine.build import BuildOptions, MakeWorker, build
+from pipeline.preprocessing.engine.blocks import Numbers, by_columns
+from pipeline.preprocessing.engine.build import BuildOptions, build
 from pipeline.preprocessing.engine.csr import write_sparse
 from pipeline.preprocessing.engine.dask import Data, Partitions
 from pipeline.preprocessing.engine.flat import FlatProgram, warnings_of
 from pipeline.preprocessing.engine.nodes import BlockNode, Keeps, NodeInput
 from pipeline.preprocessing.engine.own import choose_own
 from pipeline.preprocessing.engine.table import Read, Reading, Table
-from pipeline.preprocessing.engine.tree import Inside
-from pipeline.preprocessing.engine.unsupported import obstacles_to_batches, reasons
 from pipeline.preprocessing.engine.workers import WorkerNode
 from pipeline.preprocessing.transformers import TWINS
 from pipeline.typing import Estimator, Names
@@ -52,9 +53,9 @@ class Program:
         Path of the transformer in the whole estimator, for messages; empty where it is the steps.
     order : {"C", "F"}
         Order of the output matrix on a GPU: what reads it would make a copy in the other one.
-    make_worker : callable, optional
-        Returns what runs a transformer that has no twin, given it and its path; or on the host
-        one whose twin is slower. Without it, such a transformer is an error.
+    op : Op, optional
+        What runs the transformer. With it, what has no twin is run on all rows at once, and on the
+        host what scikit-learn's own does faster; without it, twins run all, or it is an error.
     why_dense : str
         Why rows are dense where scikit-learn's are sparse; empty where they are sparse, as those
         of a GPU's partitions never are.
@@ -78,14 +79,14 @@ class Program:
         step: str = "estimator",
         *,
         order: str = "C",
-        make_worker: MakeWorker | None = None,
+        op: Op | None = None,
         why_dense: str = "dense rows were asked for",
         exact_zeros: bool = False,
         ends: bool = True,
     ) -> None:
         self.sparse, self.why_dense = not why_dense, why_dense
         self.exact_zeros, self.ends = exact_zeros, ends
-        self.make_worker = make_worker
+        self.op, self.strict = op, op is None
         self.order = order_of(estimator, order)
         self.estimator, self.dtype, self.step = estimator, dtype, step
         self.node: BlockNode | None = None
@@ -122,8 +123,7 @@ class Program:
         ConfigError
             What `fit` learnt cannot be added to.
         """
-        against = obstacles_to_batches(self.estimator, self.step)
-        if against:
+        if against := obstacles_to_batches(self._compiled(self.takes)):
             raise Unsupported(*against)
         if self.resumed:
             raise ConfigError(
@@ -190,7 +190,8 @@ class Program:
             It is not the fitted form of this program.
         """
         self.own = dict.fromkeys(own, "as it was when it was fitted")
-        self.node = build(self.estimator, head, self.step, self.options(workers=workers))
+        op = self._compiled(replace(self.takes, **columns_of(head)))
+        self.node = build(op, head, self.options(workers=workers))
         n_workers = len(workers) + len(own)
         if len(list(self.node.forms())) != len(forms) or len(self.workers) != n_workers:
             raise DataError(f"{self.step}: the saved model is not one of this program")
@@ -207,9 +208,10 @@ class Program:
         if isinstance(table, Table):
             small = table.n_rows <= tables.CHUNK_ROWS
             table.keeps = on_host and small and table.n_rows * table.widest <= tables.KEPT_CELLS
-        self.own = self._choose_own(table) if on_host and keeps != "all" else {}
+        op = self._compiled(_spec_of(table, self.head))
+        self.own = self._choose_own(op) if on_host and keeps != "all" else {}
         options, source = self.options(keeps=keeps, on_host=on_host), self._source(table)
-        node = build(self.estimator, self.head, self.step, options)
+        node = build(op, self.head, options)
         self.node, read = node.learn(table, source, y, fits_only=fits_only)
         self.widest = self.node.widest
         self._freeze()
@@ -224,17 +226,26 @@ class Program:
         # What workers make is seen when they have run.
         self._sparse = None if self.workers else self.makes_sparse
 
-    def _choose_own(self, table: Any) -> dict[str, str]:
+    @property
+    def takes(self) -> RowSpec:
+        """What is known of the rows that come in."""
+        return RowSpec() if self.op is None else self.op.takes
+
+    def _compiled(self, takes: RowSpec) -> Op:
+        """Return what runs the transformer on such rows."""
+        if self.op is None or self.op.takes != takes:
+            self.op = compile_transformer(self.estimator, self.step, takes)
+        return self.op
+
+    def _choose_own(self, op: Op) -> dict[str, str]:
         """Return the paths of what scikit-learn's own steps run in place of twins, and why."""
-        assert self.head is not None
-        asked = self.framed or self.weights or self.make_worker is None
-        if asked or (self.dtype == "float64" and "float32" in map(str, self.head.dtypes)):
+        asked = self.framed or self.weights or self.strict
+        if asked or (self.dtype == "float64" and "float32" in map(str, op.takes.dtypes)):
             return {}
-        whole = Inside(self.step, self.estimator, first=True)
         learns_batches = type(self.estimator) not in TWINS or hasattr(self.estimator, "partial_fit")
-        if self.ends and learns_batches and not obstacles_to_batches(self.estimator, self.step):
+        if self.ends and learns_batches and not obstacles_to_batches(op):
             return {}  # scikit-learn's own would keep nothing that more rows are added to
-        return choose_own(whole, table, self.head, exact_zeros=self.exact_zeros)
+        return choose_own(op, exact_zeros=self.exact_zeros)
 
     def _source(self, table: Data) -> NodeInput:
         return NodeInput(table.names, table.framed, origins=self.origins)
@@ -250,7 +261,7 @@ class Program:
         return BuildOptions(
             keeps,
             self.weights,
-            self.make_worker,
+            self.strict,
             on_host,
             workers,
             self.sparse and not self.framed,
@@ -332,7 +343,7 @@ class Program:
     @property
     def _against(self) -> list[Reason]:
         """Why no twins run all of it."""
-        return reasons(self.estimator, self.step)
+        return [reason for op in self._compiled(self.takes).walk() for reason in op.reasons]
 
     def call(self, method: str, X: Any, **params: Any) -> Any:
         """Return the matrix: `transform` is the one method of a program.
@@ -413,6 +424,15 @@ def known_cells(node: BlockNode) -> dict[Any, np.ndarray]:
 
 def _same(read: Read, table: Table) -> Read:
     return read
+
+
+def _spec_of(table: Data, head: pd.DataFrame) -> RowSpec:
+    """Return what is known of the rows of a table."""
+    device, known = frames.device_of(table.like), columns_of(head)
+    if not isinstance(table, Table):
+        return RowSpec(device, **known)
+    by_column = table.framed or by_columns(table.X)
+    return RowSpec(device, n_rows=table.n_rows, order="F" if by_column else "C", **known)
 
 
 def as_table(X: Any, step: str) -> Data:

@@ -92,7 +92,7 @@ class Twin(ABC, Generic[S]):
                 values = " or ".join(map(_shown, supported))
                 suggestion = f"use {values}, or run the step in scikit-learn"
                 reasons.append(Reason(step, why, suggestion, name))
-        if container(estimator) != "default" and not reasons and cls(estimator).makes_sparse(False):
+        if container(estimator) != "default" and not reasons and cls.makes_sparse(estimator, False):
             why = "a frame is asked for, and it makes sparse rows"
             reasons.append(Reason(step, why, "let it make dense rows"))
         return reasons
@@ -106,9 +106,10 @@ class Twin(ABC, Generic[S]):
         """Return the form of block to read; `numeric` says whether all that comes in is numbers."""
         return self.reads
 
-    def makes_sparse(self, given: bool) -> bool:
+    @classmethod
+    def makes_sparse(cls, estimator: Estimator, given: bool) -> bool:
         """Return whether scikit-learn's makes sparse rows, of sparse or of dense ones."""
-        return given and self.takes_sparse
+        return given and cls.takes_sparse
 
     def keeps_names(self) -> bool:
         """Return whether scikit-learn makes a frame with the same columns of a frame."""

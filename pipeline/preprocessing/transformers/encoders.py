@@ -348,9 +348,10 @@ class OneHotEncoderTwin(EncoderTwin):
 
     one_hot = True
 
-    def makes_sparse(self, given: bool) -> bool:
+    @classmethod
+    def makes_sparse(cls, estimator: Estimator, given: bool) -> bool:
         """Return what `sparse_output` says."""
-        return bool(self.estimator.sparse_output)
+        return bool(estimator.sparse_output)
 
     def prepare(self) -> None:
         """Note the output column of each category."""

@@ -27,7 +27,7 @@ from pipeline.preprocessing.statistics.categories import (
 )
 from pipeline.preprocessing.statistics.moments import Moments, moments
 from pipeline.preprocessing.statistics.quantiles import RowBlocks, median
-from pipeline.typing import Array
+from pipeline.typing import Array, Estimator
 
 AVERAGES = ("mean", "median")
 
@@ -235,9 +235,10 @@ class MissingIndicatorTwin(Twin[Holes]):
     reads = Numbers
     slower = {"F": MANY, "C": MANY}
 
-    def makes_sparse(self, given: bool) -> bool:
+    @classmethod
+    def makes_sparse(cls, estimator: Estimator, given: bool) -> bool:
         """Return what `sparse` says; it may be that of what comes in."""
-        return given if self.estimator.sparse == "auto" else bool(self.estimator.sparse)
+        return given if estimator.sparse == "auto" else bool(estimator.sparse)
 
     def form(self, numeric: Callable[[], bool]) -> type:
         """Return `Numbers` where all columns are; `Categories` hold anything."""

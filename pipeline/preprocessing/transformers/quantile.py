@@ -188,9 +188,10 @@ class KBinsDiscretizerTwin(FiniteTwin[RowBlocks | KeptRows]):
         numbered = estimator.encode == "ordinal" and estimator.strategy == "quantile"
         return cls.slower if numbered else {}
 
-    def makes_sparse(self, given: bool) -> bool:
+    @classmethod
+    def makes_sparse(cls, estimator: Estimator, given: bool) -> bool:
         """Return whether `encode` says so."""
-        return bool(self.estimator.encode == "onehot")
+        return bool(estimator.encode == "onehot")
 
     def statistics(self, block: Numbers, *aligned: Any) -> RowBlocks | KeptRows:
         """Keep the values, with their weights."""

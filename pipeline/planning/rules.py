@@ -1,0 +1,403 @@
+"""What blocks run of a transformer, and why not the rest: rules by class.
+
+Classes are looked up by exact type: a subclass is another algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
+from sklearn.utils._indexing import _get_column_indices
+
+from pipeline.backends import cuda
+from pipeline.backends.array_api import ArrayApiBackend
+from pipeline.backends.base import Backend, Placement
+from pipeline.backends.cpu import HOST, is_xgboost
+from pipeline.backends.xgboost.estimator import find_bad_params
+from pipeline.errors import ConfigError, Reason, Unsupported, in_words_of
+from pipeline.planning.spec import Form, Op, RowSpec, Runner
+from pipeline.preprocessing.transformers import TWINS
+from pipeline.typing import Estimator
+
+BLOCKS = {"cpu": "pipeline.preprocessing (NumPy)", "cuda": "pipeline.preprocessing (CuPy)"}
+SELECTOR = "use make_column_selector or list the columns"
+
+Rule = Callable[[Any, str, RowSpec], Op]
+"""From a transformer, its path and what is known of its rows to an `Op`."""
+
+
+def compile_transformer(how: Any, path: str, spec: RowSpec) -> Op:
+    """Return what runs a transformer, or a word for one, inside preprocessing.
+
+    Raises
+    ------
+    ConfigError
+        A parameter, a name or a column is invalid.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> compile_transformer(StandardScaler(), "scale", RowSpec()).runner
+    'twin'
+    """
+    return RULES.get(type(how), _alone)(how, path, spec)
+
+
+def _word(word: str | None, path: str, spec: RowSpec) -> Op:
+    """Return what a word stands for."""
+    if word is None or word == "passthrough":
+        place = None if word is None else _on_blocks(path, spec)
+        return Op(path, word, "passthrough", spec, spec, place=place)
+    if word == "drop":
+        return Op(path, word, "drop", spec, spec.handed_on("dense"))
+    return _alone(word, path, spec)
+
+
+def _twin(how: Any, path: str, spec: RowSpec) -> Op:
+    """Return a transformer that has a twin, where that has its parameters."""
+    check_parameters(how, path)
+    twin = TWINS[type(how)]
+    if reasons := twin.unsupported_reasons(how, path):
+        return as_one(how, path, spec, reasons)
+    out = _handed_on(spec, twin.makes_sparse(how, spec.form != "dense"))
+    return Op(path, how, "twin", spec, out, place=_on_blocks(path, spec))
+
+
+def _alone(how: Any, path: str, spec: RowSpec) -> Op:
+    """Return a transformer that has none."""
+    check_parameters(how, path)
+    why = f"{type(how).__name__} has no twin yet"
+    known = ", ".join(sorted(each.__name__ for each in TWINS))
+    return as_one(how, path, spec, [Reason(path, why, f"there are: {known}")])
+
+
+def _pipeline(how: Pipeline, path: str, spec: RowSpec) -> Op:
+    """Return the steps, each of what the one before makes."""
+    check_names(how, path)
+    given, children = spec, []
+    for name, part in how.steps:
+        children.append(compile_transformer(part, join_path(path, name), given))
+        given = children[-1].out
+    reasons = []
+    if any(_reads_documents(part) for _, part in how.steps[1:]):
+        why = "a step of it reads documents, which the one before makes of columns"
+        reasons.append(Reason(path, why, "give its vectorizer the column's name"))
+    return _container(how, path, spec, given.form, children, reasons)
+
+
+def _columns(how: ColumnTransformer, path: str, spec: RowSpec) -> Op:
+    """Return the branches, each of its columns where they are known."""
+    check_names(how, path)
+    by_data = [
+        name
+        for name, _, key in how.transformers
+        if callable(key) and type(key) is not make_column_selector
+    ]
+    known = None if by_data else spec.names
+    children, used = [], set()
+    for name, part, key in how.transformers:
+        whole = join_path(path, name)
+        series = is_scalar(key) and not left_out(part)
+        names = None if known is None else selected(spec, [key] if series else key, whole)
+        used |= {*(names or ())}
+        children.append(_branch(part, whole, spec, names, series=series))
+    if how.remainder != "drop":
+        names = None if known is None else tuple(name for name in known if name not in used)
+        whole = join_path(path, "remainder")
+        children.append(_branch(how.remainder, whole, spec, names, series=False))
+    reasons = []
+    if spec.made:
+        why = "a ColumnTransformer must come first in its pipeline"
+        reasons.append(Reason(path, why, "reorder it"))
+    reasons += _weighed(how, path)
+    # A function would see one row here, and all of them in scikit-learn.
+    reasons += [
+        Reason(join_path(path, name), "a function may select by the data", SELECTOR)
+        for name in by_data
+    ]
+    form = _beside(children) if how.sparse_threshold else "dense"
+    return _container(how, path, spec, form, children, reasons)
+
+
+def _branch(how: Any, path: str, spec: RowSpec, names: Any, *, series: bool) -> Op:
+    """Return a branch that reads some columns of a table; a single one alone is a series."""
+    given = RowSpec(spec.device, n_rows=spec.n_rows) if names is None else spec.taken(names)
+    if series and hasattr(how, "fit"):
+        why = "it gets a column alone, as a series"
+        children = compile_transformer(how, path, given).children
+        reasons = [Reason(path, why, "give it a list of columns")]
+        op = replace(as_one(how, path, given, reasons, children), series=True)
+    else:
+        op = compile_transformer(how, path, given)
+    return replace(op, columns=names)
+
+
+def _union(how: FeatureUnion, path: str, spec: RowSpec) -> Op:
+    """Return the branches, each of all columns."""
+    check_names(how, path)
+    held = [compile_transformer(part, join_path(path, n), spec) for n, part in parts(how)]
+    return _container(how, path, spec, _beside(held), held, _weighed(how, path))
+
+
+def _container(
+    how: Any,
+    path: str,
+    spec: RowSpec,
+    form: Form,
+    children: Sequence[Op],
+    reasons: Sequence[Reason],
+) -> Op:
+    if reasons:
+        return replace(as_one(how, path, spec, reasons, children), out=spec.handed_on(form))
+    out = spec.handed_on(form)
+    return Op(path, how, "container", spec, out, tuple(children))
+
+
+def _weighed(how: Any, path: str) -> list[Reason]:
+    if not how.transformer_weights:
+        return []
+    instead = "scale in the branch, or run the step in scikit-learn"
+    why = "transformer_weights is not supported yet"
+    return [Reason(path, why, instead, "transformer_weights")]
+
+
+def _beside(children: Sequence[Op]) -> Form:
+    """Return the form of branches side by side."""
+    forms = {op.out.form for op in children}
+    return next((form for form in ("unknown", "either", "sparse") if form in forms), "dense")
+
+
+def _handed_on(spec: RowSpec, sparse: bool) -> RowSpec:  # noqa: FBT001
+    """Return the rows that a transformer makes, which may be sparse."""
+    form = spec.form if spec.form != "dense" else "either"
+    return spec.handed_on(form if sparse else "dense")
+
+
+def _reads_documents(how: Any) -> bool:
+    """Return whether a step takes a sequence of texts, and no table."""
+    tags = get_tags(how).input_tags if hasattr(how, "__sklearn_tags__") else None
+    return tags is not None and tags.string and not tags.two_d_array
+
+
+def _on_blocks(path: str, spec: RowSpec) -> Placement:
+    return Placement(path, BLOCKS[spec.device], spec.device)
+
+
+def as_one(
+    how: Any, path: str, spec: RowSpec, reasons: Sequence[Reason], children: Sequence[Op] = ()
+) -> Op:
+    """Return what no blocks run: all rows at once go to cuML, where it can, or to the host."""
+    texts = type(how).__module__.startswith("sklearn.feature_extraction.text")
+    sparse = texts or (spec.form != "dense" and not getattr(how, "dense_output", True))
+    out, held = _handed_on(spec, sparse), tuple(children)
+    rule = cuda.find_transformer(how) if spec.device == "cuda" else None
+    try:
+        if rule is not None:
+            place, runner = rule.describe(how, path), runner_of(rule, how)
+            return Op(path, how, runner, spec, out, held, tuple(reasons), rule=rule, place=place)
+    except Unsupported as refused:
+        reasons = refused.reasons
+    place = place_on_host(path, how, reasons, asked=spec.device)
+    return Op(path, how, "scikit-learn", spec, out, held, tuple(reasons), place=place)
+
+
+def runner_of(rule: Backend, how: Estimator) -> Runner:
+    """Return by what a rule runs an estimator."""
+    if is_xgboost(how):
+        return "XGBoost"
+    if rule is HOST:
+        return "scikit-learn"
+    return "CuPy" if isinstance(rule, ArrayApiBackend) else "cuML"
+
+
+def place_on_host(
+    path: str, part: Estimator, reasons: Sequence[Reason], *, asked: str
+) -> Placement:
+    """Return that a step runs on the host as the user wrote it, and why."""
+    why = "; ".join(f"{r.parameter}: {r.why}" if r.parameter else r.why for r in reasons)
+    note = f"on the host: {why}" if asked != "cpu" else f"as it is: {why}"
+    return replace(HOST.describe(part, path), note=note, reasons=tuple(reasons))
+
+
+RULES: dict[type, Rule] = {
+    **dict.fromkeys((str, type(None)), _word),
+    **dict.fromkeys(TWINS, _twin),
+    Pipeline: _pipeline,
+    ColumnTransformer: _columns,
+    FeatureUnion: _union,
+}
+"""Class -> its rule; those without one are run as a whole."""
+
+
+def check_parameters(how: Any, path: str) -> None:
+    """Let scikit-learn and XGBoost judge the parameters of an estimator.
+
+    Raises
+    ------
+    ConfigError
+        It is a class, or a value is out of range.
+    Unsupported
+        XGBoost does not know a keyword.
+    """
+    if isinstance(how, type):
+        said = f"Expected an estimator instance ({how.__name__}()), got estimator class instead"
+        raise in_words_of(TypeError(f"{said} ({how.__name__})."), ConfigError(f"At {path}"))
+    if hasattr(how, "_parameter_constraints"):
+        try:
+            how._validate_params()
+        except ValueError as error:
+            raise ConfigError(f"{path}: {error}") from error
+    if is_xgboost(how) and (reasons := find_bad_params(how, path)):
+        raise Unsupported(*reasons)
+
+
+def check_names(how: Any, path: str) -> None:
+    """Check that a container holds what has names, each one once.
+
+    Raises
+    ------
+    ConfigError
+        It does not, or it holds nothing.
+    """
+    where = path or type(how).__name__.lower()
+    held = how.steps if type(how) is Pipeline else getattr(how, "transformers", None)
+    held = how.transformer_list if held is None else held
+    try:
+        names = [name for name, *_ in held]
+        how._validate_names(names)
+        parts(how)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{where}: {error}") from error
+    if not names and type(how) is not ColumnTransformer:
+        what = "pipeline is empty; add steps"
+        union = "FeatureUnion has no transformers; leave it out"
+        raise ConfigError(f"{where}: the {what if type(how) is Pipeline else union}")
+
+
+def parts(how: Estimator) -> list[tuple[str, Any]]:
+    """Return the names and transformers that a container holds; none for a transformer."""
+    kind = type(how)
+    if kind is Pipeline:
+        return [(name, part) for name, part in how.steps if part is not None]
+    if kind is ColumnTransformer:
+        held = [(name, part) for name, part, _ in how.transformers]
+        rest = how.remainder
+        return held if isinstance(rest, str) and rest == "drop" else [*held, ("remainder", rest)]
+    return [(name, part) for name, part in how.transformer_list] if kind is FeatureUnion else []
+
+
+def join_path(step: str, name: str) -> str:
+    """Return the path of what a step holds under a name."""
+    return f"{step}.{name}" if step else name
+
+
+def left_out(how: Any) -> bool:
+    """Return whether a step hands on what it is given."""
+    return how is None or (isinstance(how, str) and how == "passthrough")
+
+
+def is_scalar(key: Any) -> bool:
+    """Return whether a key stands for a column alone, which a transformer gets as a series.
+
+    >>> is_scalar("text"), is_scalar(["text"])
+    (True, False)
+    """
+    return isinstance(key, str | int) and not isinstance(key, bool)
+
+
+def selected(spec: RowSpec, key: Any, step: str) -> tuple[Any, ...]:
+    """Return the columns that a `ColumnTransformer` key selects.
+
+    >>> selected(RowSpec(names=("a", "b"), dtypes=(float, float)), slice(1, None), "step")
+    ('b',)
+
+    Raises
+    ------
+    ConfigError
+        A name or a position is not in the table, or there is no list of them.
+    """
+    assert spec.names is not None
+    if type(key) is list and {*map(type, key)} == {str} and {*spec.names}.issuperset(key):
+        return tuple(key)
+    empty = spec.empty()
+    key = key(empty) if callable(key) else key
+    if isinstance(key, str | int | range):
+        listed = list(key) if isinstance(key, range) else [key]
+        raise ConfigError(f"{step}: the columns {key!r} are not a list; write {listed!r}")
+    try:
+        return tuple(empty.columns[_get_column_indices(empty, key)])
+    except (LookupError, TypeError, ValueError) as error:
+        raise ConfigError(
+            f"{step}: the columns {key!r} cannot be selected ({error}); the table has the "
+            f"columns {list(spec.names)}"
+        ) from error
+
+
+def columns_read(op: Op) -> list[Any] | None:
+    """Return the columns of a table that an estimator reads; None for all.
+
+    >>> from sklearn.compose import make_column_transformer
+    >>> spec = RowSpec(names=("a", "b"), dtypes=(float, float))
+    >>> columns_read(compile_transformer(make_column_transformer(("drop", ["a"])), "", spec))
+    []
+    """
+    if type(op.estimator) is Pipeline:
+        return columns_read(op.active[0]) if op.active else None
+    branches = [child for child in op.children if child.runner != "drop"]
+    if type(op.estimator) is not ColumnTransformer or op.takes.names is None:
+        return None
+    if any(branch.columns is None for branch in branches):
+        return None
+    read = {name for branch in branches for name in branch.columns or ()}
+    return [name for name in op.takes.names if name in read]
+
+
+def needs_order(estimator: Estimator) -> bool:
+    """Return whether an estimator refuses columns in another order, and others beside them.
+
+    scikit-learn's do, but for a `ColumnTransformer`, which finds its columns by name, and functions
+    that are given what there is. What is not scikit-learn's or XGBoost's is not known.
+
+    >>> from sklearn.compose import make_column_transformer
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> scaler = StandardScaler()
+    >>> needs_order(scaler), needs_order(make_column_transformer((scaler, ["a"])))
+    (True, False)
+    """
+    if type(estimator) is Pipeline:
+        active = [how for _, how in estimator.steps if not left_out(how)]
+        return needs_order(active[0]) if active else False
+    if type(estimator) is FeatureUnion:
+        return any(needs_order(how) for _, how in estimator.transformer_list if hasattr(how, "fit"))
+    if type(estimator).__module__.partition(".")[0] not in ("sklearn", "xgboost", "pipeline"):
+        return False
+    for each in [estimator, *estimator.get_params().values()]:
+        by_name = isinstance(each, ColumnTransformer)
+        if by_name or (isinstance(each, FunctionTransformer) and not each.validate):
+            return False
+    return True
+
+
+def obstacles_to_batches(op: Op) -> list[Reason]:
+    """Return why a transformer cannot learn batch by batch; none where it can."""
+    return [reason for each in op.walk() for reason in each.reasons] + need_all_rows(op)
+
+
+def need_all_rows(op: Op) -> list[Reason]:
+    """Return why a transformer that runs on blocks cannot learn from some rows after others."""
+    against = []
+    for each in op.walk():
+        twin, why = TWINS.get(type(each.estimator)), ""
+        if twin is not None and twin.needs_target:
+            why = f"{type(each.estimator).__name__} needs the target of all rows"
+        elif type(each.estimator) is Pipeline and len(each.active) > 1:
+            why = "a step learns from what the one before makes, which changes with every batch"
+        if why:
+            against.append(Reason(each.path, why, "fit on all rows at once"))
+    return against

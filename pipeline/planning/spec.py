@@ -1,0 +1,216 @@
+"""What is known of rows before one is read, and what is to be done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion, Pipeline
+
+from pipeline.backends.base import Backend, Placement
+from pipeline.data import frames
+from pipeline.errors import Reason
+from pipeline.preprocessing.engine.blocks import by_columns
+from pipeline.typing import Table
+
+Form = Literal["dense", "sparse", "either", "unknown"]
+"""Of rows; "either" is decided by how many cells are not zero, once they are there."""
+
+Runner = Literal[
+    "twin",
+    "container",
+    "passthrough",
+    "drop",
+    "scikit-learn",
+    "cuML",
+    "CuPy",
+    "XGBoost",
+    "meta",
+]
+"""What runs an estimator: on blocks of rows, or as a whole. "meta" is a class of scikit-learn that
+fits others on a GPU."""
+
+CONTAINERS = (Pipeline, ColumnTransformer, FeatureUnion)
+
+
+@dataclass(frozen=True)
+class RowSpec:
+    """What is known of rows before one is read.
+
+    Parameters
+    ----------
+    device : {"cpu", "cuda"}
+        Where they are to be worked on.
+    form : {"dense", "sparse", "either", "unknown"}
+    names : tuple, optional
+        Of the columns; their positions in a matrix. None where they are unknown, as behind an
+        encoder.
+    dtypes : tuple
+        Of the columns, where their names are known.
+    n_rows : int, optional
+    order : {"C", "F"}
+        Whether rows ("C") or columns ("F") are contiguous.
+    made : bool
+        A step before has made them: they are no table, whose columns have names.
+
+    Examples
+    --------
+    >>> spec = spec_of(pd.DataFrame({"a": [1.5], "b": ["x"]}))
+    >>> spec.names, spec.form, spec.n_rows
+    (('a', 'b'), 'dense', 1)
+    """
+
+    device: str = "cpu"
+    form: Form = "dense"
+    names: tuple[Any, ...] | None = None
+    dtypes: tuple[Any, ...] = ()
+    n_rows: int | None = None
+    order: Literal["C", "F"] = "C"
+    made: bool = False
+
+    def taken(self, names: Sequence[Any]) -> RowSpec:
+        """Return what is known of some columns."""
+        assert self.names is not None
+        types = dict(zip(self.names, self.dtypes, strict=True))
+        dtypes = tuple(map(types.__getitem__, names))
+        return RowSpec(self.device, "dense", tuple(names), dtypes, self.n_rows, self.order)
+
+    def handed_on(self, form: Form) -> RowSpec:
+        """Return what is known of the rows that a step makes of these."""
+        return RowSpec(self.device, form, n_rows=self.n_rows, made=True)
+
+    def empty(self) -> pd.DataFrame:
+        """Return a frame of these columns without rows."""
+        assert self.names is not None
+        names = pd.Index(self.names, tupleize_cols=False)
+        if len(set(self.dtypes)) == 1:
+            return pd.DataFrame(columns=names, dtype=self.dtypes[0])
+        columns = enumerate(self.dtypes)
+        made = pd.DataFrame({j: pd.Series(dtype=dtype) for j, dtype in columns})
+        return made.set_axis(names, axis=1)
+
+    def __str__(self) -> str:
+        """Return the form and the number of columns, as ``dense[3]``."""
+        return f"{self.form}[{'?' if self.names is None else len(self.names)}]"
+
+
+def spec_of(X: Table, device: str = "cpu") -> RowSpec:
+    """Return what the type of a table tells, without a look at its rows.
+
+    The columns are known of frames of pandas and matrices of NumPy that need no conversion.
+    """
+    if frames.holds_sparse(X):
+        return RowSpec(device, "sparse")
+    if type(X) is pd.DataFrame and X.columns.is_unique and object not in set(X.dtypes):
+        return RowSpec(device, "dense", tuple(X.columns), tuple(X.dtypes), len(X), "F")
+    if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "iuf":
+        n_rows, width = X.shape
+        order: Literal["C", "F"] = "F" if by_columns(X) else "C"
+        return RowSpec(device, "dense", tuple(range(width)), (X.dtype,) * width, n_rows, order)
+    return RowSpec(device)
+
+
+def columns_of(head: pd.DataFrame) -> dict[str, Any]:
+    """Return the names and types of the columns of a table, of which `head` is a row."""
+    return {"names": tuple(head.columns), "dtypes": tuple(head.dtypes)}
+
+
+@dataclass(frozen=True)
+class Op:
+    """One step, branch or model of an estimator, with what runs it.
+
+    Parameters
+    ----------
+    path : str
+        Where it stands in the whole estimator.
+    estimator : estimator, "passthrough" or "drop"
+    runner : str
+    takes, out : RowSpec
+    children : tuple of Op
+        Of a container, what it holds; of a meta-estimator on a GPU, the steps that it fits.
+    reasons : tuple of Reason
+        Why scikit-learn's own runs it, and no twin or class of the GPU.
+    columns : tuple, optional
+        The columns of the table that a branch reads; None for all, or where they are unknown.
+    series : bool
+        It is given its one column as a series.
+    rule : Backend, optional
+        What places it on its device; None where blocks run it, and where nothing does.
+    place : Placement, optional
+        Where it runs by itself.
+    note : str
+        What else there is to say of where it, and all inside it, runs.
+    """
+
+    path: str
+    estimator: Any
+    runner: Runner
+    takes: RowSpec
+    out: RowSpec
+    children: tuple[Op, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    columns: tuple[Any, ...] | None = None
+    series: bool = False
+    rule: Backend | None = None
+    place: Placement | None = None
+    note: str = ""
+
+    def walk(self) -> Iterator[Op]:
+        """Yield it and all inside it, in the order of the estimator."""
+        waiting = [self]
+        while waiting:
+            op = waiting.pop()
+            yield op
+            waiting += reversed(op.children)
+
+    def leaves(self) -> list[Op]:
+        """Return what is inside it and holds nothing, or itself."""
+        inside = [op for op in self.walk() if op.estimator is not None]
+        return [op for op in inside if type(op.estimator) not in CONTAINERS]
+
+    @property
+    def steps(self) -> tuple[Op, ...]:
+        """The steps of a whole pipeline, or the estimator itself."""
+        return self.children if type(self.estimator) is Pipeline else (self,)
+
+    @property
+    def active(self) -> list[Op]:
+        """What it holds, without what hands on what it is given."""
+        return [op for op in self.children if op.runner != "passthrough"]
+
+    @property
+    def on_blocks(self) -> bool:
+        """Whether blocks run it; what is inside it and has no twin runs on all rows at once."""
+        return self.runner in ("twin", "container")
+
+    @property
+    def units(self) -> list[Op]:
+        """What runs as one: transformers, and containers that hold what no blocks run."""
+        if self.runner != "container":
+            return [self]
+        return [*chain.from_iterable(op.units for op in self.children)]
+
+    @property
+    def refused(self) -> tuple[Reason, ...]:
+        """Why it, or on a GPU something inside it, cannot run where it was asked to."""
+        if self.runner == "scikit-learn" or self.takes.device == "cpu":
+            return self.reasons if self.runner == "scikit-learn" else ()
+        held = self.children if self.runner in ("container", "meta") else ()
+        return (*chain.from_iterable(op.refused for op in held),)
+
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        """Where it and what is inside it run."""
+        held = self.children if self.runner in ("container", "meta") else ()
+        own = () if self.place is None else (self.place,)
+        found = (*own, *chain.from_iterable(op.placements for op in held))
+        return tuple(place.noted(self.note) for place in found) if self.note else found
+
+    def noted(self, remark: str) -> Op:
+        """Return it with a remark to where it runs."""
+        return replace(self, note="; ".join(filter(None, (self.note, remark))))
