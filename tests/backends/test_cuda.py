@@ -15,7 +15,8 @@ from pipeline.backends import cuda
 from pipeline.backends.base import Placement
 from pipeline.backends.cuml import tables, translations
 from pipeline.errors import Unsupported
-from pipeline.planning.classify import classify_step
+from pipeline.planning.compile import compile_step
+from pipeline.planning.spec import RowSpec
 from tests.contract.estimators import LOST, REFUSED
 
 
@@ -35,13 +36,13 @@ def describe(estimator: Any) -> Placement:
 
 def refusal(estimator: Any) -> list[Any]:
     backend = cuda.find_backend(estimator)
-    node = classify_step(estimator, "model", "cuda")
-    assert all(reason.step == "model" for reason in node.reasons)
+    op = compile_step(estimator, "model", RowSpec("cuda"))
+    assert all(reason.step == "model" for reason in op.reasons)
     if backend is not None:
         with pytest.raises(Unsupported) as caught:
             backend.place(estimator, "model")
-        assert caught.value.reasons == node.reasons
-    return list(node.reasons)
+        assert caught.value.reasons == op.reasons
+    return list(op.reasons)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from xgboost import XGBRanker
 import pipeline
 from pipeline import Accelerated
 from pipeline.errors import ConfigError, DataError, DeviceUnavailable
-from pipeline.preprocessing.engine.tree import needs_order
+from pipeline.planning.rules import needs_order
 from tests.programs import NUMBERS, ROWS, TABLE, WORDS, on_cpu
 
 

@@ -29,6 +29,8 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated, DataError, load, save
 from pipeline.data import frames
+from pipeline.planning.rules import compile_transformer
+from pipeline.planning.spec import spec_of
 from pipeline.preprocessing import transformers
 from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.build import build
@@ -181,7 +183,7 @@ def test_twins_that_stand_in_for_few_rows_make_the_same_bits(
         for each in (rows, new):
             each.loc[::3, "0"] = np.nan
     fitted = clone(estimator).fit(rows, np.arange(500) % 2)
-    node = build(estimator, frames.head(rows), "step")
+    node = build(compile_transformer(estimator, "step", spec_of(rows)), frames.head(rows))
     node.resume(fitted, NodeInput(list(rows), framed=True), iter(list(node.forms())))
     flat = FlatProgram(node, frames.head(rows))
     table_of_new = Table(new)

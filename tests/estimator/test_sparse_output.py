@@ -44,8 +44,9 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated, load, save
 from pipeline.data import partitioned
+from pipeline.planning.rules import compile_transformer
+from pipeline.planning.spec import RowSpec
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.engine.workers import HostWorker
 from tests.clusters import in_process
 from tests.names import plain
 from tests.strategies import tables
@@ -202,7 +203,9 @@ def test_any_table_becomes_the_rows_of_sklearn(table: pd.DataFrame, data: st.Dat
         sparse_threshold=data.draw(st.sampled_from([0, 0.3, 1])),
         transformer_weights=data.draw(st.sampled_from([None, {"0": 0.5}, {"1": 2}])),
     )
-    program = Program(estimator, why_dense="", make_worker=HostWorker)
+    program = Program(
+        estimator, why_dense="", op=compile_transformer(estimator, "estimator", RowSpec())
+    )
     first, reference = table[: data.draw(st.integers(1, len(table)))], clone(estimator)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

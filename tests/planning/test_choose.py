@@ -20,7 +20,7 @@ from pipeline.backends.cuml.text import CUML as VECTORIZERS
 from pipeline.errors import DeviceUnavailable, Reason
 from pipeline.planning import choose
 from pipeline.planning.choose import advise, choose_by_size, choose_for
-from pipeline.planning.classify import Kind, Node
+from pipeline.planning.spec import Op, RowSpec
 from pipeline.system import devices, gpu
 from pipeline.system.devices import Choice
 
@@ -73,8 +73,9 @@ def test_a_refused_step_is_no_reason_for_a_gpu(monkeypatch: pytest.MonkeyPatch) 
     estimator = make_pipeline(StandardScaler(), RandomForestClassifier())
     assert advise(estimator, 300_000, 10).name == "cuda"
     reason = Reason("randomforestclassifier", "a reason", "")
-    refused = Node(reason.step, estimator[-1], Kind.MODEL, reasons=(reason,))
-    monkeypatch.setattr(choose, "classify", lambda estimator, device: (refused,))
+    rows = RowSpec("cuda")
+    refused = Op(reason.step, estimator[-1], "scikit-learn", rows, rows, reasons=(reason,))
+    monkeypatch.setattr(choose, "compile", lambda estimator, spec: refused)
     found = advise(estimator, 300_000, 10)
     assert found.name == "cpu"
     assert found.why == f"too little is left for a GPU, which cannot run it all: {reason}"

@@ -23,8 +23,9 @@ from sklearn.preprocessing import StandardScaler
 
 from pipeline import Accelerated, explain
 from pipeline.errors import Unsupported
-from pipeline.planning.classify import classify
+from pipeline.planning.compile import compile
 from pipeline.planning.lower import lower
+from pipeline.planning.spec import RowSpec
 
 TEXTS = [
     "The cat sat on the mat, the cat!",
@@ -144,5 +145,5 @@ def test_a_text_column_that_cuml_cannot_read_is_refused_alone(
     assert reason.step.startswith(f"columntransformer.{step}")
     assert (reason.parameter or "").startswith(parameter or "")
     assert "device='auto'" in reason.instead
-    places = classify(whole, "cuda")[0].placements
+    places = compile(whole, RowSpec("cuda")).steps[0].placements
     assert [place.device for place in places] == ["cpu", "cuda"], "where it may run on the host"

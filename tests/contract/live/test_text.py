@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.backends.cuml import text
 from pipeline.optional import load
-from pipeline.preprocessing.engine import tree
+from pipeline.planning.compile import compile
 from tests.contract.test_text import each_spec
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -30,6 +30,7 @@ def test_twin_has_what_we_call_and_no_parameter_is_left_out(original: type) -> N
 
 @each_spec
 def test_parameters_construct_the_class(estimator: Any) -> None:
-    for step in filter(text.is_vectorizer, dict(tree.leaves(estimator, "")).values()):
+    leaves = [leaf.estimator for leaf in compile(estimator).leaves()]
+    for step in filter(text.is_vectorizer, leaves):
         params = text.parameters(step, "step", "float32")
         assert params.items() <= load(text.CUML[type(step)])(**params).get_params().items()

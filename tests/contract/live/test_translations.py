@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator
 from pipeline.backends.cuml import estimator as cuml_estimator
 from pipeline.backends.cuml import translations
 from pipeline.optional import load
-from pipeline.planning.classify import classify_step
+from pipeline.planning.compile import compile_step
+from pipeline.planning.spec import RowSpec
 from tests.contract import probes
 from tests.contract.estimators import LOST, REFUSED
 
@@ -46,8 +47,8 @@ def test_values_are_translated_as_by_cuml(name: str) -> None:
 
 def placed(estimator: BaseEstimator) -> str:
     """Return the placement on a GPU; where there is none, the reasons."""
-    node = classify_step(estimator, "model", "cuda")
-    return repr(node.reasons or node.placements[0])
+    op = compile_step(estimator, "model", RowSpec("cuda"))
+    return repr(op.reasons or op.placements[0])
 
 
 def test_placements_are_the_same_with_cuml_and_without(monkeypatch: pytest.MonkeyPatch) -> None:

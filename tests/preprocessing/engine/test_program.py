@@ -20,9 +20,10 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from pipeline.planning.rules import compile_transformer
+from pipeline.planning.spec import RowSpec
 from pipeline.preprocessing.engine import table as blocks
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.engine.workers import HostWorker
 from tests.preprocessing.parity import assert_parity, cut
 from tests.strategies import tables
 
@@ -118,7 +119,7 @@ def test_columns_have_the_types_of_sklearn(
     )
     X["i"] = X["b"].astype("int32")
     X = X[["big", "i"]] if name.endswith("alone") or name == "a union" else X
-    program = Program(estimator, make_worker=HostWorker)
+    program = Program(estimator, op=compile_transformer(estimator, "estimator", RowSpec()))
     reference = clone(estimator)
     for made, wanted in (
         (program.fit_transform(X), reference.fit_transform(X)),

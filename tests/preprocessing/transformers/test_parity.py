@@ -238,7 +238,7 @@ REFUSED: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("estimator", "said"), REFUSED, ids=plain)
 def test_bad_parameters_are_refused_in_the_words_of_sklearn(estimator: Any, said: str) -> None:
     message = assert_both_refuse(estimator, numbers(), target(estimator))
-    assert f"\nin {type(estimator).__name__}, the columns ['a', 'b', 'c'" in message
+    assert message.startswith("estimator: ")
     assert said in message
 
 

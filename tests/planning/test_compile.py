@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
+from sklearn.decomposition import NMF, PCA, FastICA
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    OneHotEncoder,
+    StandardScaler,
+)
+from sklearn.random_projection import SparseRandomProjection
+from xgboost import XGBClassifier
+
+from pipeline.backends.cpu import HOST
+from pipeline.errors import ConfigError, Unsupported
+from pipeline.planning.compile import compile, compile_step
+from pipeline.planning.rules import compile_transformer, selected
+from pipeline.planning.spec import RowSpec, spec_of
+from pipeline.preprocessing.engine.program import Program
+from tests.names import plain
+
+
+def test_one_walk_says_what_runs_each_step_or_why_nothing_does() -> None:
+    whole = Pipeline(
+        [("s", StandardScaler()), ("off", None), ("ica", FastICA()), ("model", XGBClassifier())]
+    )
+    scaler, ica, model = compile(whole, RowSpec("cuda")).steps
+    assert [op.path for op in (scaler, ica, model)] == ["s", "ica", "model"]
+    assert [op.runner for op in (scaler, ica, model)] == ["twin", "scikit-learn", "XGBoost"]
+    assert scaler.rule is None
+    assert [place.device for place in scaler.placements] == ["cuda"]
+    assert [reason.step for reason in ica.refused] == ["ica"]
+    assert model.rule is not None
+    assert model.placements[0].implementation == "xgboost.XGBClassifier"
+    assert [op.rule for op in compile(whole).steps] == [None, HOST, HOST]
+
+
+@pytest.mark.parametrize(
+    ("taker", "why"),
+    [
+        (LogisticRegression(), ""),
+        (XGBClassifier(), ""),
+        (RandomForestClassifier(), ""),
+        (MaxAbsScaler(), "its rows are sparse"),
+    ],
+    ids=plain,
+)
+def test_what_follows_text_is_given_sparse_rows(taker: Any, why: str) -> None:
+    last = compile(make_pipeline(TfidfVectorizer(), taker), RowSpec("cuda")).steps[-1]
+    assert bool(last.refused) is bool(why)
+    assert all(why in reason.why for reason in last.refused)
+    assert not compile_step(taker, "model", RowSpec("cuda")).refused
+
+
+NUMBERS = (StandardScaler(), ["n"])
+HOT = make_column_transformer((OneHotEncoder(), ["c"]), NUMBERS)
+FEW = "is given CSR where fewer than 0.3 of the cells are not zero"
+GIVEN = "is given CSR"
+
+
+MAKERS: dict[str, tuple[Any, str]] = {
+    "few": (HOT, FEW),
+    "asked to be dense": (
+        make_column_transformer((OneHotEncoder(sparse_output=False), ["c"]), NUMBERS),
+        "",
+    ),
+    "sparse indicators": (make_column_transformer((MissingIndicator(sparse=True), ["n"])), FEW),
+    "text beside numbers": (make_column_transformer((TfidfVectorizer(), "t"), NUMBERS), FEW),
+    "scaled": (make_pipeline(HOT, MaxAbsScaler()), FEW),
+    "projected to dense": (make_pipeline(HOT, SparseRandomProjection(2, dense_output=True)), ""),
+    "alone": (OneHotEncoder(), GIVEN),
+    "a union": (make_union(StandardScaler(), OneHotEncoder()), GIVEN),
+}
+
+
+@pytest.mark.parametrize(("maker", "told"), MAKERS.values(), ids=list(MAKERS))
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_rows_that_may_be_sparse_are_told(maker: Any, told: str, device: str) -> None:
+    for taker, more in {
+        LogisticRegression(): "",
+        XGBClassifier(): "sparse rows come to the host",
+        RandomForestClassifier(): "sparse rows are made dense where they fit, and refused",
+        GaussianNB(): "sparse rows are refused, as scikit-learn's own refuses them",
+    }.items():
+        (place,) = compile(make_pipeline(maker, taker), RowSpec(device)).steps[-1].placements
+        assert told in place.note
+        assert bool(told) == (GIVEN in place.note)
+        assert (more in place.note) == (not more or (device == "cuda" and bool(told)))
+
+
+HEAD = pd.DataFrame({"a": [1.0], "b": [2], "t": ["x"]})
+BOTH = {"a": StandardScaler(), "b": StandardScaler()}
+
+
+class OwnScaler(StandardScaler):
+    """A subclass may do anything."""
+
+
+def only(name: str, how: Any, columns: Any, **params: Any) -> ColumnTransformer:
+    return ColumnTransformer([(name, how, columns)], **params)
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        (["t", "a"], ["t", "a"]),
+        (("a", "b"), ["a", "b"]),
+        ([2, 0], ["t", "a"]),
+        ([-1], ["t"]),
+        (np.array([1]), ["b"]),
+        (np.array(["b"], dtype=object), ["b"]),
+        (pd.Index(["b"]), ["b"]),
+        ([True, False, True], ["a", "t"]),
+        (np.array([False, True, False]), ["b"]),
+        (pd.Series([False, True, True], index=["a", "b", "t"]), ["b", "t"]),
+        (slice(None), ["a", "b", "t"]),
+        (slice(1, None), ["b", "t"]),
+        (slice("a", "b"), ["a", "b"]),
+        (slice("b", None), ["b", "t"]),
+        ([], []),
+        (make_column_selector(dtype_include=np.number), ["a", "b"]),
+        (make_column_selector(pattern="^[bt]$"), ["b", "t"]),
+    ],
+    ids=plain,
+)
+def test_selected_reads_keys_as_sklearn_does(key: Any, expected: list[str]) -> None:
+    assert list(selected(spec_of(HEAD), key, "step")) == expected
+    estimator = only("x", "passthrough", key)
+    if expected:
+        fitted = estimator.fit(HEAD)
+        assert fitted.get_feature_names_out().tolist() == [f"x__{name}" for name in expected]
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        (["a", "zz"], "zz"),
+        ([7], "must be in"),
+        ([True, False], "must be in"),
+        (slice("a", "zz"), "zz"),
+        (None, "None"),
+        ("a", r"not a list; write \['a'\]"),
+        (1, r"not a list; write \[1\]"),
+        (range(2), r"not a list; write \[0, 1\]"),
+    ],
+    ids=plain,
+)
+def test_selected_refuses_bad_keys_with_the_step(key: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        selected(spec_of(HEAD), key, "ct.numbers")
+    assert str(caught.value).startswith("ct.numbers: ")
+
+
+def test_reasons_from_everywhere_come_at_once() -> None:
+    estimator = ColumnTransformer(
+        [
+            ("p", PCA(), ["a"]),
+            ("i", SimpleImputer(missing_values=-1, strategy=np.max), ["t"]),
+            ("f", StandardScaler(), lambda X: ["b"]),
+        ],
+        remainder=NMF(),
+        transformer_weights={"p": 2.0},
+    )
+    with pytest.raises(Unsupported) as caught:
+        Program(estimator, step="ct").fit(HEAD)
+    found = [(reason.step, reason.parameter) for reason in caught.value.reasons]
+    assert found == [
+        ("ct", "transformer_weights"),
+        ("ct.f", None),
+        ("ct.p", None),
+        ("ct.i", "missing_values"),
+        ("ct.i", "strategy"),
+        ("ct.remainder", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [("scale", StandardScaler()), ("ct", only("n", StandardScaler(), [0]))],
+        [
+            ("scale", StandardScaler()),
+            ("in", Pipeline([("ct", only("n", StandardScaler(), [0]))])),
+        ],
+        [("ct1", only("n", StandardScaler(), [0])), ("ct2", only("n", StandardScaler(), [0]))],
+    ],
+    ids=["second", "first of the second", "two"],
+)
+def test_column_transformer_after_another_step_is_refused(steps: list[Any]) -> None:
+    op = compile_transformer(only("x", Pipeline(steps), ["a", "b"]), "s", RowSpec())
+    (reason,) = [reason for each in op.walk() for reason in each.reasons]
+    assert reason.why == "a ColumnTransformer must come first in its pipeline"
+
+
+@pytest.mark.parametrize(
+    ("estimator", "path"),
+    [
+        (ColumnTransformer([("n", BOTH["a"], ["a"]), ("n", BOTH["b"], ["b"])]), "s"),
+        (only("a__b", StandardScaler(), ["a"]), "s"),
+        (only("n", Pipeline([("p", BOTH["a"]), ("p", BOTH["b"])]), ["a"]), "s.n"),
+    ],
+    ids=["twice", "underscores", "twice inside"],
+)
+def test_names_that_sklearn_refuses(estimator: Any, path: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{path}: "):
+        Program(estimator, step="s").fit(HEAD)
