@@ -106,9 +106,11 @@ def spec_of(X: Table, device: str = "cpu") -> RowSpec:
     """
     if frames.holds_sparse(X):
         return RowSpec(device, "sparse")
-    if type(X) is pd.DataFrame and X.columns.is_unique and object not in set(X.dtypes):
-        return RowSpec(device, "dense", tuple(X.columns), tuple(X.dtypes), len(X), "F")
-    if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "iuf":
+    if type(X) is pd.DataFrame and X.size and X.columns.is_unique:
+        dtypes = tuple(X.dtypes)
+        if object not in dtypes:
+            return RowSpec(device, "dense", tuple(X.columns), dtypes, len(X), "F")
+    elif type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "iuf":
         n_rows, width = X.shape
         order: Literal["C", "F"] = "F" if by_columns(X) else "C"
         return RowSpec(device, "dense", tuple(range(width)), (X.dtype,) * width, n_rows, order)
