@@ -18,9 +18,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from pipeline.data import target
 from pipeline.errors import ConfigError, Reason, Unsupported, in_words_of
-from pipeline.planning import rules
-from pipeline.planning.compile import named_steps, runs_on_blocks
-from pipeline.planning.spec import CONTAINERS
+from pipeline.planning.compile import compile
+from pipeline.planning.spec import CONTAINERS, Op
 from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers import TWINS
 from pipeline.typing import Estimator, ReadParams, Table
@@ -90,15 +89,15 @@ def route(model: Estimator, method: str, params: ReadParams) -> Routed:
     TypeError, sklearn.exceptions.UnsetMetadataPassedError
         With routing, nobody asks for them; the errors are scikit-learn's.
     """
-    estimator = model.estimator
+    whole = compile(model.estimator)
     if routes():
         params = _routed(model, method, params)
-    *before, (name, last, own) = _steps(estimator, method, params)
-    if params and type(estimator) is Pipeline:
-        _refuse_transformed(estimator, own)
-    if own and runs_on_blocks(last):
-        before, own = [*before, (name, last, own)], {}
-    asked = [each for step in before for each in _asked(*step)]
+    *before, (last, own) = _steps(whole, method, params)
+    if params and type(whole.estimator) is Pipeline:
+        _refuse_transformed(whole.estimator, own)
+    if own and last.on_blocks:
+        before, own = [*before, (last, own)], {}
+    asked = [each for op, given in before for each in _asked(op, given)]
     return Routed(asked, own)
 
 
@@ -220,66 +219,65 @@ def _refuse_transformed(estimator: Pipeline, params: ReadParams) -> None:
         raise Unsupported(Reason("pipeline", why, "transform them first", "transform_input"))
 
 
-Step = tuple[str, Any, dict[str, Any]]
-"""Name, estimator, and what it is given."""
+Given = tuple[Op, dict[str, Any]]
+"""A step, and what it is given."""
 
 
-def _steps(
-    estimator: Estimator, method: str, params: ReadParams, *, bare: bool = True
-) -> list[Step]:
+def _steps(whole: Op, method: str, params: ReadParams, *, bare: bool = True) -> list[Given]:
     """Return the steps with what they are given; `bare` names are the last step's."""
-    held = named_steps(estimator)
+    estimator = whole.estimator
     if type(estimator) is not Pipeline:
-        return [(name, part, dict(params)) for name, part in held]
+        return [(whole, dict(params))]
+    held = {name: op for name, op in whole.named if op.runner != "passthrough"}
     if routes():
         routed = process_routing(estimator, method, **params)
-        return [(name, part, _joined(routed[name])) for name, part in held]
-    given: dict[str, dict[str, Any]] = {name: {} for name, _ in held}
+        return [(op, _joined(routed[name])) for name, op in held.items()]
+    given: dict[str, dict[str, Any]] = {name: {} for name in held}
     bare = bare and estimator.steps[-1][0] in given
     for key, value in params.items():
         step, _, name = key.partition("__")
         if name and step in given:
             given[step][name] = value
         elif bare:
-            given[held[-1][0]][key] = value
+            given[[*held][-1]][key] = value
         else:
             raise ConfigError(
                 f"Pipeline.fit does not accept the {key} parameter. You can pass parameters to "
                 "specific steps of your pipeline using the stepname__parameter format"
             )
-    return [(name, part, given[name]) for name, part in held]
+    return [(held[name], own) for name, own in given.items()]
 
 
 def _joined(by_method: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return {name: value for held in by_method.values() for name, value in held.items()}
 
 
-def _asked(path: str, part: Any, params: ReadParams) -> Iterator[Requested]:
+def _asked(op: Op, params: ReadParams) -> Iterator[Requested]:
     """Return what the transformers inside a step are given."""
     params = {name: value for name, value in params.items() if value is not None}
     if not params:
         return
-    if type(part) not in CONTAINERS:
-        yield Requested(path, part, params)
+    if type(op.estimator) not in CONTAINERS:
+        yield Requested(op.path, op.estimator, params)
         return
-    for name, how, own in _inside(part, params):
-        yield from _asked(f"{path}.{name}", how, own)
+    for inner, own in _inside(op, params):
+        yield from _asked(inner, own)
 
 
-def _inside(part: Any, params: ReadParams) -> list[Step]:
+def _inside(op: Op, params: ReadParams) -> list[Given]:
+    part = op.estimator
     if type(part) is Pipeline:
-        return _steps(part, "fit_transform", params, bare=False)
-    held = rules.parts(part)
+        return _steps(op, "fit_transform", params, bare=False)
     if routes():
         try:
             routed = process_routing(part, "fit_transform", **params)
         except ValueError as error:  # `fit` alone may ask for other metadata
             raise in_words_of(error, ConfigError(f"At {type(part).__name__}")) from error
-        return [(name, how, _joined(routed[name])) for name, how in held]
+        return [(each, _joined(routed[name])) for name, each in op.named]
     if type(part) is ColumnTransformer:
         raise ConfigError(
             "Passing extra keyword arguments to ColumnTransformer.fit_transform is only supported "
             "if enable_metadata_routing=True, which you can set using `sklearn.set_config`. Extra "
             f"parameters passed are: {set(params)}"
         )
-    return [(name, how, dict(params)) for name, how in held if not isinstance(how, str)]
+    return [(each, dict(params)) for each in op.children if not isinstance(each.estimator, str)]

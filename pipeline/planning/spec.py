@@ -181,6 +181,12 @@ class Op:
         return self.children if type(self.estimator) is Pipeline else (self,)
 
     @property
+    def named(self) -> list[tuple[str, Op]]:
+        """What it holds, with its names in it."""
+        prefix = f"{self.path}." if self.path else ""
+        return [(op.path.removeprefix(prefix), op) for op in self.children]
+
+    @property
     def active(self) -> list[Op]:
         """What it holds, without what hands on what it is given."""
         return [op for op in self.children if op.runner != "passthrough"]

@@ -94,11 +94,11 @@ def _node(op: Op, head: pd.DataFrame, options: BuildOptions) -> BlockNode:
         options = replace(options, cloned=True)
     branches = [
         Branch(
-            child.path.removeprefix(f"{op.path}." if op.path else ""),
+            name,
             _node(child, head, options),
             None if child.columns is None else list(child.columns),
         )
-        for child in op.children
+        for name, child in op.named
         if child.runner != "drop" and child.columns != ()
     ]
     if kind is not ColumnTransformer:
