@@ -2,6 +2,7 @@
 
 from pipeline.benchmark.api import new_task as new_task
 from pipeline.benchmark.api import report as report
+from pipeline.compile.explain import explain as explain
 from pipeline.data.read import preflight as preflight
 from pipeline.data.read import read as read
 from pipeline.data.read import read_table as read_table
@@ -20,7 +21,6 @@ from pipeline.errors import PipelineError as PipelineError
 from pipeline.errors import Unsupported as Unsupported
 from pipeline.errors import WorkerLost as WorkerLost
 from pipeline.estimator.accelerated import Accelerated as Accelerated
-from pipeline.planning.explain import explain as explain
 from pipeline.preprocessing.transformers.calendar import CalendarFeatures as CalendarFeatures
 from pipeline.serving.load import load as load
 from pipeline.serving.predict import predict_file as predict_file

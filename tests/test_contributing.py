@@ -18,7 +18,7 @@ LIMITS = {"estimator": 10, "transformer": 70, "dataset": 60, "panel": 30}
 
 TESTS = {
     "estimator": "tests/backends/test_array_api.py",
-    "its size": "tests/planning/test_choose.py",
+    "its size": "tests/compile/test_choose.py",
     "transformer": "tests/preprocessing/transformers/test_rbf_sampler.py",
     "dataset": "tests/datasets/test_wine.py",
     "panel": "tests/benchmark/test_report.py",

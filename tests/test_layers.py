@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LINE = (
-    "cli → benchmark → task → serving → tuning → estimator → planning → backends → preprocessing → "
+    "cli → benchmark → task → serving → tuning → estimator → compile → backends → preprocessing → "
     "data → distributed → system → {records, optional, trace, typing} → {errors, notebook}"
 )
 PACKAGES = [set(part.strip(" {}").split(", ")) for part in LINE.split("→")]

@@ -42,10 +42,10 @@ from pipeline.benchmark.run.measure import Outcome
 from pipeline.benchmark.run.rounds import differences_of
 from pipeline.benchmark.run.variants import variants
 from pipeline.benchmark.single import save_model
+from pipeline.compile import source_code
 from pipeline.distributed.cluster import optional_cluster
 from pipeline.errors import ConfigError
 from pipeline.estimator.accelerated import Accelerated
-from pipeline.planning import source_code
 from pipeline.system import environment
 from pipeline.system.atomic import publishing
 from pipeline.system.progress import Say

@@ -208,7 +208,7 @@ def explain_(task: str, device: str, pipelines: str, json: bool) -> None:
     """Say where each step of TASK's pipelines would run, and why; run nothing."""
     from json import dumps
 
-    from pipeline.planning.explain import explain
+    from pipeline.compile.explain import explain
     from pipeline.task.task import load
 
     what = load(task)

@@ -17,6 +17,12 @@ from sklearn.utils.metaestimators import available_if
 from pipeline.backends.base import HostModel
 from pipeline.backends.xgboost.checkpoints import Checkpoints, keeping
 from pipeline.backends.xgboost.estimator import XGBoostModel
+from pipeline.compile.choose import choose_for
+from pipeline.compile.compile import spec_for, takes_sparse
+from pipeline.compile.lower import LoweringOptions, lower
+from pipeline.compile.plan import Plan
+from pipeline.compile.program import Program
+from pipeline.compile.source_code import code
 from pipeline.data import frames, target
 from pipeline.data.borrowed import Held, borrow, continuing
 from pipeline.data.drift import ColumnProfile, fit_profiles
@@ -41,12 +47,6 @@ from pipeline.estimator.routing import (
     router,
 )
 from pipeline.optional import load
-from pipeline.planning.choose import choose_for
-from pipeline.planning.compile import spec_for, takes_sparse
-from pipeline.planning.lower import LoweringOptions, lower
-from pipeline.planning.plan import Plan
-from pipeline.planning.source_code import code
-from pipeline.preprocessing.engine.program import Program
 from pipeline.system.devices import Choice, prepare_memory
 from pipeline.trace import ExecutionLog, execution_log
 from pipeline.typing import Array, Estimator, Params, Table, Target

@@ -16,6 +16,8 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from pipeline.backends.base import with_target
+from pipeline.compile.compile import named_steps
+from pipeline.compile.plan import Plan, run, run_as_given
 from pipeline.data import frames
 from pipeline.data.borrowed import shown
 from pipeline.data.convert import as_passed, convert, is_arrow, without_na
@@ -23,8 +25,6 @@ from pipeline.data.output import container, framed
 from pipeline.data.shared import SharedRows
 from pipeline.errors import DataError, PipelineError, Refused, in_both_words, in_words_of
 from pipeline.estimator.routing import as_sklearn_takes
-from pipeline.planning.compile import named_steps
-from pipeline.planning.plan import Plan, run, run_as_given
 from pipeline.trace import record
 from pipeline.typing import Estimator, Params, ReadParams, Table, Target
 

@@ -15,12 +15,12 @@ from sklearn.pipeline import Pipeline
 
 from pipeline.backends.xgboost.contributions import CELLS, explain
 from pipeline.backends.xgboost.estimator import XGBoostModel
+from pipeline.compile.plan import Step, run
 from pipeline.data import frames
 from pipeline.errors import ConfigError, DataError, ParityError, Reason, Unsupported
 from pipeline.estimator import as_given
 from pipeline.estimator.inputs import refuse_partitions
 from pipeline.optional import available, load
-from pipeline.planning.plan import Step, run
 from pipeline.preprocessing.origins import Groups, group, trace_columns
 from pipeline.trace import ANSWER
 from pipeline.typing import Array, Estimator, Name, Table

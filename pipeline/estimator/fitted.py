@@ -16,6 +16,9 @@ from pipeline.backends.cpu import is_xgboost
 from pipeline.backends.meta import MetaModel
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.backends.xgboost.ranking import is_ranker
+from pipeline.compile.compile import runs_on_blocks
+from pipeline.compile.explain import Explanation, explain
+from pipeline.compile.plan import copy
 from pipeline.data import frames
 from pipeline.data.output import categorize, container, framed
 from pipeline.data.schema import Schema
@@ -36,9 +39,6 @@ from pipeline.estimator.lifted import Lifts
 from pipeline.estimator.methods import spec_has
 from pipeline.estimator.routing import METHODS as METADATA
 from pipeline.estimator.routing import WEIGHTS, as_sklearn_takes, route_to_last
-from pipeline.planning.compile import runs_on_blocks
-from pipeline.planning.explain import Explanation, explain
-from pipeline.planning.plan import copy
 from pipeline.system.environment import packages
 from pipeline.trace import ANSWER, ExecutionLog, execution_log
 from pipeline.typing import Array, Estimator, Params, Table, Target

@@ -20,15 +20,15 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 from pipeline.backends.xgboost.ranking import is_ranker
+from pipeline.compile.compile import named_steps
+from pipeline.compile.plan import Plan
+from pipeline.compile.program import Program
 from pipeline.data import frames
 from pipeline.data.convert import convert
 from pipeline.data.schema import Schema
 from pipeline.data.shared import SharedRows
 from pipeline.errors import ConfigError, DataError, Refused, in_words_of
 from pipeline.estimator.inputs import refuse_partitions
-from pipeline.planning.compile import named_steps
-from pipeline.planning.plan import Plan
-from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.origins import Sources, find_sources
 from pipeline.trace import execution_log
 from pipeline.typing import Array, Estimator, Table, Target

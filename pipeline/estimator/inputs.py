@@ -16,15 +16,15 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from pipeline.backends.text_input import documents, labels, reads_text
+from pipeline.compile.compile import Kind, compile_step, kind_of_step
+from pipeline.compile.rules import columns_read, needs_order
+from pipeline.compile.spec import Op, columns_of
 from pipeline.data import frames
 from pipeline.data.convert import convert
 from pipeline.data.schema import Schema, kind_of, select_columns
 from pipeline.data.shared import SharedRows
 from pipeline.data.target import check_target, tell_order
 from pipeline.errors import DataError
-from pipeline.planning.compile import Kind, compile_step, kind_of_step
-from pipeline.planning.rules import columns_read, needs_order
-from pipeline.planning.spec import Op, columns_of
 from pipeline.typing import Estimator, Name, Params, ReadParams, Table
 
 
@@ -45,7 +45,7 @@ class Input(Protocol):
 
 def keeps_objects(first: Op) -> bool:
     """Return whether Python's objects reach the step that reads a table as they are."""
-    return first.takes.device == "cpu" and kind_of_step(first.estimator) is Kind.PREPROCESSING
+    return first.takes.device == "cpu" and first.transforms_tables
 
 
 def fit_input(first: Op, X: Table) -> tuple[Input, Any]:

@@ -12,9 +12,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from pipeline.compile.plan import Plan
 from pipeline.data.borrowed import Held, same, shown
 from pipeline.errors import ConfigError, PipelineError
-from pipeline.planning.plan import Plan
 from pipeline.typing import Estimator
 
 CHANGE = ("fit", "load_model", "partial_fit", "set_")

@@ -12,10 +12,10 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
+from pipeline.compile.compile import as_step
+from pipeline.compile.rules import obstacles_to_batches
 from pipeline.errors import Unsupported
 from pipeline.estimator.inputs import takes_weights
-from pipeline.planning.compile import as_step
-from pipeline.planning.rules import obstacles_to_batches
 from pipeline.typing import Estimator, Table, Target
 
 AS_IT_IS = ("predict", "score", "inverse_transform", "get_feature_names_out")

@@ -16,11 +16,11 @@ from sklearn.utils._metadata_requests import _raise_for_params
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import has_fit_parameter
 
+from pipeline.compile.compile import compile
+from pipeline.compile.program import Program
+from pipeline.compile.spec import CONTAINERS, Op
 from pipeline.data import target
 from pipeline.errors import ConfigError, Reason, Unsupported, in_words_of
-from pipeline.planning.compile import compile
-from pipeline.planning.spec import CONTAINERS, Op
-from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers import TWINS
 from pipeline.typing import Estimator, ReadParams, Table
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from pipeline.backends.identity import NotShared, identify
 from pipeline.backends.xgboost.checkpoints import hash_rows
+from pipeline.compile.plan import Plan, Step
+from pipeline.compile.program import Program
 from pipeline.data import frames
 from pipeline.data.shared import SharedRows
 from pipeline.data.target import check_target
 from pipeline.estimator.inputs import Input, fit_input
-from pipeline.planning.plan import Plan, Step
-from pipeline.preprocessing.engine.program import Program
 from pipeline.system.cache import Cache
 from pipeline.trace import record
 from pipeline.typing import Table, Target

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import msgspec
 
+from pipeline.compile.lower import LoweringOptions, lower
+from pipeline.compile.plan import run_as_given
+from pipeline.compile.rules import needs_order
+from pipeline.compile.spec import RowSpec
 from pipeline.data.output import framed
 from pipeline.errors import DataError, PipelineError, Reason, Unsupported
 from pipeline.estimator.accelerated import Accelerated
 from pipeline.estimator.as_given import GivenInput
 from pipeline.estimator.inputs import Input
-from pipeline.planning.lower import LoweringOptions, lower
-from pipeline.planning.plan import run_as_given
-from pipeline.planning.rules import needs_order
-from pipeline.planning.spec import RowSpec
 from pipeline.serving import manifest, state, steps
 from pipeline.system.devices import Choice, choose, prepare_memory
 

@@ -15,11 +15,11 @@ import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from pipeline.compile import source_code
+from pipeline.compile.plan import placement_records
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError
 from pipeline.estimator.accelerated import Accelerated
-from pipeline.planning import source_code
-from pipeline.planning.plan import placement_records
 from pipeline.serving import manifest, state, steps
 from pipeline.serving.manifest import Manifest
 from pipeline.system.atomic import publishing

@@ -19,12 +19,12 @@ from pipeline.backends.cuml.documents import DocumentsModel
 from pipeline.backends.cuml.estimator import Cuml
 from pipeline.backends.cuml.text import Vectorizer
 from pipeline.backends.xgboost.estimator import XGBoostModel
+from pipeline.compile.compile import named_steps
+from pipeline.compile.nodes import check_type
+from pipeline.compile.plan import Plan, Step, StepWorker, make_host_step
+from pipeline.compile.program import Program, header
 from pipeline.errors import DataError, Reason, Unsupported
-from pipeline.planning.compile import named_steps
-from pipeline.planning.plan import Plan, Step, StepWorker, make_host_step
 from pipeline.preprocessing.engine.blocks import Categories, Dates, Numbers
-from pipeline.preprocessing.engine.nodes import check_type
-from pipeline.preprocessing.engine.program import Program, header
 from pipeline.typing import Estimator
 
 FORMS: Mapping[str, type] = {form.__name__: form for form in (Categories, Dates, Numbers)}

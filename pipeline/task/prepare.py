@@ -22,7 +22,7 @@ def prepare(
     **asked: Any,
 ) -> tuple[Any, Any, list[str]]:
     """Check everything that can be checked before data is read; then verify the data."""
-    from pipeline.planning import lower
+    from pipeline.compile import lower
     from pipeline.system import devices
     from pipeline.task.task import Job, load
 

@@ -14,9 +14,9 @@ from pipeline import explain
 from pipeline.backends import cuda
 from pipeline.backends.base import Placement
 from pipeline.backends.cuml import tables, translations
+from pipeline.compile.compile import compile_step
+from pipeline.compile.spec import RowSpec
 from pipeline.errors import Unsupported
-from pipeline.planning.compile import compile_step
-from pipeline.planning.spec import RowSpec
 from tests.contract.estimators import LOST, REFUSED
 
 

@@ -24,8 +24,8 @@ from sklearn.utils.validation import has_fit_parameter
 from pipeline import explain
 from pipeline.backends import meta
 from pipeline.backends.cuml.tables import public_name
+from pipeline.compile.lower import lower
 from pipeline.errors import Reason, Unsupported
-from pipeline.planning.lower import lower
 from tests.estimators import binary
 from tests.meta_estimators import META, answers, named
 

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 
 import tasks.flights
-from pipeline.planning import source_code
+from pipeline.compile import source_code
 from pipeline.system import devices, environment, gpu
 from tasks.flights import TASK
 

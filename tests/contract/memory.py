@@ -31,9 +31,9 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
+from pipeline.compile.program import Program
 from pipeline.data import frames
 from pipeline.preprocessing.engine import table
-from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.calendar import CalendarFeatures
 from pipeline.system.threads import halved
 from tests.contract import standins

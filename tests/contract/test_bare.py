@@ -20,8 +20,8 @@ from sklearn.svm import SVC
 
 from pipeline import Accelerated
 from pipeline.backends.cuml.tables import rule
+from pipeline.compile.lower import LoweringOptions, lower
 from pipeline.data import frames
-from pipeline.planning.lower import LoweringOptions, lower
 from tests.contract.estimators import LEARNING
 from tests.contract.recorder import LIVE, Recorder
 

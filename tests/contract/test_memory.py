@@ -12,10 +12,10 @@ from sklearn.preprocessing import StandardScaler
 
 from pipeline import Accelerated
 from pipeline.backends.base import Model
+from pipeline.compile.program import Program
 from pipeline.data import partitioned
 from pipeline.errors import OutOfMemory
 from pipeline.optional import load
-from pipeline.preprocessing.engine.program import Program
 from pipeline.serving import predict
 from pipeline.serving.save import save
 from pipeline.system import devices, threads

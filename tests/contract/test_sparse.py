@@ -32,9 +32,9 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated, DataError, Unsupported, explain, load, save
 from pipeline.backends.xgboost.estimator import XGBoostModel
+from pipeline.compile.program import Program
 from pipeline.data import frames, partitioned
 from pipeline.preprocessing.engine import csr, table
-from pipeline.preprocessing.engine.program import Program
 from pipeline.system.devices import obstacle
 from pipeline.trace import DENSIFY
 from tests.contract.cases import EVERYWHERE

@@ -14,10 +14,10 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from pipeline.compile.program import Program
 from pipeline.data.convert import Origin, convert, origins
 from pipeline.data.schema import kind_of
 from pipeline.errors import DataError
-from pipeline.preprocessing.engine.program import Program
 
 pl = pytest.importorskip("polars")
 

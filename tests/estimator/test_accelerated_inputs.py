@@ -26,8 +26,8 @@ from xgboost import XGBRanker
 
 import pipeline
 from pipeline import Accelerated
+from pipeline.compile.rules import needs_order
 from pipeline.errors import ConfigError, DataError, DeviceUnavailable
-from pipeline.planning.rules import needs_order
 from tests.programs import NUMBERS, ROWS, TABLE, WORDS, on_cpu
 
 

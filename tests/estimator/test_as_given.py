@@ -25,9 +25,9 @@ from sklearn.preprocessing import (
 )
 
 from pipeline import Accelerated, load, save
+from pipeline.compile.plan import Step
+from pipeline.compile.program import Program
 from pipeline.errors import BudgetExceeded, ConfigError, DataError, in_both_words
-from pipeline.planning.plan import Step
-from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.encoders import OneHotEncoderTwin
 from pipeline.preprocessing.transformers.imputers import SimpleImputerTwin
 from pipeline.preprocessing.transformers.scalers import StandardScalerTwin

@@ -28,14 +28,14 @@ from sklearn.preprocessing import (
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, DataError, load, save
+from pipeline.compile.build import build
+from pipeline.compile.flat import FlatProgram
+from pipeline.compile.nodes import NodeInput
+from pipeline.compile.rules import compile_transformer
+from pipeline.compile.spec import spec_of
 from pipeline.data import frames
-from pipeline.planning.rules import compile_transformer
-from pipeline.planning.spec import spec_of
 from pipeline.preprocessing import transformers
 from pipeline.preprocessing.engine.blocks import Numbers
-from pipeline.preprocessing.engine.build import build
-from pipeline.preprocessing.engine.flat import FlatProgram
-from pipeline.preprocessing.engine.nodes import NodeInput
 from pipeline.preprocessing.engine.table import Once, Table
 
 ROWS = 12_000

@@ -29,9 +29,9 @@ from sklearn.preprocessing import (
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated
+from pipeline.compile.plan import Step
 from pipeline.data.shared import shared
 from pipeline.estimator.sharing import REUSED
-from pipeline.planning.plan import Step
 
 N_ROWS = 600
 RANDOM = np.random.default_rng(0)

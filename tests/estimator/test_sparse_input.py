@@ -71,7 +71,7 @@ def never_refused(model: Accelerated) -> None:
 @pytest.fixture(autouse=True)
 def nothing_dense(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no code of ours make sparse rows dense."""
-    monkeypatch.setattr("pipeline.preprocessing.engine.program.densify", None)
+    monkeypatch.setattr("pipeline.compile.program.densify", None)
 
 
 TAKERS = [name for name in TABLES if get_tags(ALL[name]).input_tags.sparse]

@@ -43,10 +43,10 @@ from sklearn.preprocessing import (
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, load, save
+from pipeline.compile.program import Program
+from pipeline.compile.rules import compile_transformer
+from pipeline.compile.spec import RowSpec
 from pipeline.data import partitioned
-from pipeline.planning.rules import compile_transformer
-from pipeline.planning.spec import RowSpec
-from pipeline.preprocessing.engine.program import Program
 from tests.clusters import in_process
 from tests.names import plain
 from tests.strategies import tables

@@ -10,10 +10,10 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 from pipeline import Accelerated
+from pipeline.compile.program import Program
 from pipeline.data import frames
 from pipeline.optional import load
 from pipeline.preprocessing.engine import table
-from pipeline.preprocessing.engine.program import Program
 from pipeline.system import devices
 from tests.contract import memory
 

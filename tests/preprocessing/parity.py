@@ -13,8 +13,8 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from pipeline.compile.program import Program
 from pipeline.preprocessing.engine import table
-from pipeline.preprocessing.engine.program import Program
 
 RTOL = {"float64": 1e-6, "float32": 1e-5}
 ATOL = {"float64": 1e-12, "float32": 1e-6}

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 import tasks
 from pipeline import CalendarFeatures
 from pipeline.benchmark.run import measure
+from pipeline.compile import explain
 from pipeline.data.files import table_files
-from pipeline.planning import explain
 from pipeline.task import metrics, task
 from pipeline.task.task import Job
 from tests.names import one_in

@@ -16,7 +16,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from pipeline.backends.cuml.tables import public_name
-from pipeline.planning import choose
+from pipeline.compile import choose
 from pipeline.task import task
 from tasks import synthetic
 from tests.contract import standins

@@ -1,4 +1,4 @@
-"""From which size on a GPU is worth it, by families of estimators as in `planning/choose.py`."""
+"""From which size on a GPU is worth it, by families of estimators as in `compile/choose.py`."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from pipeline.benchmark.record.tuning_record import ParameterRecord, TrialRecord
-from pipeline.planning import source_code
+from pipeline.compile import source_code
 from pipeline.tuning.default_spaces import unset
 from pipeline.tuning.space import Listed, Space
 from pipeline.tuning.study import judged_folds

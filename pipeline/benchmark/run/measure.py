@@ -17,6 +17,8 @@ from sklearn.preprocessing import LabelEncoder
 
 from pipeline.backends.base import Placement
 from pipeline.backends.cpu import HOST
+from pipeline.compile.choose import choose_by_size
+from pipeline.compile.compile import compile
 from pipeline.data import frames, parquet
 from pipeline.data.files import table_files
 from pipeline.data.partitioned import compute
@@ -24,8 +26,6 @@ from pipeline.data.read import Preflight, preflight, read
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError
 from pipeline.estimator.accelerated import Accelerated
-from pipeline.planning.choose import choose_by_size
-from pipeline.planning.compile import compile
 from pipeline.system.devices import choose, prepare_memory
 from pipeline.task import metrics, truth
 from pipeline.task.task import Job, Split, Task

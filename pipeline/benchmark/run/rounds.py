@@ -18,7 +18,7 @@ from pipeline.benchmark.record import results
 from pipeline.benchmark.record.results import FilePart
 from pipeline.benchmark.run.resume import FinishedRuns
 from pipeline.benchmark.run.worker import RunReport, WorkerFailed, WorkerProcess
-from pipeline.planning.plan import placement_records
+from pipeline.compile.plan import placement_records
 from pipeline.records import Movement
 from pipeline.system.progress import Say
 from pipeline.task import metrics

@@ -18,9 +18,9 @@ from pipeline.backends.cuml import multi_gpu
 from pipeline.backends.cuml.estimator import Cuml
 from pipeline.backends.cuml.multi_gpu import MULTI_GPU
 from pipeline.backends.cuml.tables import Rule
+from pipeline.compile.plan import Step
 from pipeline.distributed.cluster import active
 from pipeline.errors import DataError
-from pipeline.planning.plan import Step
 from tests.backends import fakes
 from tests.clusters import in_process
 

@@ -22,10 +22,10 @@ from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import StandardScaler
 
 from pipeline import Accelerated, explain
+from pipeline.compile.compile import compile
+from pipeline.compile.lower import lower
+from pipeline.compile.spec import RowSpec
 from pipeline.errors import Unsupported
-from pipeline.planning.compile import compile
-from pipeline.planning.lower import lower
-from pipeline.planning.spec import RowSpec
 
 TEXTS = [
     "The cat sat on the mat, the cat!",

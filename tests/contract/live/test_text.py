@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pipeline.backends.cuml import text
+from pipeline.compile.compile import compile
 from pipeline.optional import load
-from pipeline.planning.compile import compile
 from tests.contract.test_text import each_spec
 
 pytestmark = pytest.mark.filterwarnings("default")

@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator
 
 from pipeline.backends.cuml import estimator as cuml_estimator
 from pipeline.backends.cuml import translations
+from pipeline.compile.compile import compile_step
+from pipeline.compile.spec import RowSpec
 from pipeline.optional import load
-from pipeline.planning.compile import compile_step
-from pipeline.planning.spec import RowSpec
 from tests.contract import probes
 from tests.contract.estimators import LOST, REFUSED
 

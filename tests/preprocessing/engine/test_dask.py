@@ -23,8 +23,8 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
+from pipeline.compile.program import Program
 from pipeline.errors import DataError
-from pipeline.preprocessing.engine.program import Program
 
 dd = pytest.importorskip("dask.dataframe")
 

@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.preprocessing import OneHotEncoder
 
+from pipeline.compile.program import Program
 from pipeline.data import frames
 from pipeline.preprocessing.engine import table as module
 from pipeline.preprocessing.engine.blocks import (
@@ -21,7 +22,6 @@ from pipeline.preprocessing.engine.blocks import (
     join,
 )
 from pipeline.preprocessing.engine.csr import write_sparse
-from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.engine.table import Part, Table
 from pipeline.system.threads import halved
 from tests.contract import standins

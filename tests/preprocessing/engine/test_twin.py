@@ -10,8 +10,8 @@ from sklearn.preprocessing import (
     QuantileTransformer,
 )
 
+from pipeline.compile.program import Program
 from pipeline.errors import Unsupported
-from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers import TWINS
 from tests.names import plain
 

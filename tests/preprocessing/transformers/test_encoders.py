@@ -16,8 +16,8 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
 
+from pipeline.compile.program import Program
 from pipeline.errors import DataError
-from pipeline.preprocessing.engine.program import Program
 from tests.names import one_in, plain
 from tests.preprocessing.columns import CATEGORICAL, OURS_ALONE, frame, with_nan
 from tests.preprocessing.parity import (

@@ -24,7 +24,7 @@ from sklearn.feature_selection import (
     r_regression,
 )
 
-from pipeline.preprocessing.engine.program import Program
+from pipeline.compile.program import Program
 from pipeline.preprocessing.transformers import feature_selection
 from tests.names import one_in, plain
 from tests.preprocessing.cases import ROWS, numbers

@@ -14,8 +14,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
+from pipeline.compile.program import Program
 from pipeline.errors import DataError
-from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.function import UFUNCS
 from tests.preprocessing.columns import NUMBERS, frame
 from tests.preprocessing.parity import (

@@ -14,8 +14,8 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from pipeline.compile.program import Program
 from pipeline.errors import DataError
-from pipeline.preprocessing.engine.program import Program
 from tests.names import one_in
 from tests.preprocessing.cases import ROWS, STRATEGIES, holes, numbers
 from tests.preprocessing.columns import (

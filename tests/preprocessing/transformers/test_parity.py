@@ -25,8 +25,8 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from pipeline.compile.program import Program
 from pipeline.errors import DataError
-from pipeline.preprocessing.engine.program import Program
 from tests.names import one_in, plain
 from tests.preprocessing.cases import (
     BEST,

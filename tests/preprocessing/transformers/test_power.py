@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from sklearn.preprocessing import PowerTransformer
 
+from pipeline.compile.program import Program
 from pipeline.errors import DataError
-from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.power import most_likely_power, signed_logs
 from tests.preprocessing.columns import BOOLEANS, NUMBERS, frame
 from tests.preprocessing.parity import assert_both_refuse, assert_parity, quiet

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import KBinsDiscretizer, QuantileTransformer
 
+from pipeline.compile.program import Program
 from pipeline.errors import DataError
-from pipeline.preprocessing.engine.program import Program
 from tests.preprocessing.cases import ROWS, numbers
 from tests.preprocessing.parity import assert_parity, close, cut, quiet
 from tests.strategies import tables

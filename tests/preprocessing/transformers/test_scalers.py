@@ -14,8 +14,8 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from pipeline.compile.program import Program
 from pipeline.preprocessing.engine.blocks import Numbers
-from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers.scalers import (
     BinarizerTwin,
 )

@@ -17,8 +17,8 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedK
 from sklearn.preprocessing import TargetEncoder
 
 from pipeline import Accelerated
+from pipeline.compile.program import Program
 from pipeline.errors import ConfigError, DataError
-from pipeline.preprocessing.engine.program import Program
 from pipeline.preprocessing.transformers import target_encoder
 from tests.names import one_in
 from tests.preprocessing.parity import (

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from pipeline.planning.rules import columns_read
-from pipeline.planning.spec import Op
+from pipeline.compile.rules import columns_read
+from pipeline.compile.spec import Op
 from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.transformers import TWINS
 
@@ -25,8 +25,8 @@ def choose_own(op: Op, *, exact_zeros: bool) -> dict[str, str]:
     """Return the paths of the parts that scikit-learn's own steps run, and why.
 
     >>> from sklearn.preprocessing import StandardScaler
-    >>> from pipeline.planning.rules import compile_transformer
-    >>> from pipeline.planning.spec import spec_of
+    >>> from pipeline.compile.rules import compile_transformer
+    >>> from pipeline.compile.spec import spec_of
     >>> rows = spec_of(np.zeros((100_000, 2), order="F"))
     >>> list(choose_own(compile_transformer(StandardScaler(), "scaler", rows), exact_zeros=False))
     ['scaler']

@@ -89,7 +89,7 @@ class FlatProgram:
     Examples
     --------
     >>> from sklearn.preprocessing import StandardScaler
-    >>> from pipeline.preprocessing.engine.program import Program
+    >>> from pipeline.compile.program import Program
     >>> program = Program(StandardScaler()).fit(np.array([[1.0], [3.0]]))
     >>> len(program.flat.calls)
     1

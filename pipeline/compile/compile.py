@@ -22,9 +22,7 @@ from pipeline.backends.base import Backend
 from pipeline.backends.cpu import HOST
 from pipeline.backends.cuml import documents, text
 from pipeline.backends.text_input import reads_text
-from pipeline.data import frames
-from pipeline.errors import ConfigError, Reason, Unsupported
-from pipeline.planning.rules import (
+from pipeline.compile.rules import (
     check_names,
     check_parameters,
     columns_read,
@@ -33,7 +31,9 @@ from pipeline.planning.rules import (
     place_on_host,
     runner_of,
 )
-from pipeline.planning.spec import CONTAINERS, Form, Op, RowSpec, columns_of, spec_of
+from pipeline.compile.spec import CONTAINERS, Form, Op, RowSpec, columns_of, spec_of
+from pipeline.data import frames
+from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.typing import Estimator, Table
 
 DEVICES = ("cpu", "cuda")
@@ -150,8 +150,10 @@ _KINDS = _Kinds({LabelEncoder: Kind.LABELS, **dict.fromkeys(text.CUML, Kind.TEXT
 
 def kind_of_step(part: Any) -> Kind:
     """Return what a step is."""
-    if known := _KINDS[type(part)] or (Kind.TEXT if documents.is_container(part) else None):
+    if known := _KINDS[type(part)]:
         return known
+    if type(part) in CONTAINERS and documents.is_container(part):
+        return Kind.TEXT
     only_transforms = hasattr(part, "transform") and not hasattr(part, "predict")
     return Kind.PREPROCESSING if only_transforms else Kind.MODEL
 
@@ -282,7 +284,7 @@ def _refuse_callbacks(steps: Sequence[Op], *whole: tuple[str, Any]) -> None:
     ours = [
         (leaf.path, leaf.estimator)
         for op in steps
-        if op.takes.device == "cuda" or kind_of_step(op.estimator) is Kind.PREPROCESSING
+        if op.takes.device == "cuda" or op.transforms_tables
         for leaf in op.leaves()
     ]
     called = [path for path, part in [*whole, *ours] if getattr(part, "_skl_callbacks", None)]

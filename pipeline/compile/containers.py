@@ -23,16 +23,16 @@ from sklearn.preprocessing import FunctionTransformer
 # scikit-learn has no public way to print what `verbose` asks for.
 from sklearn.utils._user_interface import _print_elapsed_time
 
-from pipeline.data.convert import without_na
-from pipeline.preprocessing.engine.blocks import Numbers, join
-from pipeline.preprocessing.engine.csr import check_numbers, count_cells, most_cells
-from pipeline.preprocessing.engine.flat import FlatProgram, side_by_side
-from pipeline.preprocessing.engine.nodes import (
+from pipeline.compile.flat import FlatProgram, side_by_side
+from pipeline.compile.nodes import (
     BlockNode,
     NodeInput,
     Passthrough,
     check_type,
 )
+from pipeline.data.convert import without_na
+from pipeline.preprocessing.engine.blocks import Numbers, join
+from pipeline.preprocessing.engine.csr import check_numbers, count_cells, most_cells
 from pipeline.preprocessing.engine.table import Once, Read
 from pipeline.typing import Estimator, Target
 

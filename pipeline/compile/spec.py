@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal
@@ -162,18 +162,18 @@ class Op:
     place: Placement | None = None
     note: str = ""
 
-    def walk(self) -> Iterator[Op]:
-        """Yield it and all inside it, in the order of the estimator."""
-        waiting = [self]
+    def walk(self) -> list[Op]:
+        """Return it and all inside it, in the order of the estimator."""
+        found, waiting = [], [self]
         while waiting:
-            op = waiting.pop()
-            yield op
-            waiting += reversed(op.children)
+            found.append(op := waiting.pop())
+            waiting += op.children[::-1]
+        return found
 
     def leaves(self) -> list[Op]:
         """Return what is inside it and holds nothing, or itself."""
-        inside = [op for op in self.walk() if op.estimator is not None]
-        return [op for op in inside if type(op.estimator) not in CONTAINERS]
+        inner = (*CONTAINERS, type(None))
+        return [op for op in self.walk() if type(op.estimator) not in inner]
 
     @property
     def steps(self) -> tuple[Op, ...]:
@@ -197,11 +197,9 @@ class Op:
         return self.runner in ("twin", "container")
 
     @property
-    def units(self) -> list[Op]:
-        """What runs as one: transformers, and containers that hold what no blocks run."""
-        if self.runner != "container":
-            return [self]
-        return [*chain.from_iterable(op.units for op in self.children)]
+    def transforms_tables(self) -> bool:
+        """Whether it is preprocessing, of which blocks run as much as they can."""
+        return self.on_blocks or bool(self.reasons and self.takes.device == "cpu")
 
     @property
     def refused(self) -> tuple[Reason, ...]:
@@ -214,10 +212,11 @@ class Op:
     @property
     def placements(self) -> tuple[Placement, ...]:
         """Where it and what is inside it run."""
-        held = self.children if self.runner in ("container", "meta") else ()
-        own = () if self.place is None else (self.place,)
-        found = (*own, *chain.from_iterable(op.placements for op in held))
-        return tuple(place.noted(self.note) for place in found) if self.note else found
+        found: tuple[Placement, ...] = () if self.place is None else (self.place,)
+        if self.runner in ("container", "meta"):
+            for op in self.children:
+                found += op.placements
+        return tuple([place.noted(self.note) for place in found]) if self.note else found
 
     def noted(self, remark: str) -> Op:
         """Return it with a remark to where it runs."""

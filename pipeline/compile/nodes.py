@@ -18,6 +18,7 @@ import numpy as np
 from sklearn.preprocessing import QuantileTransformer
 from sklearn.utils import get_tags
 
+from pipeline.compile.flat import CONVERT, FlatProgram
 from pipeline.data import frames
 from pipeline.data.convert import Origin
 from pipeline.data.output import container
@@ -30,7 +31,6 @@ from pipeline.preprocessing.engine.blocks import (
     holds_others,
     take_columns,
 )
-from pipeline.preprocessing.engine.flat import CONVERT, FlatProgram
 from pipeline.preprocessing.engine.table import Once, Part, Read
 from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.statistics.quantiles import RowBlocks
@@ -260,8 +260,9 @@ class TransformerNode(BlockNode):
         self._finish(stats)
         if twin.keeps_columns():
             return source.read
-        read = read if twin.picks() is None else source.read
-        return Once(lambda part: self.apply(read(part), part, aligned))
+        if (kept := twin.picks()) is not None:
+            return Once(lambda part: take_columns(source.read(part), kept, part))
+        return Once(partial(_apply_training, twin, read, aligned))
 
     def suited(self, table: Data, source: NodeInput) -> BlockNode:
         """Return the stand-in where sparse rows or Python objects come in, or sparse rows go out.
@@ -336,18 +337,6 @@ class TransformerNode(BlockNode):
             return replace(source, blocks=blocks)
         return super().then(source, blocks)
 
-    def apply(self, block: Block, part: Part, aligned: Sequence[Any]) -> Block:
-        """Transform a block of the training rows, given what is aligned with them."""
-        if self.twin.keeps_columns():
-            return block
-        if (kept := self.twin.picks()) is not None:
-            return take_columns(block, kept, part)
-        if isinstance(block, Unread):
-            block = part.read(block.names, self.form)
-        elif not isinstance(block, self.form):
-            block = CONVERT[self.form](block, part)
-        return self.twin.apply_training(block, *(part.of(aligned) if aligned else ()))
-
     def flatten(self, flat: FlatProgram, takes: int, sparse: Callable[[], bool]) -> int:
         """Add the twin."""
         return flat.add_twin(self.twin, self.form, takes)
@@ -368,6 +357,11 @@ class TransformerNode(BlockNode):
     def own_forms(self) -> Sequence[type]:  # type: ignore[override]
         """That of the twin."""
         return (self.form,)
+
+
+def _apply_training(twin: Twin[Any], read: Read, aligned: Sequence[Any], part: Part) -> Block:
+    """Transform a block of the training rows, given what is aligned with them."""
+    return twin.apply_training(read(part), *(part.of(aligned) if aligned else ()))
 
 
 def holds_rows(stats: Any) -> bool:

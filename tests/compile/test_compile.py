@@ -22,11 +22,11 @@ from sklearn.random_projection import SparseRandomProjection
 from xgboost import XGBClassifier
 
 from pipeline.backends.cpu import HOST
+from pipeline.compile.compile import compile, compile_step
+from pipeline.compile.program import Program
+from pipeline.compile.rules import compile_transformer, selected
+from pipeline.compile.spec import RowSpec, spec_of
 from pipeline.errors import ConfigError, Unsupported
-from pipeline.planning.compile import compile, compile_step
-from pipeline.planning.rules import compile_transformer, selected
-from pipeline.planning.spec import RowSpec, spec_of
-from pipeline.preprocessing.engine.program import Program
 from tests.names import plain
 
 

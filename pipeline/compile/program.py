@@ -16,23 +16,23 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from pipeline.compile.build import BuildOptions, build
+from pipeline.compile.flat import FlatProgram, warnings_of
+from pipeline.compile.nodes import BlockNode, Keeps, NodeInput
+from pipeline.compile.own import choose_own
+from pipeline.compile.rules import compile_transformer, obstacles_to_batches
+from pipeline.compile.spec import Op, RowSpec, columns_of
+from pipeline.compile.workers import WorkerNode
 from pipeline.data import frames
 from pipeline.data.convert import Origin, without_na
 from pipeline.data.output import container
 from pipeline.data.partitioned import densify, densifying
 from pipeline.errors import ConfigError, DataError, Reason, Unsupported
-from pipeline.planning.rules import compile_transformer, obstacles_to_batches
-from pipeline.planning.spec import Op, RowSpec, columns_of
 from pipeline.preprocessing.engine import table as tables
 from pipeline.preprocessing.engine.blocks import Numbers, by_columns
-from pipeline.preprocessing.engine.build import BuildOptions, build
 from pipeline.preprocessing.engine.csr import write_sparse
 from pipeline.preprocessing.engine.dask import Data, Partitions
-from pipeline.preprocessing.engine.flat import FlatProgram, warnings_of
-from pipeline.preprocessing.engine.nodes import BlockNode, Keeps, NodeInput
-from pipeline.preprocessing.engine.own import choose_own
 from pipeline.preprocessing.engine.table import Read, Reading, Table
-from pipeline.preprocessing.engine.workers import WorkerNode
 from pipeline.preprocessing.transformers import TWINS
 from pipeline.typing import Estimator, Names
 

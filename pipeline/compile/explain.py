@@ -10,13 +10,13 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from pipeline.backends.base import Placement
+from pipeline.compile.choose import choose_for, describe_sizes
+from pipeline.compile.compile import DEVICES, compile, reads_table, spec_for
+from pipeline.compile.forecast import forecast
+from pipeline.compile.plan import describe_places, render_places, run_as_given
+from pipeline.compile.spec import Op
 from pipeline.data import frames
 from pipeline.data.convert import why_no_table
-from pipeline.planning.choose import choose_for, describe_sizes
-from pipeline.planning.compile import DEVICES, compile, reads_table, spec_for
-from pipeline.planning.forecast import forecast
-from pipeline.planning.plan import describe_places, render_places, run_as_given
-from pipeline.planning.spec import Op
 from pipeline.system import devices
 from pipeline.system.devices import Choice
 from pipeline.typing import Estimator, Table

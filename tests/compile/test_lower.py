@@ -19,8 +19,8 @@ from xgboost import XGBClassifier
 
 from pipeline import explain
 from pipeline.backends.base import HostModel
+from pipeline.compile.lower import LoweringOptions, lower
 from pipeline.errors import ConfigError, Unsupported
-from pipeline.planning.lower import LoweringOptions, lower
 
 OURS = {"cpu": "pipeline.preprocessing (NumPy)", "cuda": "pipeline.preprocessing (CuPy)"}
 

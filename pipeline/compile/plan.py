@@ -15,15 +15,15 @@ from sklearn.pipeline import Pipeline
 from pipeline import notebook, records
 from pipeline.backends.base import HostModel, Model, Placement, reads_float32
 from pipeline.backends.cpu import HOST
+from pipeline.compile.compile import named_steps
+from pipeline.compile.program import Program
+from pipeline.compile.rules import place_on_host
+from pipeline.compile.spec import Op
+from pipeline.compile.workers import HostWorker
 from pipeline.data import frames, partitioned
 from pipeline.data.borrowed import in_place
 from pipeline.data.convert import as_passed
 from pipeline.errors import OutOfMemory, PipelineError, Reason, Refused, in_both_words
-from pipeline.planning.compile import named_steps
-from pipeline.planning.rules import place_on_host
-from pipeline.planning.spec import Op
-from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.engine.workers import HostWorker
 from pipeline.system import cache
 from pipeline.system.devices import release_memory
 from pipeline.system.memory import raise_if_exhausted

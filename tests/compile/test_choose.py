@@ -17,10 +17,10 @@ from pipeline import explain
 from pipeline.backends.array_api import ESTIMATORS
 from pipeline.backends.cuml.tables import CUML, XGBOOST
 from pipeline.backends.cuml.text import CUML as VECTORIZERS
+from pipeline.compile import choose
+from pipeline.compile.choose import advise, choose_by_size, choose_for
+from pipeline.compile.spec import Op, RowSpec
 from pipeline.errors import DeviceUnavailable, Reason
-from pipeline.planning import choose
-from pipeline.planning.choose import advise, choose_by_size, choose_for
-from pipeline.planning.spec import Op, RowSpec
 from pipeline.system import devices, gpu
 from pipeline.system.devices import Choice
 

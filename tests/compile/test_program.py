@@ -20,10 +20,10 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from pipeline.planning.rules import compile_transformer
-from pipeline.planning.spec import RowSpec
+from pipeline.compile.program import Program
+from pipeline.compile.rules import compile_transformer
+from pipeline.compile.spec import RowSpec
 from pipeline.preprocessing.engine import table as blocks
-from pipeline.preprocessing.engine.program import Program
 from tests.preprocessing.parity import assert_parity, cut
 from tests.strategies import tables
 

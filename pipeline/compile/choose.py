@@ -15,9 +15,9 @@ from sklearn.base import BaseEstimator
 from pipeline.backends import meta
 from pipeline.backends.cuml.tables import public_name
 from pipeline.backends.text_input import reads_text
+from pipeline.compile.compile import Kind, compile, kind_of_step, named_steps
+from pipeline.compile.spec import RowSpec
 from pipeline.data import frames
-from pipeline.planning.compile import Kind, compile, kind_of_step, named_steps
-from pipeline.planning.spec import RowSpec
 from pipeline.system import devices, gpu
 from pipeline.system.devices import Choice
 from pipeline.typing import Table

@@ -15,12 +15,12 @@ from pipeline.backends.cuml.multi_gpu import MULTI_GPU
 from pipeline.backends.cuml.tables import public_name
 from pipeline.backends.text_input import reads_text
 from pipeline.backends.xgboost import distributed
+from pipeline.compile.compile import Kind, compile_step, kind_of_step
+from pipeline.compile.rules import columns_read
+from pipeline.compile.spec import Op, columns_of
 from pipeline.data import frames, partitioned
 from pipeline.data.output import container
 from pipeline.distributed.cluster import active
-from pipeline.planning.compile import Kind, compile_step, kind_of_step
-from pipeline.planning.rules import columns_read
-from pipeline.planning.spec import Op, columns_of
 from pipeline.system import devices
 from pipeline.typing import Estimator, Table
 

@@ -23,7 +23,7 @@ from sklearn.preprocessing import (
 )
 
 from pipeline import Accelerated
-from pipeline.preprocessing.engine.program import Program
+from pipeline.compile.program import Program
 from tests.names import one_in
 from tests.preprocessing.parity import assert_parity, quiet
 

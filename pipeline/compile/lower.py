@@ -14,11 +14,11 @@ from sklearn.utils import get_tags
 from pipeline.backends.base import Model, find_last_dtype
 from pipeline.backends.cpu import is_xgboost
 from pipeline.backends.meta import MetaBackend
+from pipeline.compile.compile import compile, compile_step
+from pipeline.compile.plan import Plan, Step, make_host_step
+from pipeline.compile.program import Program
+from pipeline.compile.spec import Op, RowSpec
 from pipeline.errors import Reason, Unsupported
-from pipeline.planning.compile import compile, compile_step
-from pipeline.planning.plan import Plan, Step, make_host_step
-from pipeline.planning.spec import Op, RowSpec
-from pipeline.preprocessing.engine.program import Program
 
 
 @dataclass(frozen=True)

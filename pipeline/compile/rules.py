@@ -20,8 +20,8 @@ from pipeline.backends.array_api import ArrayApiBackend
 from pipeline.backends.base import Backend, Placement
 from pipeline.backends.cpu import HOST, is_xgboost
 from pipeline.backends.xgboost.estimator import find_bad_params
+from pipeline.compile.spec import Form, Op, RowSpec, Runner
 from pipeline.errors import ConfigError, Reason, Unsupported, in_words_of
-from pipeline.planning.spec import Form, Op, RowSpec, Runner
 from pipeline.preprocessing.transformers import TWINS
 from pipeline.typing import Estimator
 
@@ -253,7 +253,7 @@ def check_parameters(how: Any, path: str) -> None:
             how._validate_params()
         except ValueError as error:
             raise ConfigError(f"{path}: {error}") from error
-    if is_xgboost(how) and (reasons := find_bad_params(how, path)):
+    elif is_xgboost(how) and (reasons := find_bad_params(how, path)):
         raise Unsupported(*reasons)
 
 

@@ -13,17 +13,17 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
 from pipeline.backends.cuml.estimator import CumlBackend, CumlWorker
-from pipeline.errors import Unsupported
-from pipeline.planning.rules import need_all_rows
-from pipeline.planning.spec import Op
-from pipeline.preprocessing.engine.containers import (
+from pipeline.compile.containers import (
     Branch,
     ColumnTransformerNode,
     FeatureUnionNode,
     PipelineNode,
 )
-from pipeline.preprocessing.engine.nodes import BlockNode, Keeps, Passthrough, TransformerNode
-from pipeline.preprocessing.engine.workers import HostWorker, Worker, WorkerNode
+from pipeline.compile.nodes import BlockNode, Keeps, Passthrough, TransformerNode
+from pipeline.compile.rules import need_all_rows
+from pipeline.compile.spec import Op
+from pipeline.compile.workers import HostWorker, Worker, WorkerNode
+from pipeline.errors import Unsupported
 from pipeline.preprocessing.transformers import TWINS
 
 
