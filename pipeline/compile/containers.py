@@ -72,6 +72,10 @@ class PipelineNode(BlockNode):
             given = node.makes_sparse(given)
         return given
 
+    def fills_rows(self) -> bool:
+        """Return whether the last node fills them."""
+        return self.children[-1].fills_rows()
+
     def then(self, source: NodeInput, blocks: Read) -> NodeInput:
         """Return the source as node after node hands it on."""
         for node in self.children:
@@ -197,8 +201,10 @@ class ColumnTransformerNode(_SideBySide):
             return float((n_rows * full + there) / max(1, n_rows * (full + rest)))
 
         least: float = self.estimator.sparse_threshold
-        if share(1, most_cells(first, sparse)) < least:
-            return True  # and of the rows to come, which can only have more columns
+        most = share(1, most_cells(first, sparse))
+        makers = [node for node in self.children if node.makes_sparse(given=False)]
+        if most < least or all(node.fills_rows() for node in makers):
+            return most < least  # and of the rows to come, which can only have more columns
         self.counted = self.counted + count_cells(table, sparse)
         return share(*self.counted) < least
 

@@ -145,6 +145,10 @@ class BlockNode(ABC):
         """Return whether scikit-learn's rows would be sparse, of sparse rows or of dense ones."""
         return given
 
+    def fills_rows(self) -> bool:
+        """Return whether every training row has as many ones as it has one-hot columns."""
+        return False
+
     def ends(self) -> list[BlockNode]:
         """Return the nodes below that hold no others, or itself, in the order of the estimator."""
         found: list[BlockNode] = []
@@ -330,6 +334,10 @@ class TransformerNode(BlockNode):
     def makes_sparse(self, given: bool) -> bool:
         """Return whether those of the twin's class would be."""
         return self.twin.makes_sparse(self.estimator, given)
+
+    def fills_rows(self) -> bool:
+        """Return whether the twin fills them."""
+        return self.twin.fills_rows()
 
     def then(self, source: NodeInput, blocks: Read) -> NodeInput:
         """Return the source's columns where the twin keeps them."""

@@ -111,6 +111,10 @@ class Twin(ABC, Generic[S]):
         """Return whether scikit-learn's makes sparse rows, of sparse or of dense ones."""
         return given and cls.takes_sparse
 
+    def fills_rows(self) -> bool:
+        """Return whether every training row has as many ones as it has one-hot columns."""
+        return False
+
     def keeps_names(self) -> bool:
         """Return whether scikit-learn makes a frame with the same columns of a frame."""
         return False

@@ -353,6 +353,11 @@ class OneHotEncoderTwin(EncoderTwin):
         """Return what `sparse_output` says."""
         return bool(estimator.sparse_output)
 
+    def fills_rows(self) -> bool:
+        """Return whether no category is dropped, and none unknown."""
+        params = self.estimator
+        return params.drop is None and isinstance(params.categories, str)
+
     def prepare(self) -> None:
         """Note the output column of each category."""
         super().prepare()
