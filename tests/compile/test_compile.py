@@ -8,7 +8,8 @@ import pytest
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.decomposition import NMF, PCA, FastICA
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_selection import SelectKBest
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -21,6 +22,7 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import SparseRandomProjection
 from xgboost import XGBClassifier
 
+from pipeline import Accelerated, explain
 from pipeline.backends.cpu import HOST
 from pipeline.compile.compile import compile, compile_step
 from pipeline.compile.program import Program
@@ -214,3 +216,52 @@ def test_column_transformer_after_another_step_is_refused(steps: list[Any]) -> N
 def test_names_that_sklearn_refuses(estimator: Any, path: str) -> None:
     with pytest.raises(ConfigError, match=f"^{path}: "):
         Program(estimator, step="s").fit(HEAD)
+
+
+X = pd.DataFrame(
+    {"a": [1.0, 2.0, np.nan, 4.0] * 5, "b": np.arange(20), "t": [*"uvwx"] * 5, "s": ["p", "q"] * 10}
+)
+BRANCHES = [
+    (make_pipeline(SimpleImputer(), StandardScaler()), ["a", "b"]),
+    (OneHotEncoder(), ["t"]),
+]
+AGREED = {
+    "a branch without a twin": make_column_transformer(*BRANCHES, (PCA(1), ["b"])),
+    "a column alone": make_column_transformer(*BRANCHES, (CountVectorizer(analyzer="char"), "s")),
+    "a function selects": make_column_transformer((StandardScaler(), lambda X: ["b"])),
+    "weights": ColumnTransformer([("n", StandardScaler(), ["b"])], transformer_weights={"n": 2}),
+    "parameters": make_column_transformer((SimpleImputer(missing_values=-1), ["b"])),
+    "nothing selected": make_column_transformer(*BRANCHES, (StandardScaler(), [])),
+    "words": make_column_transformer(*BRANCHES, ("drop", ["s"]), remainder="passthrough"),
+    "by type": make_column_transformer(
+        (SimpleImputer(), make_column_selector(dtype_include="number"))
+    ),
+    "unions": make_column_transformer(
+        (make_union(MaxAbsScaler(), make_pipeline("passthrough", StandardScaler())), ["b"])
+    ),
+    "nested": make_column_transformer((make_column_transformer(*BRANCHES), ["a", "b", "t"])),
+}
+
+
+@pytest.mark.parametrize("columns", AGREED.values(), ids=list(AGREED))
+def test_what_is_compiled_is_what_runs(columns: Any) -> None:
+    program = make_pipeline(columns, SelectKBest(k=1), LogisticRegression())
+    told = explain(program, "cpu", X).placements
+    assert [p.step for p in told] == [p.step for p in explain(program, "cpu").placements]
+    ran = Accelerated(program, device="cpu").fit(X, X["b"] > 9).plan_.placements
+    for before, after in zip(told, ran, strict=True):
+        assert (before.step, before.implementation) == (after.step, after.implementation)
+        assert after.note.startswith(before.note)
+        assert after.reasons == before.reasons
+
+
+def test_columns_are_known_of_tables_that_need_no_conversion() -> None:
+    assert spec_of(X).names == ("a", "b", "t", "s")
+    assert spec_of(X.to_numpy()).names is None
+    matrix = spec_of(np.asfortranarray(X[["a", "b"]]))
+    assert (matrix.names, matrix.n_rows, matrix.order) == ((0, 1), 20, "F")
+    assert spec_of(X[["b"]].astype("Sparse[int64]")).form == "sparse"
+    branches = compile(make_column_transformer(*BRANCHES), spec_of(X)).children
+    assert [op.columns for op in branches] == [("a", "b"), ("t",)]
+    assert [op.out.form for op in branches] == ["dense", "either"]
+    assert [str(op.takes) for op in branches[0].children] == ["dense[2]", "dense[?]"]
