@@ -23,6 +23,7 @@ from pipeline.compile.nodes import BlockNode, Keeps, Passthrough, TransformerNod
 from pipeline.compile.rules import need_all_rows
 from pipeline.compile.spec import Op
 from pipeline.compile.workers import HostWorker, Worker, WorkerNode
+from pipeline.data.borrowed import borrow
 from pipeline.errors import Unsupported
 from pipeline.preprocessing.transformers import TWINS
 
@@ -138,7 +139,7 @@ def _leaf(op: Op, options: BuildOptions) -> BlockNode:
     may = not options.strict and options.on_host and options.workers is None
     may = may and options.keeps != "all"  # more rows are learnt from by scikit-learn's whole step
     return TransformerNode(
-        TWINS[type(op.estimator)](options.fits(op)),
+        TWINS[type(op.estimator)](options.fits(op) if options.cloned else borrow(op.estimator)),
         keeps=options.keeps,
         weights=options.weights_of(op),
         stand_in=partial(_worker, op, options) if may else None,

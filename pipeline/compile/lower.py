@@ -73,7 +73,18 @@ def lower(
     ConfigError
         A parameter of the estimator is invalid.
     """
-    whole = compile(estimator, RowSpec(device) if spec is None else spec, name)
+    return make_plan(compile(estimator, RowSpec(device) if spec is None else spec, name), options)
+
+
+def make_plan(whole: Op, options: LoweringOptions = DEFAULTS) -> Plan:
+    """Return the unfitted plan that runs what was compiled.
+
+    Raises
+    ------
+    Unsupported
+        Some steps have no equivalent and `fallback` is off; all reasons are in it.
+    """
+    device = whole.takes.device
     reasons = [reason for op in whole.steps for reason in op.refused]
     if reasons and device != "cpu" and not options.fallback:
         raise Unsupported(*reasons)
@@ -83,7 +94,7 @@ def lower(
     steps = _make_steps(groups, device, replace(options, dtype=final))
     if isinstance(model := steps[-1].worker, Model):
         model.asked_for(final)
-    return Plan(estimator, steps, whole.steps)
+    return Plan(whole.estimator, steps, whole.steps)
 
 
 def _group(ops: Sequence[Op], options: LoweringOptions) -> list[list[Op]]:

@@ -375,7 +375,8 @@ def needs_order(estimator: Estimator) -> bool:
         return needs_order(active[0]) if active else False
     if type(estimator) is FeatureUnion:
         return any(needs_order(how) for _, how in estimator.transformer_list if hasattr(how, "fit"))
-    if type(estimator).__module__.partition(".")[0] not in ("sklearn", "xgboost", "pipeline"):
+    known = type(estimator).__module__.partition(".")[0] in ("sklearn", "xgboost", "pipeline")
+    if not known or isinstance(estimator, ColumnTransformer):
         return False
     for each in [estimator, *estimator.get_params().values()]:
         by_name = isinstance(each, ColumnTransformer)

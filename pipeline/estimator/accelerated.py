@@ -18,8 +18,8 @@ from pipeline.backends.base import HostModel
 from pipeline.backends.xgboost.checkpoints import Checkpoints, keeping
 from pipeline.backends.xgboost.estimator import XGBoostModel
 from pipeline.compile.choose import choose_for
-from pipeline.compile.compile import spec_for, takes_sparse
-from pipeline.compile.lower import LoweringOptions, lower
+from pipeline.compile.compile import compile, spec_for, takes_sparse
+from pipeline.compile.lower import LoweringOptions, make_plan
 from pipeline.compile.plan import Plan
 from pipeline.compile.program import Program
 from pipeline.compile.source_code import code
@@ -292,10 +292,6 @@ class Accelerated(Answers):
         if choice.name == "cpu" and as_given.makes_frames(estimator, X):
             frames_of = DataError("scikit-learn makes frames of frames")
             return self._learn_as_given(method, X, y, given, frames_of)
-        whole = not isinstance(X, SharedRows) and not frames.is_partitioned(X)
-        if choice.name == "cpu" and whole and as_given.prints_steps(estimator):
-            printed = DataError("scikit-learn prints its lines of verbose=True")
-            return self._learn_as_given(method, X, y, given, printed)
         spec = spec_for(estimator, table_of(X), choice.name)
         if spec.form == "sparse" and method == "partial_fit" and not hasattr(estimator, method):
             why = "scikit-learn learns from sparse rows here, and not from batches"
@@ -305,9 +301,14 @@ class Accelerated(Answers):
         sparse = DataError("X is sparse") if spec.form == "sparse" and asked else None
         if sparse and self._may_ask(choice.name, sparse, X):
             return self._learn_as_given(method, X, y, given, sparse)
+        whole = compile(estimator, spec)
+        alone = not isinstance(X, SharedRows) and not frames.is_partitioned(X)
+        if choice.name == "cpu" and alone and as_given.prints_steps(whole):
+            printed = DataError("scikit-learn prints its lines of verbose=True")
+            return self._learn_as_given(method, X, y, given, printed)
         X = as_given.materialize(X) if asked else X
         options = LoweringOptions(self._falls_back, self.dtype, apart=isinstance(X, SharedRows))
-        plan = lower(estimator, choice.name, options, spec=spec)
+        plan = make_plan(whole, options)
         takes, X, shared, keys = sharing.begin_fit(X, y, plan)
         if params.get("eval_set"):
             sets = list(inputs.validate_eval_set(params["eval_set"], takes))

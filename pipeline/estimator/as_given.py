@@ -11,13 +11,12 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from pipeline.backends.base import with_target
 from pipeline.compile.compile import named_steps
 from pipeline.compile.plan import Plan, run, run_as_given
+from pipeline.compile.spec import CONTAINERS, Op
 from pipeline.data import frames
 from pipeline.data.borrowed import shown
 from pipeline.data.convert import as_passed, convert, is_arrow, without_na
@@ -59,21 +58,16 @@ class GivenInput:
         return frames.to_device(X, "cpu")
 
 
-def prints_steps(estimator: Any) -> bool:
+def prints_steps(whole: Op) -> bool:
     """Return whether a container in an estimator prints a line for each of its steps.
 
     >>> from sklearn.pipeline import make_pipeline
-    >>> prints_steps(make_pipeline("passthrough", verbose=True))
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> prints_steps(compile(make_pipeline(StandardScaler(), verbose=True)))
     True
     """
-    try:
-        held = [estimator, *estimator.get_params().values()]
-    except (AttributeError, TypeError):  # a step is no estimator, which is refused by its name
-        return False
-    for each in held:
-        if isinstance(each, ColumnTransformer | FeatureUnion | Pipeline) and each.verbose:
-            return True
-    return False
+    containers = [op.estimator for op in whole.walk() if type(op.estimator) in CONTAINERS]
+    return any(each.verbose for each in containers)
 
 
 def makes_frames(estimator: Estimator, X: Table) -> bool:

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from pipeline.data.borrowed import borrow
 from pipeline.data.output import container
 from pipeline.errors import DataError, Reason
 from pipeline.preprocessing.engine.blocks import Block, Categories, Dates, Numbers
@@ -73,7 +72,7 @@ class Twin(ABC, Generic[S]):
     """Whether infinite numbers, which a step before may make, are as good as others."""
 
     def __init__(self, estimator: BaseEstimator) -> None:
-        self.estimator = borrow(estimator)
+        self.estimator = estimator
         self.fitted: Any = None
         self.names: Sequence[Any] | None = None
         self.origins: Sequence[Any] = ()
