@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from sklearn import get_config
 
-from pipeline.backends.array_api import ESTIMATORS, SWITCH, dispatching
+from pipeline.backends.array_api import SWITCH, dispatching
+from pipeline.backends.cuml.tables import RULES
 from tests.estimators import CASES, named
 
 ROOT = Path(__file__).parents[2]
 TOLERANCES = {named(case): case.tolerance for case in CASES}
-NAMES = sorted(name.rpartition(".")[2] for name in ESTIMATORS)
+NAMES = sorted(name.rpartition(".")[2] for name in RULES if RULES[name].runner == "cupy")
 
 
 @pytest.fixture(scope="module")

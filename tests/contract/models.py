@@ -102,7 +102,7 @@ class _Model:
             _host(X)[...] = _host(X) - mean + mean
 
     def _refuse_sparse(self, X: Any) -> None:
-        if sparse.issparse(_host(X)) and not self.rule.sparse:
+        if sparse.issparse(_host(X)) and "sparse" not in self.rule.takes:
             # cuml.internals.validation.check_array
             raise TypeError("Sparse data was passed for X, but dense data is required.")
 
@@ -163,7 +163,7 @@ def _learning(name: str) -> Callable[..., Any]:
                 self._fitted = self._unfitted()
             # As cuML's, one that need not copy X overwrites it.
             made = getattr(self._fitted, name)(_host(X).copy(), y, **given)
-            if self.rule.cutoff and not sparse.issparse(_host(X)):
+            if self.rule.dtype == "scaled" and not sparse.issparse(_host(X)):
                 self._solve(X, y, given.get("sample_weight"))
         return self if made is self._fitted else _answer(made)
 

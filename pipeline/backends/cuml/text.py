@@ -48,15 +48,6 @@ ON_CPU = "or run the step on the CPU with device='auto'"
 BEFOREHAND = f"leave it out and change the texts beforehand, {ON_CPU}"
 
 
-def is_vectorizer(estimator: Estimator) -> bool:
-    """Return whether a step is one of the text vectorizers.
-
-    >>> is_vectorizer(TfidfVectorizer()), is_vectorizer("passthrough")
-    (True, False)
-    """
-    return type(estimator) in CUML
-
-
 class TextBackend(Backend):
     """Runs scikit-learn's vectorizers by cuML's."""
 
