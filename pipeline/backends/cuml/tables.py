@@ -159,6 +159,7 @@ _FOREST = Rule(FORESTS, takes=("weights",), dtype="float32", seeded=True)
 _LASSO = Rule(NEVER, takes=("sparse", "weights"), order="F", strength=(), overwrites=True)
 _NEIGHBORS = Rule(NEIGHBORS, takes=("sparse",), dtype="float32", keeps_rows=True)
 _OF_NEIGHBORS = replace(_NEIGHBORS, takes=("sparse", "targets"))
+_RIDGE_CV = Rule(LEAST_SQUARES, "cupy", values={"cv": (None,), "scoring": (None,)})
 _TEXTS = Rule(TEXTS, "text")
 
 _ROWS = {
@@ -283,12 +284,8 @@ _ROWS = {
             lacks=("n_iter_",),
         ),
     ),
-    "sklearn.linear_model.RidgeCV": Rule(
-        LEAST_SQUARES, "cupy", values={"cv": (None,), "scoring": (None,)}
-    ),
-    "sklearn.linear_model.RidgeClassifierCV": Rule(
-        LEAST_SQUARES, "cupy", values={"cv": (None,), "scoring": (None,)}
-    ),
+    "sklearn.linear_model.RidgeCV": _RIDGE_CV,
+    "sklearn.linear_model.RidgeClassifierCV": _RIDGE_CV,
     "sklearn.manifold.SpectralEmbedding": Rule(KERNELS, dtype="float32"),
     "sklearn.manifold.TSNE": Rule(MAPS, dtype="float32", order="F"),
     "sklearn.mixture.GaussianMixture": Rule(
