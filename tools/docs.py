@@ -71,7 +71,7 @@ def _rules(names: Iterable[str]) -> list[str]:
     marks = {"sparse": "¹", "weights": "²", "targets": "³"}
     return sorted(
         f"`{name.rpartition('.')[2]}`"
-        + "".join(mark for taken, mark in marks.items() if taken in RULES[name].takes)
+        + "".join(mark for taken, mark in marks.items() if taken in RULES[name].tags)
         for name in names
     )
 

@@ -96,13 +96,13 @@ class _Model:
 
     def _overwrite(self, X: Any) -> None:
         """Centre rows that lie column by column in place, and put the mean back."""
-        dense = self.rule.overwrites and not sparse.issparse(_host(X))
+        dense = "overwrites" in self.rule.tags and not sparse.issparse(_host(X))
         if dense and _host(X).flags.f_contiguous:
             mean = _host(X).mean(axis=0)
             _host(X)[...] = _host(X) - mean + mean
 
     def _refuse_sparse(self, X: Any) -> None:
-        if sparse.issparse(_host(X)) and "sparse" not in self.rule.takes:
+        if sparse.issparse(_host(X)) and "sparse" not in self.rule.tags:
             # cuml.internals.validation.check_array
             raise TypeError("Sparse data was passed for X, but dense data is required.")
 
@@ -114,7 +114,9 @@ class _Model:
 
     def _unseeded(self) -> bool:
         """Return whether the same seed is taken each time."""
-        return self.rule.seeded and self.params["random_state"] is None and not self.changed
+        return (
+            "seeded" in self.rule.tags and self.params["random_state"] is None and not self.changed
+        )
 
     def _weigh(self, y: Any, given: Any) -> None:
         """Refuse weights with which cuML's solver would go astray."""

@@ -48,7 +48,7 @@ class CumlBackend(Backend):
     """
 
     def __init__(self, rule: Rule) -> None:
-        self.rule, self.order, self.sparse = rule, rule.order, "sparse" in rule.takes
+        self.rule, self.order, self.sparse = rule, rule.order, "sparse" in rule.tags
         self.unsafe_in_float32 = rule.dtype == "float64"
 
     def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
@@ -86,7 +86,7 @@ class Cuml(Model):
         params = translate(rule, estimator, step)
         super().__init__(estimator, load(rule.twin)(**params))
         self.rule, self.step, self.params = rule, step, params
-        self.sparse = "sparse" in rule.takes
+        self.sparse = "sparse" in rule.tags
         self.text_labels = self.keeps_sparse = False
 
     def asked_for(self, dtype: str) -> None:
@@ -121,7 +121,7 @@ class Cuml(Model):
 
     def _draw_seed(self) -> dict[str, Any]:
         """Return a seed as scikit-learn draws it, where cuML would always take the same."""
-        if not self.rule.seeded or self.params["random_state"] is not None:
+        if "seeded" not in self.rule.tags or self.params["random_state"] is not None:
             return {}
         return {"random_state": int(check_random_state(None).randint(np.iinfo(np.int32).max))}
 
@@ -238,7 +238,7 @@ class Cuml(Model):
             self.native._sync_attrs_from_cpu(fitted)
         except ValueError as error:  # cuML's UnsupportedOnGPU is one
             raise Unsupported(Reason(self.step, f"cuML: {error}", ON_HOST)) from error
-        self.keeps_sparse = self.rule.keeps_rows and frames.is_sparse(fitted._fit_X)
+        self.keeps_sparse = "keeps_rows" in self.rule.tags and frames.is_sparse(fitted._fit_X)
         # Set by `fit` to the type of its input, which nothing here has shown.
         self.native.output_type = "cupy"
         self.text_labels = _is_text(getattr(fitted, "classes_", None))
@@ -259,13 +259,13 @@ class Cuml(Model):
         moving = [each for each in (y, params.get("sample_weight")) if each is not None]
         trace.record_transfer(to_device=sum(np.asarray(each).nbytes for each in moving))
         self.text_labels = _is_text(y)
-        self.keeps_sparse = self.rule.keeps_rows and frames.is_sparse(X)
+        self.keeps_sparse = "keeps_rows" in self.rule.tags and frames.is_sparse(X)
         return self._copy_if_written(X, given)
 
     def _copy_if_written(self, X: Table, given: Any) -> Any:
         """Return rows that cuML may write to: theirs are as they were but for rounding."""
         params = self.estimator.get_params(deep=False)
-        at_risk = self.first and X is given and self.rule.overwrites
+        at_risk = self.first and X is given and "overwrites" in self.rule.tags
         if not at_risk or frames.is_sparse(X) or not X.flags.f_contiguous:
             return X
         return X.copy(order="F") if params.get("copy", params.get("copy_X", True)) else X
@@ -274,20 +274,18 @@ class Cuml(Model):
         """Yield why cuML cannot learn from a target with these parameters, and a suggestion."""
         twin = f"cuML's {type(self.estimator).__name__}"
         for param, value in params.items():
-            if value is not None and not (
-                param == "sample_weight" and "weights" in self.rule.takes
-            ):
+            if value is not None and not (param == "sample_weight" and "weights" in self.rule.tags):
                 yield f"the fit of {twin} takes no {param}", "leave it out"
         if y is None:
             return
         given = {name: each for name, each in {**self.params, **params}.items() if each is not None}
         uneven = " and ".join(name for name in self.rule.unweighted if name in given)
         bootstrap = getattr(self.estimator, "bootstrap", True)
-        if np.ndim(y) == 2 and y.shape[1] > 1 and "targets" not in self.rule.takes:
+        if np.ndim(y) == 2 and y.shape[1] > 1 and "targets" not in self.rule.tags:
             yield f"{twin} learns one target and y has {y.shape[1]}", "fit one model a target"
         elif uneven and (n_classes := len(np.unique(y))) > 2:
             yield f"{twin} takes {uneven} of two classes only and y has {n_classes}", "leave it out"
-        elif self.rule.two_classes and len(np.unique(y)) > 2:
+        elif "two_classes" in self.rule.tags and len(np.unique(y)) > 2:
             why = f"scikit-learn takes over {twin} of two classes"
             yield why, "put OneVsOneClassifier around it"
         elif not bootstrap and ("sample_weight" in given or given.get("class_weight")):
@@ -297,7 +295,7 @@ class Cuml(Model):
         """Return whether distances between rows are expanded, as only Euclidean ones are."""
         metric, p = self.params.get("metric", "euclidean"), self.params.get("p", 2)
         euclidean = metric in ("euclidean", "l2", "sqeuclidean")
-        return self.rule.keeps_rows and (euclidean or (metric == "minkowski" and p == 2))
+        return "keeps_rows" in self.rule.tags and (euclidean or (metric == "minkowski" and p == 2))
 
     def _missing(self) -> DataError:
         return DataError(f"{self.step}: {MISSING}; impute them in a step before")

@@ -11,8 +11,13 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, Literal
 
-from pipeline.backends.cuml import translations
 from pipeline.backends.cuml.translations import (
+    BERNOULLI,
+    COMPLEMENT,
+    GAUSSIAN,
+    GAUSSIAN_PROJECTION,
+    MULTINOMIAL,
+    SPARSE_PROJECTION,
     Check,
     Translation,
     one_of,
@@ -81,6 +86,8 @@ _TREES: dict[str, Check] = {
     "oob_score": one_of(False),
 }
 
+Tag = Literal["sparse", "weights", "targets", "keeps_rows", "overwrites", "seeded", "two_classes"]
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -90,20 +97,21 @@ class Rule:
     ----------
     min_cells : float
         The fewest cells (rows × columns; of a vectorizer, texts) that are worth a GPU.
+    tags : tuple of str
+        What it takes: "sparse" rows, "weights" of rows in its `fit`, several "targets".
+        "keeps_rows": it answers by distances to what it learns from. Where that is sparse, it
+        takes no dense rows any more; else it expands |x - y|^2 in float32, which leaves no digits
+        of rows far off zero. "overwrites": it centres rows that lie column by column in place,
+        and puts the mean back. "seeded": without a `random_state` it would draw the same numbers
+        each time. "two_classes": scikit-learn cannot take over its model of more.
     runner : {"cuml", "text", "cupy", "xgboost"}
         cuML's class, or its vectorizer, stands in; scikit-learn's own code runs on CuPy, as it
         follows the array API standard; or XGBoost's does with ``device="cuda"``.
     twin : str, optional
         Dotted name of the cuML class. In the table it is scikit-learn's name in the package
         cuml, unless a row has another.
-    takes : tuple of {"sparse", "weights", "targets"}
-        Sparse rows, `sample_weight` in its `fit`, several targets.
     values : mapping of str to tuple
         On CuPy: parameter -> the values with which it stays on the device.
-    keeps_rows : bool
-        It keeps what it learns from, and answers by distances. Where that is sparse, it takes no
-        dense rows any more; else it expands |x - y|^2 in float32, which leaves no digits of rows
-        far off zero.
     strength : tuple of str, optional
         Of what needs weights with the mean 1: the parameters that the mean goes over to.
     halved : str
@@ -118,12 +126,6 @@ class Rule:
         what is small for nothing.
     order : {"C", "F"}
         It learns from a matrix in this order, and makes a copy of one in the other.
-    two_classes : bool
-        scikit-learn cannot take over its model of more classes.
-    seeded : bool
-        Without a `random_state` it would draw the same numbers each time.
-    overwrites : bool
-        It centres rows that lie column by column in place, and puts the mean back.
     only : mapping
         Parameter -> whether cuML's class takes a value that its translation lets pass.
     fixed : mapping
@@ -135,45 +137,39 @@ class Rule:
     """
 
     min_cells: float
+    tags: tuple[Tag, ...] = ()
     runner: Literal["cuml", "text", "cupy", "xgboost"] = "cuml"
     twin: str = ""
-    takes: tuple[Literal["sparse", "weights", "targets"], ...] = ()
     values: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    keeps_rows: bool = False
     strength: tuple[str, ...] | None = None
     halved: str = ""
     unweighted: tuple[str, ...] = ()
     dtype: Literal["", "float32", "float64", "scaled"] = ""
     order: Literal["C", "F"] = "C"
-    two_classes: bool = False
-    seeded: bool = False
-    overwrites: bool = False
     only: Mapping[str, Check] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     translation: Translation | None = None
     multi_gpu: MultiGpuClass | None = None
 
 
-_BOOSTING = Rule(BOOSTING, "xgboost")
-_FOREST = Rule(FORESTS, takes=("weights",), dtype="float32", seeded=True)
-_LASSO = Rule(NEVER, takes=("sparse", "weights"), order="F", strength=(), overwrites=True)
-_NEIGHBORS = Rule(NEIGHBORS, takes=("sparse",), dtype="float32", keeps_rows=True)
-_OF_NEIGHBORS = replace(_NEIGHBORS, takes=("sparse", "targets"))
-_RIDGE_CV = Rule(LEAST_SQUARES, "cupy", values={"cv": (None,), "scoring": (None,)})
-_TEXTS = Rule(TEXTS, "text")
+_BOOSTING = Rule(BOOSTING, runner="xgboost")
+_FOREST = Rule(FORESTS, ("weights", "seeded"), dtype="float32")
+_LASSO = Rule(NEVER, ("sparse", "weights", "overwrites"), order="F", strength=())
+_NEIGHBORS = Rule(NEIGHBORS, ("sparse", "keeps_rows"), dtype="float32")
+_OF_NEIGHBORS = replace(_NEIGHBORS, tags=("sparse", "keeps_rows", "targets"))
+_RIDGE_CV = Rule(LEAST_SQUARES, runner="cupy", values={"cv": (None,), "scoring": (None,)})
+_TEXTS = Rule(TEXTS, runner="text")
 
 _ROWS = {
     "hdbscan.hdbscan_.HDBSCAN": Rule(KERNELS, twin="cuml.cluster.HDBSCAN", dtype="float32"),
-    "sklearn.cluster.DBSCAN": Rule(NEIGHBORS, takes=("weights",)),
+    "sklearn.cluster.DBSCAN": Rule(NEIGHBORS, ("weights",)),
     # cuML's public HDBSCAN speaks for the package hdbscan, whose min_samples is one less.
     "sklearn.cluster.HDBSCAN": Rule(
-        KERNELS,
-        twin="cuml.accel._overrides.sklearn.cluster._SklearnHDBSCAN",
-        dtype="float32",
+        KERNELS, twin="cuml.accel._overrides.sklearn.cluster._SklearnHDBSCAN", dtype="float32"
     ),
     "sklearn.cluster.KMeans": Rule(
         CLUSTERS,
-        takes=("weights",),
+        ("weights",),
         multi_gpu=MultiGpuClass(
             {
                 "n_clusters": whole,
@@ -188,14 +184,11 @@ _ROWS = {
     "sklearn.cluster.SpectralClustering": Rule(KERNELS, dtype="float32"),
     "sklearn.covariance.EmpiricalCovariance": Rule(COMPONENTS, dtype="float64"),
     "sklearn.covariance.LedoitWolf": Rule(COMPONENTS, dtype="float64"),
-    "sklearn.decomposition.IncrementalPCA": Rule(
-        NEVER, takes=("sparse",), overwrites=True, dtype="float64"
-    ),
+    "sklearn.decomposition.IncrementalPCA": Rule(NEVER, ("sparse", "overwrites"), dtype="float64"),
     "sklearn.decomposition.PCA": Rule(
         COMPONENTS,
-        takes=("sparse",),
+        ("sparse", "overwrites"),
         order="F",
-        overwrites=True,
         dtype="float64",
         only={"n_components": whole_or_none},
         multi_gpu=MultiGpuClass(
@@ -216,7 +209,7 @@ _ROWS = {
         ),
     ),
     "sklearn.discriminant_analysis.LinearDiscriminantAnalysis": Rule(
-        LEAST_SQUARES, "cupy", values={"solver": ("svd",), "covariance_estimator": (None,)}
+        LEAST_SQUARES, runner="cupy", values={"solver": ("svd",), "covariance_estimator": (None,)}
     ),
     "sklearn.ensemble.IsolationForest": Rule(CLUSTERS, dtype="float32", order="F"),
     "sklearn.ensemble.RandomForestClassifier": replace(
@@ -231,26 +224,20 @@ _ROWS = {
     "sklearn.feature_extraction.text.TfidfVectorizer": _TEXTS,
     "sklearn.kernel_approximation.Nystroem": Rule(
         PROJECTIONS,
-        "cupy",
+        runner="cupy",
         values={
             "kernel": ("linear", "poly", "polynomial", "rbf", "laplacian", "cosine", "sigmoid")
         },
     ),
-    "sklearn.kernel_ridge.KernelRidge": Rule(
-        KERNELS, takes=("weights", "targets"), dtype="float64"
-    ),
+    "sklearn.kernel_ridge.KernelRidge": Rule(KERNELS, ("weights", "targets"), dtype="float64"),
     "sklearn.linear_model.ElasticNet": _LASSO,
     "sklearn.linear_model.Lasso": _LASSO,
     "sklearn.linear_model.LinearRegression": Rule(
-        LEAST_SQUARES,
-        takes=("sparse", "weights", "targets"),
-        order="F",
-        strength=(),
-        dtype="scaled",
+        LEAST_SQUARES, ("sparse", "weights", "targets"), order="F", strength=(), dtype="scaled"
     ),
     "sklearn.linear_model.LogisticRegression": Rule(
         QUASI_NEWTON,
-        takes=("sparse", "weights"),
+        ("sparse", "weights"),
         strength=("C",),
         unweighted=("sample_weight", "class_weight"),
         multi_gpu=MultiGpuClass(
@@ -265,11 +252,11 @@ _ROWS = {
         ),
     ),
     "sklearn.linear_model.PoissonRegressor": Rule(
-        QUASI_NEWTON, "cupy", values={"solver": ("lbfgs",), "warm_start": (False,)}
+        QUASI_NEWTON, runner="cupy", values={"solver": ("lbfgs",), "warm_start": (False,)}
     ),
     "sklearn.linear_model.Ridge": Rule(
         LEAST_SQUARES,
-        takes=("sparse", "weights", "targets"),
+        ("sparse", "weights", "targets"),
         order="F",
         dtype="float64",
         # Of one column it would need a singular value decomposition, which is not there.
@@ -290,41 +277,33 @@ _ROWS = {
     "sklearn.manifold.TSNE": Rule(MAPS, dtype="float32", order="F"),
     "sklearn.mixture.GaussianMixture": Rule(
         CLUSTERS,
-        "cupy",
+        runner="cupy",
         values={
             "warm_start": (False,),
             "init_params": ("random", "random_from_data"),
             **dict.fromkeys(("weights_init", "means_init", "precisions_init"), (None,)),
         },
     ),
-    "sklearn.naive_bayes.BernoulliNB": Rule(
-        NAIVE_BAYES, takes=("sparse",), translation=translations.BERNOULLI
-    ),
-    "sklearn.naive_bayes.ComplementNB": Rule(
-        NAIVE_BAYES, takes=("sparse",), translation=translations.COMPLEMENT
-    ),
-    "sklearn.naive_bayes.GaussianNB": Rule(
-        NAIVE_BAYES, takes=("weights",), translation=translations.GAUSSIAN
-    ),
-    "sklearn.naive_bayes.MultinomialNB": Rule(
-        NAIVE_BAYES, takes=("sparse",), translation=translations.MULTINOMIAL
-    ),
+    "sklearn.naive_bayes.BernoulliNB": Rule(NAIVE_BAYES, ("sparse",), translation=BERNOULLI),
+    "sklearn.naive_bayes.ComplementNB": Rule(NAIVE_BAYES, ("sparse",), translation=COMPLEMENT),
+    "sklearn.naive_bayes.GaussianNB": Rule(NAIVE_BAYES, ("weights",), translation=GAUSSIAN),
+    "sklearn.naive_bayes.MultinomialNB": Rule(NAIVE_BAYES, ("sparse",), translation=MULTINOMIAL),
     "sklearn.neighbors.KNeighborsClassifier": _OF_NEIGHBORS,
     "sklearn.neighbors.KNeighborsRegressor": _OF_NEIGHBORS,
-    "sklearn.neighbors.KernelDensity": Rule(NEIGHBORS, takes=("weights",)),
+    "sklearn.neighbors.KernelDensity": Rule(NEIGHBORS, ("weights",)),
     "sklearn.neighbors.NearestNeighbors": _NEIGHBORS,
     "sklearn.random_projection.GaussianRandomProjection": Rule(
-        PROJECTIONS, takes=("sparse",), translation=translations.GAUSSIAN_PROJECTION
+        PROJECTIONS, ("sparse",), translation=GAUSSIAN_PROJECTION
     ),
     "sklearn.random_projection.SparseRandomProjection": Rule(
-        PROJECTIONS, takes=("sparse",), translation=translations.SPARSE_PROJECTION
+        PROJECTIONS, ("sparse",), translation=SPARSE_PROJECTION
     ),
     # liblinear's penalty is on the intercept too, and always L2 in LinearSVR; cuML's own
     # translation leaves out the first and makes the second L1. Of several classes liblinear
     # weighs the one that it tells from the rest, cuML the rest too.
     "sklearn.svm.LinearSVC": Rule(
         QUASI_NEWTON,
-        takes=("weights",),
+        ("weights",),
         order="F",
         strength=("C",),
         halved="squared_hinge",
@@ -333,14 +312,14 @@ _ROWS = {
     ),
     "sklearn.svm.LinearSVR": Rule(
         QUASI_NEWTON,
-        takes=("weights",),
+        ("weights",),
         order="F",
         strength=("C",),
         fixed={"penalized_intercept": True, "penalty": "l2"},
     ),
-    "sklearn.svm.SVC": Rule(KERNELS, takes=("sparse", "weights"), order="F", two_classes=True),
-    "sklearn.svm.SVR": Rule(KERNELS, takes=("sparse", "weights"), order="F"),
-    "umap.umap_.UMAP": Rule(MAPS, twin="cuml.manifold.UMAP", takes=("sparse",), dtype="float32"),
+    "sklearn.svm.SVC": Rule(KERNELS, ("sparse", "weights", "two_classes"), order="F"),
+    "sklearn.svm.SVR": Rule(KERNELS, ("sparse", "weights"), order="F"),
+    "umap.umap_.UMAP": Rule(MAPS, ("sparse",), twin="cuml.manifold.UMAP", dtype="float32"),
     "xgboost.sklearn.XGBClassifier": _BOOSTING,
     "xgboost.sklearn.XGBRFClassifier": _BOOSTING,
     "xgboost.sklearn.XGBRFRegressor": _BOOSTING,

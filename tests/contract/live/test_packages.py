@@ -53,10 +53,10 @@ def test_methods_weights_and_sparse_rows_are_those_of_the_rule(estimator: BaseEs
     asked = {each for each in (*LEARNING, *ASKING) if hasattr(estimator, each)}
     assert {each for each in asked if not hasattr(twin, each)} <= ABSENT.get(name, set())
     assert hasattr(twin, "as_sklearn") != bool(row.translation)
-    assert ("weights" in row.takes) == ("sample_weight" in inspect.signature(twin.fit).parameters)
+    assert ("weights" in row.tags) == ("sample_weight" in inspect.signature(twin.fit).parameters)
     # With its usual init="pca", TSNE takes no sparse rows anywhere.
     both = get_tags(type(estimator)()).input_tags.sparse and name != "TSNE"
-    assert ("sparse" in row.takes) == (both and "sparse" in twin().__sklearn_tags__().X_types_gpu)
+    assert ("sparse" in row.tags) == (both and "sparse" in twin().__sklearn_tags__().X_types_gpu)
 
 
 def test_no_rule_is_left_out() -> None:
