@@ -40,51 +40,37 @@ class ArrayApiBackend(Backend):
 
     def describe(self, estimator: Estimator, step: str) -> Placement:
         """Return what runs an estimator."""
-        if reasons := list(_unsupported_reasons(estimator, step)):
+        reasons = []
+        for name, values in RULES[public_name(estimator)].values.items():
+            if not one_of(*values)(given := getattr(estimator, name)):
+                why, known = f"{given!r} is not computed on CuPy", " or ".join(map(repr, values))
+                instead = f"use {known}, or device='auto' to run it on the CPU"
+                reasons.append(Reason(step, why, instead, name))
+        if reasons:
             raise Unsupported(*reasons)
         return Placement(step, f"sklearn.{type(estimator).__name__} on CuPy", "cuda")
 
 
-ARRAY_API_BACKEND = ArrayApiBackend()
+_LOCK = Lock()
+_BEFORE: list[str | None] = []
+"""What the variable was before each block, of all threads: "1" but for the first."""
 
 
-def _unsupported_reasons(estimator: Estimator, step: str) -> Iterator[Reason]:
-    for name, values in RULES[public_name(estimator)].values.items():
-        if not one_of(*values)(getattr(estimator, name)):
-            why = f"{getattr(estimator, name)!r} is not computed on CuPy"
-            known = " or ".join(map(repr, values))
-            yield Reason(step, why, f"use {known}, or device='auto' to run it on the CPU", name)
-
-
-class _Dispatching:
-    """Counts the blocks of all threads in which the variable is set."""
-
-    lock, blocks = Lock(), 0
-    before: str | None = None
-
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        """Let scikit-learn compute on arrays other than NumPy's inside the block."""
-        self._count(1)
-        try:
-            with config_context(array_api_dispatch=True):
-                yield
-        finally:
-            self._count(-1)
-
-    def _count(self, more: int) -> None:
-        with self.lock:
-            if not self.blocks:
-                self.before = os.environ.get(SWITCH)
-            self.blocks += more
-            value = "1" if self.blocks else self.before
-            if value is None:
+@contextmanager
+def dispatching() -> Iterator[None]:
+    """Let scikit-learn compute on arrays other than NumPy's inside the block."""
+    with _LOCK:
+        _BEFORE.append(os.environ.get(SWITCH))
+        os.environ[SWITCH] = "1"
+    try:
+        with config_context(array_api_dispatch=True):
+            yield
+    finally:
+        with _LOCK:
+            if (before := _BEFORE.pop()) is None:
                 os.environ.pop(SWITCH, None)
             else:
-                os.environ[SWITCH] = value
-
-
-dispatching = _Dispatching()
+                os.environ[SWITCH] = before
 
 
 class ArrayApiModel(Model):

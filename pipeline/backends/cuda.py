@@ -6,12 +6,12 @@ from contextlib import suppress
 from typing import Any
 
 from pipeline.backends import meta
-from pipeline.backends.array_api import ARRAY_API_BACKEND
+from pipeline.backends.array_api import ArrayApiBackend
 from pipeline.backends.base import Backend, Model, Placement
 from pipeline.backends.cuml.documents import DocumentsBackend, is_container
 from pipeline.backends.cuml.estimator import CumlBackend, CumlWorker
 from pipeline.backends.cuml.tables import RULES, SUBSTITUTES, name_of_class, rule
-from pipeline.backends.cuml.text import TEXT_BACKEND
+from pipeline.backends.cuml.text import TextBackend
 from pipeline.backends.xgboost.estimator import XGBoostModel, find_host_only_params
 from pipeline.errors import Reason, Unsupported
 from pipeline.preprocessing.engine.workers import HostWorker, Worker
@@ -47,10 +47,7 @@ class XGBoostBackend(Backend):
         return Placement(step, f"xgboost.{name}", "cuda", parameters=on_device)
 
 
-XGBOOST_BACKEND = XGBoostBackend()
-
-
-RUNNERS = {"cupy": ARRAY_API_BACKEND, "text": TEXT_BACKEND, "xgboost": XGBOOST_BACKEND}
+RUNNERS = {"cupy": ArrayApiBackend(), "text": TextBackend(), "xgboost": XGBoostBackend()}
 """What runs estimators of a kind; of cuML's each has its own."""
 
 
@@ -72,9 +69,8 @@ def find_transformer(estimator: Estimator) -> Backend | None:
     (False, True)
     """
     found = find_backend(estimator) if hasattr(estimator, "transform") else None
-    if isinstance(found, CumlBackend) and found.rule.translation:
-        return None
-    return None if found is ARRAY_API_BACKEND else found
+    ours = isinstance(found, CumlBackend) and found.rule.translation
+    return None if ours or isinstance(found, ArrayApiBackend) else found
 
 
 DOCUMENTS_BACKEND = DocumentsBackend(find_transformer)

@@ -113,7 +113,7 @@ class Cuml(Model):
             params.get("sample_weight"),
             tol=self.estimator.tol,
             centred=self.params["fit_intercept"],
-            one_target=np.ndim(y) == 1 or np.shape(y)[1] == 1,
+            n_targets=np.size(y) // len(y),
         )
         self.native.set_params(copy_X=False)
         super().fit(X, y, **params)

@@ -22,6 +22,7 @@ from sklearn.feature_extraction.text import (
 )
 
 from pipeline.backends.base import Backend, Model, Placement
+from pipeline.backends.cuml.tables import RULES, name_of_class
 from pipeline.backends.text_input import documents
 from pipeline.data import frames
 from pipeline.errors import ConfigError, Reason, Unsupported
@@ -29,7 +30,7 @@ from pipeline.optional import load
 from pipeline.typing import DType, Estimator, Table, Target
 
 CUML: dict[type, str] = {
-    original: f"cuml.feature_extraction.text.{original.__name__}"
+    original: RULES[name_of_class(original)].twin
     for original in (CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer)
 }
 """scikit-learn class -> cuML class. By exact type: a subclass is another algorithm."""
@@ -62,9 +63,6 @@ class TextBackend(Backend):
             raise Unsupported(*reasons)
         _terms(estimator, step)
         return Placement(step, CUML[type(estimator)], "cuda", "; ".join(_differences(estimator)))
-
-
-TEXT_BACKEND = TextBackend()
 
 
 def _find_unsupported_values(estimator: Estimator) -> Iterator[tuple[str, str, str]]:
