@@ -13,7 +13,7 @@ from math import inf
 from sklearn.base import BaseEstimator
 
 from pipeline.backends import meta
-from pipeline.backends.cuml.tables import rule
+from pipeline.backends.cuml.tables import PREPROCESSING, rule
 from pipeline.backends.text_input import reads_text
 from pipeline.data import frames
 from pipeline.planning.classify import Kind, classify, kind_of_step, named_steps, validate
@@ -29,9 +29,6 @@ USABLE = 0.9
 """The share of a GPU's memory that a job may plan with; the rest is the driver's."""
 COPIES = 3
 """The matrices in float32 that an estimator is assumed to need on a GPU."""
-
-PREPROCESSING = 14_000_000
-"""The fewest cells (rows × columns) that are worth a GPU, of what runs on blocks."""
 
 
 def advise(

@@ -40,6 +40,7 @@ CLUSTERS = 10_000_000
 COMPONENTS = 840_000_000
 PROJECTIONS = 5_200_000_000
 MAPS = 300
+PREPROCESSING = 14_000_000  # what runs on blocks
 """The fewest cells (rows × columns; of a vectorizer, texts) that are worth a GPU, as assumed."""
 
 
