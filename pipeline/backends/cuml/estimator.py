@@ -152,9 +152,8 @@ class Cuml(Model):
 
     def why_gathered(self, call: str, X: Table, y: Target, params: Params) -> str:
         """Return why one GPU of several learns."""
-        if not multi_gpu.has_several_gpus():
-            return ""
-        return "; ".join(self._find_unsupported_reasons(call, X, y, params))
+        several = multi_gpu.has_several_gpus()
+        return "; ".join(self._find_unsupported_reasons(call, X, y, params)) if several else ""
 
     def _find_unsupported_reasons(
         self, call: str, X: Table, y: Target, params: Params

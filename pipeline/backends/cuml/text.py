@@ -190,18 +190,15 @@ class Vectorizer(Model):
 
     def to_sklearn(self) -> Any:
         """Return scikit-learn's vectorizer, with the vocabulary and weights that cuML learned."""
-        # About the parameters: scikit-learn gives them to those who fit with it.
-        with warnings.catch_warnings(action="ignore"):
-            return self._lift()
-
-    def _lift(self) -> Any:
         if isinstance(self.estimator, HashingVectorizer):
             return clone(self.estimator)
-        if isinstance(self.estimator, TfidfTransformer):
-            width = self.native.n_features_in_
-            lifted = clone(self.estimator).fit(sparse.csr_matrix((1, width), dtype="float64"))
-        else:
-            lifted = with_vocabulary(self.estimator, self.native.get_feature_names_out())
+        # About the parameters: scikit-learn gives them to those who fit with it.
+        with warnings.catch_warnings(action="ignore"):
+            if isinstance(self.estimator, TfidfTransformer):
+                width = self.native.n_features_in_
+                lifted = clone(self.estimator).fit(sparse.csr_matrix((1, width), dtype="float64"))
+            else:
+                lifted = with_vocabulary(self.estimator, self.native.get_feature_names_out())
         if getattr(self.estimator, "use_idf", False):
             weights = self.native.idf_
             made = weights.to_cupy() if hasattr(weights, "to_cupy") else weights
