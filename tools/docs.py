@@ -13,9 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-from pipeline.backends.array_api import ESTIMATORS
-from pipeline.backends.cuml.tables import APART, CUML, XGBOOST
-from pipeline.backends.cuml.text import CUML as VECTORIZERS
+from pipeline.backends.cuml.tables import APART, CUML, RULES
 from pipeline.benchmark.judge.statistics import cell_parity, speed
 from pipeline.benchmark.record import results
 from pipeline.data.notations import examples
@@ -64,17 +62,16 @@ def _groups() -> Iterator[tuple[str, list[str]]]:
     yield "cuML, parameters translated by us", _rules(ours)
     for name, package in APART.items():
         yield f"cuML, of the package {package}", _rules([name])
-    yield "cuML; see `explain`", sorted(f"`{kind.__name__}`" for kind in VECTORIZERS)
-    named = sorted(f"`{name.rpartition('.')[2]}`" for name in ESTIMATORS)
-    yield "scikit-learn on CuPy", named
-    yield "XGBoost", [f"`{name}`" for name in XGBOOST]
+    others = {"cuML; see `explain`": "text", "scikit-learn on CuPy": "cupy", "XGBoost": "xgboost"}
+    for by, runner in others.items():
+        yield by, _rules(name for name, rule in RULES.items() if rule.runner == runner)
 
 
 def _rules(names: Iterable[str]) -> list[str]:
     marks = {"sparse": "¹", "weights": "²", "targets": "³"}
     return sorted(
         f"`{name.rpartition('.')[2]}`"
-        + "".join(mark for taken, mark in marks.items() if getattr(CUML[name], taken))
+        + "".join(mark for taken, mark in marks.items() if taken in RULES[name].tags)
         for name in names
     )
 

@@ -8,7 +8,7 @@ so the variable is set while they compute and not before Python starts.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from threading import Lock
@@ -19,32 +19,13 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, clone, is_classifier
 
 from pipeline.backends.base import Backend, Model, Placement
-from pipeline.backends.cuml.tables import public_name
+from pipeline.backends.cuml.tables import RULES, public_name
 from pipeline.backends.cuml.translations import one_of
 from pipeline.data import frames
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.typing import Array, Estimator, Params, Table, Target
 
 SWITCH = "SCIPY_ARRAY_API"
-
-ESTIMATORS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
-    "sklearn.discriminant_analysis.LinearDiscriminantAnalysis": {
-        "solver": ("svd",),
-        "covariance_estimator": (None,),
-    },
-    "sklearn.kernel_approximation.Nystroem": {
-        "kernel": ("linear", "poly", "polynomial", "rbf", "laplacian", "cosine", "sigmoid")
-    },
-    "sklearn.linear_model.PoissonRegressor": {"solver": ("lbfgs",), "warm_start": (False,)},
-    "sklearn.linear_model.RidgeCV": {"cv": (None,), "scoring": (None,)},
-    "sklearn.linear_model.RidgeClassifierCV": {"cv": (None,), "scoring": (None,)},
-    "sklearn.mixture.GaussianMixture": {
-        "warm_start": (False,),
-        "init_params": ("random", "random_from_data"),
-        **dict.fromkeys(("weights_init", "means_init", "precisions_init"), (None,)),
-    },
-}
-"""Name of the estimator -> the values of parameters with which it stays on the device."""
 
 
 class ArrayApiBackend(Backend):
@@ -59,51 +40,37 @@ class ArrayApiBackend(Backend):
 
     def describe(self, estimator: Estimator, step: str) -> Placement:
         """Return what runs an estimator."""
-        if reasons := list(_unsupported_reasons(estimator, step)):
+        reasons = []
+        for name, values in RULES[public_name(estimator)].values.items():
+            if not one_of(*values)(given := getattr(estimator, name)):
+                why, known = f"{given!r} is not computed on CuPy", " or ".join(map(repr, values))
+                instead = f"use {known}, or device='auto' to run it on the CPU"
+                reasons.append(Reason(step, why, instead, name))
+        if reasons:
             raise Unsupported(*reasons)
         return Placement(step, f"sklearn.{type(estimator).__name__} on CuPy", "cuda")
 
 
-ARRAY_API_BACKEND = ArrayApiBackend()
+_LOCK = Lock()
+_BEFORE: list[str | None] = []
+"""What the variable was before each block, of all threads: "1" but for the first."""
 
 
-def _unsupported_reasons(estimator: Estimator, step: str) -> Iterator[Reason]:
-    for name, values in ESTIMATORS[public_name(estimator)].items():
-        if not one_of(*values)(getattr(estimator, name)):
-            why = f"{getattr(estimator, name)!r} is not computed on CuPy"
-            known = " or ".join(map(repr, values))
-            yield Reason(step, why, f"use {known}, or device='auto' to run it on the CPU", name)
-
-
-class _Dispatching:
-    """Counts the blocks of all threads in which the variable is set."""
-
-    lock, blocks = Lock(), 0
-    before: str | None = None
-
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        """Let scikit-learn compute on arrays other than NumPy's inside the block."""
-        self._count(1)
-        try:
-            with config_context(array_api_dispatch=True):
-                yield
-        finally:
-            self._count(-1)
-
-    def _count(self, more: int) -> None:
-        with self.lock:
-            if not self.blocks:
-                self.before = os.environ.get(SWITCH)
-            self.blocks += more
-            value = "1" if self.blocks else self.before
-            if value is None:
+@contextmanager
+def dispatching() -> Iterator[None]:
+    """Let scikit-learn compute on arrays other than NumPy's inside the block."""
+    with _LOCK:
+        _BEFORE.append(os.environ.get(SWITCH))
+        os.environ[SWITCH] = "1"
+    try:
+        with config_context(array_api_dispatch=True):
+            yield
+    finally:
+        with _LOCK:
+            if (before := _BEFORE.pop()) is None:
                 os.environ.pop(SWITCH, None)
             else:
-                os.environ[SWITCH] = value
-
-
-dispatching = _Dispatching()
+                os.environ[SWITCH] = before
 
 
 class ArrayApiModel(Model):
@@ -129,21 +96,20 @@ class ArrayApiModel(Model):
 
     def fit(self, X: Table, y: Target, **params: Any) -> None:
         """Fit on a CuPy matrix; the labels of classes go to the device as their positions."""
-        X, y, params = self._arrays(X, y, params)
-        with dispatching():
-            super().fit(X, y, **params)
+        self._learn("fit", X, y, params)
 
     def fit_transform(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the transformed training rows, on the device."""
-        X, y, params = self._arrays(X, y, params)
-        with dispatching():
-            return super().fit_transform(X, y, **params)
+        return self._learn("fit_transform", X, y, params)
 
     def fit_predict(self, X: Table, y: Target, **params: Any) -> Any:
         """Fit, and return the component of each training row, on the device."""
+        return self._learn("fit_predict", X, y, params)
+
+    def _learn(self, method: str, X: Table, y: Target, params: Params) -> Any:
         X, y, params = self._arrays(X, y, params)
         with dispatching():
-            return super().fit_predict(X, y, **params)
+            return getattr(super(), method)(X, y, **params)
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Return ``estimator.method(X)``, on the device; labels that are text on the host."""

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from pipeline.backends import array_api, meta
+from pipeline.backends import meta
+from pipeline.backends.array_api import ArrayApiBackend
 from pipeline.backends.base import Backend, Model, Placement
-from pipeline.backends.cpu import is_xgboost
-from pipeline.backends.cuml import documents, text
-from pipeline.backends.cuml import estimator as cuml_estimator
-from pipeline.backends.cuml.documents import DocumentsBackend
-from pipeline.backends.cuml.tables import CUML, SUBSTITUTES, XGBOOST, name_of_class, rule
+from pipeline.backends.cuml.documents import DocumentsBackend, is_container
+from pipeline.backends.cuml.estimator import CumlBackend
+from pipeline.backends.cuml.tables import RULES, SUBSTITUTES, name_of_class, rule
+from pipeline.backends.cuml.text import TextBackend
 from pipeline.backends.xgboost.estimator import XGBoostModel, find_host_only_params
 from pipeline.errors import Reason, Unsupported
 from pipeline.typing import Estimator
 
-MODELS = tuple(
-    f"sklearn.{module}."
-    for module in (
-        "cluster",
-        "cross_decomposition",
-        "decomposition",
-        "kernel_approximation",
-        "manifold",
-        "neighbors",
-        "neural_network",
-    )
+MODELS = (
+    "sklearn.cluster.",
+    "sklearn.cross_decomposition.",
+    "sklearn.decomposition.",
+    "sklearn.kernel_approximation.",
+    "sklearn.manifold.",
+    "sklearn.neighbors.",
+    "sklearn.neural_network.",
 )
 """Modules whose classes learn from a matrix, and do not run on blocks."""
 
@@ -46,26 +43,18 @@ class XGBoostBackend(Backend):
         return Placement(step, f"xgboost.{name}", "cuda", parameters=on_device)
 
 
-XGBOOST_BACKEND = XGBoostBackend()
+RUNNERS = {"cupy": ArrayApiBackend(), "text": TextBackend(), "xgboost": XGBoostBackend()}
+"""What runs estimators of a kind; of cuML's each has its own."""
 
 
 def find_backend(estimator: Estimator) -> Backend | None:
     """Return what runs an estimator on the GPU, by its exact class; None where nothing does."""
-    if is_xgboost(estimator):
-        return XGBOOST_BACKEND if type(estimator).__name__ in XGBOOST else None
-    if found_for_text := _find_for_text(estimator):
-        return found_for_text
-    if found := rule(estimator):
-        return cuml_estimator.CumlBackend(found)
-    on_cupy = name_of_class(type(estimator)) in array_api.ESTIMATORS
-    return array_api.ARRAY_API_BACKEND if on_cupy else None
-
-
-def _find_for_text(estimator: Estimator) -> Backend | None:
-    """Return what runs a vectorizer, or a container of some."""
-    if text.is_vectorizer(estimator):
-        return text.TEXT_BACKEND
-    return DOCUMENTS_BACKEND if documents.is_container(estimator) else None
+    if is_container(estimator):
+        return DOCUMENTS_BACKEND
+    found = rule(estimator)
+    if found is None:
+        return None
+    return RUNNERS.get(found.runner) or CumlBackend(found)
 
 
 def find_transformer(estimator: Estimator) -> Backend | None:
@@ -75,10 +64,9 @@ def find_transformer(estimator: Estimator) -> Backend | None:
     >>> find_transformer(PCA()) is None, find_transformer(FastICA()) is None
     (False, True)
     """
-    if found_for_text := _find_for_text(estimator):
-        return found_for_text
-    found = rule(estimator) if hasattr(estimator, "transform") else None
-    return cuml_estimator.CumlBackend(found) if found and not found.translation else None
+    found = find_backend(estimator) if hasattr(estimator, "transform") else None
+    ours = isinstance(found, CumlBackend) and found.rule.translation
+    return None if ours or isinstance(found, ArrayApiBackend) else found
 
 
 DOCUMENTS_BACKEND = DocumentsBackend(find_transformer)
@@ -87,7 +75,7 @@ DOCUMENTS_BACKEND = DocumentsBackend(find_transformer)
 def knows(kind: type) -> bool:
     """Return whether a class is in a table here, with a twin (PCA) or without (FastICA)."""
     name = name_of_class(kind)
-    ruled = any(name in table for table in (CUML, array_api.ESTIMATORS, meta.META))
+    ruled = name in RULES or name in meta.META
     return ruled or name.startswith(MODELS) or _substitute(kind) is not None
 
 

@@ -13,7 +13,7 @@ from math import inf
 from sklearn.base import BaseEstimator
 
 from pipeline.backends import meta
-from pipeline.backends.cuml.tables import public_name
+from pipeline.backends.cuml.tables import PREPROCESSING, rule
 from pipeline.backends.text_input import reads_text
 from pipeline.compile.compile import Kind, compile, kind_of_step, named_steps
 from pipeline.compile.spec import RowSpec
@@ -30,46 +30,6 @@ USABLE = 0.9
 """The share of a GPU's memory that a job may plan with; the rest is the driver's."""
 COPIES = 3
 """The matrices in float32 that an estimator is assumed to need on a GPU."""
-
-PREPROCESSING = 14_000_000
-FAMILIES = {
-    """sklearn.feature_extraction.text.CountVectorizer
-    sklearn.feature_extraction.text.HashingVectorizer
-    sklearn.feature_extraction.text.TfidfTransformer
-    sklearn.feature_extraction.text.TfidfVectorizer""": 10_000,
-    """sklearn.discriminant_analysis.LinearDiscriminantAnalysis
-    sklearn.linear_model.LinearRegression sklearn.linear_model.Ridge sklearn.linear_model.RidgeCV
-    sklearn.linear_model.RidgeClassifierCV""": 4_800_000,
-    # Coordinate descent and small batches take the CPU no second, of any size that was tried.
-    """sklearn.decomposition.IncrementalPCA
-    sklearn.linear_model.ElasticNet sklearn.linear_model.Lasso""": inf,
-    """sklearn.linear_model.LogisticRegression sklearn.linear_model.PoissonRegressor
-    sklearn.svm.LinearSVC sklearn.svm.LinearSVR""": 25_000_000,
-    """sklearn.naive_bayes.BernoulliNB sklearn.naive_bayes.ComplementNB
-    sklearn.naive_bayes.GaussianNB sklearn.naive_bayes.MultinomialNB""": 98_000_000,
-    """sklearn.neighbors.KNeighborsClassifier sklearn.neighbors.KNeighborsRegressor
-    sklearn.neighbors.KernelDensity sklearn.neighbors.NearestNeighbors
-    sklearn.cluster.DBSCAN""": 1_000_000,
-    """sklearn.svm.SVC sklearn.svm.SVR sklearn.kernel_ridge.KernelRidge hdbscan.hdbscan_.HDBSCAN
-    sklearn.cluster.HDBSCAN sklearn.cluster.SpectralClustering
-    sklearn.manifold.SpectralEmbedding""": 300_000,
-    """sklearn.ensemble.RandomForestClassifier
-    sklearn.ensemble.RandomForestRegressor""": 250_000,
-    """xgboost.sklearn.XGBClassifier xgboost.sklearn.XGBRFClassifier
-    xgboost.sklearn.XGBRFRegressor xgboost.sklearn.XGBRanker
-    xgboost.sklearn.XGBRegressor""": 670_000,
-    """sklearn.ensemble.IsolationForest sklearn.cluster.KMeans
-    sklearn.mixture.GaussianMixture""": 10_000_000,
-    """sklearn.covariance.EmpiricalCovariance sklearn.covariance.LedoitWolf
-    sklearn.decomposition.PCA sklearn.decomposition.TruncatedSVD""": 840_000_000,
-    """sklearn.kernel_approximation.Nystroem
-    sklearn.random_projection.GaussianRandomProjection
-    sklearn.random_projection.SparseRandomProjection""": 5_200_000_000,
-    "sklearn.manifold.TSNE umap.umap_.UMAP": 300,
-}
-"""The fewest cells (rows × columns; of a vectorizer, texts) that are worth a GPU."""
-FAMILY = {name: least for names, least in FAMILIES.items() for name in names.split()}
-"""Public name of an estimator that has a rule for the GPU -> the least of its family."""
 
 
 def advise(
@@ -176,8 +136,8 @@ def _shares(estimator: BaseEstimator, rows: int, columns: int) -> Iterator[tuple
     """Yield the steps that have a rule for the GPU, with their part of the least size for it."""
     for step, part in named_steps(estimator):
         kind = kind_of_step(part)
-        blocks = kind is Kind.PREPROCESSING
-        if least := PREPROCESSING if blocks else FAMILY.get(public_name(part)):
+        found = rule(part)
+        if least := PREPROCESSING if kind is Kind.PREPROCESSING else found and found.min_cells:
             trees = (getattr(part, "n_estimators", None) or TREES) / TREES
             yield step, rows * (1 if kind is Kind.TEXT else columns) * trees / least
         if meta.holds_estimators(part):

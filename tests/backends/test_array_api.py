@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from sklearn import get_config
 
-from pipeline.backends.array_api import ESTIMATORS, SWITCH, dispatching
+from pipeline.backends.array_api import SWITCH, dispatching
+from pipeline.backends.cuml.tables import RULES
 from tests.estimators import CASES, named
 
 ROOT = Path(__file__).parents[2]
 TOLERANCES = {named(case): case.tolerance for case in CASES}
-NAMES = sorted(name.rpartition(".")[2] for name in ESTIMATORS)
+NAMES = sorted(name.rpartition(".")[2] for name in RULES if RULES[name].runner == "cupy")
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +38,8 @@ def test_it_learns_and_answers_without_coming_to_the_host_until_it_is_lifted(
 ) -> None:
     assert found[name]["device"] <= TOLERANCES[name]
     assert found[name]["lifted"] <= TOLERANCES[name]
+    assert found[name]["others"] <= TOLERANCES[name], "classes of text"
+    assert found[name]["labels"] in (None, ["a", "b", "c"])
     assert found[name]["free"], "the lifted model is NumPy through and through"
     # What learnt float32 is lifted behind a step that makes it.
     assert max(found[name]["narrow"].values()) < 1e-4

@@ -8,13 +8,12 @@ import pytest
 from sklearn.base import clone
 
 from pipeline import Accelerated
-from pipeline.backends.array_api import ESTIMATORS
-from pipeline.backends.cuml.tables import APART, CUML, XGBOOST, public_name
+from pipeline.backends.cuml.tables import APART, RULES, public_name
 from tests.estimators import CASES, Case, named
 
 
 def test_every_rule_has_a_case() -> None:
-    rules = {*CUML, *ESTIMATORS, *(f"xgboost.sklearn.{name}" for name in XGBOOST)}
+    rules = {name for name, rule in RULES.items() if rule.runner != "text"}
     # What is no dependency has its case in the tests that need a GPU.
     assert {public_name(case.estimator) for case in CASES} == rules - set(APART)
 

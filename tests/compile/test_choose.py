@@ -14,9 +14,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import LabelEncoder, StandardScaler
 
 from pipeline import explain
-from pipeline.backends.array_api import ESTIMATORS
-from pipeline.backends.cuml.tables import CUML, XGBOOST
-from pipeline.backends.cuml.text import CUML as VECTORIZERS
 from pipeline.compile import choose
 from pipeline.compile.choose import advise, choose_by_size, choose_for
 from pipeline.compile.spec import Op, RowSpec
@@ -32,13 +29,6 @@ GPU = gpu.Device("a GPU", 2**34, (9, 0))
 def one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "obstacle", lambda: "")
     monkeypatch.setattr(gpu, "probe", lambda: gpu.Probe("590.44", (GPU,)))
-
-
-def test_every_rule_is_in_one_family_and_no_family_has_others() -> None:
-    vectorizers = {f"sklearn.feature_extraction.text.{kind.__name__}" for kind in VECTORIZERS}
-    boosters = {f"xgboost.sklearn.{name}" for name in XGBOOST}
-    listed = " ".join(choose.FAMILIES).split()
-    assert sorted(listed) == sorted({*CUML, *ESTIMATORS, *vectorizers, *boosters})
 
 
 @pytest.mark.parametrize(

@@ -96,13 +96,13 @@ class _Model:
 
     def _overwrite(self, X: Any) -> None:
         """Centre rows that lie column by column in place, and put the mean back."""
-        dense = self.rule.overwrites and not sparse.issparse(_host(X))
+        dense = "overwrites" in self.rule.tags and not sparse.issparse(_host(X))
         if dense and _host(X).flags.f_contiguous:
             mean = _host(X).mean(axis=0)
             _host(X)[...] = _host(X) - mean + mean
 
     def _refuse_sparse(self, X: Any) -> None:
-        if sparse.issparse(_host(X)) and not self.rule.sparse:
+        if sparse.issparse(_host(X)) and "sparse" not in self.rule.tags:
             # cuml.internals.validation.check_array
             raise TypeError("Sparse data was passed for X, but dense data is required.")
 
@@ -114,7 +114,9 @@ class _Model:
 
     def _unseeded(self) -> bool:
         """Return whether the same seed is taken each time."""
-        return self.rule.seeded and self.params["random_state"] is None and not self.changed
+        return (
+            "seeded" in self.rule.tags and self.params["random_state"] is None and not self.changed
+        )
 
     def _weigh(self, y: Any, given: Any) -> None:
         """Refuse weights with which cuML's solver would go astray."""
@@ -163,7 +165,7 @@ def _learning(name: str) -> Callable[..., Any]:
                 self._fitted = self._unfitted()
             # As cuML's, one that need not copy X overwrites it.
             made = getattr(self._fitted, name)(_host(X).copy(), y, **given)
-            if self.rule.cutoff and not sparse.issparse(_host(X)):
+            if self.rule.dtype == "scaled" and not sparse.issparse(_host(X)):
                 self._solve(X, y, given.get("sample_weight"))
         return self if made is self._fitted else _answer(made)
 

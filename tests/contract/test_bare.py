@@ -95,15 +95,15 @@ def test_the_lifted_model_gives_the_same_answers(
     X = TENTHS.astype(kind)
     model = fitted(SPECS[name], X, dtype=dtype)
     of_class = rule(last(SPECS[name]))
-    narrow = dtype == "float32" or of_class.narrow
-    narrow |= dtype == "auto" and not of_class.unsafe_in_float32
+    narrow = dtype == "float32" or of_class.dtype == "float32"
+    narrow |= dtype == "auto" and of_class.dtype != "float64"
     assert learnt_from(device)[-1] == ("float32" if narrow else "float64")
-    assert not of_class.narrow or "dtype='float32'" in str(model.explain())
+    assert of_class.dtype != "float32" or "dtype='float32'" in str(model.explain())
     lifted = pickle.loads(pickle.dumps(model.to_sklearn()))
     for method in [each for each in ANSWERS if hasattr(model, each)]:
         made = getattr(model, method)(X)
         np.testing.assert_allclose(getattr(lifted, method)(X), made, rtol=1e-6, atol=1e-6)
-    if name == "forest" or (of_class.unsafe_in_float32 and dtype != "float32"):
+    if name == "forest" or (of_class.dtype == "float64" and dtype != "float32"):
         assert type(lifted) is type(SPECS[name])
     assert repr(last(lifted)) == repr(last(SPECS[name]))
     assert lifted.n_features_in_ == 4

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("device")
 FOREST = RandomForestClassifier(20, random_state=0)
 
 
-ON_CUML = [case for case in CASES if rule(case.estimator)]
+ON_CUML = [case for case in CASES if rule(case.estimator).runner == "cuml"]
 
 
 def fitted(estimator: Any, X: Any, y: Any = None, **params: Any) -> Any:
@@ -39,7 +39,7 @@ def fitted(estimator: Any, X: Any, y: Any = None, **params: Any) -> Any:
 
 def learnt(estimator: Any, X: np.ndarray) -> np.ndarray:
     """Return rows in the type that they are learnt in on a GPU where none is named."""
-    return X.astype("float64") if rule(estimator).unsafe_in_float32 else X
+    return X.astype("float64") if rule(estimator).dtype == "float64" else X
 
 
 def on_device(value: Any) -> bool:
@@ -58,7 +58,7 @@ def test_equals_scikit_learn_and_so_do_the_lifted_and_the_saved_model(
     ours = fitted(case.estimator, X, y)
     assert {e.device for e in ours.execution_log_.entries if e.call == "fit"} == {"cuda"}
     assert ours.execution_log_.to_host_bytes == device.nbytes("host", "explicit") == 0
-    exact = X.astype("float64") if rule(case.estimator).cutoff else X
+    exact = X.astype("float64") if rule(case.estimator).dtype == "scaled" else X
     reference = clone(case.estimator).fit(exact, y)
     lifted = ours.to_sklearn()
     for model in (ours, lifted):

@@ -15,8 +15,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
 
-from pipeline.backends.cuml.tables import public_name
-from pipeline.compile import choose
+from pipeline.backends.cuml.tables import rule
 from pipeline.task import task
 from tasks import synthetic
 from tests.contract import standins
@@ -176,7 +175,7 @@ def test_the_programs_run_on_a_cpu(work, tmp_path, monkeypatch) -> None:
 
 def test_each_family_has_a_rule_for_the_gpu() -> None:
     for name, family in sizes.FAMILIES.items():
-        known = name == "preprocessing" or public_name(family.estimator) in choose.FAMILY
+        known = name == "preprocessing" or rule(family.estimator)
         assert known, name
 
 

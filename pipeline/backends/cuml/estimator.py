@@ -48,8 +48,8 @@ class CumlBackend(Backend):
     """
 
     def __init__(self, rule: Rule) -> None:
-        self.rule, self.order, self.sparse = rule, rule.order, rule.sparse
-        self.unsafe_in_float32 = rule.unsafe_in_float32
+        self.rule, self.order, self.sparse = rule, rule.order, "sparse" in rule.tags
+        self.unsafe_in_float32 = rule.dtype == "float64"
 
     def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
         """Return cuML's estimator in the place of scikit-learn's."""
@@ -60,11 +60,11 @@ class CumlBackend(Backend):
         estimator = in_python(estimator)
         taken = translate(self.rule, estimator, step)
         changes = list_changes(estimator.get_params(deep=False), taken)
-        if self.rule.cutoff or self.rule.narrow:
-            changes["dtype"] = "float32" if self.rule.narrow else "float64"
+        if self.rule.dtype in ("float32", "scaled"):
+            changes["dtype"] = "float32" if self.rule.dtype == "float32" else "float64"
         dropped = tuple(list_dropped(self.rule, estimator, step))
         notes = [f"without effect in cuML: {', '.join(dropped)}"] if dropped else []
-        notes += [EXACT] if self.rule.unsafe_in_float32 else []
+        notes += [EXACT] if self.unsafe_in_float32 else []
         return Placement(step, self.rule.twin, "cuda", "; ".join(notes), changes, dropped)
 
 
@@ -85,13 +85,14 @@ class Cuml(Model):
         # which would copy every result to the host.
         params = translate(rule, estimator, step)
         super().__init__(estimator, load(rule.twin)(**params))
-        self.rule, self.sparse, self.step, self.params = rule, rule.sparse, step, params
+        self.rule, self.step, self.params = rule, step, params
+        self.sparse = "sparse" in rule.tags
         self.text_labels = self.keeps_sparse = False
 
     def asked_for(self, dtype: str) -> None:
         """Learn from a matrix of a type, unless it learns from one only."""
-        if not self.rule.cutoff:
-            self.dtype = "float32" if self.rule.narrow else dtype
+        if self.rule.dtype != "scaled":
+            self.dtype = "float32" if self.rule.dtype == "float32" else dtype
 
     def fit(self, X: Table, y: Target, **params: Any) -> None:
         """Fit on a CuPy matrix, dense or sparse."""
@@ -100,7 +101,7 @@ class Cuml(Model):
         X = self._learnable(X, y, params)
         self.native.set_params(**self._draw_seed())
         params = self._scale_weights(y, params)
-        if self.rule.cutoff and not frames.is_sparse(X):
+        if self.rule.dtype == "scaled" and not frames.is_sparse(X):
             return self._fit_scaled(X, y, params)
         with self._reading_trees():
             return super().fit(X, y, **params)
@@ -112,7 +113,7 @@ class Cuml(Model):
             params.get("sample_weight"),
             tol=self.estimator.tol,
             centred=self.params["fit_intercept"],
-            one_target=np.ndim(y) == 1 or np.shape(y)[1] == 1,
+            n_targets=np.size(y) // len(y),
         )
         self.native.set_params(copy_X=False)
         super().fit(X, y, **params)
@@ -120,7 +121,7 @@ class Cuml(Model):
 
     def _draw_seed(self) -> dict[str, Any]:
         """Return a seed as scikit-learn draws it, where cuML would always take the same."""
-        if not self.rule.seeded or self.params["random_state"] is not None:
+        if "seeded" not in self.rule.tags or self.params["random_state"] is not None:
             return {}
         return {"random_state": int(check_random_state(None).randint(np.iinfo(np.int32).max))}
 
@@ -151,9 +152,8 @@ class Cuml(Model):
 
     def why_gathered(self, call: str, X: Table, y: Target, params: Params) -> str:
         """Return why one GPU of several learns."""
-        if not multi_gpu.has_several_gpus():
-            return ""
-        return "; ".join(self._find_unsupported_reasons(call, X, y, params))
+        several = multi_gpu.has_several_gpus()
+        return "; ".join(self._find_unsupported_reasons(call, X, y, params)) if several else ""
 
     def _find_unsupported_reasons(
         self, call: str, X: Table, y: Target, params: Params
@@ -215,7 +215,7 @@ class Cuml(Model):
 
     def cast(self) -> tuple[str, Any] | None:
         """Return no step where the lifted estimator computes in float64, whatever its rows are."""
-        if self.rule.unsafe_in_float32 and self.dtype == "float64":
+        if self.rule.dtype == self.dtype == "float64":
             return None
         return super().cast()
 
@@ -237,7 +237,7 @@ class Cuml(Model):
             self.native._sync_attrs_from_cpu(fitted)
         except ValueError as error:  # cuML's UnsupportedOnGPU is one
             raise Unsupported(Reason(self.step, f"cuML: {error}", ON_HOST)) from error
-        self.keeps_sparse = self.rule.keeps_rows and frames.is_sparse(fitted._fit_X)
+        self.keeps_sparse = "keeps_rows" in self.rule.tags and frames.is_sparse(fitted._fit_X)
         # Set by `fit` to the type of its input, which nothing here has shown.
         self.native.output_type = "cupy"
         self.text_labels = _is_text(getattr(fitted, "classes_", None))
@@ -258,13 +258,13 @@ class Cuml(Model):
         moving = [each for each in (y, params.get("sample_weight")) if each is not None]
         trace.record_transfer(to_device=sum(np.asarray(each).nbytes for each in moving))
         self.text_labels = _is_text(y)
-        self.keeps_sparse = self.rule.keeps_rows and frames.is_sparse(X)
+        self.keeps_sparse = "keeps_rows" in self.rule.tags and frames.is_sparse(X)
         return self._copy_if_written(X, given)
 
     def _copy_if_written(self, X: Table, given: Any) -> Any:
         """Return rows that cuML may write to: theirs are as they were but for rounding."""
         params = self.estimator.get_params(deep=False)
-        at_risk = self.first and X is given and self.rule.overwrites
+        at_risk = self.first and X is given and "overwrites" in self.rule.tags
         if not at_risk or frames.is_sparse(X) or not X.flags.f_contiguous:
             return X
         return X.copy(order="F") if params.get("copy", params.get("copy_X", True)) else X
@@ -273,18 +273,18 @@ class Cuml(Model):
         """Yield why cuML cannot learn from a target with these parameters, and a suggestion."""
         twin = f"cuML's {type(self.estimator).__name__}"
         for param, value in params.items():
-            if value is not None and not (param == "sample_weight" and self.rule.weights):
+            if value is not None and not (param == "sample_weight" and "weights" in self.rule.tags):
                 yield f"the fit of {twin} takes no {param}", "leave it out"
         if y is None:
             return
         given = {name: each for name, each in {**self.params, **params}.items() if each is not None}
         uneven = " and ".join(name for name in self.rule.unweighted if name in given)
         bootstrap = getattr(self.estimator, "bootstrap", True)
-        if np.ndim(y) == 2 and y.shape[1] > 1 and not self.rule.targets:
+        if np.ndim(y) == 2 and y.shape[1] > 1 and "targets" not in self.rule.tags:
             yield f"{twin} learns one target and y has {y.shape[1]}", "fit one model a target"
         elif uneven and (n_classes := len(np.unique(y))) > 2:
             yield f"{twin} takes {uneven} of two classes only and y has {n_classes}", "leave it out"
-        elif self.rule.two_classes and len(np.unique(y)) > 2:
+        elif "two_classes" in self.rule.tags and len(np.unique(y)) > 2:
             why = f"scikit-learn takes over {twin} of two classes"
             yield why, "put OneVsOneClassifier around it"
         elif not bootstrap and ("sample_weight" in given or given.get("class_weight")):
@@ -294,7 +294,7 @@ class Cuml(Model):
         """Return whether distances between rows are expanded, as only Euclidean ones are."""
         metric, p = self.params.get("metric", "euclidean"), self.params.get("p", 2)
         euclidean = metric in ("euclidean", "l2", "sqeuclidean")
-        return self.rule.by_distance and (euclidean or (metric == "minkowski" and p == 2))
+        return "keeps_rows" in self.rule.tags and (euclidean or (metric == "minkowski" and p == 2))
 
     def _missing(self) -> DataError:
         return DataError(f"{self.step}: {MISSING}; impute them in a step before")
@@ -388,7 +388,7 @@ def list_dropped(rule: Rule, estimator: BaseEstimator, step: str) -> list[str]:
     whole = repr(translate(rule, estimator, step))
     dropped = []
     for name, value in estimator.get_params(deep=False).items():
-        if repr(value) != repr(defaults[name]) and not (rule.cutoff and name == "tol"):
+        if repr(value) != repr(defaults[name]) and not (rule.dtype == "scaled" and name == "tol"):
             without = clone(estimator).set_params(**{name: defaults[name]})
             with suppress(Unsupported):  # the default itself, as SpectralClustering's affinity
                 if repr(translate(rule, without, step)) == whole:

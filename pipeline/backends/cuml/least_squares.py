@@ -24,7 +24,7 @@ def scale_matrix(
     *,
     tol: float = 1e-6,
     centred: bool = True,
-    one_target: bool = True,
+    n_targets: int = 1,
 ) -> tuple[Any, float]:
     """Return rows in float64, column by column, and the factor that they were multiplied by.
 
@@ -42,7 +42,7 @@ def scale_matrix(
     if not 0 < largest < math.inf:  # the sum of the eigenvalues is about the largest one
         return matrix, 1.0
     rounding = 10 * 2.0**-52 * max(n_columns, math.sqrt(n_rows))
-    if one_target and n_rows >= n_columns > 1:  # it divides by eigenvalues: rounded are squares
+    if n_targets == 1 and n_rows >= n_columns > 1:  # it divides by eigenvalues: rounded are squares
         share, cutoff = math.sqrt(max(rounding, tol**2)), math.sqrt(CUTOFF)
     else:  # by singular values
         share, cutoff = max(rounding, tol), CUTOFF

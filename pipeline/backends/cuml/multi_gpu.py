@@ -1,21 +1,17 @@
-"""cuML on the partitions of a table: one model, trained by all GPUs of a cluster together.
-
-Which class of cuml.dask trains in the place of which estimator of cuML: one row each.
-"""
+"""cuML on the partitions of a table: one model, trained by all GPUs of a cluster together."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from pipeline.backends.base import Model
-from pipeline.backends.cuml.tables import CUML, public_name
-from pipeline.backends.cuml.translations import Check, one_of, scalar, whole, whole_or_none
+from pipeline.backends.cuml.tables import CUML, MultiGpuClass, public_name
 from pipeline.backends.xgboost import distributed
 from pipeline.data import frames, partitioned
 from pipeline.data.frames import is_finite
@@ -119,8 +115,8 @@ def train_on_gpus(estimator: Estimator, taken: ReadParams, X: Table, y: Target) 
     model = trained.get_combined_model()
     if classes is not None:
         model.classes_ = classes
-    if row.complete:
-        row.complete(model, trained, table)
+    for name in row.lacks:
+        setattr(model, name, LACKING[name](model, trained, table))
     return model
 
 
@@ -157,113 +153,26 @@ def has_missing(X: Table) -> bool:
     return not is_finite(values, xp) and bool(xp.isnan(values).any())
 
 
-def _add_samples(model: Estimator, trained: Estimator, X: Table) -> None:
-    """Add the number of rows, which scikit-learn's PCA knows."""
-    model.n_samples_ = X.shape[0]
-
-
-def _add_steps(model: Estimator, trained: Estimator, X: Table) -> None:
-    """Add that a closed form takes no steps, as the class for one GPU does."""
-    model.n_iter_ = None
-
-
-def _add_labels(model: Estimator, trained: Estimator, X: Table) -> None:
-    """Add the labels and the inertia of all rows: the model has those of one GPU."""
+def _label(model: Estimator, trained: Estimator, X: Table) -> Any:
     labels = partitioned.concatenate(partitioned.compute_each(_labelled, X, model))
-    model.labels_ = frames.to_device(labels, frames.device_of(X))
-    model.inertia_ = float(trained.inertia_)
+    return frames.to_device(labels, frames.device_of(X))
 
 
 def _labelled(X: Table, model: Estimator) -> Any:
     return frames.to_device(model.predict(X), "cpu")
 
 
-@dataclass(frozen=True)
-class MultiGpuClass:
-    """How a class of cuml.dask stands in for the one that learns on one GPU.
-
-    Its constructors swallow keywords that they do not know, so those it takes are here.
-
-    Parameters
-    ----------
-    supported_params : mapping
-        Parameter of cuML's class -> whether a value means the same there.
-    path : str, optional
-        Dotted name of the class; in the table that of cuML's class, in the package cuml.dask.
-    y : {"", "values", "codes", "numbers"}
-        What its `fit` takes as y: nothing, values of the table's type, classes as integers from
-        0 on, or these as numbers of the table's type.
-    columns : int
-        The least number of columns that it learns from.
-    complete : callable, optional
-        Adds to the combined model what it lacks, from the fitted estimator of cuml.dask and the
-        partitions. Classes need none: they are sent as their numbers, and named afterwards.
-    """
-
-    supported_params: Mapping[str, Check]
-    path: str = ""
-    y: Literal["", "values", "codes", "numbers"] = ""
-    columns: int = 1
-    complete: Callable[[Any, Any, Table], None] | None = None
-
-
-def _any(names: str) -> dict[str, Check]:
-    return dict.fromkeys(names.split(), lambda value: True)
-
-
-_TREES: dict[str, Check] = {
-    **_any(
-        "n_estimators split_criterion max_depth min_samples_split min_samples_leaf max_features "
-        "max_leaves max_samples min_impurity_decrease bootstrap"
-    ),
-    "random_state": whole_or_none,
-    # Out-of-bag answers would be those of one GPU's rows.
-    "oob_score": one_of(False),
+LACKING: Mapping[str, Callable[[Estimator, Estimator, Table], Any]] = {
+    "inertia_": lambda model, trained, X: float(trained.inertia_),
+    "labels_": _label,
+    "n_iter_": lambda model, trained, X: None,  # a closed form takes no steps
+    "n_samples_": lambda model, trained, X: X.shape[0],
 }
-_KMEANS = {
-    "n_clusters": whole,
-    "init": one_of("scalable-k-means++"),
-    "n_init": one_of("auto", 1),
-    "random_state": whole_or_none,
-}
-_PCA = {
-    "n_components": whole_or_none,
-    "whiten": one_of(False),
-    "svd_solver": one_of("auto", "full"),
-}
-_LOGISTIC = {
-    "penalty": one_of("l2", None),
-    "l1_ratio": one_of(None),
-    "class_weight": one_of(None),
-    "solver": one_of("qn"),
-}
-_RIDGE = {"alpha": scalar, "solver": one_of("auto", "eig")}
-_SVD = {"n_components": whole, "algorithm": one_of("full")}
-
-_ROWS = {
-    "sklearn.cluster.KMeans": MultiGpuClass(_KMEANS | _any("max_iter tol"), complete=_add_labels),
-    "sklearn.decomposition.PCA": MultiGpuClass(
-        _PCA | _any("copy tol iterated_power"), complete=_add_samples
-    ),
-    "sklearn.decomposition.TruncatedSVD": MultiGpuClass(_SVD | _any("n_iter tol")),
-    "sklearn.ensemble.RandomForestClassifier": MultiGpuClass(
-        _TREES | {"class_weight": one_of(None)}, y="codes"
-    ),
-    "sklearn.ensemble.RandomForestRegressor": MultiGpuClass(_TREES, y="values"),
-    "sklearn.linear_model.LogisticRegression": MultiGpuClass(
-        _LOGISTIC | _any("C fit_intercept tol max_iter"), y="numbers"
-    ),
-    # Of one column it would need a singular value decomposition, which is not there.
-    "sklearn.linear_model.Ridge": MultiGpuClass(
-        _RIDGE | _any("fit_intercept tol max_iter copy_X"),
-        y="values",
-        columns=2,
-        complete=_add_steps,
-    ),
-}
+"""What a combined model lacks -> from it, the fitted estimator of cuml.dask and the partitions."""
 
 MULTI_GPU = {
-    name: replace(row, path=CUML[name].twin.replace("cuml", "cuml.dask", 1))
-    for name, row in _ROWS.items()
+    name: replace(row.multi_gpu, path=row.twin.replace("cuml", "cuml.dask", 1))
+    for name, row in CUML.items()
+    if row.multi_gpu
 }
-"""Name of the estimator -> its row, in the order of the names."""
+"""Name of the estimator -> how a class of cuml.dask stands in, in the order of the names."""

@@ -22,6 +22,7 @@ from sklearn.feature_extraction.text import (
 )
 
 from pipeline.backends.base import Backend, Model, Placement
+from pipeline.backends.cuml.tables import RULES, name_of_class
 from pipeline.backends.text_input import documents
 from pipeline.data import frames
 from pipeline.errors import ConfigError, Reason, Unsupported
@@ -29,7 +30,7 @@ from pipeline.optional import load
 from pipeline.typing import DType, Estimator, Table, Target
 
 CUML: dict[type, str] = {
-    original: f"cuml.feature_extraction.text.{original.__name__}"
+    original: RULES[name_of_class(original)].twin
     for original in (CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer)
 }
 """scikit-learn class -> cuML class. By exact type: a subclass is another algorithm."""
@@ -48,15 +49,6 @@ ON_CPU = "or run the step on the CPU with device='auto'"
 BEFOREHAND = f"leave it out and change the texts beforehand, {ON_CPU}"
 
 
-def is_vectorizer(estimator: Estimator) -> bool:
-    """Return whether a step is one of the text vectorizers.
-
-    >>> is_vectorizer(TfidfVectorizer()), is_vectorizer("passthrough")
-    (True, False)
-    """
-    return type(estimator) in CUML
-
-
 class TextBackend(Backend):
     """Runs scikit-learn's vectorizers by cuML's."""
 
@@ -71,9 +63,6 @@ class TextBackend(Backend):
             raise Unsupported(*reasons)
         _terms(estimator, step)
         return Placement(step, CUML[type(estimator)], "cuda", "; ".join(_differences(estimator)))
-
-
-TEXT_BACKEND = TextBackend()
 
 
 def _find_unsupported_values(estimator: Estimator) -> Iterator[tuple[str, str, str]]:
@@ -201,18 +190,15 @@ class Vectorizer(Model):
 
     def to_sklearn(self) -> Any:
         """Return scikit-learn's vectorizer, with the vocabulary and weights that cuML learned."""
-        # About the parameters: scikit-learn gives them to those who fit with it.
-        with warnings.catch_warnings(action="ignore"):
-            return self._lift()
-
-    def _lift(self) -> Any:
         if isinstance(self.estimator, HashingVectorizer):
             return clone(self.estimator)
-        if isinstance(self.estimator, TfidfTransformer):
-            width = self.native.n_features_in_
-            lifted = clone(self.estimator).fit(sparse.csr_matrix((1, width), dtype="float64"))
-        else:
-            lifted = with_vocabulary(self.estimator, self.native.get_feature_names_out())
+        # About the parameters: scikit-learn gives them to those who fit with it.
+        with warnings.catch_warnings(action="ignore"):
+            if isinstance(self.estimator, TfidfTransformer):
+                width = self.native.n_features_in_
+                lifted = clone(self.estimator).fit(sparse.csr_matrix((1, width), dtype="float64"))
+            else:
+                lifted = with_vocabulary(self.estimator, self.native.get_feature_names_out())
         if getattr(self.estimator, "use_idf", False):
             weights = self.native.idf_
             made = weights.to_cupy() if hasattr(weights, "to_cupy") else weights

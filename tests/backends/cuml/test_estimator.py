@@ -9,7 +9,7 @@ from pipeline.backends.cuml.tables import Rule
 from pipeline.errors import Unsupported
 from tests.backends.fakes import PATH
 
-RULE = Rule(PATH)
+RULE = Rule(0, twin=PATH)
 X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 0.0]], dtype="float32")
 y = np.array([0, 0, 1, 1])
 

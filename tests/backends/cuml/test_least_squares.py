@@ -78,7 +78,7 @@ def test_what_is_small_beside_another_column_is_nothing_where_it_is_to_scikit_le
 ) -> None:
     X, y = seconds(span)
     y = np.column_stack([y, -y])[:, :n_targets].squeeze()
-    rows, factor = scale_matrix(X, tol=tol, one_target=n_targets == 1)
+    rows, factor = scale_matrix(X, tol=tol, n_targets=n_targets)
     found, intercept = solve(rows, y)
     wanted = LinearRegression(tol=tol).fit(X, y)
     far = np.abs(X @ (found * factor).T + intercept - wanted.predict(X)).max()
@@ -94,7 +94,7 @@ def test_columns_that_are_redundant_but_for_rounding_are_dropped_of_wide_rows_to
     few = random.normal(size=(n_rows, 10))
     X = np.float32(np.column_stack([few, few @ random.normal(size=(10, 40))]))
     y = random.normal(size=(n_rows, n_targets)).squeeze()
-    rows, factor = scale_matrix(X, one_target=n_targets == 1)
+    rows, factor = scale_matrix(X, n_targets=n_targets)
     found, intercept = solve(rows, y)
     wanted = LinearRegression(tol=1e-6).fit(X.astype("float64"), y)
     np.testing.assert_allclose(found * factor, wanted.coef_, atol=1e-3)

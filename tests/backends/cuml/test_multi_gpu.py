@@ -63,7 +63,7 @@ def parted(X: np.ndarray) -> Any:
 
 
 def step(estimator: Any, twin: str = "CumlLogistic", **rule: Any) -> Step:
-    model = Cuml(estimator, Rule(f"{fakes.__name__}.{twin}", **rule), "model")
+    model = Cuml(estimator, Rule(0, twin=f"{fakes.__name__}.{twin}", **rule), "model")
     return Step("model", model, "cpu", [Placement("model", "x", "cpu")])
 
 

@@ -165,7 +165,7 @@ def test_order_and_type_of_the_matrix_of_a_rule_are_those_that_cuml_takes(path: 
     calls = re.findall(r"(?:check_inputs|cp\.array)\([^()]*(?:\([^()]*\)[^()]*)*\)", text)
     assert row.order == "C" or any('order="F"' in call for call in calls)
     forest = "Forest" in path  # scikit-learn's make float32 of their rows
-    taken = ["float32"] if row.narrow and not forest else ["float32", "float64"]
+    taken = ["float32"] if row.dtype == "float32" and not forest else ["float32", "float64"]
     for call in (call for call in calls if "check_inputs" in call and "reset=True" in call):
         for line in re.findall(r"\bdtype=([^\n]*),", call):
             assert re.findall(r"float\d+", line) == taken

@@ -31,6 +31,7 @@ from tests.names import one_in, plain
 from tests.preprocessing.cases import (
     BEST,
     BINS,
+    CASES,
     CORE,
     IMPUTERS,
     INDICATORS,
@@ -124,6 +125,16 @@ def test_result_does_not_depend_on_the_blocks(
     # Sums of blocks are rounded in another order.
     digits = 1e-13 if estimator in (*STANDARD, *IMPUTERS) else 0
     np.testing.assert_allclose(found, whole, rtol=digits, atol=digits)
+
+
+ABOVE = {type(estimator) for estimator in [*CORE, *MORE]}
+
+
+@pytest.mark.parametrize("name", [name for name, (e, *_) in CASES.items() if type(e) not in ABOVE])
+def test_other_classes_equal_sklearn_in_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    estimator, X, y = CASES[name]
+    cut(monkeypatch, ROWS, 7)
+    assert_parity(estimator, X, y)
 
 
 @pytest.mark.parametrize("dtype", one_in(2, ["bool", "uint8", "int64", "float64"]))
