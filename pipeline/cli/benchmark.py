@@ -13,6 +13,7 @@ import click
 from pipeline.cli.options import (
     INTERRUPTED,
     common_options,
+    complain,
     echo,
     on_cluster,
     path,
@@ -97,11 +98,7 @@ def report_(task: str, out: Path | None, from_results: bool, **options: Any) -> 
 @switch("resume", about="Go on from the trials of a command before.")
 @click.option("--from-results", is_flag=True, help="Only write the page anew from tuning.json.")
 @on_cluster
-def tune(
-    task: str, out: Path | None, cluster: str | None, workers: int | None, resume: bool,
-    from_results: bool, trials: int, timeout: float | None, folds: int, prune: bool,
-    **options: Any,
-) -> None:  # fmt: skip
+def tune(task: str, out: Path | None, resume: bool, from_results: bool, **options: Any) -> None:
     """Search for the parameters of TASK's pipelines; judge the best ones beside the untuned."""
     from pipeline.benchmark.record.tuning_record import TUNING_FILE, load_tuning
     from pipeline.benchmark.report.tuning_page import render_tuning, tuning_lines
@@ -112,16 +109,16 @@ def tune(
         render_tuning(load_tuning(folder / TUNING_FILE), folder)
         echo(f"tuning: {(folder / 'index.html').resolve().as_uri()}")
         return
+    names = "trials", "timeout", "folds", "prune", "cluster", "workers"
+    searched = {name: options.pop(name) for name in names}
     what, job, pipelines = prepare(task, **options)
-    batch = TunedBatch(
-        what, job, pipelines, options["device"], trials=trials, timeout=timeout, folds=folds,
-        prune=prune, cluster=cluster, workers=workers, command=sys.argv[1:],
-    )  # fmt: skip
+    device, command = options["device"], sys.argv[1:]
+    batch = TunedBatch(what, job, pipelines, device, command=command, **searched)
     record = publish_tuning(batch, folder, echo, resume=resume)
     for line in tuning_lines(record, folder):
         echo(line)
     if record.protocol.interrupted:
-        echo("interrupted; what was found is published", err=True)
+        complain("interrupted; what was found is published")
         sys.exit(INTERRUPTED)
 
 

@@ -25,6 +25,7 @@ from pipeline.cli.benchmark import compare, gallery, report_, tune
 from pipeline.cli.options import (
     INTERRUPTED,
     common_options,
+    complain,
     data_home,
     device,
     echo,
@@ -292,7 +293,7 @@ def _drop_unsaid(stream: TextIO) -> None:
 def _complain(text: str) -> None:
     """Say why a command ends; its exit code stands even where nobody can read this."""
     try:
-        echo(text, err=True)
+        complain(text)
     except OSError:
         _drop_unsaid(sys.stderr)
 

@@ -16,9 +16,14 @@ INTERRUPTED = 130
 """The exit code after Ctrl-C."""
 
 
-def echo(text: str, *, err: bool = False) -> None:
+def echo(text: str) -> None:
     """Print text of any origin, without the characters that a terminal would obey."""
-    click.echo(clean(text), err=err)
+    click.echo(clean(text))
+
+
+def complain(text: str) -> None:
+    """Print the same to standard error."""
+    click.echo(clean(text), err=True)
 
 
 def several(*options: Callable[..., Any]) -> Callable[..., Any]:

@@ -121,7 +121,8 @@ def read_learnt_rows(
         plain, _ = truth.encode_truth(task, classes, y)
         if truth.knows_places_alone(pipeline, classes):
             y, classes = LabelEncoder().fit_transform(y), np.arange(len(classes))
-    codes = {name: _codes(task.name, name, known[name], when=bool(plan.time)) for name in by}
+    what = "time" if plan.time else "group"
+    codes = {name: _codes(task.name, what, name, known[name]) for name in by}
     if plan.time:
         order = np.lexsort([codes[name] for name in reversed(plan.time)])
         X, y = frames.at(X, order), y[order]
@@ -133,15 +134,15 @@ def read_learnt_rows(
     return LearntRows(X, y, params, TaskScorer(metric, classes, place))
 
 
-def _codes(task: str, name: str, values: np.ndarray, *, when: bool) -> np.ndarray:
+def _codes(task: str, what: str, name: str, values: np.ndarray) -> np.ndarray:
     """Return the place of each time or group among the sorted ones."""
-    where = f"{task}: the {'time' if when else 'group'} of the split, {name!r},"
+    where = f"{task}: the {what} of the split, {name!r},"
     if missing := int(pd.isna(values).sum()):
         raise DataError(
             f"{where} is missing in {missing:,} of the {len(values):,} training rows; fill it, or "
             "leave these rows out of the split"
         )
-    if when and (kind := infer_dtype(values, skipna=False)) not in _WHEN:
+    if what == "time" and (kind := infer_dtype(values, skipna=False)) not in _WHEN:
         raise DataError(f"{where} holds {kind}; store dates or numbers")
     return np.asarray(pd.factorize(values, sort=True)[0])
 

@@ -10,6 +10,8 @@ task is the probability of 1, its decision the class.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -148,7 +150,7 @@ def scoring_of(task: Task, y_true: np.ndarray | None = None, classes: Any = None
         perfect = fields(prediction=target.astype("float64"), decision=target)
     elif task.kind == "multiclass":
         perfect = fields(prediction=target, probability=np.eye(len(classes))[target])
-    best = judge(task, some, perfect, classes, all_of_them=False)
+    best = judge_where_possible(task, some, perfect, classes)
     return ScoringInfo(signs=signs, best=best, mute=[*task.mute])
 
 
@@ -219,25 +221,35 @@ def fit_answer(model: Estimator, X: Table) -> np.ndarray:
 
 
 def judge(
-    task: Task, y_true: np.ndarray, answer: np.ndarray, classes: Any = None, *,
-    all_of_them: bool = True,
-) -> dict[str, float]:  # fmt: skip
+    task: Task, y_true: np.ndarray, answer: np.ndarray, classes: Any = None
+) -> dict[str, float]:
     """Return those of the task's metrics that the predictions can be scored by.
 
-    A metric without a finite value, which a record could hold, is an error, or is left out where
-    not `all_of_them` are wanted.
+    A metric without a finite value, which a record could hold, is an error.
     """
-    values, kept = {}, _stored(answer, task.kind)
-    for name, metric in judges(task, classes).items():
-        if not kept.keys().isdisjoint(methods_of(metric.scorer)):
-            try:
-                values[name] = _score(name, metric, y_true, answer)
-            except DataError:
-                if all_of_them:
-                    raise
-    if not values and all_of_them:
+    kept = _stored(answer, task.kind)
+    values = {n: _score(n, e, y_true, answer) for n, e in _readers(task, kept, classes)}
+    if not values:
         raise DataError(f"{task.name}: no metric reads {' or '.join(kept)}; declare one that does")
     return values
+
+
+def judge_where_possible(
+    task: Task, y_true: np.ndarray, answer: np.ndarray, classes: Any = None
+) -> dict[str, float]:
+    """Return those of the task's metrics that have a finite value."""
+    values = {}
+    for name, metric in _readers(task, _stored(answer, task.kind), classes):
+        with suppress(DataError):
+            values[name] = _score(name, metric, y_true, answer)
+    return values
+
+
+def _readers(task: Task, kept: Collection[str], classes: Any) -> Iterator[tuple[str, Metric]]:
+    """Yield the metrics that read a method whose results are kept."""
+    for name, metric in judges(task, classes).items():
+        if not {*kept}.isdisjoint(methods_of(metric.scorer)):
+            yield name, metric
 
 
 def _score(name: str, each: Metric, y_true: np.ndarray, answer: np.ndarray) -> float:

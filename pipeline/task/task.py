@@ -297,8 +297,6 @@ class Facts(NamedTuple):
     """What it takes to have the data."""
     folder: str
     """Of the dataset below the folder of the data; empty if not known."""
-    generated: bool
-    """Whether the data are generated, in any number of rows."""
 
 
 def facts(name: str) -> Facts:
@@ -316,9 +314,9 @@ def facts(name: str) -> Facts:
     rows = rows[task.kind] if isinstance(rows, dict) else rows
     download = getattr(data, "DOWNLOAD", "")
     needs = f"{download} to download" if download else "-"
-    generated = "rows" in signature(task.prepare).parameters
-    needs = "generated, any ROWS" if generated else needs
-    return Facts(task.kind, rows, needs, getattr(data, "NAME", ""), generated)
+    if "rows" in signature(task.prepare).parameters:
+        needs = "generated, any ROWS"
+    return Facts(task.kind, rows, needs, getattr(data, "NAME", ""))
 
 
 def load(name: str) -> Task:

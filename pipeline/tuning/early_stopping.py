@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,13 +54,14 @@ def hold_out(
     *,
     fraction: float,
     groups: Array,
-    in_order: bool,
+    folds: Sequence[tuple[np.ndarray, np.ndarray]],
     seed: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return which rows a model learns from, and which tell it when to stop.
 
     Both are among the rows at `positions`; `y` and `groups` are of all rows. The `fraction` is of
-    whole groups, where there are any; where the rows are `in_order` of time, the last ones judge.
+    whole groups, where there are any; where the `folds` are in the order of time, the last rows
+    judge.
     """
     n_judging = round(fraction * len(positions))
     if not 0 < n_judging < len(positions):
@@ -68,7 +69,7 @@ def hold_out(
             f"validation_fraction={fraction} of {len(positions)} rows leaves {n_judging} to judge "
             "early stopping by; pass another one"
         )
-    if in_order:
+    if all(train.max() < test.min() for train, test in folds):
         return positions[:-n_judging], positions[-n_judging:]
     own = None if groups is None else np.asarray(groups)[positions]
     if own is not None and len(np.unique(own)) < 2:

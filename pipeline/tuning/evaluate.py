@@ -102,8 +102,7 @@ class Evaluation:
             known = np.arange(_num_samples(self.X)) if positions is None else positions
             positions, judging = hold_out(
                 model, known, self.y, fraction=self.validation_fraction, groups=self.groups,
-                in_order=all(train.max() < test.min() for train, test in self.folds),
-                seed=self.seed,
+                folds=self.folds, seed=self.seed,
             )  # fmt: skip
             more = rows_to_judge(model, *self.cut(judging))
         X, y, params = self.cut(positions)

@@ -21,8 +21,10 @@ class Outcome:
     number: int
     params: Mapping[str, Any]
     folds: dict[int, Judged] = field(default_factory=dict)
-    state: str = RUNNING
+    state: Any = RUNNING
     reason: str = ""
+    seconds: float = 0.0
+    """Of the search, at which it ended."""
 
     @property
     def score(self) -> float:

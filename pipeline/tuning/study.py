@@ -156,6 +156,7 @@ def recall(study: Study, space: Space) -> list[Outcome]:
             judged_folds(each),
             ours[each.state.name],
             each.user_attrs.get("reason", ""),
+            each.user_attrs.get("seconds", 0.0),
         )
         for each in ended
     ]

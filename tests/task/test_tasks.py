@@ -54,7 +54,7 @@ def parts(value: Any) -> Iterator[BaseEstimator]:
 @pytest.fixture(scope="module")
 def data(small_homes: Path) -> dict[str, Path]:
     """Return the data of each task: a small copy, of small files, or a few generated rows."""
-    generated = {name for name in NAMES if task.facts(name).generated}
+    generated = {name for name in NAMES if "generated" in task.facts(name).needs}
     return {
         name: what.data(small_homes, rows=GENERATED if name in generated else None)
         for name, what in TASKS.items()

@@ -79,7 +79,7 @@ def test_scores_are_those_of_steps_that_never_saw_the_judging_rows(name: str) ->
     found = search(cv=cv).fit(X, y, **given)
     seed = int(np.random.RandomState(0).randint(2**31))
     choose = {"fraction": 0.1, "groups": given.get("groups"), "seed": seed}
-    choose["in_order"] = name == "time"
+    choose["folds"] = [*cv.split(X, y, given.get("groups"))]
     for i, (train, test) in enumerate(cv.split(X, y, given.get("groups"))):
         held = hold_out(BOOSTED, train, y, **choose)
         expected = by_hand(train, test, held, given.get("sample_weight"))
@@ -131,7 +131,7 @@ def test_groups_stay_whole() -> None:
 
 
 def test_the_last_rows_judge_where_they_are_in_order() -> None:
-    taught, judging = choose(np.arange(50, 150), y, in_order=True)
+    taught, judging = choose(np.arange(50, 150), y, folds=[UNORDERED[0][::-1]])
     assert judging.tolist() == list(range(140, 150))
     assert taught.tolist() == list(range(50, 140))
 
@@ -142,6 +142,15 @@ def test_too_few_rows(fraction: float) -> None:
         choose(np.arange(20), y, fraction=fraction)
 
 
+UNORDERED = [(np.array([1]), np.array([0]))]
+
+
 def choose(positions: np.ndarray, y: np.ndarray, model: Any = BOOSTED, **changed: Any) -> Any:
-    asked = {"fraction": 0.1, "groups": None, "in_order": False, "seed": 0, **changed}
+    asked = {
+        "fraction": 0.1,
+        "groups": None,
+        "folds": UNORDERED,
+        "seed": 0,
+        **changed,
+    }
     return hold_out(model, positions, y, **asked)

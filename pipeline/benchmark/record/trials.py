@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from math import isfinite
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pipeline.benchmark.record.tuning_record import ParameterRecord, TrialRecord
 from pipeline.compile import source_code
 from pipeline.tuning.default_spaces import unset
+from pipeline.tuning.results import COMPLETE
 from pipeline.tuning.space import Listed, Space
-from pipeline.tuning.study import judged_folds
+from pipeline.tuning.study import recall
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -21,34 +22,25 @@ PREFIX = "estimator__"
 """Before the parameters of a pipeline that is in an `Accelerated`."""
 EDGE = 0.05
 """The share of a range that counts as its end."""
-_STATES: Mapping[str, Literal["complete", "pruned", "failed"]] = {
-    "COMPLETE": "complete",
-    "PRUNED": "pruned",
-    "FAIL": "failed",
-}
 
 
 def records_of_trials(study: Study, space: Space, sign: int) -> list[TrialRecord]:
     """Return the trials that have ended; `sign` is -1 where their values are negative losses."""
-    ended = [each for each in study.get_trials(deepcopy=False) if each.state.is_finished()]
-    return [_record(each, space.read(each.params), sign) for each in ended]
-
-
-def _record(trial: FrozenTrial, params: Mapping[str, Any], sign: int) -> TrialRecord:
-    steps = dict(trial.intermediate_values)
-    judged = list(judged_folds(trial).values())
-    # Optuna gives a stopped trial the value of its last fold.
-    value = trial.value if trial.state.name == "COMPLETE" else None
-    return TrialRecord(
-        number=trial.number,
-        params={name.removeprefix(PREFIX): plain(value) for name, value in params.items()},
-        state=_STATES[trial.state.name],
-        reason=str(trial.user_attrs.get("reason", "")),
-        score=None if value is None else sign * value,
-        folds=[sign * steps[step] for step in sorted(steps)],
-        seconds=float(trial.user_attrs.get("seconds", 0.0)),
-        duration=sum(each.fit_time + each.score_time for each in judged),
-    )
+    return [
+        TrialRecord(
+            number=each.number,
+            params={name.removeprefix(PREFIX): plain(value) for name, value in each.params.items()},
+            state=each.state,
+            reason=each.reason,
+            score=sign * each.score if each.state == COMPLETE else None,
+            folds=[
+                sign * one.score for _, one in sorted(each.folds.items()) if isfinite(one.score)
+            ],
+            seconds=each.seconds,
+            duration=sum(one.fit_time + one.score_time for one in each.folds.values()),
+        )
+        for each in recall(study, space)
+    ]
 
 
 def trial_as_it_is(study: Study, space: Space) -> int | None:

@@ -58,14 +58,14 @@ def summary_table(results: Results) -> ReportTable:
     rows = []
     for line in lines:
         first = firsts[line.pipeline]
-        values = _found(results, line, first[0] if first else "", named=not one)
+        values = _found(results, line, first[0] if first else "", one)
         rows.append(row(line.pipeline, line.variant, *values))
     return ReportTable(
         "Against plain scikit-learn", (*head, "Seconds"), "lllllrr", tuple(rows), note
     )
 
 
-def _found(results: Results, line: Headline, metric: str, *, named: bool) -> Values:
+def _found(results: Results, line: Headline, metric: str, head: str) -> Values:
     """Return how fast and how good a variant is, or why it has no times."""
     cell = measured(results, line.pipeline, line.variant)
     if line.speed is None or cell is None:
@@ -79,7 +79,7 @@ def _found(results: Results, line: Headline, metric: str, *, named: bool) -> Val
         TableCell("no claim, as quality fails", "bad") if failed else figure,
         span(ratio) if ratio and not failed else MISSING,
         TableCell(line.judged, TONES.get(line.parity, "quiet")),
-        f"{metric} {value}" if named and value != MISSING else value,
+        value if metric == head or value == MISSING else f"{metric} {value}",
         seconds(line.speed.median) + (f" ({seconds(plain.median)})" if plain else ""),
     )
 

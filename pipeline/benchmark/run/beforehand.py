@@ -57,5 +57,5 @@ def _score(task: Task, job: Job) -> tuple[dict[str, float], ScoringInfo]:
     scored = outcome.y_true, outcome.predicted, outcome.classes
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        found = metrics.judge(task, *scored, all_of_them=False)
+        found = metrics.judge_where_possible(task, *scored)
     return found, metrics.scoring_of(task, outcome.y_true, outcome.classes)

@@ -239,17 +239,14 @@ class _Reference:
         learns = name.startswith("fit")
 
         def called(X: Table, *y: Any, **params: Any) -> Any:
-            X = self._prepared(X, y, learns=learns)
+            if self.before is not None:
+                with self.outcome.stage("preprocess"):
+                    before = self.before
+                    X = before.fit_transform(X, *y) if learns else before.transform(X)
             with self.outcome.stage("fit" if learns else "predict"):
                 return found(X, *y, **params)
 
         return called if callable(found) else found
-
-    def _prepared(self, X: Table, y: Target, *, learns: bool) -> Any:
-        if self.before is None:
-            return X
-        with self.outcome.stage("preprocess"):
-            return self.before.fit_transform(X, *y) if learns else self.before.transform(X)
 
 
 def _placed(leaf: Estimator, step: str) -> Placement:

@@ -32,7 +32,9 @@ def of_split(
     if not groups:  # Few groups are unlike by chance.
         later = {c.name for c in table.every if says_when(c) and starts_after(c, here, there)}
         moved = [table.target, *(c for c in table.columns if c.name not in {*times, *later})]
-        yield from _drifted(moved, here, there, by_time=bool(times or later))
+        way = "draw the test rows at random (--split random), unless time or groups part them"
+        way = "train on newer rows" if times or later else way
+        yield from _drifted(moved, here, there, way)
 
 
 def _late(
@@ -72,7 +74,7 @@ def _classes(table: TableSample, here: np.ndarray, there: np.ndarray) -> Iterato
 
 
 def _drifted(
-    columns: Sequence[CodedColumn], here: np.ndarray, there: np.ndarray, *, by_time: bool
+    columns: Sequence[CodedColumn], here: np.ndarray, there: np.ndarray, way: str
 ) -> Iterator[Caution]:
     """Yield which columns tell the parts apart, by more than few rows do by chance."""
     sizes = np.array([here.sum(), there.sum()])
@@ -81,6 +83,4 @@ def _drifted(
         return
     scores = {c.name: held_out_score(c, there.astype(int), "binary") for c in columns}
     far = {name: f" ({score:.2f})" for name, score in scores.items() if score > least}
-    way = "draw the test rows at random (--split random), unless time or groups part them"
-    way = "train on newer rows" if by_time else way
     yield from of_names("drift", "Training and test rows differ (AUC of each column)", far, way)

@@ -51,7 +51,7 @@ def read_target(
     values = _plain(name, values)
     found = kind or _guess(values, min_rows)
     if found == "regression":
-        return _number(name, values, asked=bool(kind))
+        return _number(name, values, kind)
     return _classes(name, values, kind, min_rows)
 
 
@@ -107,7 +107,7 @@ def _guess(values: pa.Array, min_rows: int) -> Kind:
     return "multiclass" if grades and min(counts.values()) >= min_rows else "regression"
 
 
-def _number(name: str, values: pa.Array, *, asked: bool) -> Target:
+def _number(name: str, values: pa.Array, kind: str) -> Target:
     if _holds_digits(values):  # with zeros before them, as 0042
         values = values.cast("float64")
     if pa.types.is_string(values.type):
@@ -119,7 +119,7 @@ def _number(name: str, values: pa.Array, *, asked: bool) -> Target:
     distinct = pc.count_distinct(values).as_py()
     if distinct < 2:
         raise DataError(f"target {name!r}: has one value; there is nothing to learn")
-    whole = pa.types.is_integer(values.type) and distinct <= MOST_CLASSES and not asked
+    whole = pa.types.is_integer(values.type) and distinct <= MOST_CLASSES and not kind
     note = f"{name!r} holds {distinct} different whole numbers, taken as a number; if they stand "
     notes = (note + "for classes: --kind multiclass",) if whole else ()
     return Target("regression", values.cast("float64", safe=False), notes=notes)
