@@ -240,10 +240,6 @@ class TunedBatch:
             default=trial_as_it_is(search.study_, space),
             best=number,
             edges=edges_of(space, search.study_.get_trials()[number]),
-            untuned=None,
-            tuned=None,
-            differences={},
-            model=None,
         )
         return record, best, search.best_score_
 

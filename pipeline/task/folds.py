@@ -49,13 +49,10 @@ def plan_folds(task: Task, job: Job, folds: int) -> FoldPlan:
     A split by time gives `TimeSeriesSplit` of the rows in the order of time; one by groups
     `StratifiedGroupKFold`, of numbers `GroupKFold`; any other one random rows.
     """
-    name, split = task.split(job.split)
-    split = truth.typed_split(split, job.path)
+    name, split = truth.split_of(task, job)
     if time := times_of(name, split):
         return FoldPlan(TimeSeriesSplit(folds), time)
-    kinds: Any = (StratifiedKFold, StratifiedGroupKFold)
-    kinds = (KFold, GroupKFold) if task.kind == "regression" else kinds
-    splitter = kinds[bool(split.groups)](folds, shuffle=True, random_state=job.seed)
+    splitter = splitter_of(task.kind, split.groups, folds, job.seed)
     noted: tuple[str, ...] = ()
     if name in ("time", "groups") and not split.groups:
         noted = (
@@ -63,6 +60,15 @@ def plan_folds(task: Task, job: Job, folds: int) -> FoldPlan:
             f"random rows, whose scores may be too good; write Split(..., {name}=COLUMN).",
         )
     return FoldPlan(splitter, (), split.groups, noted)
+
+
+def splitter_of(kind: str, groups: str, folds: int, seed: int) -> Any:
+    """Return what cuts rows at random: classes by their shares, and groups as a whole."""
+    if kind == "regression":
+        cuts = GroupKFold if groups else KFold
+    else:
+        cuts = StratifiedGroupKFold if groups else StratifiedKFold
+    return cuts(folds, shuffle=True, random_state=seed)
 
 
 def times_of(name: str, split: Split) -> tuple[str, ...]:
@@ -108,9 +114,9 @@ def read_learnt_rows(
     The task is one of classes or of numbers; `DataError` says that its rows cannot be cut so.
     """
     prepare_memory(device)
-    split = truth.typed_split(task.split(job.split)[1], job.path)
+    _, split = truth.split_of(task, job)
     by = [*plan.time, *filter(None, [plan.groups])]
-    others = [*dict.fromkeys([task.target, *filter(None, [task.weight]), *by])]
+    others = [*dict.fromkeys([*task.others, *by])]
     X, known = parquet.read_parquet(job.path, task.features, others, split.train, device)
     truth.require_weights(task, pipeline)
     y, params = truth.learnt(task, known, "training")

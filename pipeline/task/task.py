@@ -169,6 +169,11 @@ class Task:
         """Names of the features."""
         return [self.features] if isinstance(self.features, str) else list(self.features)
 
+    @property
+    def others(self) -> list[str]:
+        """Names of the columns that are read beside the features."""
+        return [self.target, *filter(None, (self.query, self.weight))]
+
     def data(self, home: Path, given: Path | None = None, **asked: Any) -> Path:
         """Make the data if need be, verify it and return its path.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from pipeline.data import parquet, target
 from pipeline.errors import ConfigError, DataError
-from pipeline.task.task import Split, Task
+from pipeline.task.task import Job, Split, Task
 from pipeline.typing import Estimator
 
 _CLASSES = "classes are texts, whole numbers, or true and false"
@@ -192,7 +191,8 @@ def require_weights(task: Task, program: Estimator) -> None:
         )
 
 
-def typed_split(split: Split, path: Path) -> Split:
-    """Return a split whose conditions are of the types of the columns."""
-    train, test = (parquet.typed(path, rows) for rows in (split.train, split.test))
-    return replace(split, train=train, test=test)
+def split_of(task: Task, job: Job) -> tuple[str, Split]:
+    """Return the split of a job by name, its conditions of the types of the columns."""
+    name, split = task.split(job.split)
+    train, test = (parquet.typed(job.path, rows) for rows in (split.train, split.test))
+    return name, replace(split, train=train, test=test)

@@ -87,11 +87,11 @@ class SearchRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Number of the best complete trial; None where there is none."""
     edges: list[str]
     """Sentences that say which values of the best trial lie at an edge of the space."""
-    untuned: JudgedModel | None
-    tuned: JudgedModel | None
-    differences: dict[str, Interval]
+    untuned: JudgedModel | None = None
+    tuned: JudgedModel | None = None
+    differences: dict[str, Interval] = {}
     """Metric -> interval of tuned less untuned over the test rows."""
-    model: FilePart | None
+    model: FilePart | None = None
     """The list of sums of the folder of the tuned model, which ``predict`` takes."""
 
     def trial(self, number: int | None) -> TrialRecord | None:

@@ -29,7 +29,6 @@ from pipeline.estimator.accelerated import Accelerated
 from pipeline.system.devices import choose, prepare_memory
 from pipeline.task import metrics, truth
 from pipeline.task.task import Job, Split, Task
-from pipeline.task.truth import typed_split
 from pipeline.trace import Event
 from pipeline.typing import Estimator, Table, Target
 
@@ -74,7 +73,7 @@ class Outcome:
 
 def measure_once(task: Task, pipeline: Estimator, job: Job) -> Outcome:
     """Read, fit, predict; return the times and the predictions."""
-    split = typed_split(task.split(job.split)[1], job.path)
+    _, split = truth.split_of(task, job)
     outcome = Outcome()
     start = time.perf_counter()
     if job.variant in PLAIN:
@@ -105,11 +104,11 @@ def check(task: Task, job: Job, pipelines: Sequence[str]) -> None:
     """
     if task.kind == "clusters":
         return
-    split = typed_split(task.split(job.split)[1], job.path)
+    _, split = truth.split_of(task, job)
     for name in pipelines:
         truth.require_weights(task, task.pipeline(name, job.seed, job.changes))
     train, test = (
-        truth.learnt(task, parquet.read_parquet(job.path, [], _others(task), rows, "cpu")[1], part)
+        truth.learnt(task, parquet.read_parquet(job.path, [], task.others, rows, "cpu")[1], part)
         for rows, part in ((split.train, "training"), (split.test, "test"))
     )
     if task.kind in ("binary", "multiclass"):
@@ -135,7 +134,7 @@ def _accelerated(
         with outcome.stage("read"):
             if whole := "texts" if isinstance(task.features, str) else _ALONE.get(task.kind):
                 if active() is None:
-                    return parquet.read_parquet(path, task.features, _others(task), rows, device)
+                    return parquet.read_parquet(path, task.features, task.others, rows, device)
                 raise ConfigError(
                     f"{task.name}: {whole} are read by one process; leave out --cluster"
                 )
@@ -197,26 +196,20 @@ def fit(model: Estimator, X: Table, y: Target, classes: Any, **params: Any) -> N
     model.classes_ = encoder.classes_
 
 
-def _others(task: Task) -> list[str]:
-    """Return the columns that are read beside the features."""
-    return [task.target, *filter(None, (task.query, task.weight))]
-
-
 def _reference(task: Task, pipeline: Estimator, split: Split, path: Path, outcome: Outcome) -> None:
     """Run the program as people write it: `pandas.read_parquet` and scikit-learn.
 
     The pipeline's last step is called apart from the others, which is what
     `Pipeline.fit` does, so that the stages can be timed.
     """
-    others = _others(task)
     # A name gives a column, a list a frame.
     wanted = task.features if isinstance(task.features, str) else task.columns
 
     def read(rows: Table) -> Any:
         with outcome.stage("read"):
-            columns = [*task.columns, *others]
+            columns = [*task.columns, *task.others]
             frame = pd.read_parquet(path, columns=columns, filters=list(rows) or None)
-            return frame[wanted], {name: frame[name].to_numpy() for name in others}
+            return frame[wanted], {name: frame[name].to_numpy() for name in task.others}
 
     before, last = (
         (pipeline[:-1], pipeline[-1]) if isinstance(pipeline, Pipeline) else (None, pipeline)

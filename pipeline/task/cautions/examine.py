@@ -19,7 +19,7 @@ from pipeline.task.cautions.rows import of_rows
 from pipeline.task.cautions.split import of_split
 from pipeline.task.folds import times_of
 from pipeline.task.task import Job, Task
-from pipeline.task.truth import typed_split
+from pipeline.task.truth import split_of
 
 MOST_READ = 1_000_000
 """Rows of a task that are looked through; of more a share, at random."""
@@ -27,8 +27,8 @@ MOST_READ = 1_000_000
 
 def of_task(task: Task, job: Job) -> list[str]:
     """Return the cautions of a task's data and of its split, as a job has them."""
-    name, split = task.split(job.split)
-    table, split = _read(job.path), typed_split(split, job.path)
+    name, split = split_of(task, job)
+    table = _read(job.path)
     train, test = (_chosen(table, rows) for rows in (split.train, split.test))
     sample = TableSample(table, task.target, task.kind, task.columns, test & ~train)
     found = of_sample(sample)

@@ -186,7 +186,11 @@ def _counted(classes: dict[Class, int]) -> str:
 def create(source: Path | Table, label: str, home: Path, choices: Choices | None = None) -> NewTask:
     """Write a task and its data: see `pipeline.benchmark.api.new_task`."""
     choices = choices or Choices()
-    name = choices.name or _own_name(source)
+    name = choices.name
+    if not name and isinstance(source, Path):
+        name = _identifier(Path(re.sub(r"\.(gz|bz2|xz|zst)$", "", source.absolute().name)).stem)
+    if not name:
+        raise ConfigError("a table that comes from no file takes name=, for its task")
     _check_free(name, home, choices)
     file = source if isinstance(source, Path) else home / name / f"{name}-as-given.parquet"
     read, notes, table = _read(source, label, choices)
@@ -205,7 +209,9 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
     if texts := columns.by_name.get("texts"):
         own = replace(own, read=_with_texts(own.read, texts))
         rows, _ = own.stored(read_arrow(source, own.read))
-    doubts = _cautions(table, rows, own, columns)
+    test = np.zeros(len(table), dtype=bool)
+    test[rows[own.row].filter(pc.equal(rows[own.fold], FOLDS - 1)).to_numpy()] = True
+    doubts = tuple(of_table(table, label, own.kind, columns.used, test))
     new = NewTask(
         name, str(file), label, len(rows), len(table), columns, target,
         _about_split(own, rows, table), (*notes, *asked.notes), doubts, own.path(home),
@@ -217,12 +223,6 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
     own.store(rows, own.path(home))
     atomic.write_text(new.task, write_program(own, columns, target, rows[label]))
     return new
-
-
-def _own_name(source: Path | Table) -> str:
-    if isinstance(source, Path):
-        return _identifier(Path(re.sub(r"\.(gz|bz2|xz|zst)$", "", source.absolute().name)).stem)
-    raise ConfigError("a table that comes from no file takes name=, for its task")
 
 
 def _read(
@@ -276,7 +276,13 @@ def _own_table(
     if by == label:
         raise ConfigError(f"--by {by}: is the target; name another column")
     if choices.split == "time":
-        by = by or _only_date(table, read)
+        types = zip(table.column_names, table.schema.types, strict=True)
+        dates = [name for name, kind in types if role_of_type(name, kind, read) == "dates"]
+        if not by and len(dates) != 1:
+            raise ConfigError(
+                f"--split time takes --by, the column of the time; dates are: {dates}"
+            )
+        by = by or dates[0]
         times = to_store(table[pick(by, table.column_names, "column")]).drop_null().to_pandas()
         cut = str(cut_of(by, times, None))
     return OwnTable(
@@ -284,13 +290,6 @@ def _own_table(
         min_rows=min_rows, by=by, cut=cut,
         fold=_unlike("fold", table), row=_unlike("row", table),
     )  # fmt: skip
-
-
-def _only_date(table: pa.Table, read: TableFormat) -> str:
-    dates = [n for n in table.column_names if role_of_type(n, table[n].type, read) == "dates"]
-    if len(dates) != 1:
-        raise ConfigError(f"--split time takes --by, the column of the time; dates are: {dates}")
-    return dates[0]
 
 
 def _unlike(name: str, table: pa.Table) -> str:
@@ -332,12 +331,6 @@ def _check(file: Path, rows: int, columns: Roles, notes: Sequence[str]) -> None:
         unused = [f"{name!r} {reason}" for name, reason in columns.unused.items()]
         why = "; ".join(_cut([*unused, *notes])) or "there is none but the target"
         raise DataError(f"{file}: no column to learn from: {why}")
-
-
-def _cautions(table: pa.Table, rows: pa.Table, own: OwnTable, columns: Roles) -> tuple[str, ...]:
-    test = np.zeros(len(table), dtype=bool)
-    test[rows[own.row].filter(pc.equal(rows[own.fold], FOLDS - 1)).to_numpy()] = True
-    return tuple(of_table(table, own.target, own.kind, columns.used, test))
 
 
 def _about_split(own: OwnTable, rows: pa.Table, table: pa.Table) -> str:

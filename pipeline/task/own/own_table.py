@@ -17,7 +17,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
 from pipeline.data.arrow_types import is_text, usable
 from pipeline.data.files import table_files
@@ -25,6 +24,7 @@ from pipeline.data.read import read_arrow
 from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError
 from pipeline.system import atomic
+from pipeline.task.folds import splitter_of
 from pipeline.task.own.own_target import FEWEST, Target, read_target
 from pipeline.task.own.roles import role_of_type
 from pipeline.task.task import Split, pick
@@ -170,14 +170,12 @@ class OwnTable:
         if self.split == "time":
             return self._by_time(rows)
         y, groups = rows[self.target].to_numpy(), None
-        kinds: Any = (StratifiedKFold, StratifiedGroupKFold)
-        kinds = (KFold, GroupKFold) if target.kind == "regression" else kinds
         if self.split == "groups":
             groups = rows[self.by].combine_chunks().dictionary_encode().indices.to_numpy()
             found = len(np.unique(groups))
             if found < FOLDS:
                 raise DataError(f"--split groups: {self.by!r} has {found} groups; it takes {FOLDS}")
-        splitter = kinds[groups is not None](FOLDS, shuffle=True, random_state=0)
+        splitter = splitter_of(target.kind, self.by if self.split == "groups" else "", FOLDS, 0)
         folds = np.empty(len(y), dtype="uint8")
         for number, (_, test) in enumerate(splitter.split(y, y, groups)):
             folds[test] = FOLDS - 1 - number
