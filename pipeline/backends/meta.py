@@ -143,8 +143,7 @@ class MetaBackend(Backend):
 
     def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
         """Return the meta-estimator, with others in the place of those inside."""
-        assert self.lower is not None
-        return MetaModel(estimator, step, self.lower, of_tables=self.of_tables)
+        return MetaModel(estimator, step, self)
 
 
 _FAILED: ContextVar[list[PipelineError] | None] = ContextVar("failed", default=None)
@@ -175,18 +174,14 @@ class MetaModel(Model):
     estimator : estimator
     step : str
         Its path.
-    lower : callable
-        How those inside are lowered.
-    of_tables : bool
-        Those inside take the table as it is, and no matrix.
+    backend : MetaBackend
     """
 
-    def __init__(
-        self, estimator: BaseEstimator, step: str, lower: Lower, *, of_tables: bool
-    ) -> None:
+    def __init__(self, estimator: BaseEstimator, step: str, backend: MetaBackend) -> None:
         super().__init__(estimator)
-        self.of_tables = of_tables
-        self.native.set_params(**_replaced(self.native, step, lower))
+        assert backend.lower is not None
+        self.of_tables = backend.of_tables
+        self.native.set_params(**_replaced(self.native, step, backend.lower))
 
     def asked_for(self, dtype: str) -> None:
         """Learn from a matrix of a type, unless those inside make it."""
