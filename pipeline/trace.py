@@ -16,11 +16,11 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from pipeline.errors import BudgetExceeded
@@ -170,7 +170,7 @@ def record(step: str, call: str, device: str, why: str = "") -> Iterator[Event]:
     token = _entry.set(entry)
     start = time.perf_counter()
     try:
-        with _range(f"{step} {call}") if device == "cuda" else nullcontext():
+        with _range()(f"{step} {call}") if device == "cuda" else nullcontext():
             yield entry
     finally:
         entry.seconds = time.perf_counter() - start
@@ -227,14 +227,8 @@ def record_transfer(
     entry.to_host_bytes += to_host
 
 
-DOMAIN = "pipeline"
-
-
-def _range(name: str) -> AbstractContextManager[Any]:
-    nvtx = _nvtx()
-    return nullcontext() if nvtx is None else nvtx.annotate(name, domain=DOMAIN)
-
-
 @cache
-def _nvtx() -> Any:
-    return importlib.import_module("nvtx") if importlib.util.find_spec("nvtx") else None
+def _range() -> Callable[[str], AbstractContextManager[Any]]:
+    if importlib.util.find_spec("nvtx") is None:
+        return nullcontext
+    return partial(importlib.import_module("nvtx").annotate, domain="pipeline")

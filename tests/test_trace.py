@@ -150,9 +150,9 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     monkeypatch.setitem(
         sys.modules, "nvtx", SimpleNamespace(annotate=annotate, __spec__=SimpleNamespace())
     )
-    trace._nvtx.cache_clear()
+    trace._range.cache_clear()
     yield names
-    trace._nvtx.cache_clear()
+    trace._range.cache_clear()
 
 
 def test_steps_on_a_gpu_have_ranges_with_their_names(seen: list[str]) -> None:

@@ -24,10 +24,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 
 from pipeline import trace
-from pipeline.backends.base import Backend, Model, Placement
+from pipeline.backends.base import METHODS, Backend, Model, Placement
 from pipeline.backends.cuml.tables import public_name
 from pipeline.data import frames
 from pipeline.errors import ConfigError, OutOfMemory, PipelineError, Reason, Unsupported
@@ -67,6 +66,9 @@ META: Mapping[str, Mapping[str, Callable[[], Estimator] | None]] = {
     },
 }
 """Name of the meta-estimator -> the parameters that hold estimators, and what None stands for."""
+
+ASKED = (*METHODS, "predict_log_proba")
+"""What scikit-learn asks those inside for."""
 
 NOTE = "the rows come to the host, where they are cut; what is inside is fitted on the GPU"
 
@@ -141,8 +143,7 @@ class MetaBackend(Backend):
 
     def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
         """Return the meta-estimator, with others in the place of those inside."""
-        assert self.lower is not None
-        return MetaModel(estimator, step, self.lower, of_tables=self.of_tables)
+        return MetaModel(estimator, step, self)
 
 
 _FAILED: ContextVar[list[PipelineError] | None] = ContextVar("failed", default=None)
@@ -173,18 +174,14 @@ class MetaModel(Model):
     estimator : estimator
     step : str
         Its path.
-    lower : callable
-        How those inside are lowered.
-    of_tables : bool
-        Those inside take the table as it is, and no matrix.
+    backend : MetaBackend
     """
 
-    def __init__(
-        self, estimator: BaseEstimator, step: str, lower: Lower, *, of_tables: bool
-    ) -> None:
+    def __init__(self, estimator: BaseEstimator, step: str, backend: MetaBackend) -> None:
         super().__init__(estimator)
-        self.of_tables = of_tables
-        self.native.set_params(**_replaced(self.native, step, lower))
+        assert backend.lower is not None
+        self.of_tables = backend.of_tables
+        self.native.set_params(**_replaced(self.native, step, backend.lower))
 
     def asked_for(self, dtype: str) -> None:
         """Learn from a matrix of a type, unless those inside make it."""
@@ -234,14 +231,6 @@ def _replaced(meta: Estimator, step: str, lower: Lower) -> Params:
 
 _LIFTS: Any = "lifts"
 """In the memory of a copy: it is to be one of scikit-learn's alone."""
-
-
-def _asking(method: str) -> Any:
-    def ask(self: Inner, X: Table, **params: Any) -> Any:
-        return self.answer(method, X, **params)
-
-    ask.__name__ = method
-    return available_if(lambda inner: hasattr(inner.estimator, method))(ask)
 
 
 class Inner(BaseEstimator):
@@ -322,19 +311,12 @@ class Inner(BaseEstimator):
         with trace.within(self._parent), trace.record(self._name, "copy", "cpu", what):
             return frames.to_device(made, "cpu")
 
-    predict = _asking("predict")
-    predict_proba = _asking("predict_proba")
-    predict_log_proba = _asking("predict_log_proba")
-    decision_function = _asking("decision_function")
-    score_samples = _asking("score_samples")
-    transform = _asking("transform")
-
     def score(self, X: Table, y: Target = None, sample_weight: Any = None) -> float:
         """Return the accuracy of a classifier, R² of a regressor, else its own score."""
         if not (is_classifier(self.estimator) or is_regressor(self.estimator)):
             return float(self.answer("score", X))
         measure = accuracy_score if is_classifier(self.estimator) else r2_score
-        return float(measure(y, self.predict(X), sample_weight=sample_weight))
+        return float(measure(y, self.answer("predict", X), sample_weight=sample_weight))
 
     @contextmanager
     def _inside(self) -> Iterator[None]:
@@ -357,7 +339,9 @@ class Inner(BaseEstimator):
         return self._lifted
 
     def __getattr__(self, name: str) -> Any:
-        """Return what scikit-learn's estimator would have learnt."""
+        """Return a method that the estimator has, or what scikit-learn's would have learnt."""
+        if name in ASKED and hasattr(self.estimator, name):
+            return wraps(getattr(self.estimator, name))(partial(self.answer, name))
         if not name.endswith("_") or name.startswith("_") or "plan_" not in vars(self):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         try:

@@ -68,12 +68,14 @@ def documents(X: Table) -> Any:
     X = _series(X)
     if len(X) == 0:
         raise DataError("X has 0 documents and at least 1 is required")
-    if frames.library(X) == "pandas":
-        return _host_text(X)
-    if X.dtype.kind in NUMERIC:
-        raise DataError(_no_text(f"X holds {X.dtype} values"))
-    _refuse_missing(X)
-    return X.astype("str")
+    on_host = frames.library(X) == "pandas"
+    if not on_host and X.dtype.kind in NUMERIC:
+        raise _no_text(f"{X.dtype} values")
+    if missing := int(X.isna().sum()):
+        raise DataError(
+            f"X has {missing} missing documents; make them empty with X.fillna('') or drop the rows"
+        )
+    return _host_text(X) if on_host else X.astype("str")
 
 
 def _series(X: Table) -> Any:
@@ -96,29 +98,19 @@ def _series(X: Table) -> Any:
 
 def _host_text(X: pd.Series) -> pd.Series:
     """Return a series in the type for text, which is also how it goes to a GPU."""
-    _refuse_missing(X)
     X = X.astype(object) if isinstance(X.dtype, pd.CategoricalDtype) else X
     kind = pd.api.types.infer_dtype(X, skipna=False)
-    if kind == "bytes":
-        raise DataError(_no_text("X holds bytes", "decode them: [text.decode() for text in X]"))
     if kind != "string":
-        raise DataError(_no_text(f"X holds {kind} values"))
+        raise _no_text(f"{kind} values")
     try:
         return X.astype("str")
     except UnicodeEncodeError as error:
         raise DataError(f"a text in X cannot be written as UTF-8: {error}; fix it") from error
 
 
-def _no_text(found: str, instead: str = "convert them (astype('str')) or leave them out") -> str:
-    return f"{found} where text is needed; {instead}"
-
-
-def _refuse_missing(X: Table) -> None:
-    missing = int(X.isna().sum())
-    if missing:
-        raise DataError(
-            f"X has {missing} missing documents; make them empty with X.fillna('') or drop the rows"
-        )
+def _no_text(found: str) -> DataError:
+    how = "convert them (astype('str'), or decode bytes) or leave them out"
+    return DataError(f"X holds {found} where text is needed; {how}")
 
 
 def labels(y: Target) -> np.ndarray:

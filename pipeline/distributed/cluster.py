@@ -214,14 +214,6 @@ def dask_settings(options: ClusterOptions) -> dict[str, Any]:
     }
 
 
-def dask_setup(worker: object) -> None:
-    """Ignore Ctrl-C in a worker, where Dask calls this first, in the main thread.
-
-    A terminal sends it to all processes; a worker that ended by it would be started again.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
 def cuda_arguments(options: ClusterOptions) -> dict[str, Any]:
     """Return the arguments of `LocalCUDACluster`, one worker a GPU."""
     return {
@@ -244,7 +236,6 @@ def _start(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
             "n_workers": n_workers,
             "threads_per_worker": max(1, cores // n_workers),
             "memory_limit": options.memory_limit,
-            "preload": [*load("dask.config.get")("distributed.worker.preload"), __name__],
             **_ADDRESSES,
         }
     elif available("dask_cuda"):
@@ -253,7 +244,8 @@ def _start(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
     else:
         raise ConfigError("dask-cuda is not installed; run `make setup` on a machine with a GPU")
     # A terminal sends Ctrl-C to all processes. It does not reach those that start here, now and
-    # later: they have the mask of the thread that starts them, which has that of this one.
+    # later, as in the place of one that ended: they have the mask of the thread that starts them,
+    # which has that of this one.
     resource_tracker.ensure_running()  # As it starts, it takes the block off the thread.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

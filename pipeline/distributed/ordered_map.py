@@ -8,8 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pipeline.distributed.cluster import Cluster, active
-from pipeline.distributed.retry import await_workers, explain_killed
-from pipeline.errors import WorkerLost
+from pipeline.distributed.retry import watch
 from pipeline.optional import load
 
 if TYPE_CHECKING:
@@ -76,15 +75,5 @@ def hold_on_workers(client: Client, value: Any, **options: Any) -> Future:
 
 
 def _result(cluster: Cluster, future: Future) -> Any:
-    """Wait for a piece; not once no worker is left, and none comes back."""
-    while True:
-        try:
-            return future.result(timeout=cluster.options.timeout)
-        except TimeoutError:
-            if future.status == "error":  # The work itself raised it.
-                raise
-            await_workers(cluster, 1)
-        except Exception as error:
-            if said := explain_killed(error):
-                raise WorkerLost(said) from error
-            raise
+    gather = partial(cluster.client.gather, [future], asynchronous=True)
+    return watch(cluster, gather, frozenset())[0]

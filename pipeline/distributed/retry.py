@@ -60,7 +60,7 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) 
     ClusterUnavailable
         The scheduler does not answer within `ClusterOptions.timeout`.
     WorkerLost
-        One that is needed has gone, or each that tried a task.
+        One that is needed has gone, or each that tried a task, or all of them.
     """
     before, known = cluster.workers(), set(cluster.client.futures)
     try:
@@ -68,8 +68,8 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) 
     except PipelineError:
         raise
     except Exception as error:
-        said = explain_killed(error)
-        if not said and (lost := _find_lost(cluster, needed, error)):
+        said = _explain_killed(error)
+        if not said and needed and (lost := _find_lost(cluster, needed, error)):
             # What the work holds on workers, and has begun since, would be made again, and wait for
             # those that are gone.
             clear_frames(error.__traceback__)
@@ -87,7 +87,7 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) 
         raise WorkerLost(said) from error
 
 
-def explain_killed(error: Exception) -> str:
+def _explain_killed(error: Exception) -> str:
     """Return what Dask's error says of a task that killed its workers; empty for another error."""
     if type(error).__name__ != "KilledWorker":
         return ""
@@ -123,6 +123,7 @@ def _guard(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str])
     """Return the result of work while the scheduler answers and some workers are there."""
 
     async def look() -> None:
+        seen = time.monotonic()
         while True:
             await asyncio.sleep(POLL)
             asking = cluster.client.scheduler.identity(n_workers=-1)
@@ -133,6 +134,10 @@ def _guard(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str])
                 raise cluster.lost(why) from None
             if lost := needed - set(identity["workers"]):
                 raise _Lost(", ".join(sorted(lost)))
+            if identity["workers"]:
+                seen = time.monotonic()
+            elif time.monotonic() - seen > cluster.options.timeout:
+                raise _none_left(cluster)
 
     async def both() -> Any:
         tasks = [asyncio.ensure_future(work()), asyncio.ensure_future(look())]
@@ -164,8 +169,12 @@ def await_workers(cluster: Cluster, n_workers: int) -> dict[str, dict[str, Any]]
             break
         time.sleep(POLL)
     if not workers:
-        raise WorkerLost(
-            f"all workers were lost and none came back within {cluster.options.timeout:g} s; "
-            "see their logs, or raise the cluster's timeout"
-        )
+        raise _none_left(cluster)
     return workers
+
+
+def _none_left(cluster: Cluster) -> WorkerLost:
+    return WorkerLost(
+        f"all workers were lost and none came back within {cluster.options.timeout:g} s; "
+        "see their logs, or raise the cluster's timeout"
+    )

@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import issparse
 
+from pipeline.data.partitioned import densify
 from pipeline.errors import ConfigError, ParityError
 
 
@@ -123,16 +124,14 @@ def _compare(
     ours, failure = _matrix(ours, n_rows), ""
     try:
         theirs = _matrix(lifted(method), n_rows)
-    except Exception as error:  # whatever it is, the lifted model predicts nothing
-        failure = f"raises {type(error).__name__}: {error}"
-    else:
         if ours.shape != theirs.shape:
             failure = f"returns the shape {theirs.shape}, not {ours.shape}"
+    except Exception as error:  # whatever it is, the lifted model predicts nothing
+        failure = f"raises {type(error).__name__}: {error}"
     if failure:
         return Difference(
             method=method, differing=1.0, largest=None, row=0, holds=False, failure=failure
         )
-    at, ours, theirs = _cells(ours, theirs)
     numbers = ours.dtype.kind in "iubf"
     if numbers:
         ours, theirs = ours.astype("float64"), theirs.astype("float64")
@@ -145,27 +144,20 @@ def _compare(
     else:
         close = ours == theirs
         apart = (~close).astype("float64")
-    differing = len(np.unique(at[~close])) / n_rows
+    differing = 1 - float(close.all(axis=1).mean())
     return Difference(
         method=method,
         differing=differing,
         largest=float(apart.max(initial=0.0)) if numbers else None,
-        row=int(at[apart.argmax()] if len(at) else 0),
+        row=int(apart.max(axis=1, initial=0.0).argmax()),
         holds=differing <= tolerance["differing"],
     )
 
 
-def _matrix(answer: Any, n_rows: int) -> Any:
-    """Return an answer as rows, sparse or not; each target of several is a column, or several."""
+def _matrix(answer: Any, n_rows: int) -> np.ndarray:
+    """Return an answer as dense rows; each target of several is a column, or several."""
     if isinstance(answer, list):
         return np.hstack([_matrix(each, n_rows) for each in answer])
-    return answer if issparse(answer) else np.asarray(answer).reshape(n_rows, -1)
-
-
-def _cells(ours: Any, theirs: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the row of each cell and the two values in it; of cells that both lack, nothing."""
-    if not (issparse(ours) or issparse(theirs)):
-        return np.repeat(np.arange(len(ours)), ours.shape[1]), ours.ravel(), theirs.ravel()
-    ours, theirs = csr_matrix(ours), csr_matrix(theirs)
-    at = (abs(ours) + abs(theirs)).nonzero()
-    return at[0], np.asarray(ours[at]).ravel(), np.asarray(theirs[at]).ravel()
+    if issparse(answer):
+        return np.asarray(densify(answer, "certificate", "every cell is compared"))
+    return np.asarray(answer).reshape(n_rows, -1)

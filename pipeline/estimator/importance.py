@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from functools import partial
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from scipy.sparse import hstack
 from sklearn.inspection import permutation_importance
-from sklearn.inspection._permutation_importance import _create_importances_bunch
 from sklearn.metrics import check_scoring
 
 # scikit-learn has no public classes of the scorers that ask for nothing but predictions.
 from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
-from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils.random import sample_without_replacement
 
 from pipeline.backends.xgboost.ranking import is_ranker
 from pipeline.compile.compile import named_steps
@@ -31,43 +30,9 @@ from pipeline.errors import ConfigError, DataError, Refused, in_words_of
 from pipeline.estimator.inputs import refuse_partitions
 from pipeline.preprocessing.origins import Sources, find_sources
 from pipeline.trace import execution_log
-from pipeline.typing import Array, Estimator, Table, Target
+from pipeline.typing import Estimator, Table, Target
 
 Score = Callable[..., Any]
-
-
-@dataclass(frozen=True)
-class PreparedRows:
-    """Rows as one of the steps of a plan takes them: what a model answers for in place of a table.
-
-    Parameters
-    ----------
-    plan : Plan
-        Fitted.
-    first : int
-        The step that takes them.
-    matrix : table
-    """
-
-    plan: Plan
-    first: int
-    matrix: Any
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Rows and columns."""
-        return tuple(self.matrix.shape)
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return int(self.matrix.shape[0])
-
-    def call(self, method: str, **params: Any) -> Any:
-        """Return what a method of the last step says of them."""
-        X, steps = self.matrix, self.plan.steps[self.first :]
-        for step, after in pairwise(steps):
-            X = after.bring(step.call("transform", X))
-        return steps[-1].call(method, X, **params)
 
 
 class PreparedTable:
@@ -85,6 +50,8 @@ class PreparedTable:
 
     def __init__(self, plan: Plan, taken: Table) -> None:
         self.plan, self.X = plan, plan.bring(taken)
+        self.drawn: PreparedTable | None = None
+        self.score: Any = None
         worker = plan.steps[0].worker
         self.program = worker if isinstance(worker, Program) and len(plan.steps) > 1 else None
         self.matrix = self._made(self.X)
@@ -106,20 +73,70 @@ class PreparedTable:
         same = found is not None and len(found.origins) == self.matrix.shape[1]
         return found if same else None
 
-    def rows(self, matrix: Any = None) -> PreparedRows:
-        """Return rows that the model answers for: by default, those of the table as it is."""
-        first = 0 if self.program is None else 1
-        return PreparedRows(self.plan, first, self.matrix if matrix is None else matrix)
-
-    def is_read(self, column: int) -> bool:
-        """Return whether anything depends on a column of the table."""
-        return self.sources is None or self.sources.matters(column)
-
-    def permuted(self, column: int, order: np.ndarray) -> PreparedRows:
-        """Return the rows with the cells of one column of the table in another order."""
+    def permuted(self, column: int | None, order: np.ndarray) -> Any:
+        """Return the matrix with the cells of a column of the table in another order."""
+        if column is None or (self.sources is not None and not self.sources.matters(column)):
+            return self.matrix
         if self.sources is None or not self.sources.move_with(column):
-            return self.rows(self._made(permute(self.X, [column], order)))
-        return self.rows(permute(self.matrix, self.sources.fed_by(column), order))
+            return self._made(permute(self.X, [column], order))
+        return permute(self.matrix, self.sources.fed_by(column), order)
+
+
+class PreparedRows:
+    """What scikit-learn's `permutation_importance` takes for a frame and permutes the columns of.
+
+    Parameters
+    ----------
+    table : PreparedTable
+    places : sequence of int or None
+        The place of each column among those that the model takes; None of others.
+    """
+
+    index = None
+
+    def __init__(self, table: PreparedTable, places: Sequence[int | None]) -> None:
+        self.table, self.places, self.matrix = table, places, table.matrix
+        self.columns = range(len(places))
+        self.shape = len(self), len(places)
+        self.order = np.arange(len(self))
+
+    @property
+    def iloc(self) -> PreparedRows:
+        """Cells by place."""
+        return self
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(self.table.X.shape[0])
+
+    def copy(self) -> PreparedRows:
+        """Return the rows as they were."""
+        return PreparedRows(self.table, self.places)
+
+    def take(self, rows: np.ndarray, axis: int) -> PreparedRows:
+        """Return some rows, the same ones for each column."""
+        table = self.table
+        if table.drawn is None:
+            some = frames.at(table.X, frames.to_device_of(rows, table.X))
+            table.drawn = PreparedTable(table.plan, some)
+        return PreparedRows(table.drawn, self.places)
+
+    def __getitem__(self, cells: tuple[np.ndarray, int]) -> SimpleNamespace:
+        """Return the order of the cells of a column in another one."""
+        return SimpleNamespace(order=self.order[cells[0]])
+
+    def __setitem__(self, column: int, cells: SimpleNamespace) -> None:
+        """Put the cells of a column in an order."""
+        self.order = cells.order
+        self.matrix = self.table.permuted(self.places[column], self.order)
+
+    def call(self, method: str, **params: Any) -> Any:
+        """Return what a method of the last step says of them."""
+        first = 0 if self.table.program is None else 1
+        X, steps = self.matrix, self.table.plan.steps[first:]
+        for step, after in pairwise(steps):
+            X = after.bring(step.call("transform", X))
+        return steps[-1].call(method, X, **params)
 
 
 def permute(X: Table, columns: Sequence[int], order: np.ndarray) -> Any:
@@ -159,7 +176,16 @@ def importance(model: Estimator, X: Table, y: Target, scoring: Any, **asked: Any
         raise in_words_of(error, ConfigError(f"scoring={scoring!r}; {way_out}")) from error
     if not isinstance(y, list | type(None)):
         y = frames.to_device(y, "cpu")
-    found = _from_prepared(model, X, y, scorer, **asked) if _asks_only(model, scorer) else None
+    _check_asked(int(X.shape[0]), **asked)
+    found = None
+    if _asks_only(model, scorer):
+        log_of = execution_log(host_bytes=model.host_bytes, n_rows=int(X.shape[0]))
+        # Where the rows are refused, scikit-learn's way raises the same, or finds another.
+        with suppress(Refused), log_of as log:
+            if (rows := _prepare(model, X)) is not None:
+                score = partial(_score, scorer)
+                found = permutation_importance(model, rows, y, scoring=score, **asked)
+                model.execution_log_.last = log
     if found is None:
         if frames.is_sparse(X):
             raise DataError(
@@ -194,60 +220,32 @@ def _asks_only(model: Estimator, scorer: Score) -> bool:
     return isinstance(scorer, _BaseScorer) or getattr(scorer, "reads_answers_only", False) is True
 
 
-def _from_prepared(
-    model: Estimator,
-    X: Table,
-    y: Target,
-    scorer: Score,
-    *,
-    n_repeats: int,
-    random_state: Any,
-    sample_weight: Array,
-    max_samples: float,
-) -> Any:
-    """Return what is found with rows that are prepared once; None where they cannot be."""
-    plan, takes, n_rows = model.plan_, model.inputs_, int(X.shape[0])
+def _check_asked(n_rows: int, *, n_repeats: int, max_samples: float, **others: Any) -> None:
     whole = isinstance(max_samples, numbers.Integral)
-    n_drawn = int(max_samples if whole else max_samples * n_rows)
     if n_repeats < 1:
         raise ConfigError(f"repeats={n_repeats!r} is less than 1")
-    if not 0 < n_drawn <= n_rows:
+    if not 0 < int(max_samples if whole else max_samples * n_rows) <= n_rows:
         raise ConfigError(f"max_samples={max_samples!r}: X has {n_rows:,} rows; pass a share")
-    if plan.as_given or not isinstance(takes, Schema):
+
+
+def _prepare(model: Estimator, X: Table) -> PreparedRows | None:
+    """Return rows that are prepared once; None where they cannot be."""
+    takes = model.inputs_
+    if model.plan_.as_given or not isinstance(takes, Schema):
         return None
-    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-    with execution_log(host_bytes=model.host_bytes, n_rows=n_rows) as log:
-        try:
-            taken = takes.take(X)
-            if not model._takes(taken):
-                return None
-            table = PreparedTable(plan, taken)
-            baseline = unmoved = scorer(model, table.rows(), y, **weights)
-        except Refused:  # scikit-learn's way raises the same, or finds another
-            return None
-        random = check_random_state(random_state)
-        # Every column is permuted alike, as scikit-learn does.
-        random = check_random_state(random.randint(np.iinfo(np.int32).max + 1))
-        if n_drawn < n_rows:
-            rows = sample_without_replacement(n_rows, n_drawn, random_state=random)
-            y = None if y is None else _safe_indexing(y, rows)
-            weights = {name: _safe_indexing(each, rows) for name, each in weights.items()}
-            table = PreparedTable(plan, frames.at(taken, frames.to_device_of(rows, taken)))
-            unmoved = scorer(model, table.rows(), y, **weights)
-        turns, drawn, order = [], np.arange(n_drawn), np.arange(n_drawn)
-        for _ in range(n_repeats):
-            random.shuffle(drawn)
-            order = order[drawn]  # scikit-learn permutes what is permuted already
-            turns.append(
-                [
-                    unmoved
-                    if place is None or not table.is_read(place)
-                    else scorer(model, table.permuted(place, order), y, **weights)
-                    for place in _places(X, takes)
-                ]
-            )
-    model.execution_log_.last = log
-    return _bunches(baseline, list(zip(*turns, strict=True)))
+    taken = takes.take(X)
+    if not model._takes(taken):
+        return None
+    return PreparedRows(PreparedTable(model.plan_, taken), _places(X, takes))
+
+
+def _score(scorer: Score, model: Estimator, rows: PreparedRows, y: Target, **weights: Any) -> Any:
+    """Return a score, which is known where no column has moved."""
+    if rows.matrix is not rows.table.matrix:
+        return scorer(model, rows, y, **weights)
+    if rows.table.score is None:
+        rows.table.score = scorer(model, rows, y, **weights)
+    return rows.table.score
 
 
 def _places(X: Table, takes: Schema) -> list[int | None]:
@@ -256,15 +254,3 @@ def _places(X: Table, takes: Schema) -> list[int | None]:
         return list(range(X.shape[1]))
     known: Mapping[Any, int] = {name: i for i, name in enumerate(takes.names)}
     return [known.get(name) for name in X.columns]
-
-
-def _bunches(baseline: Any, scores: Sequence[Sequence[Any]]) -> Any:
-    """Return the scores as scikit-learn does; of several scorers, by their names."""
-    if not isinstance(baseline, dict):
-        return _create_importances_bunch(baseline, np.array(scores))
-    return {
-        name: _create_importances_bunch(
-            value, np.array([[score[name] for score in each] for each in scores])
-        )
-        for name, value in baseline.items()
-    }

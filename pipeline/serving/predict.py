@@ -45,6 +45,7 @@ from pipeline.system.threads import alone
 SCHEMA: Final = "pipeline.prediction/4"
 ROWS: Final = 131_072
 """Rows of a batch: 20 columns of float64 are 20 MiB."""
+FILED: Final = "a file holds every cell, of fewer rows with a lower --rows"
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -388,7 +389,10 @@ class Predictor:
             values = getattr(self.model, method)(taken)
         except OutOfMemory as error:
             raise OutOfMemory(f"{error}; or set fewer rows of a batch (--rows)") from error
-        return self._dense(values, method) if frames.is_sparse(values) else values
+        if not frames.is_sparse(values):
+            return values
+        # By columns, which Arrow takes over without a copy.
+        return partitioned.densify(values, method, FILED, "F")
 
     def _rows(self, table: pa.Table) -> Any:
         names = {*table.column_names}
@@ -416,17 +420,6 @@ class Predictor:
             for name in self._read_by_steps()
             if name in empty
         ]
-
-    def _dense(self, values: Any, method: str) -> Any:
-        """Return sparse rows with all their cells, as a Parquet file has them, where they fit."""
-        need = partitioned.COPIES * int(np.prod(values.shape)) * values.dtype.itemsize
-        if need > (free := partitioned.room("cpu")):
-            raise ConfigError(
-                f"{method} makes {values.shape[1]:,} columns, and a file holds every cell: that "
-                f"needs {need:,} bytes, and {free:,} are free; set fewer rows of a batch (--rows), "
-                "or group rare categories (min_frequency, max_categories)"
-            )
-        return values.toarray(order="F")  # whose columns Arrow takes over without a copy
 
 
 def _predict_batch(predictor: Predictor, table: pa.Table, start: int) -> _Batch:

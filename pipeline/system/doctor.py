@@ -50,17 +50,8 @@ class Problem:
 class Diagnosis:
     """All that `.venv/bin/python -m pipeline doctor` says."""
 
-    device: str
-    device_why: str
-    extra_installed: str
-    extra_fits: str
-    extra_why: str
-    python: str
-    disk_free_bytes: int
-    machine: hardware.Hardware
-    gpu: gpu.Probe
-    gpu_test: str
-    problems: tuple[Problem, ...]
+    facts: Mapping[str, str]
+    problems: Sequence[Problem]
 
     @property
     def usable(self) -> bool:
@@ -69,23 +60,10 @@ class Diagnosis:
 
     def __repr__(self) -> str:
         """Return all of it as plain text."""
-        host = self.machine
-        facts = {
-            "Device": f"auto would use {self.device} ({self.device_why})",
-            "Packages": f"{self.extra_installed or 'none'} installed; "
-            f"{self.extra_fits} fits this machine ({self.extra_why})",
-            "GPU": gpu.describe_probe(self.gpu).replace("\n", "\n" + " " * 11) or "none",
-            "GPU test": self.gpu_test,
-            "System": host.system,
-            "Python": self.python,
-            "Processor": f"{host.cpu}, {host.cores} of {host.cores_present} cores usable",
-            "Memory": f"{_gib(host.memory_bytes)}, {_gib(host.memory_free_bytes)} free",
-            "Disk": f"{_gib(self.disk_free_bytes)} free",
-        }
         problems = [
             f"{each.kind}: {each.what}\n    to fix it: {each.fix}" for each in self.problems
         ]
-        lines = [f"{label:<11}{text}" for label, text in facts.items()]
+        lines = [f"{label:<11}{text}" for label, text in self.facts.items()]
         return "\n".join([*lines, "", *(problems or ["No problems found."])])
 
 
@@ -105,20 +83,19 @@ def diagnose() -> Diagnosis:
     problems = [*package_problems(requirements, versions, installed)]
     problems += mismatch(installed, fits, why)
     tested, test_problems = _test_gpu(installed, gpu.why_unusable(found, os.environ))
-    choice = devices.choose("auto")
-    return Diagnosis(
-        device=choice.name,
-        device_why=choice.why,
-        extra_installed=installed,
-        extra_fits=fits,
-        extra_why=why,
-        python=f"{platform.python_version()} in {sys.prefix}",
-        disk_free_bytes=shutil.disk_usage(Path.cwd()).free,
-        machine=hardware.describe(),
-        gpu=found,
-        gpu_test=tested,
-        problems=(*problems, *test_problems),
-    )
+    choice, host = devices.choose("auto"), hardware.describe()
+    facts = {
+        "Device": f"auto would use {choice.name} ({choice.why})",
+        "Packages": f"{installed or 'none'} installed; {fits} fits this machine ({why})",
+        "GPU": gpu.describe_probe(found).replace("\n", "\n" + " " * 11) or "none",
+        "GPU test": tested,
+        "System": host.system,
+        "Python": f"{platform.python_version()} in {sys.prefix}",
+        "Processor": f"{host.cpu}, {host.cores} of {host.cores_present} cores usable",
+        "Memory": f"{_gib(host.memory_bytes)}, {_gib(host.memory_free_bytes)} free",
+        "Disk": f"{_gib(shutil.disk_usage(Path.cwd()).free)} free",
+    }
+    return Diagnosis(facts, [*problems, *test_problems])
 
 
 def project_requirements() -> list[Requirement]:

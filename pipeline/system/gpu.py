@@ -79,25 +79,19 @@ def probe() -> Probe:
 
 @cache
 def _ask(path: str) -> Probe:
-    asked, failed = _run(path, f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader,nounits")
-    rows = [[cell.strip() for cell in line.split(",")] for line in asked.splitlines()]
-    rows = [row for row in rows if len(row) == len(_FIELDS)]
-    if failed or not rows:
-        said = failed or asked.strip()
-        return Probe(why_not=f"the NVIDIA driver shows no GPU: {said or 'no answer'}")
-    return _read(rows)
-
-
-def _run(*command: str) -> tuple[str, str]:
-    """Return what a command printed, and the reason if it failed."""
+    command = [path, f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return "", str(error)
-    said = " ".join((done.stdout + done.stderr).split())
-    return done.stdout, said or f"exit status {done.returncode}" if done.returncode else ""
+        return Probe(why_not=f"the NVIDIA driver shows no GPU: {error}")
+    rows = [[cell.strip() for cell in line.split(",")] for line in done.stdout.splitlines()]
+    rows = [row for row in rows if len(row) == len(_FIELDS)]
+    if done.returncode or not rows:
+        said = " ".join((done.stdout + done.stderr).split()) or f"exit status {done.returncode}"
+        return Probe(why_not=f"the NVIDIA driver shows no GPU: {said}")
+    return _read(rows)
 
 
 def _read(rows: Sequence[Sequence[str]]) -> Probe:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import (
@@ -17,7 +18,8 @@ from rich.progress import (
 )
 from rich.table import Column
 
-from pipeline.errors import OutputError, clean
+from pipeline.errors import clean
+from pipeline.system.atomic import writing
 
 Say = Callable[[str], None]
 _ONE_LINE = Column(no_wrap=True, overflow="ellipsis")
@@ -57,13 +59,8 @@ def progress(what: str, total: int) -> Iterator[Say]:
             console.print(clean(text), markup=False, highlight=False)
             bar.advance(task)
         else:
-            try:
+            with writing(Path("standard output")):
                 print(clean(text), file=console.file, flush=True)
-            except BrokenPipeError:  # The reader is gone, which is no error.
-                raise
-            except OSError as error:
-                said = f"standard output: {error.strerror}; nothing more is said"
-                raise OutputError(said) from error
 
     with bar if draws else nullcontext():
         yield say

@@ -36,7 +36,7 @@ FITTED_INSIDE = {
 
 
 def lowered(estimator: Any) -> meta.MetaModel:
-    return meta.MetaModel(estimator, "model", ON_CPU, of_tables=False)
+    return meta.MetaModel(estimator, "model", meta.MetaBackend(lower=ON_CPU))
 
 
 def test_each_that_is_looked_through_has_a_case() -> None:
@@ -93,7 +93,7 @@ def test_what_the_device_refuses_is_no_bad_score_to_a_search() -> None:
         return ON_CPU(estimator, name=name)
 
     search = GridSearchCV(LogisticRegression(), {"C": [1, 2]}, cv=2)
-    model = meta.MetaModel(search, "search", refuse, of_tables=False)
+    model = meta.MetaModel(search, "search", meta.MetaBackend(lower=refuse))
     with (
         pytest.warns(match="fits failed"),
         pytest.warns(match="non-finite"),

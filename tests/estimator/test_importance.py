@@ -30,6 +30,7 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated, CalendarFeatures, shared
 from pipeline.errors import ConfigError, DataError
+from pipeline.estimator.importance import PreparedRows
 
 ROWS = 120
 NUMBERS, WORDS = ["age", "fare", "size"], ["port", "deck"]
@@ -141,7 +142,12 @@ def test_numbers_are_those_of_sklearn(name: str, monkeypatch: pytest.MonkeyPatch
     lifted = permutation_importance(
         model.to_sklearn(), X, y, scoring=scoring, n_repeats=2, random_state=3
     )
-    monkeypatch.setattr("pipeline.estimator.importance.permutation_importance", None)
+
+    def of_prepared(model: Any, rows: Any, *given: Any, **asked: Any) -> Any:
+        assert isinstance(rows, PreparedRows)
+        return permutation_importance(model, rows, *given, **asked)
+
+    monkeypatch.setattr("pipeline.estimator.importance.permutation_importance", of_prepared)
     found = model.importance(X, y, scoring=scoring, repeats=2, random_state=3)
     assert_same(found, expected)
     np.testing.assert_allclose(found.importances, lifted.importances, rtol=1e-6, atol=1e-6)

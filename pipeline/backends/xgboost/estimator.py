@@ -83,8 +83,7 @@ class XGBoostModel(Model):
             judged = handover.without_recoding(self.native, X, sets)
             with _in_few_words(), continued as more, judged:
                 params = {**params, **more}
-                goes_on = params.get("xgb_model") is not None
-                handover.refuse_missing_categories(self.native, X, goes_on)
+                handover.refuse_missing_categories(self.native, X, params)
                 super().fit(X, self._place_target(X, y), **params)
         except ValueError:  # XGBoostError is one
             training.check_labels(self.native, y)

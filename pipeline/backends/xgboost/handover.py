@@ -13,7 +13,7 @@ import pandas as pd
 from pipeline.data import encode, frames, output
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.optional import load
-from pipeline.typing import Array, Column, Estimator, Name, Table
+from pipeline.typing import Array, Column, Estimator, Name, ReadParams, Table
 
 
 def prepare(X: Table, known: Callable[[Name], Array] | None = None) -> Any:
@@ -145,8 +145,8 @@ def _codes(X: Table, name: Name, known: pd.Index) -> Any:
     return found
 
 
-def refuse_missing_categories(native: Estimator, X: Table, continued: bool) -> None:
-    """Refuse a training in which XGBoost would take missing categories for others: see `as_codes`.
+def refuse_missing_categories(native: Estimator, X: Table, params: ReadParams) -> None:
+    """Refuse a `fit` in which XGBoost would take missing categories for others: see `as_codes`.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def refuse_missing_categories(native: Estimator, X: Table, continued: bool) -> N
         A category of a frame of cuDF is missing, and trees predict the training rows.
     """
     dropped = getattr(native, "booster", None) == "dart"
-    if not (continued or dropped) or not _has_categories_on_gpu(X):
+    if not (dropped or params.get("xgb_model") is not None) or not _has_categories_on_gpu(X):
         return
     names = [name for name, dtype in X.dtypes.items() if str(dtype) == "category"]
     if lacking := [name for name in names if X[name].isna().any()]:
