@@ -47,7 +47,12 @@ def decoded(values: Any) -> Any:
     >>> decoded(pa.array(["a", "b", "a"]).dictionary_encode()).to_pylist()
     ['a', 'b', 'a']
     """
-    return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
+    if not pa.types.is_dictionary(values.type):
+        return values
+    kind = values.type.value_type
+    if kind == pa.string_view():  # As Polars has them, of which Arrow has no cast to text.
+        values, kind = values.cast(pa.dictionary(pa.int32(), pa.string())), pa.string()
+    return values.cast(kind)
 
 
 def plain_values(values: Cells) -> Cells:
@@ -112,28 +117,17 @@ def arrow_table(source: Any) -> pa.Table:
     """
     if frames.is_frame(source):
         frame = frames.to_device(source, "cpu")
-        _check(frame.columns)
         if labels := [n for n in frame.index.names if n is not None and n not in frame.columns]:
             frame = frame.reset_index(labels)
-        return pa.table({str(name): _column(frame[name], name) for name in frame.columns})
-    table = to_arrow(source)
-    if table is None:
+        names, columns = frame.columns, (_column(frame[name], name) for name in frame.columns)
+    elif (table := to_arrow(source)) is not None:
+        names, columns = pd.Index(table.column_names), table.columns
+    else:
         what = type(source).__name__
         raise DataError(f"a {what} is no table with names for its columns; pass a path or a frame")
-    _check(pd.Index(table.column_names))
-    return pa.table({name: _castable(table[name]) for name in table.column_names})
-
-
-def _check(names: pd.Index) -> None:
     if not (texts := names.map(str)).is_unique:
         raise repeated(texts)
-
-
-def _castable(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return categories of Polars in a type that Arrow decodes."""
-    kind = values.type
-    views = kind != pa.string_view() and decoded_type(kind) == pa.string_view()
-    return values.cast(pa.dictionary(pa.int32(), pa.string())) if views else values
+    return pa.table(dict(zip(texts, columns, strict=True)))
 
 
 def _column(series: pd.Series, name: Any) -> pa.Array:

@@ -142,7 +142,8 @@ def read(
     if is_parquet(path) and not formatted:
         if advice.how != "in memory":
             return scan(path, features, target, rows=rows, device=device)
-        return parquet.read_parquet(path, features, target, rows, device, made=False)
+        with reading(path):
+            return parquet.read_columns(path, features, target, rows, device)
     if rows:
         raise ConfigError(
             f"{path}: rows={rows!r} is for Parquet without a format; filter, or convert the file"
