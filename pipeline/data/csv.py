@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -53,23 +54,14 @@ def without(cells: Cells, marks: Sequence[str]) -> Cells:
 
 def plain_integers(values: Cells) -> Cells:
     """Return integers beside missing values as pandas' floats, where these hold them."""
-    low, high = _extremes(values)
-    wide = max(-low, high) >= _EXACT
-    rounded = pa.types.is_integer(values.type) and values.null_count and not wide
+    rounded = pa.types.is_integer(values.type) and values.null_count and not _is_wide(values)
     return values.cast(pa.float64()) if rounded or pa.types.is_null(values.type) else values
 
 
-def values_of(cells: Cells, whole: pa.DataType) -> Cells:
-    """Return cells of text in the type of their whole column, of which they may be a part."""
-    return cells if pa.types.is_string(whole) else infer(cells).cast(whole, safe=False)
-
-
-def _extremes(values: Cells) -> tuple[int, int]:
-    """Return the least and the largest integer, and 0; of other values 0 alone."""
-    if not pa.types.is_integer(values.type):
-        return 0, 0
-    low, high = (each or 0 for each in pc.min_max(values).as_py().values())
-    return min(low, 0), max(high, 0)
+def _is_wide(values: Cells) -> bool:
+    """Whether there are integers among which float64 would merge some."""
+    extremes = pc.min_max(values).as_py() if pa.types.is_integer(values.type) else {}
+    return max((abs(each or 0) for each in extremes.values()), default=0) >= _EXACT
 
 
 def infer(cells: Cells) -> Cells:
@@ -146,8 +138,7 @@ def _of_kind(cells: Cells, kind: str) -> Cells:
     if kind in ("text", "date"):
         return _dates(cells) if kind == "date" else cells
     values = infer(cells)
-    low, high = _extremes(values)
-    if pa.types.is_boolean(values.type) or max(-low, high) >= _EXACT:
+    if pa.types.is_boolean(values.type) or _is_wide(values):
         return values
     if pa.types.is_string(values.type) or pa.types.is_timestamp(values.type):
         values = _parse(cells)[1]
@@ -243,15 +234,13 @@ class CsvSource(Source):
         """Yield the rows below the names, each with its number, as Arrow counts them."""
         with self.text.lines() as lines:
             rows = records(chain(islice(lines, self.lines, None), end), self.delimiter)
-            yield from ((number, row.cells) for number, row in enumerate(rows))
+            yield from enumerate(row.cells for row in rows)
 
     def _check_quotes(self) -> None:
         """Refuse a quote that is open at the end: all after it would be one cell."""
         if self.text.quotes % 2 == 0:
             return  # An odd number of them may yet be inches.
-        last, row = [""], 0
-        for row, last in self._rows("\n", _END):  # noqa: B007
-            pass
+        ((row, last),) = deque(self._rows("\n", _END), maxlen=1)
         if last != [_END]:
             raise DataError(
                 f"{self.path}: cannot be read: a quote that opens in row {row} is not closed"
@@ -266,19 +255,15 @@ class CsvSource(Source):
                 column_names=self.names, skip_rows=self.lines, block_size=_BLOCK
             ),
             pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
-            pyarrow.csv.ConvertOptions(
-                column_types=self.schema, include_columns=columns, strings_can_be_null=False
-            ),
+            pyarrow.csv.ConvertOptions(column_types=self.schema, include_columns=columns),
         )
         with reading(self.path):
             try:
                 with pyarrow.csv.open_csv(self.text.open(), *options) as reader:
-                    for batch in reader:
-                        cells = batch
-                        for i, name in enumerate(cells.schema.names):
-                            if name not in self.raw:
-                                cells = cells.set_column(i, name, without(cells[i], MISSING))
-                        yield cells
+                    for read in reader:
+                        cells = {name: read[name] for name in read.schema.names}
+                        cells |= {n: without(cells[n], MISSING) for n in cells.keys() - {*self.raw}}
+                        yield pa.record_batch(cells)
             except pa.ArrowInvalid as error:
                 width = len(self.names)
                 odd = next((each for each in self._rows() if len(each[1]) != width), None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -119,7 +119,8 @@ _SPELLINGS = (
 """What `strptime` does not know -> how it is spelled for it."""
 _LENGTH = r"[+-]?(?:\d+ days?,? )?\d+:\d\d:\d\d(?:\.\d+)?"
 """Lengths of time that `pandas.to_timedelta` reads as they are meant."""
-_INVISIBLE = r"[\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}]"
+_BLANKS = ((r"[\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}]", ""), (r"[\s\pZ]+", " "))
+_KEYS = ((r"[\x{2019}\x{2bc}\x{b4}]", "'"), (r"[\x{2212}\x{fe63}\x{ff0d}]", "-"))
 _SIGNED = r"[()]|-$|^[+-] "
 _NEGATIVE = (
     (r"^\( ?([^()+-]*?) ?\)$", r"-\1"),
@@ -153,13 +154,12 @@ def _look(format: str) -> re.Pattern[str]:
     return re.compile(f"(?i){look}")
 
 
-def _day_formats() -> Iterator[str]:
-    for format, marks in DAYS.items():
-        for each in (format, *(format.replace(format[2], mark) for mark in marks)):
-            yield from (each, each.replace("%b", "%B"))
-
-
-_DAY_LOOKS = {format: _look(format) for format in _day_formats()}
+_DAY_LOOKS = {
+    day: _look(day)
+    for format, marks in DAYS.items()
+    for short in (format, *(format.replace(format[2], mark) for mark in marks))
+    for day in (short, short.replace("%b", "%B"))
+}
 _CLOCK_LOOKS = {clock + zone: _look(clock + zone) for zone in _ZONES for clock in CLOCKS}
 
 
@@ -198,12 +198,12 @@ def is_clock(format: str) -> bool:
 
 
 def read_cells(
-    cells: Cells, format: ColumnFormat, where: str, row: int = 0, *, tell: bool = False
+    cells: Cells, format: ColumnFormat, where: str, row: int = 0, quiet: float = 0.5
 ) -> Cells:
     """Return cells, from a row of the file on, as values; what has the type already passes.
 
-    `DataError` names the row and value of a cell that does not fit. Where it is to be missing, a
-    warning says so: of any cell if it is to `tell`, or else of many.
+    `DataError` names the row and value of a cell that does not fit. Where such cells are to be
+    missing, a warning says so if they are more than the share `quiet`.
 
     >>> euros = Number(decimal=",", thousands=".", unit="€")
     >>> read_cells(pa.array(["1.234,5 €", None]), euros, "").to_pylist()
@@ -222,14 +222,14 @@ def read_cells(
     distinct = pc.unique(cells)
     values, stray = read_distinct(distinct, format)
     if not isinstance(format, Text) and (strays := distinct.filter(stray)):
-        _refuse(cells, strays, format, where, row, tell)
+        _refuse(cells, strays, format, where, row, quiet)
     return values.take(pc.index_in(cells, value_set=distinct))
 
 
 def _refuse(
-    cells: Cells, strays: pa.Array, format: Typed, where: str, row: int, tell: bool
+    cells: Cells, strays: pa.Array, format: Typed, where: str, row: int, quiet: float
 ) -> None:
-    """Refuse cells that do not fit; where they are to be missing, warn if asked, or if most."""
+    """Refuse cells that do not fit; where they are to be missing, warn of more than a share."""
     found = pc.is_in(cells, value_set=strays)
     at, n = pc.index(found, True).as_py(), pc.sum(found).as_py()
     value, noun, name = cells[at].as_py(), NOUNS[type(format)], type(format).__name__
@@ -240,7 +240,7 @@ def _refuse(
             f"correct it, or in the task's {name}(…) for this column write missing=({value!r},) or "
             "stray='missing' for all such cells, or another format, and run the task again"
         )
-    if tell or n > max(1, (len(cells) - cells.null_count) / 2):
+    if n > quiet * max(2, len(cells) - cells.null_count):
         warnings.warn(
             f"{where}: {n} of {len(cells)} cells are no {noun} and are read as missing, such as "
             f"{value!r} in row {row + at}",
@@ -271,11 +271,8 @@ def tidy(cells: Cells) -> Cells:
     ["1'234", '-5', 'a b']
     """
     if _holds(cells, r"[^\x20-\x7e]|  "):
-        cells = pc.replace_substring_regex(cells, _INVISIBLE, "")
-        cells = pc.replace_substring_regex(cells, r"[\s\pZ]+", " ")
-        cells = pc.utf8_normalize(cells, "NFC")
-        cells = pc.replace_substring_regex(cells, r"[\x{2019}\x{2bc}\x{b4}]", "'")
-        cells = pc.replace_substring_regex(cells, r"[\x{2212}\x{fe63}\x{ff0d}]", "-")
+        cells = pc.utf8_normalize(_substitute(cells, _BLANKS), "NFC")
+        cells = _substitute(cells, _KEYS)
     return pc.utf8_trim_whitespace(cells)
 
 
@@ -315,8 +312,8 @@ def bare(words: pa.Array, unit: str) -> pa.Array:
     """
     if unit:
         name = re.escape(unit)
-        words = pc.replace_substring_regex(words, rf"^([(+-]? ?){name} ?", r"\1")
-        words = pc.replace_substring_regex(words, rf" ?{name}( ?[)-]?)$", r"\1")
+        sides = ((rf"^([(+-]? ?){name} ?", r"\1"), (rf" ?{name}( ?[)-]?)$", r"\1"))
+        words = _substitute(words, sides)
     return _substitute(words, _NEGATIVE) if unit or _holds(words, _SIGNED) else words
 
 
@@ -344,10 +341,9 @@ def number_look(format: Number) -> str:
 
 def _numbers(words: pa.Array, format: Number) -> pa.Array:
     digits = pc.if_else(matches(words, number_look(format)), words, None)
-    if format.thousands:
-        digits = pc.replace_substring(digits, format.thousands, "")
-    for written, meant in ((format.decimal, "."), ("∞", "inf")):
-        digits = pc.replace_substring(digits, written, meant)
+    pairs = {format.thousands: "", format.decimal: ".", "∞": "inf"}
+    for written in filter(None, pairs):
+        digits = pc.replace_substring(digits, written, pairs[written])
     return digits.cast(pa.float64())
 
 
