@@ -70,7 +70,7 @@ def find_dialect(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect:
         return Dialect(said[1], 1)
     cuts = {each: list(records(lines, each)) for each in delimiters}
     first = {each: len(rows[0].cells) if rows else 0 for each, rows in cuts.items()}
-    alone = max(first.values()) == 1
+    alone = _ALONE if max(first.values()) == 1 else 0.0
     delimiter = max(delimiters, key=lambda each: (_score(cuts[each], alone), first[each]))
     return _without_titles(delimiter, cuts[delimiter])
 
@@ -81,15 +81,15 @@ def _width(rows: Sequence[Record]) -> int:
     return max(counts, key=lambda width: (counts[width], width), default=0)
 
 
-def _score(rows: Sequence[Record], alone: bool) -> float:
+def _score(rows: Sequence[Record], alone: float) -> float:
     """Return the share of rows of the same length, times that of cells that no other cuts.
 
-    `alone` says whether the line of names may be one name.
+    One column scores `alone`.
     """
     width = _width(rows)
     alike = [row.cells for row in rows if len(row.cells) == width]
     if width < 2:
-        return _ALONE * (alone and len(alike) == len(rows))
+        return alone if len(alike) == len(rows) else 0
     cells = [cell for row in alike for cell in row]
     plain = sum(bool(_PLAIN.fullmatch(cell)) for cell in cells) / len(cells)
     first = len(rows[0].cells)
