@@ -175,12 +175,8 @@ def _items(value: Any) -> dict[Any, Any] | None:
         if len(value) > _LONG:
             return None
         return value if isinstance(value, dict) else dict(enumerate(value))
-    return dict(enumerate(value.flat)) if _holds_estimators(value) else None
-
-
-def _holds_estimators(value: Any) -> bool:
     held = isinstance(value, np.ndarray) and value.dtype == object and value.size > 0
-    return held and isinstance(value.flat[0], BaseEstimator)
+    return dict(enumerate(value.flat)) if held and isinstance(value.flat[0], BaseEstimator) else None
 
 
 def _copied(value: Any) -> Any:
@@ -240,7 +236,7 @@ def shown(part: Any, memo: dict[int, Any] | None = None) -> Any:
             vars(made)[name] = own if name[:1] == "_" else shown(value, memo)
     elif type(part) is np.ndarray:
         made = part.view()
-        if _holds_estimators(part):  # which scikit-learn takes in no array to read alone
+        if _items(part) is not None:  # which scikit-learn takes in no array to read alone
             made = np.frompyfunc(partial(shown, memo=memo), 1, 1)(part)
         else:
             made.flags.writeable = False
