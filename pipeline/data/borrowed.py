@@ -175,8 +175,9 @@ def _items(value: Any) -> dict[Any, Any] | None:
         if len(value) > _LONG:
             return None
         return value if isinstance(value, dict) else dict(enumerate(value))
-    held = isinstance(value, np.ndarray) and value.dtype == object and value.size > 0
-    return dict(enumerate(value.flat)) if held and isinstance(value.flat[0], BaseEstimator) else None
+    objects = isinstance(value, np.ndarray) and value.dtype == object and value.size > 0
+    held = objects and isinstance(value.flat[0], BaseEstimator)
+    return dict(enumerate(value.flat)) if held else None
 
 
 def _copied(value: Any) -> Any:

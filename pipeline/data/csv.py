@@ -32,8 +32,8 @@ MISSING: Sequence[str] = [*pyarrow.csv.ConvertOptions().null_values, "None", "<N
 NOUNS = {"boolean": "truth values", "date": "dates", "number": "numbers", "text": "text"}
 """The kinds of columns that cells are read as."""
 _EXACT = 2**53
-_DATES = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
-"""Without and with an offset from UTC behind the time."""
+_EMPTY = "Empty CSV file"
+"""What Arrow says where no row is."""
 _END = "(end of the file)"
 _HEAD = 1000
 """Lines that the names of the columns take less than."""
@@ -74,10 +74,8 @@ def infer(cells: Cells) -> Cells:
     if cells.null_count == len(cells):
         return pa.nulls(len(cells))
     for read in (_numbers, _booleans, _dates):
-        try:
+        with suppress(pa.ArrowInvalid):
             return read(cells)
-        except pa.ArrowInvalid:
-            continue
     return cells
 
 
@@ -87,10 +85,8 @@ def _numbers(cells: Cells) -> Cells:
     if not pc.all(pc.match_substring_regex(digits, r"^[+-]?\d+$")).as_py():
         return floats
     for kind in (pa.int64(), pa.uint64()):
-        try:
+        with suppress(pa.ArrowInvalid):
             return pc.utf8_ltrim(digits, characters="+").cast(kind)
-        except pa.ArrowInvalid:
-            continue
     return cells
 
 
@@ -112,11 +108,9 @@ def _booleans(cells: Cells) -> Cells:
 
 def _dates(cells: Cells) -> Cells:
     """Return points in time, all without or all with an offset from UTC."""
-    local, utc = _DATES
-    try:
-        return cells.cast(local)
-    except pa.ArrowInvalid:
-        return cells.cast(utc)
+    with suppress(pa.ArrowInvalid):
+        return cells.cast(pa.timestamp("ns"))
+    return cells.cast(pa.timestamp("ns", "UTC"))
 
 
 def as_kind(cells: Cells, where: str, kind: str, row: int) -> Cells:
@@ -173,7 +167,6 @@ class CsvSource(Source):
     delimiter: str
     skip_rows: int
     lines: int
-    empty: bool
     raw: tuple[str, ...] = ()
     strip_names: bool = False
 
@@ -183,7 +176,7 @@ class CsvSource(Source):
         with reading(path):
             file = cls._find(path, given)
         if not file.names:
-            raise DataError(f"{path}: cannot be read: Empty CSV file")
+            raise DataError(f"{path}: cannot be read: {_EMPTY}")
         way = "its first line looks like a row: write a line of names above it"
         check_different(path, file.names, way if looks_like_data(file.names) else RENAME)
         file._check_quotes()
@@ -220,14 +213,12 @@ class CsvSource(Source):
         with text.lines() as lines:
             reader = csv.reader(islice(lines, skip, skip + _HEAD), delimiter=by.delimiter)
             head = next(filter(None, reader), [])
-            empty = not next(lines, "")
         if reader.line_num == _HEAD:
             raise DataError(f"{text.path}: cannot be read: a quote in the names is not closed")
         names = [name or f"Unnamed: {i}" for i, name in enumerate(head)]
         return cls(
             text.path, _texts(names), text.encoding, tuple(filter(None, guesses)),
             text=text, delimiter=by.delimiter, skip_rows=skip, lines=skip + reader.line_num,
-            empty=empty,
         )  # fmt: skip
 
     def _rows(self, *end: str) -> Iterator[tuple[int, list[str]]]:
@@ -248,8 +239,6 @@ class CsvSource(Source):
 
     def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[pa.RecordBatch]:
         """Yield the cells of columns as text, in batches of bounded bytes."""
-        if self.empty:
-            return
         options = (
             pyarrow.csv.ReadOptions(
                 column_names=self.names, skip_rows=self.lines, block_size=_BLOCK
@@ -265,6 +254,8 @@ class CsvSource(Source):
                         cells |= {n: without(cells[n], MISSING) for n in cells.keys() - {*self.raw}}
                         yield pa.record_batch(cells)
             except pa.ArrowInvalid as error:
+                if str(error) == _EMPTY:
+                    return
                 width = len(self.names)
                 odd = next((each for each in self._rows() if len(each[1]) != width), None)
                 if odd is None:

@@ -132,8 +132,13 @@ def coded(array: Array) -> Coded:
 def all_coded(arrays: Iterable[Any]) -> list[Coded]:
     """Return arrays as `coded` does; distinct numbers on a GPU come together."""
     distinct = [_distinct(array) for array in arrays]
-    values = frames.all_to_host([each.values for each in distinct])
-    return [_without_nan(each.codes, known) for each, known in zip(distinct, values, strict=True)]
+    values, found = frames.all_to_host([each.values for each in distinct]), []
+    for (codes, _), known in zip(distinct, values, strict=True):
+        if known.dtype.kind == "f" and np.isnan(known[-1:]).any():
+            codes = frames.xp(codes).where(codes == len(known) - 1, codes.dtype.type(-1), codes)
+            known = known[:-1]
+        found.append(Coded(codes, known))
+    return found
 
 
 def _distinct(array: Array) -> Coded:
@@ -161,13 +166,6 @@ def _hashed(array: np.ndarray) -> Coded:
     )
     ranks = ranks.astype(np.min_scalar_type(-1 - len(values)))
     return Coded(ranks[encoded.indices.to_numpy()], values)
-
-
-def _without_nan(codes: Array, values: np.ndarray) -> Coded:
-    if values.dtype.kind != "f" or not np.isnan(values[-1:]).any():
-        return Coded(codes, values)
-    known = frames.xp(codes).where(codes == len(values) - 1, codes.dtype.type(-1), codes)
-    return Coded(known, values[:-1])
 
 
 def sortable(array: Array) -> Any:

@@ -176,7 +176,10 @@ fitted on numbers; convert it (pandas.to_numeric)
         if isinstance(getattr(X, "columns", None), pd.RangeIndex | None):
             X = self._named(X)
         if list(X.columns) != self.names:
-            X = select_columns(self._with_idle(X), list(self.columns), in_order=self.in_order)
+            idle = set() if self.used is None else {*self.columns} - {*self.used}
+            if blank := [n for n in self.columns if n in idle and n not in X.columns]:
+                X = X.reindex(columns=[*X.columns, *blank])
+            X = select_columns(X, list(self.columns), in_order=self.in_order)
         changed: dict[Name, Series] = {}
         for name, found in self._describe(X).items():
             fitted, odd = self.columns[name], found.kind == "other"
@@ -203,17 +206,6 @@ fitted on numbers; convert it (pandas.to_numeric)
         if self.names is not None and frames.is_frame(X) and X.shape[1] == self.n_features:
             X = X.copy(deep=False)
             X.columns = pd.Index(self.names)
-        return X
-
-    def _with_idle(self, X: Table) -> Table:
-        """Return a frame with blanks in the place of missing columns that no step reads."""
-        if self.used is None:
-            return X
-        idle = [n for n in self.columns or () if n not in X.columns and n not in self.used]
-        if idle:
-            X = X.copy(deep=False)
-            for name in idle:
-                X[name] = np.nan
         return X
 
     def read(self, X: Table) -> pd.DataFrame:

@@ -169,5 +169,3 @@ def _read(data: bytes, texts: pa.Schema | None = None) -> pa.Table:
         pyarrow.json.ReadOptions(block_size=min(len(data) + 1, _BLOCK)),
         pyarrow.json.ParseOptions(explicit_schema=texts),
     )
-
-
