@@ -129,24 +129,6 @@ _NEGATIVE = (
 )
 
 
-def examples() -> dict[str, list[str]]:
-    """Return cells in all notations, by what they are called, for the documentation.
-
-    >>> examples()["numbers"][:4]
-    ['1234.5', '1234,5', '1,234.5', '1.234,5']
-    """
-    day = pd.Timestamp("2018-02-13 19:35:05", tz="UTC")
-    marks = [str.maketrans({",": each.thousands, ".": each.decimal}) for each in NUMBERS]
-    spelled = ["2018Q3", "Q3 2018", "2018-W05", "1st Sept. 2018", "2018-03-13 at 7:35 p.m."]
-    return {
-        "numbers": ["1,234.5".translate(each) for each in marks],
-        "numbers with a unit or a sign": ["12.5 kg", "-$5", "(5.5)", "5.5-"],
-        "dates": [*map(day.strftime, DAYS), *spelled],
-        "times of day": [*map(day.strftime, CLOCKS)],
-        "lengths of time, in seconds": ["26:10:05", "2 days 03:00:00"],
-    }
-
-
 def _look(format: str) -> re.Pattern[str]:
     """Return what is written in a format of `strptime` looks like."""
     signs = _SIGNS | dict.fromkeys("mdH" if re.search("%m%d|%H%M", format) else "", r"\d\d")
