@@ -205,21 +205,18 @@ class CsvSource(Source):
     def _cut(cls, text: TextFile, by: Dialect, skip: int = 0) -> CsvSource:
         """Cut a file below the lines that are given, or that the dialect has found."""
         guesses = [text.guess]
-        if by.titles and not skip:
-            above = f"{by.skip_rows} lines" if by.skip_rows > 1 else "the line"
-            are = "are" if by.skip_rows > 1 else "is"
-            guesses.append(f"{above} above the names {are} not read: {by.titles[0][:60]!r}")
+        if by.title and not skip:
+            guesses.append(f"lines above the names are not read: {by.title[:60]!r}")
         skip = skip or by.skip_rows
         with text.lines() as lines:
             reader = csv.reader(islice(lines, skip, skip + _HEAD), delimiter=by.delimiter)
             head = next(filter(None, reader), [])
         if reader.line_num == _HEAD:
             raise DataError(f"{text.path}: cannot be read: a quote in the names is not closed")
-        names = [name or f"Unnamed: {i}" for i, name in enumerate(head)]
-        return cls(
-            text.path, _texts(names), text.encoding, tuple(filter(None, guesses)),
-            text=text, delimiter=by.delimiter, skip_rows=skip, lines=skip + reader.line_num,
-        )  # fmt: skip
+        schema = _texts([name or f"Unnamed: {i}" for i, name in enumerate(head)])
+        told, lines = tuple(filter(None, guesses)), skip + reader.line_num
+        cut = {"delimiter": by.delimiter, "skip_rows": skip, "lines": lines}
+        return cls(text.path, schema, text.encoding, told, text=text, **cut)
 
     def _rows(self, *end: str) -> Iterator[tuple[int, list[str]]]:
         """Yield the rows below the names, each with its number, as Arrow counts them."""

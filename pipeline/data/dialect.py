@@ -30,11 +30,11 @@ _MOST = 0.9
 
 
 class Dialect(NamedTuple):
-    """How the lines of a file are cut: the lines above that of the names, and what these say."""
+    """How the lines of a file are cut: the lines above that of the names, and the title there."""
 
     delimiter: str
     skip_rows: int = 0
-    titles: tuple[str, ...] = ()
+    title: str = ""
 
 
 class Record(NamedTuple):
@@ -62,9 +62,9 @@ def find_dialect(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect:
     """Return how the first lines of a file are cut by one of some delimiters.
 
     >>> find_dialect(["Messung;Wert, netto", "a;1,5", "b;2,5"])
-    Dialect(delimiter=';', skip_rows=0, titles=())
+    Dialect(delimiter=';', skip_rows=0, title='')
     >>> find_dialect(["Prices of 2024", "", "a,b,c", "1,2,3", "4,5,6"])
-    Dialect(delimiter=',', skip_rows=2, titles=('Prices of 2024',))
+    Dialect(delimiter=',', skip_rows=2, title='Prices of 2024')
     """
     if said := _SAID.fullmatch(lines[0]) if lines else None:
         return Dialect(said[1], 1)
@@ -111,14 +111,12 @@ def _without_titles(delimiter: str, rows: Sequence[Record]) -> Dialect:
     alike = sum(len(row.cells) == width for row in below)
     # Names are one line, and rows follow at once.
     surely = below[0].before > 1 and not any(map(_NUMBER.fullmatch, below[0].cells))
-    titled = (
-        _title(cells) or len(cells) < width - 1 or (surely and len(cells) == 1)
-        for _, cells in above
-    )  # fmt: skip
+    least = max(width - 1, 2) if surely else width - 1
+    titled = (_title(cells) or len(cells) < least for _, cells in above)
     if alike < max(2, _MOST * len(below)) or not all(titled):
         return Dialect(delimiter)
     titles = (" ".join(filter(None, row.cells)).strip() for row in above)
-    return Dialect(delimiter, below[0].before, tuple(filter(None, titles)))
+    return Dialect(delimiter, below[0].before, next(filter(None, titles), ""))
 
 
 def _title(cells: Sequence[str]) -> bool:

@@ -328,9 +328,5 @@ def _as_thousands(column: TextColumn) -> Guess | None:
 def _as_text(column: TextColumn) -> Guess:
     """Guess the marks of missing values among words."""
     marks = column.sure_marks
-    notes = (
-        *text_column.say_marks(column, marks),
-        *text_column.say_text(column),
-        *text_column.say_unread(column),
-    )
+    notes = (*text_column.say_marks(column, marks), *text_column.say_text(column))
     return Guess(Text(missing=marks) if marks else None, notes)
