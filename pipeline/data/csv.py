@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -175,11 +175,14 @@ class CsvSource(Source):
         """Read the line of names."""
         with reading(path):
             file = cls._find(path, given)
-        if not file.names:
+        if not (names := file.names):
             raise DataError(f"{path}: cannot be read: {_EMPTY}")
         way = "its first line looks like a row: write a line of names above it"
-        check_different(path, file.names, way if looks_like_data(file.names) else RENAME)
+        check_different(path, names, way if looks_like_data(names) else RENAME)
         file._check_quotes()
+        stripped = [name.strip() for name in names]
+        if given.strip_names and stripped != names and len({*stripped}) == len(names):
+            file = replace(file, schema=_texts(stripped), strip_names=True)
         return replace(file, raw=tuple(raw))
 
     @classmethod
@@ -195,11 +198,7 @@ class CsvSource(Source):
         if len(file.names) < 2 or looks_like_data(file.names):  # it is written otherwise
             other = cls._cut(text, find_dialect(head))
             file = other if len(other.names) > 1 else file
-        names = [name.strip() for name in file.names]
-        alike = names == file.names or len({*names}) < len({*file.names})
-        if alike or not given.strip_names:
-            return file
-        return replace(file, schema=_texts(names), strip_names=True)
+        return file
 
     @classmethod
     def _cut(cls, text: TextFile, by: Dialect, skip: int = 0) -> CsvSource:
@@ -215,7 +214,7 @@ class CsvSource(Source):
             raise DataError(f"{text.path}: cannot be read: a quote in the names is not closed")
         schema = _texts([name or f"Unnamed: {i}" for i, name in enumerate(head)])
         told, lines = tuple(filter(None, guesses)), skip + reader.line_num
-        cut = {"delimiter": by.delimiter, "skip_rows": skip, "lines": lines}
+        cut: Any = {"delimiter": by.delimiter, "skip_rows": skip, "lines": lines}
         return cls(text.path, schema, text.encoding, told, text=text, **cut)
 
     def _rows(self, *end: str) -> Iterator[tuple[int, list[str]]]:

@@ -27,8 +27,10 @@ _NONE = ("", "?", "??", "???", "n/a", "n.a.", "na", "nan", "null", "(null)", "<n
 """What stands for no value in any column, in small letters."""
 _ERRORS = r"^#(?:N/A|NA|DIV/0!|VALUE!|REF!|NAME\?|NUM!|NULL!)$"
 """What spreadsheets write where there is no value."""
-PERHAPS = [*"- -- --- – — . none nil missing unknown undefined n/d k.a. tbd empty blank".split()]
-PERHAPS += ["not available", "not applicable", "not known"]
+PERHAPS = (
+    "-", "--", "---", "–", "—", ".", "none", "nil", "missing", "unknown", "undefined", "n/d",
+    "not available", "not applicable", "not known", "k.a.", "tbd", "empty", "blank",
+)  # fmt: skip
 """What stands for no value among numbers, and may be a value among words."""
 _NOTHING = (
     r"^(?:[-–—*?./#_~:]+|(?:0000-00-00|00[./]00[./]0000|9999-12-31|31[./]12[./]9999|12/31/9999)"
@@ -103,9 +105,8 @@ class TextColumn:
     def sure_marks(self) -> tuple[str, ...]:
         """The tidy cells that stand for no value even among words, where Na is sodium."""
         found = pc.or_(is_in(pc.utf8_lower(self.tidied), _NONE), holds(self.tidied, _ERRORS))
-        return tuple(
-            each for each in self.tidied.filter(found).unique().to_pylist() if each != "Na"
-        )
+        marks = self.tidied.filter(found).unique().to_pylist()
+        return tuple(mark for mark in marks if mark != "Na")
 
     @cached_property
     def marks(self) -> tuple[str, ...]:
