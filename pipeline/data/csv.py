@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -213,9 +213,9 @@ class CsvSource(Source):
         if reader.line_num == _HEAD:
             raise DataError(f"{text.path}: cannot be read: a quote in the names is not closed")
         schema = _texts([name or f"Unnamed: {i}" for i, name in enumerate(head)])
-        told, lines = tuple(filter(None, guesses)), skip + reader.line_num
-        cut: Any = {"delimiter": by.delimiter, "skip_rows": skip, "lines": lines}
-        return cls(text.path, schema, text.encoding, told, text=text, **cut)
+        file, end = (text.path, schema, text.encoding), skip + reader.line_num
+        told = tuple(filter(None, guesses))
+        return cls(*file, told, text=text, delimiter=by.delimiter, skip_rows=skip, lines=end)
 
     def _rows(self, *end: str) -> Iterator[tuple[int, list[str]]]:
         """Yield the rows below the names, each with its number, as Arrow counts them."""

@@ -15,16 +15,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.data.arrow_types import (
-    MOMENT,
-    REACH,
-    Cells,
-    as_text,
-    is_date,
-    is_number,
-    is_text,
-    plain_values,
-)
+from pipeline.data import arrow_types
+from pipeline.data.arrow_types import MOMENT, REACH, Cells, is_text
 from pipeline.data.csv import MISSING
 from pipeline.data.table_format import ColumnFormat, Date, Duration, Number, Text, Time
 from pipeline.errors import DataError
@@ -193,14 +185,14 @@ def read_cells(
     """
     kind, types = cells.type, pa.types
     made = {
-        Number: is_number(kind),
-        Date: is_date(kind),
+        Number: arrow_types.is_number(kind),
+        Date: arrow_types.is_date(kind),
         Time: types.is_time(kind) or types.is_timestamp(kind),
         Duration: types.is_duration(kind) or types.is_floating(kind),
     }
     if not is_text(kind) and made.get(type(format), False):
-        return plain_values(cells)
-    cells = as_text(cells)
+        return arrow_types.plain_values(cells)
+    cells = arrow_types.as_text(cells)
     distinct = pc.unique(cells)
     values, stray = read_distinct(distinct, format)
     if not isinstance(format, Text) and (strays := distinct.filter(stray)):
