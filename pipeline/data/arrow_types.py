@@ -14,8 +14,8 @@ from pipeline.errors import DataError
 
 Cells: TypeAlias = "pa.ChunkedArray | pa.Array"
 MOMENT = pa.timestamp("ns")
-REACH = (pd.Timestamp("1677-09-22"), pd.Timestamp("2262-04-11"))
-"""The first and the last day that nanoseconds reach."""
+_REACH = [int(pd.Timestamp(day).timestamp()) for day in ("1677-09-22", "2262-04-11")]
+"""The first and the last day that nanoseconds reach, in seconds."""
 _CELLS = (str, int, float, bool)
 
 
@@ -89,9 +89,8 @@ def usable(values: Cells) -> Cells:
         fine = pc.is_finite(values)
     elif is_date(kind) and getattr(kind, "unit", "") != "ns":
         seconds = values.cast(pa.timestamp("s", getattr(kind, "tz", None)), safe=False)
-        first, last = (int(each.timestamp()) for each in REACH)
         ticks = seconds.cast(pa.int64())
-        fine = pc.and_(pc.greater_equal(ticks, first), pc.less_equal(ticks, last))
+        fine = pc.and_(pc.greater_equal(ticks, _REACH[0]), pc.less_equal(ticks, _REACH[1]))
     else:
         return values
     return values if pc.all(fine).as_py() in (True, None) else pc.if_else(fine, values, None)

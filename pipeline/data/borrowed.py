@@ -20,8 +20,6 @@ from pipeline.typing import Estimator
 
 T = TypeVar("T")
 
-_IN_PLACE = {Pipeline: "steps", FeatureUnion: "transformer_list"}
-"""The parameter that holds the estimators which a container fits without cloning them."""
 _CLONED = {"remainder", "transformers"}
 """The parameters of a `ColumnTransformer` that it clones itself."""
 _SETTINGS = ("_metadata_request", "_sklearn_output_config")
@@ -80,10 +78,10 @@ def continuing(before: Sequence[tuple[Any, Any]]) -> Iterator[None]:
 
 
 def _in_place(estimator: Estimator) -> str:
-    for kind, name in _IN_PLACE.items():
-        if isinstance(estimator, kind):
-            return name
-    return ""
+    """Return the parameter that holds the estimators which a container fits without a clone."""
+    if isinstance(estimator, Pipeline):
+        return "steps"
+    return "transformer_list" if isinstance(estimator, FeatureUnion) else ""
 
 
 def in_place(user: Estimator, fitted: Estimator) -> Iterator[tuple[Any, Any]]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.data import arrow_types
-from pipeline.data.arrow_types import MOMENT, REACH, Cells, is_text
+from pipeline.data.arrow_types import MOMENT, Cells, is_text
 from pipeline.data.csv import MISSING
 from pipeline.data.table_format import ColumnFormat, Date, Duration, Number, Text, Time
 from pipeline.errors import DataError
@@ -340,6 +340,5 @@ def _dates(words: pa.Array, format: str) -> pa.Array:
     if re.fullmatch("(%[YymdHMS])+", format):
         # Without anything in between, `strptime` would also find fewer digits.
         dates = dates.where(dates.dt.strftime(format) == series)
-    reached = dates.between(*(each.tz_localize("UTC" if utc else None) for each in REACH))
-    kind = pa.timestamp("ns", "UTC") if utc else MOMENT
-    return pa.Array.from_pandas(dates.where(reached).dt.as_unit("ns"), type=kind)
+    reached = arrow_types.usable(pa.Array.from_pandas(dates))
+    return reached.cast(pa.timestamp("ns", "UTC") if utc else MOMENT)
