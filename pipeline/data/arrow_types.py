@@ -47,12 +47,7 @@ def decoded(values: Any) -> Any:
     >>> decoded(pa.array(["a", "b", "a"]).dictionary_encode()).to_pylist()
     ['a', 'b', 'a']
     """
-    if not pa.types.is_dictionary(values.type):
-        return values
-    kind = values.type.value_type
-    if kind == pa.string_view():  # As Polars has them, of which Arrow has no cast to text.
-        values, kind = values.cast(pa.dictionary(pa.int32(), pa.string())), pa.string()
-    return values.cast(kind)
+    return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
 
 
 def plain_values(values: Cells) -> Cells:
@@ -120,7 +115,11 @@ def arrow_table(source: Any) -> pa.Table:
             frame = frame.reset_index(labels)
         names, columns = frame.columns, (_column(frame[name], name) for name in frame.columns)
     elif (table := to_arrow(source)) is not None:
-        names, columns = pd.Index(table.column_names), table.columns
+        # Arrow decodes no categories that are views, as those of Polars are.
+        coded, view = pa.dictionary(pa.int32(), pa.string()), pa.string_view()
+        cast = {each: coded for each in table.schema.types if each != view == decoded_type(each)}
+        names = pd.Index(table.column_names)
+        columns = (c.cast(cast[c.type]) if c.type in cast else c for c in table.columns)
     else:
         what = type(source).__name__
         raise DataError(f"a {what} is no table with names for its columns; pass a path or a frame")
