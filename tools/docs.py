@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
+
 from pipeline.backends.cuml.tables import APART, CUML, RULES
 from pipeline.benchmark.judge.statistics import cell_parity, speed
 from pipeline.benchmark.record import results
-from pipeline.data.notations import examples
+from pipeline.data.notations import CLOCKS, DAYS, NUMBERS
 from pipeline.preprocessing.engine.twin import ANY, Twin
 from pipeline.preprocessing.transformers import TWINS
 from pipeline.task import task
@@ -133,9 +135,23 @@ def tasks() -> str:
     return table(["task", "kind", "rows", "data", ""], rows, right=[2])
 
 
-def notation_examples() -> str:
+def spelled() -> dict[str, list[str]]:
+    """Return cells in all notations, by what they are called."""
+    day = pd.Timestamp("2018-02-13 19:35:05", tz="UTC")
+    marks = [str.maketrans({",": each.thousands, ".": each.decimal}) for each in NUMBERS]
+    dates = ["2018Q3", "Q3 2018", "2018-W05", "1st Sept. 2018", "2018-03-13 at 7:35 p.m."]
+    return {
+        "numbers": ["1,234.5".translate(each) for each in marks],
+        "numbers with a unit or a sign": ["12.5 kg", "-$5", "(5.5)", "5.5-"],
+        "dates": [*map(day.strftime, DAYS), *dates],
+        "times of day": [*map(day.strftime, CLOCKS)],
+        "lengths of time, in seconds": ["26:10:05", "2 days 03:00:00"],
+    }
+
+
+def notations() -> str:
     """Return the table of notations, by what they are called."""
-    rows = [(name, "`" + "`, `".join(cells) + "`") for name, cells in examples().items()]
+    rows = [(name, "`" + "`, `".join(cells) + "`") for name, cells in spelled().items()]
     return table(["notation", "as in"], rows)
 
 
@@ -156,7 +172,7 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
         **{name: partial(claimed, name) for name in CLAIMS},
         **{f"gpu-{name}": partial(make, DOCS / "results") for name, make in tables.PARTS.items()},
     },
-    "data.md": {"notations": notation_examples},
+    "data.md": {"notations": notations},
     "results-schema.md": {"fields": fields},
     "supported.md": {"transformers": transformers, "estimators": estimators},
     "tasks.md": {"tasks": tasks},

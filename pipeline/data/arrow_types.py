@@ -14,8 +14,8 @@ from pipeline.errors import DataError
 
 Cells: TypeAlias = "pa.ChunkedArray | pa.Array"
 MOMENT = pa.timestamp("ns")
-REACH = (pd.Timestamp("1677-09-22"), pd.Timestamp("2262-04-11"))
-"""The first and the last day that nanoseconds reach."""
+_REACH = [int(pd.Timestamp(day).timestamp()) for day in ("1677-09-22", "2262-04-11")]
+"""The first and the last day that nanoseconds reach, in seconds."""
 _CELLS = (str, int, float, bool)
 
 
@@ -84,9 +84,8 @@ def usable(values: Cells) -> Cells:
         fine = pc.is_finite(values)
     elif is_date(kind) and getattr(kind, "unit", "") != "ns":
         seconds = values.cast(pa.timestamp("s", getattr(kind, "tz", None)), safe=False)
-        first, last = (int(each.timestamp()) for each in REACH)
         ticks = seconds.cast(pa.int64())
-        fine = pc.and_(pc.greater_equal(ticks, first), pc.less_equal(ticks, last))
+        fine = pc.and_(pc.greater_equal(ticks, _REACH[0]), pc.less_equal(ticks, _REACH[1]))
     else:
         return values
     return values if pc.all(fine).as_py() in (True, None) else pc.if_else(fine, values, None)
@@ -112,28 +111,21 @@ def arrow_table(source: Any) -> pa.Table:
     """
     if frames.is_frame(source):
         frame = frames.to_device(source, "cpu")
-        _check(frame.columns)
         if labels := [n for n in frame.index.names if n is not None and n not in frame.columns]:
             frame = frame.reset_index(labels)
-        return pa.table({str(name): _column(frame[name], name) for name in frame.columns})
-    table = to_arrow(source)
-    if table is None:
+        names, columns = frame.columns, (_column(frame[name], name) for name in frame.columns)
+    elif (table := to_arrow(source)) is not None:
+        # Arrow decodes no categories that are views, as those of Polars are.
+        coded, view = pa.dictionary(pa.int32(), pa.string()), pa.string_view()
+        cast = {each: coded for each in table.schema.types if each != view == decoded_type(each)}
+        names = pd.Index(table.column_names)
+        columns = (c.cast(cast[c.type]) if c.type in cast else c for c in table.columns)
+    else:
         what = type(source).__name__
         raise DataError(f"a {what} is no table with names for its columns; pass a path or a frame")
-    _check(pd.Index(table.column_names))
-    return pa.table({name: _castable(table[name]) for name in table.column_names})
-
-
-def _check(names: pd.Index) -> None:
     if not (texts := names.map(str)).is_unique:
         raise repeated(texts)
-
-
-def _castable(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return categories of Polars in a type that Arrow decodes."""
-    kind = values.type
-    views = kind != pa.string_view() and decoded_type(kind) == pa.string_view()
-    return values.cast(pa.dictionary(pa.int32(), pa.string())) if views else values
+    return pa.table(dict(zip(texts, columns, strict=True)))
 
 
 def _column(series: pd.Series, name: Any) -> pa.Array:

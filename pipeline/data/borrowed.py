@@ -20,8 +20,6 @@ from pipeline.typing import Estimator
 
 T = TypeVar("T")
 
-_IN_PLACE = {Pipeline: "steps", FeatureUnion: "transformer_list"}
-"""The parameter that holds the estimators which a container fits without cloning them."""
 _CLONED = {"remainder", "transformers"}
 """The parameters of a `ColumnTransformer` that it clones itself."""
 _SETTINGS = ("_metadata_request", "_sklearn_output_config")
@@ -80,10 +78,10 @@ def continuing(before: Sequence[tuple[Any, Any]]) -> Iterator[None]:
 
 
 def _in_place(estimator: Estimator) -> str:
-    for kind, name in _IN_PLACE.items():
-        if isinstance(estimator, kind):
-            return name
-    return ""
+    """Return the parameter that holds the estimators which a container fits without a clone."""
+    if isinstance(estimator, Pipeline):
+        return "steps"
+    return "transformer_list" if isinstance(estimator, FeatureUnion) else ""
 
 
 def in_place(user: Estimator, fitted: Estimator) -> Iterator[tuple[Any, Any]]:
@@ -175,12 +173,9 @@ def _items(value: Any) -> dict[Any, Any] | None:
         if len(value) > _LONG:
             return None
         return value if isinstance(value, dict) else dict(enumerate(value))
-    return dict(enumerate(value.flat)) if _holds_estimators(value) else None
-
-
-def _holds_estimators(value: Any) -> bool:
-    held = isinstance(value, np.ndarray) and value.dtype == object and value.size > 0
-    return held and isinstance(value.flat[0], BaseEstimator)
+    objects = isinstance(value, np.ndarray) and value.dtype == object and value.size > 0
+    held = objects and isinstance(value.flat[0], BaseEstimator)
+    return dict(enumerate(value.flat)) if held else None
 
 
 def _copied(value: Any) -> Any:
@@ -240,7 +235,7 @@ def shown(part: Any, memo: dict[int, Any] | None = None) -> Any:
             vars(made)[name] = own if name[:1] == "_" else shown(value, memo)
     elif type(part) is np.ndarray:
         made = part.view()
-        if _holds_estimators(part):  # which scikit-learn takes in no array to read alone
+        if _items(part) is not None:  # which scikit-learn takes in no array to read alone
             made = np.frompyfunc(partial(shown, memo=memo), 1, 1)(part)
         else:
             made.flags.writeable = False

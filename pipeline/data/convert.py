@@ -9,6 +9,8 @@ they are to scikit-learn.
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,18 +59,19 @@ def convert(X: Table, *, objects: bool = False) -> Table:
     >>> convert(pa.table({"n": [1, None], "t": ["a", None]})).dtypes.astype(str).to_dict()
     {'n': 'Int64', 't': 'str'}
     """
+    how = _as_objects if objects else _settled
     if frames.is_frame(X):
         if not X.columns.is_unique:
             raise repeated(X.columns)
         for kind in X.dtypes:
             if isinstance(kind, _LOOSE) and frames.library(X) == "pandas":
-                X = _settle(X, objects=objects)
+                X = _settle(X, how)
                 break
     elif (table := to_arrow(X)) is not None:
         X = from_arrow(table)
         X.attrs[frames.NONE] = objects
     else:
-        X = _from_array(X, objects=objects)
+        X = _from_array(X, how)
     for size, what in zip(X.shape, ("sample(s)", "feature(s)"), strict=True):
         if size == 0:
             raise DataError(f"X has 0 {what} (shape={X.shape}) while a minimum of 1 is required.")
@@ -147,7 +150,11 @@ def from_column(column: Column) -> pd.Series:
     if column.null_count and _is_whole(column):
         return column.to_pandas(types_mapper=NULLABLE.get)
     if pa.types.is_dictionary(kind):
-        return _categorical(column)
+        if not _is_plain(kind.value_type):
+            return from_column(column.cast(kind.value_type))
+        with suppress(ValueError):  # A dictionary may repeat a value; categories may not.
+            return column.to_pandas()
+        return column.cast(kind.value_type).dictionary_encode().to_pandas()
     if not _is_plain(kind):
         return pd.Series(pd.array(column, dtype=pd.ArrowDtype(kind)))
     return column.to_pandas(date_as_object=False)
@@ -167,19 +174,9 @@ def _is_plain(kind: pa.DataType) -> bool:
     return any(getattr(pa.types, f"is_{test}")(kind) for test in tests.split())
 
 
-def _categorical(column: Column) -> pd.Series:
-    value_type = column.type.value_type
-    if not _is_plain(value_type):
-        return from_column(column.cast(value_type))
-    try:
-        return column.to_pandas()
-    except ValueError:  # A dictionary may repeat a value; categories may not.
-        return column.cast(value_type).dictionary_encode().to_pandas()
-
-
-def _settle(X: pd.DataFrame, *, objects: bool) -> pd.DataFrame:
-    """Return a frame whose columns of Python objects, unless they stay, have the type of these."""
-    how, frame = _as_objects if objects else _settled, X
+def _settle(X: pd.DataFrame, how: Callable[[pd.Series], pd.Series | None]) -> pd.DataFrame:
+    """Return a frame with the columns of Python objects, and of Arrow, as a function has them."""
+    frame = X
     for j, kind in enumerate(X.dtypes):
         loose = isinstance(kind, _LOOSE) and kind.kind not in _PLAIN
         if loose and (series := how(X.iloc[:, j])) is not None:
@@ -285,7 +282,7 @@ def _origin(given: pd.Series, converted: pd.Series) -> Origin | None:
     return Origin(_TYPES.get(kind), None if none else np.nan)
 
 
-def _from_array(X: Table, *, objects: bool) -> Any:
+def _from_array(X: Table, how: Callable[[pd.Series], pd.Series | None]) -> Any:
     # NumPy makes text of every value as soon as one is text.
     if frames.library(X) == "cupyx":
         X = X.tocsr()  # itself, where it is; cuML takes no other form
@@ -309,6 +306,6 @@ def _from_array(X: Table, *, objects: bool) -> Any:
     if array.dtype.kind in "mM":
         made = pd.DataFrame(array)
     else:
-        made = _settle(pd.DataFrame(array.astype(object), dtype=object), objects=objects)
+        made = _settle(pd.DataFrame(array.astype(object), dtype=object), how)
     made.attrs[_ARRAY] = True
     return made

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -31,8 +32,8 @@ MISSING: Sequence[str] = [*pyarrow.csv.ConvertOptions().null_values, "None", "<N
 NOUNS = {"boolean": "truth values", "date": "dates", "number": "numbers", "text": "text"}
 """The kinds of columns that cells are read as."""
 _EXACT = 2**53
-_DATES = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
-"""Without and with an offset from UTC behind the time."""
+_EMPTY = "Empty CSV file"
+"""What Arrow says where no row is."""
 _END = "(end of the file)"
 _HEAD = 1000
 """Lines that the names of the columns take less than."""
@@ -53,23 +54,14 @@ def without(cells: Cells, marks: Sequence[str]) -> Cells:
 
 def plain_integers(values: Cells) -> Cells:
     """Return integers beside missing values as pandas' floats, where these hold them."""
-    low, high = _extremes(values)
-    wide = max(-low, high) >= _EXACT
-    rounded = pa.types.is_integer(values.type) and values.null_count and not wide
+    rounded = pa.types.is_integer(values.type) and values.null_count and not _is_wide(values)
     return values.cast(pa.float64()) if rounded or pa.types.is_null(values.type) else values
 
 
-def values_of(cells: Cells, whole: pa.DataType) -> Cells:
-    """Return cells of text in the type of their whole column, of which they may be a part."""
-    return cells if pa.types.is_string(whole) else infer(cells).cast(whole, safe=False)
-
-
-def _extremes(values: Cells) -> tuple[int, int]:
-    """Return the least and the largest integer, and 0; of other values 0 alone."""
-    if not pa.types.is_integer(values.type):
-        return 0, 0
-    low, high = (each or 0 for each in pc.min_max(values).as_py().values())
-    return min(low, 0), max(high, 0)
+def _is_wide(values: Cells) -> bool:
+    """Whether there are integers among which float64 would merge some."""
+    extremes = pc.min_max(values).as_py() if pa.types.is_integer(values.type) else {}
+    return max((abs(each or 0) for each in extremes.values()), default=0) >= _EXACT
 
 
 def infer(cells: Cells) -> Cells:
@@ -82,10 +74,8 @@ def infer(cells: Cells) -> Cells:
     if cells.null_count == len(cells):
         return pa.nulls(len(cells))
     for read in (_numbers, _booleans, _dates):
-        try:
+        with suppress(pa.ArrowInvalid):
             return read(cells)
-        except pa.ArrowInvalid:
-            continue
     return cells
 
 
@@ -95,10 +85,8 @@ def _numbers(cells: Cells) -> Cells:
     if not pc.all(pc.match_substring_regex(digits, r"^[+-]?\d+$")).as_py():
         return floats
     for kind in (pa.int64(), pa.uint64()):
-        try:
+        with suppress(pa.ArrowInvalid):
             return pc.utf8_ltrim(digits, characters="+").cast(kind)
-        except pa.ArrowInvalid:
-            continue
     return cells
 
 
@@ -120,11 +108,9 @@ def _booleans(cells: Cells) -> Cells:
 
 def _dates(cells: Cells) -> Cells:
     """Return points in time, all without or all with an offset from UTC."""
-    local, utc = _DATES
-    try:
-        return cells.cast(local)
-    except pa.ArrowInvalid:
-        return cells.cast(utc)
+    with suppress(pa.ArrowInvalid):
+        return cells.cast(pa.timestamp("ns"))
+    return cells.cast(pa.timestamp("ns", "UTC"))
 
 
 def as_kind(cells: Cells, where: str, kind: str, row: int) -> Cells:
@@ -146,8 +132,7 @@ def _of_kind(cells: Cells, kind: str) -> Cells:
     if kind in ("text", "date"):
         return _dates(cells) if kind == "date" else cells
     values = infer(cells)
-    low, high = _extremes(values)
-    if pa.types.is_boolean(values.type) or max(-low, high) >= _EXACT:
+    if pa.types.is_boolean(values.type) or _is_wide(values):
         return values
     if pa.types.is_string(values.type) or pa.types.is_timestamp(values.type):
         values = _parse(cells)[1]
@@ -182,7 +167,6 @@ class CsvSource(Source):
     delimiter: str
     skip_rows: int
     lines: int
-    empty: bool
     raw: tuple[str, ...] = ()
     strip_names: bool = False
 
@@ -191,11 +175,14 @@ class CsvSource(Source):
         """Read the line of names."""
         with reading(path):
             file = cls._find(path, given)
-        if not file.names:
-            raise DataError(f"{path}: cannot be read: Empty CSV file")
+        if not (names := file.names):
+            raise DataError(f"{path}: cannot be read: {_EMPTY}")
         way = "its first line looks like a row: write a line of names above it"
-        check_different(path, file.names, way if looks_like_data(file.names) else RENAME)
+        check_different(path, names, way if looks_like_data(names) else RENAME)
         file._check_quotes()
+        stripped = [name.strip() for name in names]
+        if given.strip_names and stripped != names and len({*stripped}) == len(names):
+            file = replace(file, schema=_texts(stripped), strip_names=True)
         return replace(file, raw=tuple(raw))
 
     @classmethod
@@ -211,47 +198,36 @@ class CsvSource(Source):
         if len(file.names) < 2 or looks_like_data(file.names):  # it is written otherwise
             other = cls._cut(text, find_dialect(head))
             file = other if len(other.names) > 1 else file
-        names = [name.strip() for name in file.names]
-        alike = names == file.names or len({*names}) < len({*file.names})
-        if alike or not given.strip_names:
-            return file
-        return replace(file, schema=_texts(names), strip_names=True)
+        return file
 
     @classmethod
     def _cut(cls, text: TextFile, by: Dialect, skip: int = 0) -> CsvSource:
         """Cut a file below the lines that are given, or that the dialect has found."""
         guesses = [text.guess]
-        if by.titles and not skip:
-            above = f"{by.skip_rows} lines" if by.skip_rows > 1 else "the line"
-            are = "are" if by.skip_rows > 1 else "is"
-            guesses.append(f"{above} above the names {are} not read: {by.titles[0][:60]!r}")
+        if by.title and not skip:
+            guesses.append(f"lines above the names are not read: {by.title[:60]!r}")
         skip = skip or by.skip_rows
         with text.lines() as lines:
             reader = csv.reader(islice(lines, skip, skip + _HEAD), delimiter=by.delimiter)
             head = next(filter(None, reader), [])
-            empty = not next(lines, "")
         if reader.line_num == _HEAD:
             raise DataError(f"{text.path}: cannot be read: a quote in the names is not closed")
-        names = [name or f"Unnamed: {i}" for i, name in enumerate(head)]
-        return cls(
-            text.path, _texts(names), text.encoding, tuple(filter(None, guesses)),
-            text=text, delimiter=by.delimiter, skip_rows=skip, lines=skip + reader.line_num,
-            empty=empty,
-        )  # fmt: skip
+        schema = _texts([name or f"Unnamed: {i}" for i, name in enumerate(head)])
+        file, end = (text.path, schema, text.encoding), skip + reader.line_num
+        told = tuple(filter(None, guesses))
+        return cls(*file, told, text=text, delimiter=by.delimiter, skip_rows=skip, lines=end)
 
     def _rows(self, *end: str) -> Iterator[tuple[int, list[str]]]:
         """Yield the rows below the names, each with its number, as Arrow counts them."""
         with self.text.lines() as lines:
             rows = records(chain(islice(lines, self.lines, None), end), self.delimiter)
-            yield from ((number, row.cells) for number, row in enumerate(rows))
+            yield from enumerate(row.cells for row in rows)
 
     def _check_quotes(self) -> None:
         """Refuse a quote that is open at the end: all after it would be one cell."""
         if self.text.quotes % 2 == 0:
             return  # An odd number of them may yet be inches.
-        last, row = [""], 0
-        for row, last in self._rows("\n", _END):  # noqa: B007
-            pass
+        ((row, last),) = deque(self._rows("\n", _END), maxlen=1)
         if last != [_END]:
             raise DataError(
                 f"{self.path}: cannot be read: a quote that opens in row {row} is not closed"
@@ -259,27 +235,23 @@ class CsvSource(Source):
 
     def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[pa.RecordBatch]:
         """Yield the cells of columns as text, in batches of bounded bytes."""
-        if self.empty:
-            return
         options = (
             pyarrow.csv.ReadOptions(
                 column_names=self.names, skip_rows=self.lines, block_size=_BLOCK
             ),
             pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
-            pyarrow.csv.ConvertOptions(
-                column_types=self.schema, include_columns=columns, strings_can_be_null=False
-            ),
+            pyarrow.csv.ConvertOptions(column_types=self.schema, include_columns=columns),
         )
         with reading(self.path):
             try:
                 with pyarrow.csv.open_csv(self.text.open(), *options) as reader:
-                    for batch in reader:
-                        cells = batch
-                        for i, name in enumerate(cells.schema.names):
-                            if name not in self.raw:
-                                cells = cells.set_column(i, name, without(cells[i], MISSING))
-                        yield cells
+                    for read in reader:
+                        cells = {name: read[name] for name in read.schema.names}
+                        cells |= {n: without(cells[n], MISSING) for n in cells.keys() - {*self.raw}}
+                        yield pa.record_batch(cells)
             except pa.ArrowInvalid as error:
+                if str(error) == _EMPTY:
+                    return
                 width = len(self.names)
                 odd = next((each for each in self._rows() if len(each[1]) != width), None)
                 if odd is None:

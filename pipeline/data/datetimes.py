@@ -84,8 +84,7 @@ def dates_of(counts: np.ndarray, unit: str, dtype: DType) -> np.ndarray:
     return pd.DatetimeIndex(values, tz="UTC").tz_convert(zone(dtype)).astype(object).to_numpy()
 
 
-_DAY = 86_400
-_DAYS = np.arange(-106_751, 106_751) * _DAY
+_DAYS = np.arange(-106_751, 106_751) * 86_400
 """Of the nanoseconds of int64, in seconds."""
 
 

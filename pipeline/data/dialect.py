@@ -30,11 +30,11 @@ _MOST = 0.9
 
 
 class Dialect(NamedTuple):
-    """How the lines of a file are cut: the lines above that of the names, and what these say."""
+    """How the lines of a file are cut: the lines above that of the names, and the title there."""
 
     delimiter: str
     skip_rows: int = 0
-    titles: tuple[str, ...] = ()
+    title: str = ""
 
 
 class Record(NamedTuple):
@@ -62,15 +62,15 @@ def find_dialect(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect:
     """Return how the first lines of a file are cut by one of some delimiters.
 
     >>> find_dialect(["Messung;Wert, netto", "a;1,5", "b;2,5"])
-    Dialect(delimiter=';', skip_rows=0, titles=())
+    Dialect(delimiter=';', skip_rows=0, title='')
     >>> find_dialect(["Prices of 2024", "", "a,b,c", "1,2,3", "4,5,6"])
-    Dialect(delimiter=',', skip_rows=2, titles=('Prices of 2024',))
+    Dialect(delimiter=',', skip_rows=2, title='Prices of 2024')
     """
     if said := _SAID.fullmatch(lines[0]) if lines else None:
         return Dialect(said[1], 1)
     cuts = {each: list(records(lines, each)) for each in delimiters}
     first = {each: len(rows[0].cells) if rows else 0 for each, rows in cuts.items()}
-    alone = max(first.values()) == 1
+    alone = _ALONE if max(first.values()) == 1 else 0.0
     delimiter = max(delimiters, key=lambda each: (_score(cuts[each], alone), first[each]))
     return _without_titles(delimiter, cuts[delimiter])
 
@@ -81,15 +81,15 @@ def _width(rows: Sequence[Record]) -> int:
     return max(counts, key=lambda width: (counts[width], width), default=0)
 
 
-def _score(rows: Sequence[Record], alone: bool) -> float:
+def _score(rows: Sequence[Record], alone: float) -> float:
     """Return the share of rows of the same length, times that of cells that no other cuts.
 
-    `alone` says whether the line of names may be one name.
+    One column scores `alone`.
     """
     width = _width(rows)
     alike = [row.cells for row in rows if len(row.cells) == width]
     if width < 2:
-        return _ALONE * (alone and len(alike) == len(rows))
+        return alone if len(alike) == len(rows) else 0
     cells = [cell for row in alike for cell in row]
     plain = sum(bool(_PLAIN.fullmatch(cell)) for cell in cells) / len(cells)
     first = len(rows[0].cells)
@@ -111,14 +111,12 @@ def _without_titles(delimiter: str, rows: Sequence[Record]) -> Dialect:
     alike = sum(len(row.cells) == width for row in below)
     # Names are one line, and rows follow at once.
     surely = below[0].before > 1 and not any(map(_NUMBER.fullmatch, below[0].cells))
-    titled = (
-        _title(cells) or len(cells) < width - 1 or (surely and len(cells) == 1)
-        for _, cells in above
-    )  # fmt: skip
+    least = max(width - 1, 2) if surely else width - 1
+    titled = (_title(cells) or len(cells) < least for _, cells in above)
     if alike < max(2, _MOST * len(below)) or not all(titled):
         return Dialect(delimiter)
     titles = (" ".join(filter(None, row.cells)).strip() for row in above)
-    return Dialect(delimiter, below[0].before, tuple(filter(None, titles)))
+    return Dialect(delimiter, below[0].before, next(filter(None, titles), ""))
 
 
 def _title(cells: Sequence[str]) -> bool:

@@ -16,18 +16,6 @@ import pyarrow.compute as pc
 from pipeline import trace
 from pipeline.data import frames
 from pipeline.data.datetimes import MISSING, dates_of, ticks
-from pipeline.data.frames import (
-    FRAMES,
-    TO_ARRAY,
-    all_to_host,
-    column,
-    device_of,
-    infinite_numbers,
-    library,
-    to_host,
-    values_of,
-    xp,
-)
 from pipeline.errors import DataError
 from pipeline.typing import Array, Column, Name, Names, Table
 
@@ -60,11 +48,11 @@ def categories(X: Table, name: Name) -> Coded:
     `DataError` says that values are infinite, that dates are missing, or that integers would fall
     together as float64, the type of those with missing values.
     """
-    series = column(X, name)
+    series = frames.column(X, name)
     if series.dtype.kind in "iufb":
-        return _apart(series, name, coded(values_of(series, name)))
+        return _apart(series, name, coded(frames.values_of(series, name)))
     known = _other_categories(series, name)
-    none = library(X) == "pandas" and X.attrs.get(frames.NONE)
+    none = frames.library(X) == "pandas" and X.attrs.get(frames.NONE)
     if not none or not (missing := known.codes < 0).any():
         return known
     # Of objects None is one where a value is missing.
@@ -74,8 +62,8 @@ def categories(X: Table, name: Name) -> Coded:
 
 def all_categories(X: Table, names: Names) -> list[Coded]:
     """Return columns as `categories` does; distinct numbers on a GPU come together."""
-    numeric = {n: each for n in names if (each := column(X, n)).dtype.kind in "iufb"}
-    known = all_coded(values_of(series, name) for name, series in numeric.items())
+    numeric = {n: each for n in names if (each := frames.column(X, n)).dtype.kind in "iufb"}
+    known = all_coded(frames.values_of(series, name) for name, series in numeric.items())
     pairs = zip(numeric.items(), known, strict=True)
     of_numbers = {name: _apart(series, name, each) for (name, series), each in pairs}
     return [of_numbers[n] if n in of_numbers else categories(X, n) for n in names]
@@ -86,10 +74,10 @@ def _apart(series: Column, name: Name, known: Coded) -> Coded:
     if known.values.dtype.kind != "f":
         return known
     if np.isinf(known.values).any():
-        raise infinite_numbers(name, abs(values_of(series, name)) == np.inf)
+        raise frames.infinite_numbers(name, abs(frames.values_of(series, name)) == np.inf)
     if series.dtype.kind in "iu" and (abs(known.values) >= 2**53).any():
         plain = "uint64" if series.dtype.kind == "u" else "int64"
-        exact = getattr(series.fillna(0).astype(plain), TO_ARRAY[library(series)])()
+        exact = getattr(series.fillna(0).astype(plain), frames.TO_ARRAY[frames.library(series)])()
         as_floats(coded(exact).values, name)
     return known
 
@@ -102,8 +90,8 @@ def _other_categories(series: Column, name: Name) -> Coded:
         if len(known.values) and known.values[0] == MISSING:
             raise missing_dates(name)
         return Coded(known.codes, dates_of(known.values, unit, series.dtype))
-    kind = library(series)
-    if kind not in FRAMES:
+    kind = frames.library(series)
+    if kind not in frames.FRAMES:
         return coded(series)
     if isinstance(series.dtype, pd.StringDtype) and kind == "pandas":
         return encode_text(series)
@@ -115,7 +103,7 @@ def _other_categories(series: Column, name: Name) -> Coded:
         codes, values = series.factorize()
         return Coded(codes.astype("int32"), host_index(values))
     series = series if declared else series.astype("category")
-    codes = getattr(series.cat.codes.fillna(-1), TO_ARRAY[kind])()
+    codes = getattr(series.cat.codes.fillna(-1), frames.TO_ARRAY[kind])()
     known = series.cat.categories
     if kind == "pandas" and len(codes) * FEW < len(known):  # most of which no row has
         there = codes >= 0
@@ -126,7 +114,8 @@ def _other_categories(series: Column, name: Name) -> Coded:
     if not declared:
         return Coded(codes, values.astype(object))
     if values.dtype.kind == "f" and np.isinf(values).any():
-        raise infinite_numbers(name, abs(values_of(series.astype("float64"), name)) == np.inf)
+        floats = frames.values_of(series.astype("float64"), name)
+        raise frames.infinite_numbers(name, abs(floats) == np.inf)
     missing, letter = bool(series.hasnans), values.dtype.kind
     if letter in "mM" and missing:
         raise missing_dates(name)
@@ -143,8 +132,13 @@ def coded(array: Array) -> Coded:
 def all_coded(arrays: Iterable[Any]) -> list[Coded]:
     """Return arrays as `coded` does; distinct numbers on a GPU come together."""
     distinct = [_distinct(array) for array in arrays]
-    values = all_to_host([each.values for each in distinct])
-    return [_without_nan(each.codes, known) for each, known in zip(distinct, values, strict=True)]
+    values, found = frames.all_to_host([each.values for each in distinct]), []
+    for (codes, _), known in zip(distinct, values, strict=True):
+        if known.dtype.kind == "f" and np.isnan(known[-1:]).any():
+            codes = frames.xp(codes).where(codes == len(known) - 1, codes.dtype.type(-1), codes)
+            known = known[:-1]
+        found.append(Coded(codes, known))
+    return found
 
 
 def _distinct(array: Array) -> Coded:
@@ -152,12 +146,12 @@ def _distinct(array: Array) -> Coded:
     if array.dtype.kind not in "iufb":
         codes, values = pd.factorize(array, sort=True)
         return Coded(codes, np.asarray(values, dtype=object))
-    if device_of(array) == "cpu":
+    if frames.device_of(array) == "cpu":
         return _hashed(array)
-    values, codes = xp(array).unique(sortable(array), return_inverse=True)
+    values, codes = frames.xp(array).unique(sortable(array), return_inverse=True)
     # Those of all columns are there at once, so they are as small as they can be.
     codes = codes.astype(np.min_scalar_type(-1 - len(values)))
-    return Coded(codes, values if values.nbytes < LARGE else to_host(values))
+    return Coded(codes, values if values.nbytes < LARGE else frames.to_host(values))
 
 
 def _hashed(array: np.ndarray) -> Coded:
@@ -174,26 +168,19 @@ def _hashed(array: np.ndarray) -> Coded:
     return Coded(ranks[encoded.indices.to_numpy()], values)
 
 
-def _without_nan(codes: Array, values: np.ndarray) -> Coded:
-    if values.dtype.kind != "f" or not np.isnan(values[-1:]).any():
-        return Coded(codes, values)
-    known = xp(codes).where(codes == len(values) - 1, codes.dtype.type(-1), codes)
-    return Coded(known, values[:-1])
-
-
 def sortable(array: Array) -> Any:
     """Return an array in which NaN will be sorted last, as NumPy does it.
 
     CuPy sorts floats by their bits, so a NaN whose sign is set, such as 0/0 on x86, comes first.
     """
-    if array.dtype.kind != "f" or (cupy := xp(array)) is np:
+    if array.dtype.kind != "f" or (cupy := frames.xp(array)) is np:
         return array
     return cupy.where(cupy.isnan(array), cupy.nan, array)
 
 
 def host_index(index: Column) -> np.ndarray:
     """Return an index of category values as a NumPy array."""
-    if library(index) == "cudf":
+    if frames.library(index) == "cudf":
         index = index.to_pandas()
         trace.record_transfer(to_host=int(index.memory_usage(deep=True)), state=True)
     values = index.to_numpy()

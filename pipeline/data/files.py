@@ -49,15 +49,14 @@ _MANY = 3
 _PACKED = (".gz", ".bz2", ".zst", ".lz4")
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""First bytes -> encoding; those of UTF-16 begin those of UTF-32."""
+"""First bytes -> encoding."""
 _CHUNK, _HEAD = 1 << 20, 4096
 _PACKED_BY = 8
 """How much larger a compressed text is, about."""
+RENAME = "rename all but one"
 
 
 @contextmanager
@@ -81,9 +80,6 @@ def reading(
         # Arrow adds the whole schema to some of its messages.
         cause = str(error).partition("\n")[0]
         raise DataError(f"{path}: cannot be read: {cause}{damaged}") from error
-
-
-RENAME = "rename all but one"
 
 
 def check_different(path: Path, names: Sequence[str], way: str = RENAME) -> None:
@@ -147,28 +143,26 @@ def digest(path: Path) -> str:
 def container_of(path: Path) -> Container:
     """Return what a file holds, once it is not compressed; refuse what is not read here."""
     with reading(path):
-        head = _read_head(path)
-        if ending(path) == "parquet" or (head.startswith(b"PAR1") and b"\0" in head):
-            return _unpacked(path, "parquet")
-        if ending(path) == "feather" or head.startswith(b"ARROW1\0\0"):
-            return _unpacked(path, "feather")
-        why = next((what for mark, what in _OTHER if head.startswith(mark)), "")
-        if head[257:262] == b"ustar":
-            why = "an archive (tar); unpack it"
-        elif not why and not _marked(head) and len(_CONTROLS & set(head)) >= _MANY:
-            why = "no text, and of no kind that is read here: CSV, JSON lines, Parquet, Feather"
-        if why:
-            raise DataError(f"{path}: is {why}")
-        start = head.decode(_marked(head) or "latin-1", "ignore").removeprefix("\ufeff").lstrip()
-        if start.lower().startswith(_MARKUP):
-            raise DataError(f"{path}: is a page of HTML or XML; {_SAVE}")
-        is_json = ending(path) in ("json", "jsonl") or start.startswith(('{"', '[{"'))
-        return "json" if is_json else "csv"
-
-
-def _unpacked(path: Path, found: Container) -> Container:
-    if _is_packed(path):
-        raise DataError(f"{path}: is a compressed {found.capitalize()} file; unpack it")
+        head, end = _read_head(path), ending(path)
+    mark = _marked(head)
+    start = head.decode(mark or "latin-1", "ignore").removeprefix("\ufeff").lstrip()
+    is_json = end in ("json", "jsonl") or start.startswith(('{"', '[{"'))
+    found: Container = "json" if is_json else "csv"
+    if end == "parquet" or (head.startswith(b"PAR1") and b"\0" in head):
+        found = "parquet"
+    elif end == "feather" or head.startswith(b"ARROW1\0\0"):
+        found = "feather"
+    why = next((what for first, what in _OTHER if head.startswith(first)), "")
+    if found in ("parquet", "feather"):
+        why = f"a compressed {found.capitalize()} file; unpack it" if _is_packed(path) else ""
+    elif head[257:262] == b"ustar":
+        why = "an archive (tar); unpack it"
+    elif start.lower().startswith(_MARKUP):
+        why = f"a page of HTML or XML; {_SAVE}"
+    elif not why and not mark and len(_CONTROLS & set(head)) >= _MANY:
+        why = "no text, and of no kind that is read here: CSV, JSON lines, Parquet, Feather"
+    if why:
+        raise DataError(f"{path}: is {why}")
     return found
 
 
@@ -219,8 +213,8 @@ def _candidates(path: Path, given: str | None) -> list[str]:
         name = codecs.lookup(given or "cp1252").name
     except LookupError as error:
         raise DataError(f"{path}: there is no encoding {given!r}; give one of Python's") from error
-    if name in ("utf-8", "utf-16", "utf-32"):
-        return ["utf-8"]  # the other two would have a mark
+    if name in ("utf-8", "utf-16"):
+        return ["utf-8"]  # the other one would have a mark
     # Any text is UTF-8 where an encoding has no bytes but those of ASCII.
     return [name] if "é表я".encode(name, "ignore").isascii() else ["utf-8", name]
 

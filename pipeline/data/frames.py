@@ -222,7 +222,11 @@ def datetimes(X: Table, name: Name) -> Any:
 
 def to_host(array: Array) -> np.ndarray:
     """Return what was learnt on the host, recording the copy; rows go by `to_device`."""
-    return _copy_to_host(array) if _LIBRARY[type(array)] == "cupy" else np.asarray(array)
+    if _LIBRARY[type(array)] != "cupy":
+        return np.asarray(array)
+    trace.record_transfer(to_host=nbytes(array), state=True)
+    copied: np.ndarray = array.get()
+    return copied
 
 
 def all_to_host(arrays: Sequence[Any]) -> list[np.ndarray]:
@@ -252,24 +256,24 @@ def any_of(marks: Sequence[Any]) -> list[int]:
     return np.flatnonzero(marked).tolist()
 
 
-def _copy_to_host(array: Array, *, state: bool = True) -> np.ndarray:
-    trace.record_transfer(to_host=int(array.nbytes), state=state)
-    copied: np.ndarray = array.get()
-    return copied
-
-
 def to_device(X: Table, device: str) -> Any:
     """Return a frame or an array on a device, recording the bytes that move."""
     source = _LIBRARY[type(X)]
     if is_partitioned(X):
-        return X if device == "cpu" or device_of(X) == device else _upload_parts(X)
+        if device == "cpu" or device_of(X) == device:
+            return X
+        upload = partial(to_device, device=device)  # where and when they are read
+        meta = upload(X._meta)
+        if hasattr(X, "columns"):
+            return X.map_partitions(upload, meta=meta)
+        return X.map_blocks(upload, dtype=X.dtype, meta=meta)
     if _DEVICE.get(source, "cpu") == device:
         return X
-    if is_sparse(X):
-        if device == "cuda":
-            return _csr_to_gpu(X)
+    if source in ("cupy", "cupyx"):
         trace.record_transfer(to_host=nbytes(X))
         return X.get()
+    if is_sparse(X):
+        return _csr_to_gpu(X)
     if source == "pandas" and is_frame(X) and _all_sparse(X):
         return _csr_to_gpu(_as_rows(X))
     if source == "cudf":
@@ -277,18 +281,8 @@ def to_device(X: Table, device: str) -> Any:
         columns = (X[name] for name in X.columns) if is_frame(X) else [X]
         trace.record_transfer(to_host=sum(nbytes(each.copy()) for each in columns))
         return X.to_pandas()
-    if source == "cupy":
-        return _copy_to_host(X, state=False)
     trace.record_transfer(to_device=nbytes(X))
     return _upload(X) if source == "pandas" else load("cupy").asarray(X)
-
-
-def _upload_parts(X: Table) -> Any:
-    """Return partitions that are uploaded where and when they are read."""
-    upload = partial(to_device, device="cuda")
-    if hasattr(X, "columns"):
-        return X.map_partitions(upload, meta=upload(X._meta))
-    return X.map_blocks(upload, dtype=X.dtype, meta=upload(X._meta))
 
 
 def _all_sparse(X: Table) -> bool:

@@ -11,44 +11,18 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import structs
 
+from pipeline.data import notations, text_column
 from pipeline.data.arrow_types import as_text, is_number, is_text
 from pipeline.data.csv import MISSING
-from pipeline.data.notations import (
-    NUMBERS,
-    NUMBERS_OR_DATES,
-    Typed,
-    bare,
-    convert_cells,
-    formats_of,
-    is_clock,
-    matches,
-    number_look,
-    read_distinct,
-    spell_dates,
-)
-from pipeline.data.table_format import ColumnFormat, Date, Decimal, Duration, Number, Text, Time
-from pipeline.data.text_column import (
-    STRAYS,
-    Guess,
-    Options,
-    TextColumn,
-    caution_of_unusable,
-    holds,
-    is_in,
-    say_marks,
-    say_read,
-    say_strays,
-    say_text,
-    say_unread,
-    undecided,
-)
+from pipeline.data.notations import Typed, bare, convert_cells, matches, number_look
+from pipeline.data.table_format import ColumnFormat, Date, Decimal, Duration, Text, Time
+from pipeline.data.text_column import STRAYS, Guess, Options, TextColumn, holds, is_in, undecided
 from pipeline.errors import DataError
 
 _EXACT = 2**53
@@ -88,9 +62,16 @@ def sniff_columns(
     >>> formats["price"].unit, notes
     ('$', ["'price' holds numbers such as '$1,234.50', read as 1234.5"])
     """
-    columns = _text_columns(table, options or Options(), missing)
+    options = options or Options()
+    columns = _text_columns(table, options, missing)
     guesses = [guess_column(column) for column in columns]
-    known = _known(options or Options(), guesses)
+    decimals = {guess.decimal for guess in guesses} - {None}
+    orders = {guess.day_first for guess in guesses} - {None}
+    known = replace(
+        options,
+        decimal=options.decimal or (decimals.pop() if len(decimals) == 1 else None),
+        day_first=orders.pop() if len(orders) == 1 else options.day_first,
+    )
     for i, guess in enumerate(guesses):
         if guess.asks:
             guesses[i] = guess_column(replace(columns[i], options=known))
@@ -99,7 +80,7 @@ def sniff_columns(
     formats = {c.name: g.format for c, g in zip(columns, guesses, strict=True) if g.format}
     notes = [note for guess in guesses for note in guess.notes]
     typed_columns = ((n, table[n]) for n in table.column_names if not is_text(table[n].type))
-    notes += [note for each in typed_columns for note in caution_of_unusable(*each)]
+    notes += [note for each in typed_columns for note in text_column.caution_of_unusable(*each)]
     return formats, notes
 
 
@@ -124,17 +105,6 @@ def _text_columns(
     ]
 
 
-def _known(options: Options, guesses: Iterable[Guess]) -> Options:
-    """Return the options with what some columns tell of the others."""
-    decimals = {guess.decimal for guess in guesses} - {None}
-    orders = {guess.day_first for guess in guesses} - {None}
-    return replace(
-        options,
-        decimal=options.decimal or (decimals.pop() if len(decimals) == 1 else None),
-        day_first=orders.pop() if len(orders) == 1 else options.day_first,
-    )
-
-
 def guess_column(column: TextColumn) -> Guess:
     """Return what the cells of a column stand for: what the first rule that fits says."""
     kind = column.plain.type
@@ -157,41 +127,38 @@ def _fit(
     """Return a guess if nearly all cells fit a format, with what to say of them."""
     raw, counts = column.distinct
     format = structs.replace(format, missing=tuple(filter(None, column.marks)))
-    values, stray = read_distinct(raw, format)
+    values, stray = notations.read_distinct(raw, format)
     n = int(counts[stray.to_numpy(False)].sum())
     if n > strays * column.counts.sum():
         return None
-    notes = [*say_read(column, values, format, why)]
+    notes = [*text_column.say_read(column, values, format, why)]
     if n:
-        notes.append(say_strays(column, raw.filter(stray), format))
+        notes.append(text_column.say_strays(column, raw.filter(stray), format))
         format = structs.replace(format, stray="missing")
-    notes += say_marks(column, column.marks)
-    notes += caution_of_unusable(column.name, column.spread(values))
+    notes += text_column.say_marks(column, column.marks)
+    notes += text_column.caution_of_unusable(column.name, column.spread(values))
     return Guess(format, tuple(notes))
 
 
 def _as_code(column: TextColumn) -> Guess | None:
     """Guess that digits name something."""
-    digits = holds(column.words, r"^-?\d+$")
-    if column.share(digits) < 1 - STRAYS:
+    found = holds(column.words, r"^-?\d+$")
+    if column.share(found) < 1 - STRAYS:
         return None
-    if not (why := _why_code(column, column.words.filter(digits))):
-        return None
-    notes = f"{column.name!r} {why}: read as text", *say_marks(column, column.marks)
-    return Guess(Text(missing=column.marks), notes)
-
-
-def _why_code(column: TextColumn, digits: pa.Array) -> str:
-    least = 1 if column.is_label else 2
-    zeros = digits.filter(holds(digits, rf"^0\d{{{least},}}$"))
+    digits = column.words.filter(found)
+    zeros = digits.filter(holds(digits, r"^0\d+$" if column.is_label else r"^0\d\d+$"))
     if len(zeros):
-        return f"holds codes with leading zeros, such as {zeros[0].as_py()!r}"
-    if column.is_label:
-        return ""
-    if _ID.search(column.name):
-        return "holds numbers that name something, as its name says"
-    big = next((each for each in digits.to_pylist() if abs(int(each)) > _EXACT), "")
-    return f"holds whole numbers such as {big}, which float64 would round" if big else ""
+        why = f"codes with leading zeros, such as {zeros[0].as_py()!r}"
+    elif column.is_label:
+        return None
+    elif _ID.search(column.name):
+        why = "numbers that name something, as its name says"
+    elif big := next((each for each in digits.to_pylist() if abs(int(each)) > _EXACT), ""):
+        why = f"whole numbers such as {big}, which float64 would round"
+    else:
+        return None
+    notes = text_column.say_marks(column, column.marks)
+    return Guess(Text(missing=column.marks), (f"{column.name!r} holds {why}: read as text", *notes))
 
 
 def _as_dates(column: TextColumn) -> Guess | None:
@@ -199,8 +166,8 @@ def _as_dates(column: TextColumn) -> Guess | None:
     if not _forms(*column.sample):
         return None
     words, forms = column.words, _forms(column.words, column.counts)
-    clock = is_clock(forms[0][0])
-    forms = [form for form in forms if is_clock(form[0]) == clock]
+    clock = notations.is_clock(forms[0][0])
+    forms = [form for form in forms if notations.is_clock(form[0]) == clock]
     if clock:
         times, lengths = Time(format=_chosen(forms, "")), Duration()
         sure = _fit(column, times, strays=0.0) or _fit(column, lengths, strays=0.0)
@@ -232,11 +199,12 @@ def _as_dates(column: TextColumn) -> Guess | None:
 
 def _forms(words: pa.Array, counts: np.ndarray) -> list[tuple[str, ...]]:
     """Return which formats may read cells that differ in digits alone, the most frequent first."""
-    shapes = pc.replace_substring_regex(spell_dates(words), r"\d", "0").dictionary_encode()
+    spelled = notations.spell_dates(words)
+    shapes = pc.replace_substring_regex(spelled, r"\d", "0").dictionary_encode()
     weights = np.bincount(shapes.indices.to_numpy(), weights=counts)
     found: Counter[tuple[str, ...]] = Counter()
     for shape, weight in zip(shapes.dictionary.to_pylist(), weights, strict=True):
-        found[formats_of(shape)] += weight
+        found[notations.formats_of(shape)] += weight
     return [form for form, _ in found.most_common(_FORMS) if form]
 
 
@@ -260,10 +228,8 @@ def _weigh(column: TextColumn, read: dict[str, pa.Array]) -> tuple[bool | None, 
     differ = pc.fill_null(pc.not_equal(read["d"], read["m"]), False).to_numpy(False)
     shown = column.words.filter(pa.array(tells if tells.any() else differ))
     agree = weights.min() <= STRAYS * weights.max() and weights[0] != weights[1]
-    return (
-        bool(weights[0] > weights[1]) if agree else None,
-        shown[0].as_py() if len(shown) else "",
-    )
+    example = shown[0].as_py() if len(shown) else ""
+    return bool(weights[0] > weights[1]) if agree else None, example
 
 
 def _year_first(words: pa.Array, read: dict[str, pa.Array]) -> bool:
@@ -276,51 +242,34 @@ def _year_first(words: pa.Array, read: dict[str, pa.Array]) -> bool:
 
 
 def _as_numbers(column: TextColumn) -> Guess | None:
-    if column.is_label and column.options.typed and len(column.words) <= _MANY:
-        return None  # Names of a few classes.
-    found = _guess_numbers(column)
-    decided = found.open and column.options.decimal is not None
-    why = "as asked or as other columns say" if decided else ""
-    if found.fits < 1 - STRAYS or not (guess := _fit(column, found.format, why)):
-        return None
-    if found.open:
-        mark = "," if found.format.thousands == "," else "."
-        return guess if decided else guess._replace(asks=_ask_mark(column, mark))
-    mark = found.format.decimal
-    tells = found.format.thousands or pc.any(pc.match_substring(column.words, mark)).as_py()
-    return guess._replace(decimal=mark if tells else None)
-
-
-class _NumberGuess(NamedTuple):
-    """How numbers are written, in which share of the cells; open where two readings fit."""
-
-    format: Number = Number()
-    fits: float = 0.0
-    open: bool = False
-
-
-def _guess_numbers(column: TextColumn) -> _NumberGuess:
-    """Return the notation of numbers that fits most cells, in which one has a unit or none."""
+    """Guess numbers, in the notation that fits most cells; one of these has a unit or none."""
     words, unit = column.words, _unit(*column.sample)
+    few_classes = column.is_label and column.options.typed and len(words) <= _MANY
     bracketed = pc.all(matches(words, r"\(\d+\)")).as_py()
     is_factor = unit.lower() in _FACTORS and pc.any(matches(words, r"[\d.,' +-]+")).as_py()
-    if bracketed or is_factor or unit.lower() in _CLOCKS:
-        return _NumberGuess()
+    if few_classes or bracketed or is_factor or unit.lower() in _CLOCKS:
+        return None
     digits = bare(words, unit)
     seen = {mark for mark in ",. '" if pc.any(pc.match_substring(digits, mark)).as_py()} | {"."}
-    rows = [each for each in NUMBERS if (each.thousands or each.decimal) in seen]
+    rows = [each for each in notations.NUMBERS if (each.thousands or each.decimal) in seen]
     fitting = [matches(digits, number_look(each)) for each in rows]
     fits = [column.share(each) for each in fitting]
     best = int(np.argmax(fits))
     format, digits = rows[best], digits.filter(fitting[best])
     either = {rows[i].decimal: rows[i] for i in reversed(range(len(rows))) if fits[i] == fits[best]}
-    is_open = len(either) > 1 and bool(pc.any(holds(digits, "[.,]")).as_py())
+    is_open, why = len(either) > 1 and pc.any(holds(digits, "[.,]")).as_py(), ""
     if is_open:
         format = either[column.options.decimal or "."]
+        why = "as asked or as other columns say" if column.options.decimal else ""
     grouped = _NO_NUMBERS.get(format.thousands)
-    if grouped and pc.all(matches(digits, grouped)).as_py():
-        return _NumberGuess()
-    return _NumberGuess(structs.replace(format, unit=unit), fits[best], is_open)
+    if fits[best] < 1 - STRAYS or (grouped and pc.all(matches(digits, grouped)).as_py()):
+        return None
+    guess = _fit(column, structs.replace(format, unit=unit), why)
+    if guess and is_open:
+        mark = "," if format.thousands == "," else "."
+        return guess if why else guess._replace(asks=_ask_mark(column, mark))
+    tells = format.thousands or pc.any(pc.match_substring(words, format.decimal)).as_py()
+    return guess and guess._replace(decimal=format.decimal if tells else None)
 
 
 def _unit(words: pa.Array, counts: np.ndarray) -> str:
@@ -345,14 +294,14 @@ def _ask_mark(column: TextColumn, mark: str) -> DataError:
 def _plain_numbers(column: TextColumn) -> Guess:
     """Say what may be wrong about numbers that the plain rules read."""
     pointed = pc.any(pc.match_substring(column.words, ".")).as_py()
-    notes = tuple(caution_of_unusable(column.name, column.spread(column.plain)))
+    notes = tuple(text_column.caution_of_unusable(column.name, column.spread(column.plain)))
     return Guess(None, notes, decimal="." if pointed else None)
 
 
 def _as_days(column: TextColumn) -> Guess | None:
     """Guess that numbers such as 20180201, 201802 or 02.2018 are dates."""
     words = column.words
-    looks = NUMBERS_OR_DATES.items()
+    looks = notations.NUMBERS_OR_DATES.items()
     found = next((form for look, form in looks if pc.all(matches(words, look)).as_py()), None)
     if column.is_label or not found:
         return None
@@ -379,5 +328,5 @@ def _as_thousands(column: TextColumn) -> Guess | None:
 def _as_text(column: TextColumn) -> Guess:
     """Guess the marks of missing values among words."""
     marks = column.sure_marks
-    notes = (*say_marks(column, marks), *say_text(column), *say_unread(column))
+    notes = (*text_column.say_marks(column, marks), *text_column.say_text(column))
     return Guess(Text(missing=marks) if marks else None, notes)

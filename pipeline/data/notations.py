@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -15,16 +15,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.data.arrow_types import (
-    MOMENT,
-    REACH,
-    Cells,
-    as_text,
-    is_date,
-    is_number,
-    is_text,
-    plain_values,
-)
+from pipeline.data import arrow_types
+from pipeline.data.arrow_types import MOMENT, Cells, is_text
 from pipeline.data.csv import MISSING
 from pipeline.data.table_format import ColumnFormat, Date, Duration, Number, Text, Time
 from pipeline.errors import DataError
@@ -119,31 +111,14 @@ _SPELLINGS = (
 """What `strptime` does not know -> how it is spelled for it."""
 _LENGTH = r"[+-]?(?:\d+ days?,? )?\d+:\d\d:\d\d(?:\.\d+)?"
 """Lengths of time that `pandas.to_timedelta` reads as they are meant."""
-_INVISIBLE = r"[\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}]"
+_BLANKS = ((r"[\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}]", ""), (r"[\s\pZ]+", " "))
+_KEYS = ((r"[\x{2019}\x{2bc}\x{b4}]", "'"), (r"[\x{2212}\x{fe63}\x{ff0d}]", "-"))
 _SIGNED = r"[()]|-$|^[+-] "
 _NEGATIVE = (
     (r"^\( ?([^()+-]*?) ?\)$", r"-\1"),
     (r"^([^()+-]*\d) ?-$", r"-\1"),
     (r"^([+-]) ", r"\1"),
 )
-
-
-def examples() -> dict[str, list[str]]:
-    """Return cells in all notations, by what they are called, for the documentation.
-
-    >>> examples()["numbers"][:4]
-    ['1234.5', '1234,5', '1,234.5', '1.234,5']
-    """
-    day = pd.Timestamp("2018-02-13 19:35:05", tz="UTC")
-    marks = [str.maketrans({",": each.thousands, ".": each.decimal}) for each in NUMBERS]
-    spelled = ["2018Q3", "Q3 2018", "2018-W05", "1st Sept. 2018", "2018-03-13 at 7:35 p.m."]
-    return {
-        "numbers": ["1,234.5".translate(each) for each in marks],
-        "numbers with a unit or a sign": ["12.5 kg", "-$5", "(5.5)", "5.5-"],
-        "dates": [*map(day.strftime, DAYS), *spelled],
-        "times of day": [*map(day.strftime, CLOCKS)],
-        "lengths of time, in seconds": ["26:10:05", "2 days 03:00:00"],
-    }
 
 
 def _look(format: str) -> re.Pattern[str]:
@@ -153,13 +128,12 @@ def _look(format: str) -> re.Pattern[str]:
     return re.compile(f"(?i){look}")
 
 
-def _day_formats() -> Iterator[str]:
-    for format, marks in DAYS.items():
-        for each in (format, *(format.replace(format[2], mark) for mark in marks)):
-            yield from (each, each.replace("%b", "%B"))
-
-
-_DAY_LOOKS = {format: _look(format) for format in _day_formats()}
+_DAY_LOOKS = {
+    day: _look(day)
+    for format, marks in DAYS.items()
+    for short in (format, *(format.replace(format[2], mark) for mark in marks))
+    for day in (short, short.replace("%b", "%B"))
+}
 _CLOCK_LOOKS = {clock + zone: _look(clock + zone) for zone in _ZONES for clock in CLOCKS}
 
 
@@ -198,12 +172,12 @@ def is_clock(format: str) -> bool:
 
 
 def read_cells(
-    cells: Cells, format: ColumnFormat, where: str, row: int = 0, *, tell: bool = False
+    cells: Cells, format: ColumnFormat, where: str, row: int = 0, quiet: float = 0.5
 ) -> Cells:
     """Return cells, from a row of the file on, as values; what has the type already passes.
 
-    `DataError` names the row and value of a cell that does not fit. Where it is to be missing, a
-    warning says so: of any cell if it is to `tell`, or else of many.
+    `DataError` names the row and value of a cell that does not fit. Where such cells are to be
+    missing, a warning says so if they are more than the share `quiet`.
 
     >>> euros = Number(decimal=",", thousands=".", unit="€")
     >>> read_cells(pa.array(["1.234,5 €", None]), euros, "").to_pylist()
@@ -211,25 +185,25 @@ def read_cells(
     """
     kind, types = cells.type, pa.types
     made = {
-        Number: is_number(kind),
-        Date: is_date(kind),
+        Number: arrow_types.is_number(kind),
+        Date: arrow_types.is_date(kind),
         Time: types.is_time(kind) or types.is_timestamp(kind),
         Duration: types.is_duration(kind) or types.is_floating(kind),
     }
     if not is_text(kind) and made.get(type(format), False):
-        return plain_values(cells)
-    cells = as_text(cells)
+        return arrow_types.plain_values(cells)
+    cells = arrow_types.as_text(cells)
     distinct = pc.unique(cells)
     values, stray = read_distinct(distinct, format)
     if not isinstance(format, Text) and (strays := distinct.filter(stray)):
-        _refuse(cells, strays, format, where, row, tell)
+        _refuse(cells, strays, format, where, row, quiet)
     return values.take(pc.index_in(cells, value_set=distinct))
 
 
 def _refuse(
-    cells: Cells, strays: pa.Array, format: Typed, where: str, row: int, tell: bool
+    cells: Cells, strays: pa.Array, format: Typed, where: str, row: int, quiet: float
 ) -> None:
-    """Refuse cells that do not fit; where they are to be missing, warn if asked, or if most."""
+    """Refuse cells that do not fit; where they are to be missing, warn of more than a share."""
     found = pc.is_in(cells, value_set=strays)
     at, n = pc.index(found, True).as_py(), pc.sum(found).as_py()
     value, noun, name = cells[at].as_py(), NOUNS[type(format)], type(format).__name__
@@ -240,7 +214,7 @@ def _refuse(
             f"correct it, or in the task's {name}(…) for this column write missing=({value!r},) or "
             "stray='missing' for all such cells, or another format, and run the task again"
         )
-    if tell or n > max(1, (len(cells) - cells.null_count) / 2):
+    if n > quiet * max(2, len(cells) - cells.null_count):
         warnings.warn(
             f"{where}: {n} of {len(cells)} cells are no {noun} and are read as missing, such as "
             f"{value!r} in row {row + at}",
@@ -271,11 +245,8 @@ def tidy(cells: Cells) -> Cells:
     ["1'234", '-5', 'a b']
     """
     if _holds(cells, r"[^\x20-\x7e]|  "):
-        cells = pc.replace_substring_regex(cells, _INVISIBLE, "")
-        cells = pc.replace_substring_regex(cells, r"[\s\pZ]+", " ")
-        cells = pc.utf8_normalize(cells, "NFC")
-        cells = pc.replace_substring_regex(cells, r"[\x{2019}\x{2bc}\x{b4}]", "'")
-        cells = pc.replace_substring_regex(cells, r"[\x{2212}\x{fe63}\x{ff0d}]", "-")
+        cells = pc.utf8_normalize(_substitute(cells, _BLANKS), "NFC")
+        cells = _substitute(cells, _KEYS)
     return pc.utf8_trim_whitespace(cells)
 
 
@@ -315,8 +286,8 @@ def bare(words: pa.Array, unit: str) -> pa.Array:
     """
     if unit:
         name = re.escape(unit)
-        words = pc.replace_substring_regex(words, rf"^([(+-]? ?){name} ?", r"\1")
-        words = pc.replace_substring_regex(words, rf" ?{name}( ?[)-]?)$", r"\1")
+        sides = ((rf"^([(+-]? ?){name} ?", r"\1"), (rf" ?{name}( ?[)-]?)$", r"\1"))
+        words = _substitute(words, sides)
     return _substitute(words, _NEGATIVE) if unit or _holds(words, _SIGNED) else words
 
 
@@ -344,10 +315,9 @@ def number_look(format: Number) -> str:
 
 def _numbers(words: pa.Array, format: Number) -> pa.Array:
     digits = pc.if_else(matches(words, number_look(format)), words, None)
-    if format.thousands:
-        digits = pc.replace_substring(digits, format.thousands, "")
-    for written, meant in ((format.decimal, "."), ("∞", "inf")):
-        digits = pc.replace_substring(digits, written, meant)
+    pairs = {format.thousands: "", format.decimal: ".", "∞": "inf"}
+    for written in filter(None, pairs):
+        digits = pc.replace_substring(digits, written, pairs[written])
     return digits.cast(pa.float64())
 
 
@@ -370,6 +340,5 @@ def _dates(words: pa.Array, format: str) -> pa.Array:
     if re.fullmatch("(%[YymdHMS])+", format):
         # Without anything in between, `strptime` would also find fewer digits.
         dates = dates.where(dates.dt.strftime(format) == series)
-    reached = dates.between(*(each.tz_localize("UTC" if utc else None) for each in REACH))
-    kind = pa.timestamp("ns", "UTC") if utc else MOMENT
-    return pa.Array.from_pandas(dates.where(reached).dt.as_unit("ns"), type=kind)
+    reached = arrow_types.usable(pa.Array.from_pandas(dates))
+    return reached.cast(pa.timestamp("ns", "UTC") if utc else MOMENT)

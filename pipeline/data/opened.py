@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
 import pyarrow as pa
+from msgspec import structs
 
 from pipeline.data import csv
 from pipeline.data.arrow_types import Cells, is_text, plain_values, usable
@@ -16,7 +16,7 @@ from pipeline.data.csv import CsvSource, Given
 from pipeline.data.files import check_columns, check_different, container_of, reading, table_files
 from pipeline.data.notations import read_cells
 from pipeline.data.source import BROKEN, FeatherSource, JsonSource, ParquetSource, Source
-from pipeline.data.table_format import ColumnFormat, TableFormat, Text
+from pipeline.data.table_format import TableFormat
 from pipeline.errors import DataError
 
 
@@ -59,7 +59,7 @@ def _open(path: Path, format: TableFormat | None, given: Given | None) -> Source
     if kind == "json":
         return JsonSource.open(path, given.encoding)
     columns = {} if format is None else format.columns
-    return CsvSource.open(path, given, [n for n, each in columns.items() if _mark_counts(each)])
+    return CsvSource.open(path, given, [n for n in columns if getattr(columns[n], "values", ())])
 
 
 def read_cells_of(sources: Sequence[Source], columns: Sequence[str]) -> pa.Table:
@@ -91,9 +91,8 @@ def free_columns(source: Source, columns: Sequence[str], format: TableFormat | N
 
 def format_table(table: pa.Table, format: TableFormat | None, where: str = "") -> pa.Table:
     """Return a table with its columns read by their formats."""
-    named = [(name, table[name]) for name in table.column_names]
-    columns = {n: as_formatted(each, n, format, f"{where}column {n!r}") for n, each in named}
-    return pa.table(columns)
+    names = table.column_names
+    return pa.table({n: as_formatted(table[n], n, format, f"{where}column {n!r}") for n in names})
 
 
 def as_formatted(
@@ -102,10 +101,9 @@ def as_formatted(
     format: TableFormat | None,
     where: str,
     row: int = 0,
-    *,
-    tell: bool = False,
+    quiet: float = 0.5,
 ) -> Cells:
-    """Return a column by its format; one without a format as it is, but for what is missing.
+    """Return a column as `read_cells` does; without a format as it is, but for what is missing.
 
     >>> as_formatted(pa.array(["?", "a"]), "x", TableFormat(missing=("?",)), "").to_pylist()
     [None, 'a']
@@ -113,18 +111,12 @@ def as_formatted(
     if format is None:
         return cells
     of_column = format.columns.get(name)
-    if format.missing and is_text(cells.type) and not (of_column and _mark_counts(of_column)):
+    if format.missing and is_text(cells.type) and not getattr(of_column, "values", ()):
         cells = csv.without(cells.cast(pa.string()), format.missing)
     if of_column is None:
         return cells
     marks = (*of_column.missing, *format.missing)
-    of_column = msgspec.structs.replace(of_column, missing=marks)
-    return read_cells(cells, of_column, where, row, tell=tell)
-
-
-def _mark_counts(format: ColumnFormat) -> bool:
-    """Whether a cell that commonly stands for no value is a value."""
-    return isinstance(format, Text) and bool(format.values)
+    return read_cells(cells, structs.replace(of_column, missing=marks), where, row, quiet)
 
 
 @dataclass(frozen=True)
@@ -161,10 +153,10 @@ class TableStream:
         """Yield columns of all files, with one type for each."""
         schemas = [source.schema for source in self.sources]
         whole = pa.unify_schemas(schemas, promote_options="permissive")
+        wanted = pa.schema(map(whole.field, columns))
         for source in self.sources:
             for batch in source.batches(columns, size):
-                several = len(schemas) > 1
-                yield batch.cast(pa.schema(map(whole.field, columns))) if several else batch
+                yield batch.cast(wanted) if len(schemas) > 1 else batch
 
     def _types(self, columns: Sequence[str]) -> dict[str, pa.DataType]:
         """Return the types of cells of CSV that have neither a kind nor a format."""
@@ -178,11 +170,12 @@ class TableStream:
 
     def _values(self, cells: Cells, name: str, row: int, types: Mapping[str, pa.DataType]) -> Cells:
         kind, where = self.kinds.get(name, ""), f"{self.path}: column {name!r}"
-        cells = as_formatted(cells, name, self.format, where, row, tell=True)
+        cells = as_formatted(cells, name, self.format, where, row, quiet=0)
         if self.format is not None and name in self.format.columns:
             return cells
         if name in types:
-            return csv.values_of(cells, types[name])
+            whole = types[name]
+            return cells if whole == pa.string() else csv.infer(cells).cast(whole, safe=False)
         texts = self.sources[0].kind in ("csv", "json") and is_text(cells.type)
         if texts and kind in csv.NOUNS:
             return csv.as_kind(cells, where, kind, row)

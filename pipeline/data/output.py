@@ -91,19 +91,18 @@ def beside(matrices: Sequence[tuple[Any, Sequence[Any]]], X: Table, kept: Mappin
     """
     module = load({"cpu": "pandas", "cuda": "cudf"}[frames.device_of(matrices[0][0])])
     index = X.index if frames.is_frame(X) else None
-    parts = [_labelled(module, m, names, index) for m, names in matrices]
+    parts = []
+    for rows, names in matrices:
+        if not frames.is_frame(rows):
+            parts.append(module.DataFrame(rows, columns=list(names), index=index))
+        else:
+            labels = rows.index if index is None else index
+            parts.append(rows.set_axis(list(names), axis=1).set_axis(labels, axis=0))
     frame = parts[0] if len(parts) == 1 else module.concat(parts, axis=1)
     table = X if frames.is_frame(X) else module.DataFrame(X)
     for name, source in kept.items():
         frame[name] = table[source]
     return frame
-
-
-def _labelled(module: Any, rows: Any, names: Names, index: Column) -> Any:
-    if not frames.is_frame(rows):
-        return module.DataFrame(rows, columns=list(names), index=index)
-    index = rows.index if index is None else index
-    return rows.set_axis(list(names), axis=1).set_axis(index, axis=0)
 
 
 def categorize(X: Table) -> Any:
@@ -113,12 +112,7 @@ def categorize(X: Table) -> Any:
     """
     X = own_rows(X)
     text = [name for name, dtype in X.dtypes.items() if str(dtype) in ("object", "str", "string")]
-    if not text:
-        return X
-    frame = X.copy(deep=False)
-    for name in text:
-        frame[name] = X[name].astype("category")
-    return frame
+    return X.astype(dict.fromkeys(text, "category")) if text else X
 
 
 def own_rows(X: Table) -> Any:
@@ -160,7 +154,7 @@ def contained(values: Array, how: str, names: Names | None, index: Column) -> An
 def check_finite(X: Table) -> None:
     """Refuse infinite numbers in a frame or matrix, for a library that takes them silently."""
     if frames.is_frame(X):
-        names = [name for name in X.columns if getattr(X[name].dtype, "kind", "") == "f"]
+        names = [name for name, dtype in X.dtypes.items() if getattr(dtype, "kind", "") == "f"]
     else:
         names = [] if frames.is_finite(X, frames.xp(X)) else list(range(X.shape[1]))
     for name in names:

@@ -106,11 +106,8 @@ class Reader:
     def _met(self, groups: Mapping[Path, list[int]]) -> Array:
         """Return the places of the rows that meet the conditions, as Arrow tests them."""
         tested = list(dict.fromkeys(name for name, _, _ in self.rows))
-        tables = []
-        for path, chosen in groups.items():
-            with pq.ParquetFile(path) as file:
-                tables.append(file.read_row_groups(chosen, columns=tested))
-        table = pa.concat_tables(tables)
+        files = ((pq.ParquetFile(path), chosen) for path, chosen in groups.items())
+        table = pa.concat_tables(f.read_row_groups(chosen, columns=tested) for f, chosen in files)
         table = table.append_column(_PLACE, pa.array(np.arange(len(table))))
         return table.filter(pq.filters_to_expression(list(self.rows)))[_PLACE].to_numpy()
 
@@ -176,29 +173,37 @@ def read_parquet(
     target: str | Sequence[str],
     rows: Filter,
     device: str,
-    *,
-    made: bool = True,
+) -> tuple[Any, Any]:
+    """Return what `read_columns` does of a file that `make data` makes, as errors say."""
+    damaged = "; remove it or `make clean-data`, then `make data`"
+    with reading(path, missing="; make it with `make data`", damaged=damaged):
+        return read_columns(path, features, target, rows, device)
+
+
+def read_columns(
+    path: Path,
+    features: Sequence[str] | str,
+    target: str | Sequence[str],
+    rows: Filter,
+    device: str,
 ) -> tuple[Any, Any]:
     """Return the features on a device and the target on the host.
 
     A name by itself gives a column in place of a frame, and several targets as many arrays, by
     name. Dictionary-encoded columns are categorical. On the host page checksums are verified.
-    `made` says that `make data` makes the file. `DataError` says that it is missing, damaged, or
-    lacks a column, `OutOfMemory` that the rows do not fit in the memory that is left.
+    `DataError` says that a file lacks a column, `OutOfMemory` that the rows do not fit in the
+    memory that is left; `reading` says what else is wrong with it.
     """
     columns: Any = features if isinstance(features, str) else list(features)
-    named = [columns] if isinstance(columns, str) else columns
     targets = [target] if isinstance(target, str) else list(target)
+    named = [features] if isinstance(features, str) else features
     names = list(dict.fromkeys([*named, *targets]))
-    missing = "; make it with `make data`"
-    damaged = "; remove it or `make clean-data`, then `make data`"
-    with reading(path, missing=missing * made, damaged=damaged * made):
-        try:
-            rows = typed(path, rows)
-            frame, y = (_on_gpu if device == "cuda" else _on_host)(path, names, targets, rows)
-        except Exception as error:
-            raise_if_exhausted(error, "input", "read", device)
-            raise
+    try:
+        rows = typed(path, rows)
+        frame, y = (_on_gpu if device == "cuda" else _on_host)(path, names, targets, rows)
+    except Exception as error:
+        raise_if_exhausted(error, "input", "read", device)
+        raise
     return frame[columns], y[target] if isinstance(target, str) else y
 
 
@@ -212,10 +217,8 @@ def _on_gpu(path: Path, names: list[str], targets: list[str], rows: Filter) -> t
 
 
 def _on_host(path: Path, names: list[str], targets: list[str], rows: Filter) -> tuple[Any, Any]:
-    table = pq.read_table(
-        table_files(path), columns=names, filters=list(rows) or None,
-        page_checksum_verification=True,
-    )  # fmt: skip
+    options: Any = {"filters": list(rows) or None, "page_checksum_verification": True}
+    table = pq.read_table(table_files(path), columns=names, **options)
     frame = table.to_pandas()
     for name in names:
         column = table.column(name)

@@ -142,7 +142,8 @@ def read(
     if is_parquet(path) and not formatted:
         if advice.how != "in memory":
             return scan(path, features, target, rows=rows, device=device)
-        return parquet.read_parquet(path, features, target, rows, device, made=False)
+        with reading(path):
+            return parquet.read_columns(path, features, target, rows, device)
     if rows:
         raise ConfigError(
             f"{path}: rows={rows!r} is for Parquet without a format; filter, or convert the file"
@@ -192,8 +193,6 @@ def scan(
     path = Path(path)
     if device not in ("cpu", "cuda"):
         raise ConfigError(f"device={device!r} is not 'cpu' or 'cuda'")
-    if not path.exists():
-        raise DataError(f"{path}: no such file or folder")
     names = list(dict.fromkeys([*features, target]))
     if not is_parquet(path):
         raise DataError(f"{path}: only Parquet comes in partitions; write the table as Parquet")
@@ -225,23 +224,17 @@ def row_count(path: Path) -> int | None:
 
 
 def _parquet(path: Path, names: Sequence[str], rows: Filter, size: int | None) -> Any:
-    files = table_files(path)
-    total = table_bytes(path, names)
+    files, total = [str(file) for file in table_files(path)], table_bytes(path, names)
     size = size or partition_size(total)
-    of = partial(
-        load("dask.dataframe.read_parquet"),
-        columns=list(names),
-        filters=list(rows) or None,
-        blocksize=size,
-        # To split files, Dask keeps what all of them say of themselves: megabytes for a wide one.
-        split_row_groups="adaptive" if total > size * len(files) else False,
-    )
+    # To split files, Dask keeps what all of them say of themselves: megabytes for a wide one.
+    split = "adaptive" if total > size * len(files) else False
+    options = {"columns": list(names), "filters": list(rows) or None, "blocksize": size}
+    of = partial(load("dask.dataframe.read_parquet"), split_row_groups=split, **options)
     # Dask takes names for patterns, of which [1] in one means 1.
-    named = [escape(str(file)) for file in files]
-    if sorted(map(str, files), key=load("dask.utils.natural_sort_key")) == [*map(str, files)]:
-        return of(named)
+    if sorted(files, key=load("dask.utils.natural_sort_key")) == files:
+        return of([*map(escape, files)])
     # Dask would put part-2 before part-10, and rows in another order than all other readers.
-    return load("dask.dataframe.concat")([of([name]) for name in named])
+    return load("dask.dataframe.concat")([of([escape(file)]) for file in files])
 
 
 def _on_gpu(path: Path, names: Sequence[str], rows: Filter, size: int | None) -> Any:
@@ -271,32 +264,24 @@ def split_row_groups(
 
 def table_bytes(path: Path, names: Sequence[str]) -> int:
     """Return about what columns take in memory: of Parquet by its first rows."""
-    if not path.exists():
-        raise DataError(f"{path}: no such file or folder")
-    if not is_parquet(path):
-        return sum(map(size_of, table_files(path)))
     files = table_files(path)
-    check_alike(files, names)
+    if not is_parquet(path):
+        return sum(map(size_of, files))
+    schemas = [metadata(file).schema.to_arrow_schema() for file in files]
+    for file, schema in zip(files, schemas, strict=True):
+        check_columns(file, schema.names, names)
+        for name in names:
+            kinds = [decoded_type(each.field(name).type) for each in (schemas[0], schema)]
+            one, other = (pa.string() if pa.types.is_large_string(k) else k for k in kinds)
+            if one != other:
+                raise DataError(
+                    f"{file}: column {name!r} holds {other} and {files[0]} holds {one}; write both "
+                    "with one type"
+                )
     sources = [ParquetSource.open(file) for file in files]
     parts = (batch for each in sources for batch in each.batches(names, _SAMPLE))
     first = next(filter(len, parts), None)
     return 0 if first is None else (row_count(path) or 0) * first.nbytes // len(first)
-
-
-def check_alike(files: Sequence[Path], names: Sequence[str]) -> None:
-    """Refuse files that lack a column, or have another type for it than the first."""
-    first: dict[str, Any] = {}
-    for file in files:
-        schema = metadata(file).schema.to_arrow_schema()
-        check_columns(file, schema.names, names)
-        for name in names:
-            kind = decoded_type(schema.field(name).type)
-            kind = pa.string() if pa.types.is_large_string(kind) else kind
-            if first.setdefault(name, kind) != kind:
-                raise DataError(
-                    f"{file}: column {name!r} holds {kind} and {files[0]} holds {first[name]}; "
-                    "write both with one type"
-                )
 
 
 def metadata(file: Path) -> Any:
@@ -316,8 +301,7 @@ def partition_size(total: int) -> int:
         limits = [w["memory_limit"] or here.memory_bytes // len(workers) for w in workers]
         threads = sum(worker["nthreads"] for worker in workers)
         memory = min(n // w["nthreads"] for n, w in zip(limits, workers, strict=True))
-    wanted = min(memory // SHARE, total // (PER_THREAD * threads), LARGEST)
-    return max(wanted, SMALLEST)
+    return max(min(memory // SHARE, total // (PER_THREAD * threads), LARGEST), SMALLEST)
 
 
 def read_table(source: Any, format: TableFormat | None = None) -> pd.DataFrame:
@@ -371,12 +355,11 @@ def read_table(source: Any, format: TableFormat | None = None) -> pd.DataFrame:
 
 def read_arrow(source: Any, format: TableFormat | None = None) -> pa.Table:
     """Return a whole table as Arrow has it; see `read_table`, and there for errors."""
+    what = "the table"
     if isinstance(source, str | Path):
-        return _with_rows(str(source), opened.read_values(Path(source), format))
-    return _with_rows("the table", opened.format_table(arrow_table(source), format))
-
-
-def _with_rows(what: str, table: pa.Table) -> pa.Table:
+        table, what = opened.read_values(Path(source), format), str(source)
+    else:
+        table = opened.format_table(arrow_table(source), format)
     table = table.rename_columns([n or f"Unnamed: {i}" for i, n in enumerate(table.column_names)])
     if not len(table):
         raise DataError(f"{what}: no rows")

@@ -83,28 +83,11 @@ _PLAIN = {letter: Column(kind) for letter, kind in _BY_LETTER.items()}
 _TEXT = Column("text")
 
 
-def describe_columns(X: Table, *, objects: bool = False) -> dict[Name, Column]:
-    """Return what there is to remember of the columns of a frame; of `objects`, what they are."""
-    described: dict[Name, Column] = {}
-    for name, dtype in zip(X.columns, X.dtypes, strict=True):
-        if isinstance(dtype, np.dtype) and dtype.kind in _PLAIN:
-            described[name] = _PLAIN[dtype.kind]
-        elif isinstance(dtype, pd.StringDtype):
-            described[name] = _TEXT
-        elif objects and str(dtype) == "object":
-            described[name] = Column(_BY_OBJECTS.get(infer_dtype(X[name], skipna=True), "other"))
-        else:
-            coded = str(dtype) == "category"
-            described[name] = Column(kind_of(X[name]), zone(dtype), coded)
-    return described
-
-
 class Schema:
     """The names and kinds of the columns of a table, by which others are judged.
 
     A matrix has no columns with names. The `used` ones are those that some step reads, by default
-    all; `origins` are of those whose cells have another type in the converted table. `objects` stay
-    what they are, where the steps that read them run on the host.
+    all.
 
     >>> schema, X = Schema.fit(pd.DataFrame({"n": [1.0], "t": ["a"]}))
     >>> list(schema.take(pd.DataFrame({"t": ["b"], "n": [2]})))
@@ -120,17 +103,16 @@ fitted on numbers; convert it (pandas.to_numeric)
         columns: dict[Name, Column] | None,
         n_features: int,
         used: Collection[Name] | None = None,
-        origins: Mapping[Name, Origin] | None = None,
-        *,
-        objects: bool = False,
     ) -> None:
         self.columns, self.n_features, self.used = columns, n_features, used
-        self.objects = objects
+        self.objects = False
+        """Whether Python's objects stay what they are, for steps on the host read them."""
         self.sparse = False
         """Whether its table, or some column of it, is sparse."""
         self.in_order = False
         """Whether the columns must come in the order of the fit, and no others."""
-        self.origins = origins or {}
+        self.origins: Mapping[Name, Origin] = {}
+        """Of columns whose cells have another type in the converted table."""
         self._taken: list[Any] | None = None
         """Types of columns that were taken as they are, and of which others need no look."""
         self.names: list[Name] | None = None if columns is None else list(columns)
@@ -146,15 +128,33 @@ fitted on numbers; convert it (pandas.to_numeric)
         `DataError` says that X is no table, or that such a column holds what no step takes.
         """
         table = convert(X, objects=objects)
+        schema = cls(None, int(table.shape[1]))
+        schema.objects = objects
         if not frames.is_frame(table):
-            return cls(None, int(table.shape[1]), objects=objects), table
-        columns = describe_columns(table, objects=objects)
-        known = {} if table is X else origins(X, table)
-        schema = cls(columns, len(columns), read(frames.head(table)), known, objects=objects)
+            return schema, table
+        columns = schema.columns = schema._describe(table)
+        schema.names, schema.used = list(columns), read(frames.head(table))
+        schema.origins = {} if table is X else origins(X, table)
         odd = [name for name, column in columns.items() if column.kind == "other"]
         idle = {name: schema._idle(table[name], name) for name in odd}
         schema._remember(table, X, idle)
         return schema, _replaced(table, idle) if idle else table
+
+    def _describe(self, X: Table) -> dict[Name, Column]:
+        """Return what there is to remember of the columns of a frame."""
+        described: dict[Name, Column] = {}
+        for name, dtype in zip(X.columns, X.dtypes, strict=True):
+            if isinstance(dtype, np.dtype) and dtype.kind in _PLAIN:
+                described[name] = _PLAIN[dtype.kind]
+            elif isinstance(dtype, pd.StringDtype):
+                described[name] = _TEXT
+            elif self.objects and str(dtype) == "object":
+                kind = infer_dtype(X[name], skipna=True)
+                described[name] = Column(_BY_OBJECTS.get(kind, "other"))
+            else:
+                coded = str(dtype) == "category"
+                described[name] = Column(kind_of(X[name]), zone(dtype), coded)
+        return described
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -176,15 +176,21 @@ fitted on numbers; convert it (pandas.to_numeric)
         if isinstance(getattr(X, "columns", None), pd.RangeIndex | None):
             X = self._named(X)
         if list(X.columns) != self.names:
-            X = select_columns(self._with_idle(X), list(self.columns), in_order=self.in_order)
+            idle = set() if self.used is None else {*self.columns} - {*self.used}
+            if blank := [n for n in self.columns if n in idle and n not in X.columns]:
+                X = X.reindex(columns=[*X.columns, *blank])
+            X = select_columns(X, list(self.columns), in_order=self.in_order)
         changed: dict[Name, Series] = {}
-        for name, found in describe_columns(X, objects=self.objects).items():
-            fitted = self.columns[name]
-            if found == fitted and found.kind != "other":
+        for name, found in self._describe(X).items():
+            fitted, odd = self.columns[name], found.kind == "other"
+            free = self.used is not None and name not in self.used
+            free = free or (self.objects and fitted.kind == "other")
+            if not odd and (free or found == fitted):
                 continue
             series = X[name]
-            if (column := self._column(series, name, found, fitted)) is not series:
-                changed[name] = column
+            made = self._idle(series, name) if odd else _as_fitted(series, name, found, fitted)
+            if made is not series:
+                changed[name] = made
         self._remember(X, given, changed)
         return _replaced(X, changed) if changed else X
 
@@ -202,32 +208,12 @@ fitted on numbers; convert it (pandas.to_numeric)
             X.columns = pd.Index(self.names)
         return X
 
-    def _with_idle(self, X: Table) -> Table:
-        """Return a frame with blanks in the place of missing columns that no step reads."""
-        if self.used is None:
-            return X
-        idle = [n for n in self.columns or () if n not in X.columns and n not in self.used]
-        if idle:
-            X = X.copy(deep=False)
-            for name in idle:
-                X[name] = np.nan
-        return X
-
     def read(self, X: Table) -> pd.DataFrame:
         """Return the columns that some step reads, on the host, of rows that were taken."""
         used = self.used
         X = X if used is None else frames.select(X, [n for n in X.columns if n in used])
         X = frames.to_device(X, "cpu")
         return X if frames.is_frame(X) else pd.DataFrame(X)
-
-    def _column(self, series: Series, name: Name, given: Column, fitted: Column) -> Series:
-        if given.kind == "other":
-            return self._idle(series, name)
-        if self.used is not None and name not in self.used:
-            return series
-        if self.objects and "other" in (given.kind, fitted.kind):
-            return series
-        return _as_fitted(series, name, given, fitted)
 
     def _idle(self, series: Series, name: Name) -> Series:
         """Return a column of what no step takes, which is an error where one reads it."""
@@ -307,9 +293,9 @@ def _in_zone(series: Series, name: Name, fitted: str | None) -> Series:
     raise DataError(f"column {name!r} has {has} and was fitted with {had}; use {use}")
 
 
-def _first(series: Series, among: Any = None) -> int | None:
+def _first(series: Series) -> int | None:
     """Return the position of the first value that is not missing."""
-    known = series.notna() if among is None else among
+    known = series.notna()
     known = known.to_cupy() if frames.library(series) == "cudf" else known.to_numpy()
     return int(known.argmax()) if bool(known.any()) else None
 
@@ -339,16 +325,16 @@ def _unlike(series: Series, name: Name, fitted: str) -> str:
 
 def _unusable(series: Series, name: Name) -> str:
     """Return the error for what no step takes, with the first value of each of two types."""
-    what, row = f"{series.dtype} values", _first(series)
-    if frames.library(series) == "pandas" and row is not None:
-        first = series.iloc[row]
-        kind = type(first)
-        what = f"{kind.__name__ if series.dtype == object else series.dtype} values, such as"
-        what += f" {first!r} in row {row}"
-        other = _first(series, series.notna() & (series.map(type) != kind))
-        if series.dtype == object and other is not None:
-            what = f"values of several types: {first!r} in row {row} and "
-            what += f"{series.iloc[other]!r} in row {other}"
+    what = f"{series.dtype} values"
+    if frames.library(series) == "pandas":
+        known = series.reset_index(drop=True).dropna()
+        firsts = known[~known.map(type).duplicated()]
+        shown = [f"{value!r} in row {row}" for row, value in firsts[:2].items()]
+        if len(shown) > 1:
+            what = f"values of several types: {' and '.join(shown)}"
+        elif shown:
+            kind = type(firsts.iloc[0]).__name__ if series.dtype == object else series.dtype
+            what = f"{kind} values, such as {shown[0]}"
     return (
         f"column {name!r} holds {what}, which no step takes; make it one type of numbers or text "
         "(pandas.to_numeric, astype('str'), .str.decode for bytes), take lists apart into "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
@@ -20,8 +20,11 @@ from pipeline.data.guess import decimals_of, sniff_columns
 from pipeline.data.opened import open_sources, read_cells_of
 from pipeline.data.source import Source
 from pipeline.data.table_format import ColumnFormat, Decimal, TableFormat, Text
-from pipeline.data.text_column import Options
+from pipeline.data.text_column import Options, is_in
 from pipeline.errors import DataError
+
+_WORDS = [mark for mark in MISSING if mark]
+"""What stands for no value and may be meant."""
 
 
 @dataclass(frozen=True)
@@ -54,62 +57,66 @@ def sniff(
     >>> found.format.columns["price"].decimal
     ','
     """
-    format, notes, what = TableFormat(), [], "the table"
-    sources: list[Source] = []
+    of_file: dict[str, Any] = {}
+    options, files, notes = Options(day_first, decimal, labels), [], []
     if isinstance(source, str | Path):
         sources = open_sources(Path(source), given=Given(encoding, delimiter, skip_rows, True))
-        first, what = sources[0], Path(source).name
         encodings = (file.encoding for file in sources if file.encoding != "utf-8")
-        format = TableFormat(encoding=next(encodings, "utf-8"))
-        if isinstance(first, CsvSource):
-            format = structs.replace(
-                format, delimiter=first.delimiter, skip_rows=first.skip_rows,
-                strip_names=first.strip_names,
-            )  # fmt: skip
-        _check_alike(sources)
+        of_file["encoding"] = next(encodings, "utf-8")
+        if files := [file for file in sources if isinstance(file, CsvSource)]:
+            cut = ("delimiter", "skip_rows", "strip_names")
+            of_file |= {name: getattr(files[0], name) for name in cut}
+            _check_alike(files)
         notes = [f"{file.path.name}: {note}" for file in sources for note in _notes(file)]
-        written = (replace(f, raw=(*f.names,)) if isinstance(f, CsvSource) else f for f in sources)
-        cells = read_cells_of(list(written), sources[0].names)
+        written = [replace(file, raw=(*file.names,)) for file in files] or sources
+        cells = read_cells_of(written, sources[0].names)
+        options = replace(options, source=Path(source).name)
     else:
         cells = arrow_table(source)
-    is_csv = bool(sources) and sources[0].kind == "csv"
-    options = Options(day_first, decimal, labels, what, not is_csv)
-    columns, more = sniff_columns(cells, options, missing)
-    whole = structs.replace(format, missing=tuple(missing), columns=columns)
-    if is_csv:
+    columns, more = sniff_columns(cells, replace(options, typed=not files), missing)
+    if files:
         more += _judge_marks(cells, columns, {*keep}, {*missing}, labels)
-    return Sniffed(whole, (*notes, *more))
+    format = TableFormat(missing=tuple(missing), columns=columns, **of_file)
+    return Sniffed(format, (*notes, *more))
 
 
-def _check_alike(files: Sequence[Source]) -> None:
+def _check_alike(files: Sequence[CsvSource]) -> None:
     """Refuse a folder of CSV files that are written in two ways, and name two of them."""
     first, *others = files
-    if not others or not isinstance(first, CsvSource):
-        return
-    marks = decimals_of(first.table(first.names))
-    for file in (each for each in others if isinstance(each, CsvSource)):
-        where = f"{first.path.parent}: {first.path.name} and {file.path.name}"
-        way = "write all files of a folder in one way"
+    marks = decimals_of(first.table(first.names)) if others else {}
+    for file in others:
+        ways = []
         if file.delimiter != first.delimiter:
-            parted = f"are parted by {first.delimiter!r} and by {file.delimiter!r}"
-            raise DataError(f"{where} {parted}; {way}")
-        for name, mark in decimals_of(file.table(file.names)).items():
-            if marks.setdefault(name, mark) != mark:
-                raise DataError(
-                    f"{where} write the decimals of {name!r} with {marks[name]!r} and with "
-                    f"{mark!r}; {way}"
-                )
+            ways = [f"are parted by {first.delimiter!r} and by {file.delimiter!r}"]
+        for name, mark in decimals_of(file.table(file.names)).items() if not ways else ():
+            if (known := marks.setdefault(name, mark)) != mark:
+                ways.append(f"write the decimals of {name!r} with {known!r} and with {mark!r}")
+        if ways:
+            raise DataError(
+                f"{first.path.parent}: {first.path.name} and {file.path.name} {ways[0]}; write all "
+                "files of a folder in one way"
+            )
 
 
 def _judge_marks(
-    cells: pa.Table, columns: dict[str, ColumnFormat], keep: set[str], missing: set[str],
+    cells: pa.Table,
+    columns: dict[str, ColumnFormat],
+    keep: set[str],
+    missing: set[str],
     labels: Collection[str],
-) -> list[str]:  # fmt: skip
-    """Let words that are to be kept be values; say of the others that they are missing."""
+) -> list[str]:
+    """Let words of texts that are to be kept be values; say of the others that they are missing."""
     notes = []
-    for name, marks in _marks(cells, columns).items():
+    for name in cells.column_names:
+        words, format = cells[name].filter(is_in(cells[name], _WORDS)), columns.get(name)
+        if not len(words) or not isinstance(format, Text | None):
+            continue
+        if format is None and infer(without(cells[name], MISSING)).type != pa.string():
+            continue
+        counts = pc.value_counts(words).to_pylist()
+        marks = {each["values"]: each["counts"] for each in counts}
         if kept := tuple(mark for mark in marks if mark in keep):
-            columns[name] = structs.replace(columns.get(name, Text()), values=kept)
+            columns[name] = structs.replace(format or Text(), values=kept)
         open_marks = {m: n for m, n in marks.items() if m not in keep | missing}
         told = ", ".join(f"{m!r} ({n:,} cells)" for m, n in open_marks.items())
         if told and name in labels:
@@ -122,21 +129,6 @@ def _judge_marks(
         if told:
             notes.append(f"{name!r}: {told} read as missing; --keep names words that are values")
     return notes
-
-
-def _marks(cells: pa.Table, formats: Mapping[str, ColumnFormat]) -> dict[str, dict[str, int]]:
-    """Return which words among the texts of columns stand for no value, and how often."""
-    marks = [mark for mark in MISSING if mark]
-    found: dict[str, dict[str, int]] = {}
-    for name in cells.column_names:
-        words = without(cells[name], [""])
-        is_mark = pc.is_in(words, value_set=pa.array(marks))
-        if not isinstance(formats.get(name, Text()), Text) or not pc.any(is_mark).as_py():
-            continue
-        if name in formats or infer(without(words, marks)).type == pa.string():
-            counts = pc.value_counts(words.filter(is_mark)).to_pylist()
-            found[name] = {each["values"]: each["counts"] for each in counts}
-    return found
 
 
 def _notes(file: Source) -> Iterator[str]:

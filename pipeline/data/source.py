@@ -16,10 +16,7 @@ import pyarrow.parquet as pq
 from pipeline.data.files import TextFile, reading
 from pipeline.errors import DataError
 
-BROKEN = (
-    *(MemoryError, OverflowError),
-    *(AttributeError, LookupError, TypeError, ValueError),
-)
+BROKEN = (MemoryError, OverflowError, AttributeError, LookupError, TypeError, ValueError)
 """A damaged footer may be anything, to Arrow or to the JSON that pandas left in it."""
 BATCH = 65_536
 _BUFFER = 1024**2
@@ -134,7 +131,13 @@ def _parse(text: TextFile) -> pa.Table:
     """Return the rows; texts stay texts, also where they are dates."""
     path = text.path
     with text.open() as stream:
-        data = _as_lines(path, stream.read())
+        data = stream.read()
+    if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"[":
+        try:
+            rows = json.loads(data.decode("utf-8-sig"))
+        except ValueError as error:
+            raise DataError(f"{path}: is no JSON: {error}; {_ORIENT}") from error
+        data = "\n".join(map(json.dumps, rows)).encode()
     if not data.strip():
         return pa.table({})
     try:
@@ -147,19 +150,17 @@ def _parse(text: TextFile) -> pa.Table:
         way = f"write all values of a column as one type, and {_ORIENT.removeprefix('write ')}"
         raise DataError(f"{path}: cannot be read: {said}; {way}") from error
     for name, values in zip(table.column_names, table.columns, strict=True):
-        _check(path, name, values)
+        if pa.types.is_nested(values.type):
+            raise DataError(
+                f"{path}: column {name!r} holds objects or lists; write them as columns of their "
+                f"own (pandas.json_normalize), or as texts; {_ORIENT}"
+            )
+        top = pc.max(pc.abs(values)).as_py() or 0 if pa.types.is_floating(values.type) else 0
+        if top >= 2**63 and pc.all(pc.equal(values, pc.trunc(values))).as_py():  # Arrow rounds them
+            raise DataError(
+                f"{path}: column {name!r} holds integers beyond 64 bits; write them as texts"
+            )
     return table
-
-
-def _as_lines(path: Path, data: bytes) -> bytes:
-    """Return an array of records as one record a line, and what is no array as it is."""
-    if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] != b"[":
-        return data
-    try:
-        rows = json.loads(data.decode("utf-8-sig"))
-    except ValueError as error:
-        raise DataError(f"{path}: is no JSON: {error}; {_ORIENT}") from error
-    return "\n".join(map(json.dumps, rows)).encode()
 
 
 def _read(data: bytes, texts: pa.Schema | None = None) -> pa.Table:
@@ -168,18 +169,3 @@ def _read(data: bytes, texts: pa.Schema | None = None) -> pa.Table:
         pyarrow.json.ReadOptions(block_size=min(len(data) + 1, _BLOCK)),
         pyarrow.json.ParseOptions(explicit_schema=texts),
     )
-
-
-def _check(path: Path, name: str, values: pa.ChunkedArray) -> None:
-    """Refuse objects and lists in cells, and integers that Arrow has rounded."""
-    if pa.types.is_nested(values.type):
-        raise DataError(
-            f"{path}: column {name!r} holds objects or lists; write them as columns of their own "
-            f"(pandas.json_normalize), or as texts; {_ORIENT}"
-        )
-    if pa.types.is_floating(values.type):
-        top = pc.max(pc.abs(values)).as_py() or 0
-        if top >= 2**63 and pc.all(pc.equal(values, pc.trunc(values))).as_py():
-            raise DataError(
-                f"{path}: column {name!r} holds integers beyond 64 bits; write them as texts"
-            )

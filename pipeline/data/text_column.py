@@ -105,8 +105,8 @@ class TextColumn:
     def sure_marks(self) -> tuple[str, ...]:
         """The tidy cells that stand for no value even among words, where Na is sodium."""
         found = pc.or_(is_in(pc.utf8_lower(self.tidied), _NONE), holds(self.tidied, _ERRORS))
-        return tuple(dict.fromkeys(each for each in self.tidied.filter(found).to_pylist()
-                                   if each != "Na"))  # fmt: skip
+        marks = self.tidied.filter(found).unique().to_pylist()
+        return tuple(mark for mark in marks if mark != "Na")
 
     @cached_property
     def marks(self) -> tuple[str, ...]:
@@ -115,19 +115,14 @@ class TextColumn:
         return tuple(dict.fromkeys([*self.sure_marks, *self.tidied.filter(perhaps).to_pylist()]))
 
     @cached_property
-    def _values(self) -> tuple[pa.Array, np.ndarray]:
-        kept = pc.invert(is_in(self.tidied, self.marks))
-        return self.tidied.filter(kept), self.distinct[1][kept.to_numpy(False)]
-
-    @property
     def words(self) -> pa.Array:
         """The tidy cells that stand for values."""
-        return self._values[0]
+        return self.tidied.filter(pc.invert(is_in(self.tidied, self.marks)))
 
-    @property
+    @cached_property
     def counts(self) -> np.ndarray:
         """How many there are of each of `words`."""
-        return self._values[1]
+        return self.distinct[1][~is_in(self.tidied, self.marks).to_numpy(False)]
 
     @property
     def sample(self) -> tuple[pa.Array, np.ndarray]:
@@ -247,16 +242,12 @@ def undecided(column: TextColumn, what: str, options: str) -> DataError:
 
 
 def say_text(column: TextColumn) -> Iterator[str]:
-    """Say which words may stand for no value."""
+    """Say which words may stand for no value; of what else may not be text, which line reads it."""
     for word in column.tidied.filter(is_in(pc.utf8_lower(column.tidied), PERHAPS)).to_pylist():
         yield (
             f"{column.name!r}: {word!r} ({_cells(column.count([word]))}) is kept as a value; "
             f"Text(missing=({word!r},)) for this column makes it missing"
         )
-
-
-def say_unread(column: TextColumn) -> Iterator[str]:
-    """Say that text looks like numbers or dates, and which line of pandas reads it."""
     if column.is_prose or not len(column.words):
         return
     (words, counts), table = column.sample, f"table[{column.name!r}]"

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from pipeline.data.csv import infer
 from pipeline.data.guess import sniff_columns
-from pipeline.data.notations import CLOCKS, DAYS, NUMBERS, examples, read_cells
+from pipeline.data.notations import CLOCKS, DAYS, NUMBERS, read_cells
 from pipeline.data.table_format import ColumnFormat, Date, Duration, Number, Text, Time
 from pipeline.data.text_column import Options
 from pipeline.errors import DataError
+from tools import docs
 
 N = 40
 """How many rows the columns have, of which a case gives the first."""
@@ -332,7 +333,7 @@ SPELLED = {
 
 
 def test_the_documentation_shows_what_is_tested():
-    assert {*examples()["dates"]} <= {*DATES, *SPELLED}
+    assert {*docs.spelled()["dates"]} <= {*DATES, *SPELLED}
 
 
 @pytest.mark.parametrize("cell", [*DATES, *SPELLED])

@@ -13,14 +13,7 @@ import pytest
 from msgspec import structs
 
 from pipeline.data.notations import read_cells
-from pipeline.data.table_format import (
-    ColumnFormat,
-    Date,
-    Duration,
-    Number,
-    Text,
-    Time,
-)
+from pipeline.data.table_format import ColumnFormat, Date, Duration, Number, Text, Time
 from pipeline.errors import DataError
 
 NUMBERS: dict[str, tuple[Number, list[str | None], list[float | None]]] = {
