@@ -141,7 +141,10 @@ def _branch(how: Any, path: str, spec: RowSpec, names: Any, *, series: bool) -> 
 def _union(how: FeatureUnion, path: str, spec: RowSpec) -> Op:
     """Return the branches, each of all columns."""
     check_names(how, path)
-    held = [compile_transformer(part, join_path(path, n), spec) for n, part in parts(how)]
+    held = [
+        compile_transformer(part, join_path(path, name), spec)
+        for name, part in how.transformer_list
+    ]
     return _container(how, path, spec, _beside(held), held, _weighed(how, path))
 
 
@@ -265,31 +268,20 @@ def check_names(how: Any, path: str) -> None:
     ConfigError
         It does not, or it holds nothing.
     """
-    where = path or type(how).__name__.lower()
-    held = how.steps if type(how) is Pipeline else getattr(how, "transformers", None)
-    held = how.transformer_list if held is None else held
+    kind, where = type(how), path or type(how).__name__.lower()
+    values = 3 if kind is ColumnTransformer else 2
+    held = {Pipeline: "steps", FeatureUnion: "transformer_list"}.get(kind, "transformers")
     try:
-        names = [name for name, *_ in held]
+        names = [name for name, *_ in getattr(how, held)]
         how._validate_names(names)
-        parts(how)
+        if {*map(len, getattr(how, held))} - {values}:
+            raise ValueError(f"{held} is no list of {values} values each")
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{where}: {error}") from error
-    if not names and type(how) is not ColumnTransformer:
+    if not names and kind is not ColumnTransformer:
         what = "pipeline is empty; add steps"
         union = "FeatureUnion has no transformers; leave it out"
-        raise ConfigError(f"{where}: the {what if type(how) is Pipeline else union}")
-
-
-def parts(how: Estimator) -> list[tuple[str, Any]]:
-    """Return the names and transformers that a container holds; none for a transformer."""
-    kind = type(how)
-    if kind is Pipeline:
-        return [(name, part) for name, part in how.steps if part is not None]
-    if kind is ColumnTransformer:
-        held = [(name, part) for name, part, _ in how.transformers]
-        rest = how.remainder
-        return held if isinstance(rest, str) and rest == "drop" else [*held, ("remainder", rest)]
-    return [(name, part) for name, part in how.transformer_list] if kind is FeatureUnion else []
+        raise ConfigError(f"{where}: the {what if kind is Pipeline else union}")
 
 
 def join_path(step: str, name: str) -> str:

@@ -20,6 +20,7 @@ from sklearn.preprocessing import (
     MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
+    OrdinalEncoder,
     PolynomialFeatures,
     QuantileTransformer,
     RobustScaler,
@@ -250,3 +251,10 @@ def test_wide_blocks_are_not_kept() -> None:
         read = Once(lambda part: Numbers(np.zeros((part.n_rows, 20))))
         assert (read(data.whole) is read(data.whole)) is kept
         assert data.keeps is kept
+
+
+def test_dense_branches_before_trees_are_twins() -> None:
+    rows = table(300).assign(t=np.arange(300) % 4)
+    branches = make_column_transformer((StandardScaler(), ["a"]), (OrdinalEncoder(), ["t"]))
+    model = Accelerated(make_pipeline(branches, XGBClassifier(n_estimators=2)), device="cpu")
+    assert ran(model.fit(rows, y[:300])) == {TWIN}
