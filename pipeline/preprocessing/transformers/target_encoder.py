@@ -31,7 +31,6 @@ from pipeline.preprocessing.transformers.encoders import (
     UNKNOWN,
     EncoderTwin,
     Tables,
-    fit_counted,
     sums_at,
 )
 
@@ -126,14 +125,9 @@ class TargetEncoderTwin(EncoderTwin):
             for table in sums
         ]
 
-    def fit_sklearn(self, stats: list[CategorySums]) -> Any:
+    def fit_sklearn(self, encoder: Any, row: Any) -> None:
         """Let scikit-learn sort the categories; `finalize` sets the encodings."""
-        encoder = self.prepared()
-
-        def fit(row: Any) -> Any:
-            return encoder._fit(row, handle_unknown="ignore", ensure_all_finite="allow-nan")
-
-        return fit_counted(encoder, stats, self.names, fit)
+        encoder._fit(row, handle_unknown="ignore", ensure_all_finite="allow-nan")
 
     def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
         """Return the encodings of each entry, one column a target."""
