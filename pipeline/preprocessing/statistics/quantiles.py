@@ -18,7 +18,6 @@ from sklearn.utils import resample
 
 from pipeline import trace
 from pipeline.data import encode, frames
-from pipeline.optional import load
 from pipeline.preprocessing.statistics.min_max import MinMax, min_maxes
 from pipeline.system import threads
 from pipeline.typing import Array
@@ -190,9 +189,3 @@ def warn_of_empty(stat: RowBlocks) -> None:
 def on_all_cores(function: Callable[[T], R], items: Sequence[T], like: Array) -> list[R]:
     """Call a function for each item, on all cores where the array `like` is on the CPU."""
     return list((threads.each if frames.device_of(like) == "cpu" else map)(function, items))
-
-
-def special_function(name: str, like: Array) -> Any:
-    """Return a function of SciPy or CuPy's equal, whichever takes the array `like`."""
-    prefix = "cupyx.scipy.special" if frames.device_of(like) == "cuda" else "scipy.special"
-    return load(f"{prefix}.{name}")

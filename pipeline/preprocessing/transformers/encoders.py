@@ -277,6 +277,11 @@ def entries_for(of_categories: np.ndarray, known: np.ndarray, unknown: Any) -> n
     return np.append(of_categories, unknown)[rows]
 
 
+def unknown_of(j: int, known: np.ndarray) -> np.ndarray:
+    """Return which entries of a dictionary are unknown."""
+    return known == UNKNOWN
+
+
 class OneHotEncoderTwin(EncoderTwin):
     """One column per category that is neither dropped nor grouped with other infrequent ones.
 
@@ -299,7 +304,7 @@ class OneHotEncoderTwin(EncoderTwin):
         """Note the output column of each category."""
         super().prepare()
         self._places = [self._places_of(j) for j in range(len(self.fitted.categories_))]
-        self._unknown = Tables(self.learnt, lambda j, known: known == UNKNOWN)
+        self._unknown = Tables(self.learnt, unknown_of)
 
     def _places_of(self, j: int) -> np.ndarray:
         """Return the output column of each category, and last that of unknown values."""

@@ -10,14 +10,9 @@ import numpy as np
 from scipy import special
 from sklearn.base import clone
 from sklearn.feature_selection import (
-    GenericUnivariateSelect,
-    SelectFdr,
-    SelectFpr,
-    SelectFwe,
     SelectKBest,
     SelectPercentile,
     VarianceThreshold,
-    chi2,
     f_classif,
     f_regression,
 )
@@ -167,31 +162,6 @@ def analysis_of_variance(found: np.ndarray, y: np.ndarray) -> Test:
     return ratio, special.fdtrc(*free, ratio)
 
 
-def sums_in_classes(column: Array, codes: Array, rows: Array) -> Any:
-    """Return the sums of each class, and the least value."""
-    xp = frames.xp(column)
-    return xp.append(tally(codes, len(rows), xp, column), column.min())
-
-
-def chi_squared(found: np.ndarray, y: np.ndarray) -> Test:
-    """Return `chi2` of `sums_in_classes`.
-
-    Raises
-    ------
-    ValueError
-        Some value is negative.
-    """
-    rows, sums = np.bincount(y)[:, None], found[:-1]
-    if (found[-1] < 0).any():
-        raise ValueError("Input X must be non-negative.")
-    if len(rows) == 1:  # scikit-learn sets a class without rows against it.
-        rows, sums = np.r_[rows, [[0]]], np.r_[sums, np.zeros_like(sums)]
-    expected = rows / len(y) * sums.sum(axis=0)
-    with np.errstate(invalid="ignore"):
-        chi = ((sums - expected) ** 2 / expected).sum(axis=0)
-    return chi, special.chdtrc(len(rows) - 1, chi)
-
-
 def products_with(column: Array, y: Array) -> Any:
     """Return the sums of products of the deviations of a column and the target, and of squares."""
     column -= column[:1].copy()
@@ -224,7 +194,6 @@ class Score(NamedTuple):
 
 ON_GPU: dict[Any, Score] = {
     f_classif: Score(deviations_in_classes, analysis_of_variance),
-    chi2: Score(sums_in_classes, chi_squared),
     f_regression: Score(products_with, regression, of_classes=False),
 }
 
@@ -297,31 +266,3 @@ class SelectPercentileTwin(UnivariateTwin):
 
     sklearn_class = SelectPercentile
     supported_params = any_value("score_func", "percentile")
-
-
-class SelectFprTwin(UnivariateTwin):
-    """Keep p-values below `alpha`."""
-
-    sklearn_class = SelectFpr
-    supported_params = any_value("score_func", "alpha")
-
-
-class SelectFdrTwin(UnivariateTwin):
-    """Keep an expected share of false ones below `alpha`."""
-
-    sklearn_class = SelectFdr
-    supported_params = any_value("score_func", "alpha")
-
-
-class SelectFweTwin(UnivariateTwin):
-    """Keep p-values below `alpha`, divided by the number of columns."""
-
-    sklearn_class = SelectFwe
-    supported_params = any_value("score_func", "alpha")
-
-
-class GenericUnivariateSelectTwin(UnivariateTwin):
-    """Keep what one of the others would."""
-
-    sklearn_class = GenericUnivariateSelect
-    supported_params = any_value("score_func", "mode", "param")

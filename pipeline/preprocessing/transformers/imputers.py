@@ -1,4 +1,4 @@
-"""SimpleImputer and MissingIndicator, on numbers and on categories."""
+"""SimpleImputer, on numbers and on categories."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
-from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.impute import SimpleImputer
 from sklearn.impute._base import _safe_min
 
 from pipeline.data import encode, frames
@@ -211,79 +211,6 @@ def _as_framed(column: encode.Coded) -> encode.Coded:
     if kind.kind != "M":
         return column
     return encode.Coded(codes, pd.Index(values.tolist()).to_numpy())
-
-
-class Holes(NamedTuple):
-    """Which columns miss values, and whether they are numbers."""
-
-    missing: np.ndarray
-    """One bool a column, on the host."""
-    dtype: np.dtype[Any]
-    """Type of the block; object for categories."""
-
-
-class MissingIndicatorTwin(Twin[Holes]):
-    """Zeros and ones, per column: one where the value is missing."""
-
-    sklearn_class = MissingIndicator
-    supported_params = {
-        "missing_values": (np.nan,),
-        "features": ANY,
-        "sparse": ANY,
-        "error_on_new": ANY,
-    }
-    reads = Numbers
-    slower = {"F": MANY, "C": MANY}
-
-    def makes_sparse(self, given: bool) -> bool:
-        """Return what `sparse` says; it may be that of what comes in."""
-        return given if self.estimator.sparse == "auto" else bool(self.estimator.sparse)
-
-    def form(self, numeric: Callable[[], bool]) -> type:
-        """Return `Numbers` where all columns are; `Categories` hold anything."""
-        return Numbers if numeric() else Categories
-
-    def statistics(self, block: Numbers | Categories, *aligned: Any) -> Holes:
-        """Return which columns of the block miss values."""
-        dtype = block.values.dtype if isinstance(block, Numbers) else np.dtype(object)
-        missing = is_missing(block)
-        return Holes(frames.to_host(missing.any(axis=0)), dtype)
-
-    def merge(self, a: Holes, b: Holes) -> Holes:
-        """Return which columns miss values in either."""
-        return Holes(a.missing | b.missing, a.dtype)
-
-    def finalize(self, stats: Holes) -> None:
-        """Fit scikit-learn's indicator on a row with the same holes."""
-        row = np.zeros((1, len(stats.missing)), dtype=stats.dtype)
-        if stats.missing.any():
-            row[:, stats.missing] = np.nan
-        self.fitted = clone(self.estimator).fit(row)
-
-    def apply(self, block: Numbers | Categories) -> Numbers:
-        """Return the mask of the columns in `features_`.
-
-        Raises
-        ------
-        DataError
-            A column misses values that had none at fit, and `error_on_new`.
-        """
-        mask = is_missing(block)
-        kept = self.fitted.features_
-        if len(kept) == block.width:
-            return Numbers(mask)
-        if self.estimator.error_on_new:
-            self._check_known(mask)
-        return Numbers(mask.take(frames.to_device_of(kept, mask), axis=1))
-
-    def _check_known(self, mask: Array) -> None:
-        new = np.array(frames.to_host(mask.any(axis=0)))
-        new[self.fitted.features_] = False
-        self.refuse_columns(
-            new,
-            "miss values and did not at fit; impute them first, or set error_on_new=False or "
-            "features='all'",
-        )
 
 
 def is_missing(block: Numbers | Categories) -> Any:

@@ -15,12 +15,12 @@ from sklearn.preprocessing import KBinsDiscretizer, QuantileTransformer
 
 from pipeline.data import frames
 from pipeline.errors import Reason, Unsupported
+from pipeline.optional import load
 from pipeline.preprocessing.engine.blocks import Block, Indicators, Numbers
 from pipeline.preprocessing.engine.twin import ANY, FEW, Twin, any_value
 from pipeline.preprocessing.statistics.quantiles import (
     RowBlocks,
     draw_rows,
-    special_function,
 )
 from pipeline.preprocessing.transformers.scalers import FiniteTwin, floats, require_finite
 from pipeline.typing import Array
@@ -120,7 +120,7 @@ def _normal(x: Array, quantiles: Array, *tables: Any) -> Any:
     ranks = xp.where(x + NEAR_BOUND > quantiles[-1], 1.0, ranks)
     ranks = xp.where(x - NEAR_BOUND < quantiles[0], 0.0, ranks)
     nearest = NEAR_BOUND - np.spacing(1)
-    made = special_function("ndtri", x)(ranks)
+    made = (ndtri if xp is np else load("cupyx.scipy.special.ndtri"))(ranks)
     ends = float(ndtri(nearest)), float(ndtri(1 - nearest))
     return xp.clip(made, *ends).astype(x.dtype, copy=False)
 

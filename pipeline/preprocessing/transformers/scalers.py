@@ -14,7 +14,6 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.preprocessing import (
-    Binarizer,
     MaxAbsScaler,
     MinMaxScaler,
     Normalizer,
@@ -280,19 +279,3 @@ def _norms(values: Array, norm: str, xp: ModuleType) -> Any:
         return xp.sqrt((values * values).sum(axis=1))
     sizes = xp.abs(values)
     return sizes.sum(axis=1) if norm == "l1" else sizes.max(axis=1)
-
-
-class BinarizerTwin(StatelessTwin):
-    """One where a value is above the threshold, else zero, in the type of the block."""
-
-    sklearn_class = Binarizer
-    takes_sparse = True
-    slower = {"F": MANY, "C": MANY}
-    supported_params = any_value("threshold", "copy")
-
-    def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
-        """Return zeros and ones."""
-        values = block.values
-        # As scikit-learn: float32 is compared as float32, so 0.1 is not above 0.1.
-        sizes = values if values.dtype.kind == "f" else values.astype("float64")
-        return Numbers((sizes > self.estimator.threshold).astype(values.dtype))

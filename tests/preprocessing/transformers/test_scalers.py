@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
-import pytest
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    Binarizer,
-    OneHotEncoder,
-    StandardScaler,
-)
+from sklearn.preprocessing import StandardScaler
 
-from pipeline.preprocessing.engine.blocks import Numbers
 from pipeline.preprocessing.engine.program import Program
-from pipeline.preprocessing.transformers.scalers import (
-    BinarizerTwin,
-)
 from tests.preprocessing.cases import numbers
 from tests.preprocessing.parity import assert_parity
 
@@ -46,18 +34,3 @@ def test_near_constant_columns_are_constant_where_sklearn_says_so() -> None:
     program = assert_parity(StandardScaler(), X)
     assert program.to_sklearn().scale_.tolist()[:3] == [1.0, 1.0, 1.0]
     assert program.to_sklearn().scale_[3] < 1e-9
-
-
-@pytest.mark.parametrize("threshold", [0.1, np.float64(0.1), 0])
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool"])
-def test_values_at_the_threshold(threshold: Any, dtype: str) -> None:
-    X = np.array([[0.1, np.nextafter(0.1, 1)], [0.0, 1.0]]).astype(dtype)
-    assert_parity(Binarizer(threshold=threshold), X)
-    twin = BinarizerTwin(Binarizer())
-    twin.finalize(1)
-    assert twin.apply(Numbers(X)).values.dtype == dtype
-
-
-@pytest.mark.parametrize("columns", [["a", "int"], ["int"]])
-def test_an_encoder_after_the_binarizer_sees_what_it_sees_in_sklearn(columns: list[str]) -> None:
-    assert_parity(make_pipeline(Binarizer(), OneHotEncoder()), numbers()[columns])
