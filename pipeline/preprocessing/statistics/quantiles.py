@@ -6,11 +6,9 @@ fit in memory.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from itertools import accumulate, pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,7 +16,7 @@ from sklearn.utils import resample
 
 from pipeline import trace
 from pipeline.data import encode, frames
-from pipeline.preprocessing.statistics.min_max import MinMax, min_maxes
+from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.system import threads
 from pipeline.typing import Array
 
@@ -75,7 +73,7 @@ class RowBlocks:
     @property
     def min_max(self) -> MinMax:
         """Number of rows, least and greatest values."""
-        return reduce(MinMax.merge, min_maxes(self.blocks))
+        return reduce(MinMax.merge, map(min_max, self.blocks))
 
     def column(self, j: int) -> Any:
         """Return a copy of one column, shape (n_rows,)."""
@@ -97,24 +95,15 @@ class RowBlocks:
 
 
 def draw_rows(stat: RowBlocks, size: int | None, random_state: Any, *, replace: bool) -> RowBlocks:
-    """Return the rows that scikit-learn draws where there are more than `size`."""
+    """Return the rows that scikit-learn draws where there are more than `size`, in their order."""
     if size is None or stat.n_rows <= size:
         return stat
     options = {"n_samples": size, "random_state": random_state}
-    return take_rows(stat, resample(np.arange(stat.n_rows), replace=replace, **options))
-
-
-def take_rows(stat: RowBlocks, chosen: np.ndarray) -> RowBlocks:
-    """Return the rows at the given positions, in ascending order; some may occur repeatedly.
-
-    >>> take_rows(RowBlocks([np.array([[5], [6], [7]])]), np.array([2, 0, 2])).column(0).tolist()
-    [5, 7, 7]
-    """
-    chosen = np.sort(chosen)
-    edges = list(accumulate((len(block) for block in stat.blocks), initial=0))
-    cuts = np.searchsorted(chosen, edges)
-    parts = zip(stat.blocks, edges, pairwise(cuts), strict=False)
-    rows = [block[stat.xp.asarray(chosen[a:b] - start)] for block, start, (a, b) in parts if a < b]
+    chosen = np.sort(resample(np.arange(stat.n_rows), replace=replace, **options))
+    ends = np.cumsum([len(block) for block in stat.blocks])
+    parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
+    found = zip(stat.blocks, ends, parts, strict=True)
+    rows = [block[stat.xp.asarray(part - (end - len(block)))] for block, end, part in found]
     return RowBlocks(rows, stat.unrecorded)
 
 
@@ -178,12 +167,6 @@ def _quantiles_on_gpu(stat: RowBlocks, q: np.ndarray) -> np.ndarray:
     found = frames.to_host(stat.xp.stack([*map(select, range(stat.n_columns))])).astype("float64")
     lower, upper = found[:, 0], found[:, 1]
     return (lower + (upper - lower) * (places - low)).T
-
-
-def warn_of_empty(stat: RowBlocks) -> None:
-    """Warn as NumPy does, and so scikit-learn, where a column has no values."""
-    if not stat.counts.all():
-        warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=2)
 
 
 def on_all_cores(function: Callable[[T], R], items: Sequence[T], like: Array) -> list[R]:

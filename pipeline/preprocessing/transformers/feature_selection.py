@@ -109,31 +109,24 @@ class VarianceThresholdTwin(_SelectorTwin[VarianceStats]):
         n_columns = len(stats.min_max.low)
         # scikit-learn checks the threshold; two rows so far apart pass it.
         self.fitted = clone(self.estimator).fit([[0.0] * n_columns, [WIDE] * n_columns])
-        self.fitted.variances_ = _variances(stats, exact=self.estimator.threshold == 0)
+        low, high = (bound.astype("float64") for bound in stats.min_max[1:])
+        self.refuse_columns(
+            np.isneginf(low) | np.isposinf(high),
+            "hold infinite values; leave them out",
+            "Input X contains infinity or a value too large for dtype('float64').",
+        )
+        variance, span = stats.moments.variance, high - low
+        if self.estimator.threshold == 0:  # or the range, where that is less
+            complete = stats.moments.rows == stats.min_max.n_rows
+            variance = np.where(span == 0, 0.0, variance)
+            variance = np.where(complete, np.minimum(variance, span), variance)
+        self.fitted.variances_ = variance
         if not self.fitted.get_support().any():
             one = " (X contains only one sample)" if (stats.moments.rows == 1).all() else ""
             raise DataError(
                 f"No feature in X meets the variance threshold {self.estimator.threshold:.5f}{one}"
                 "; lower the threshold, or leave the step out"
             )
-
-
-def _variances(stats: VarianceStats, *, exact: bool) -> np.ndarray:
-    """Return the variances; `exact`: or the range where that is less, as scikit-learn does."""
-    low, high = (bound.astype("float64") for bound in stats.min_max[1:])
-    if np.isneginf(low).any() or np.isposinf(high).any():
-        raise DataError(
-            "Input X contains infinity or a value too large for dtype('float64').\n"
-            "VarianceThreshold: a column holds infinite values; leave it out"
-        )
-    variance = stats.moments.variance
-    if not exact:
-        return variance
-    span = high - low
-    variance = np.where(span == 0, 0.0, variance)
-    return np.where(
-        stats.moments.rows == stats.min_max.n_rows, np.minimum(variance, span), variance
-    )
 
 
 def deviations_in_classes(column: Array, codes: Array, rows: Array) -> Any:

@@ -11,11 +11,11 @@ from sklearn.preprocessing import FunctionTransformer
 
 from pipeline.data import frames
 from pipeline.data.output import container
-from pipeline.errors import DataError, Reason
+from pipeline.errors import Reason
 from pipeline.preprocessing.engine.blocks import Categories, Numbers
 from pipeline.preprocessing.engine.twin import ANY, MANY, Twin
 from pipeline.preprocessing.transformers.scalers import require_finite
-from pipeline.typing import Array, Estimator
+from pipeline.typing import Estimator
 
 UFUNCS = frozenset(
     [
@@ -117,9 +117,10 @@ class FunctionTransformerTwin(Twin[np.ndarray]):
         """Return the function of every value, in the type it has in NumPy."""
         if isinstance(block, Categories) or self.estimator.func is None:
             return block
-        values = _applied(self.estimator, self.estimator.func, block.values)
+        xp = frames.xp(block.values)
+        values = getattr(xp, self.estimator.func.__name__)(block.values)
         # Functions of bytes come in half precision, which cuDF lacks.
-        half = values.dtype == "float16" and frames.xp(values) is not np
+        half = values.dtype == "float16" and xp is not np
         return Numbers(values.astype("float32") if half else values)
 
 
@@ -142,12 +143,3 @@ def _needs_inverse(estimator: Estimator) -> bool:
         and estimator.func is not None
         and estimator.inverse_func is not None
     )
-
-
-def _applied(estimator: Estimator, function: Any, values: Array) -> Any:
-    xp = frames.xp(values)
-    try:
-        return getattr(xp, function.__name__)(values)
-    except TypeError as error:
-        name = type(estimator).__name__
-        raise DataError(f"{name}: np.{function.__name__} on {values.dtype}: {error}") from error

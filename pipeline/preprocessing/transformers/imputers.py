@@ -39,7 +39,6 @@ class Seen(NamedTuple):
     """Of the values that are there; the type depends on the strategy."""
     missing: np.ndarray
     """Which columns miss values, on the host; none do where no indicator is asked for."""
-    n_rows: int
 
 
 class SimpleImputerTwin(Twin[Seen]):
@@ -80,7 +79,7 @@ class SimpleImputerTwin(Twin[Seen]):
         missing = np.zeros(block.width, dtype=bool)
         if self.estimator.add_indicator:
             missing = frames.to_host(is_missing(block).any(axis=0))
-        return Seen(self._values(block), missing, block.n_rows)
+        return Seen(self._values(block), missing)
 
     def _values(self, block: Numbers | Categories) -> Any:
         if isinstance(block, Categories):
@@ -99,7 +98,7 @@ class SimpleImputerTwin(Twin[Seen]):
             if isinstance(a.values, list)
             else a.values.merge(b.values)
         )
-        return Seen(values, a.missing | b.missing, a.n_rows + b.n_rows)
+        return Seen(values, a.missing | b.missing)
 
     def finalize(self, stats: Seen) -> None:
         """Fit scikit-learn's imputer on a table of one row: the statistics."""

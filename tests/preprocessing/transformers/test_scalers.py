@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from sklearn.preprocessing import StandardScaler
+import pytest
+from sklearn.preprocessing import RobustScaler, StandardScaler
 
+from pipeline.errors import DataError
 from pipeline.preprocessing.engine.program import Program
 from tests.preprocessing.cases import numbers
 from tests.preprocessing.parity import assert_parity
@@ -34,3 +36,8 @@ def test_near_constant_columns_are_constant_where_sklearn_says_so() -> None:
     program = assert_parity(StandardScaler(), X)
     assert program.to_sklearn().scale_.tolist()[:3] == [1.0, 1.0, 1.0]
     assert program.to_sklearn().scale_[3] < 1e-9
+
+
+def test_columns_without_values_have_no_quantiles() -> None:
+    with pytest.raises(DataError, match=r"RobustScaler: the columns \['a'\] hold no values"):
+        Program(RobustScaler()).fit(numbers().assign(a=np.nan))
