@@ -169,18 +169,14 @@ class EncoderTwin(Twin[list[CategorySums]]):
         return rows
 
     def _not_there(self, j: int, column: encode.Coded, row: int) -> DataError:
-        value = shown(column.values, int(column.codes[row]))
+        code = int(column.codes[row])
+        missing = code < 0 or code == len(column.values)
+        value = "a missing value" if missing else repr(column.values.tolist()[code])
         return DataError(
             f"column {self.name(j)!r} holds {value}, which was not there at fit "
             f"({type(self.estimator).__name__} has handle_unknown='error'); clean the "
             "column, or set handle_unknown to let unknown values pass"
         )
-
-
-def shown(values: np.ndarray, code: int) -> str:
-    """Return the entry of a dictionary as text; -1 and the one after the last are missing."""
-    missing = code < 0 or code == len(values)
-    return "a missing value" if missing else repr(values.tolist()[code])
 
 
 def as_given(column: CategorySums, origin: Origin | None) -> CategorySums:

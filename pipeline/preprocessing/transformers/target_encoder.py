@@ -9,7 +9,7 @@ encodings of all rows and those of the rows outside each fold.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
@@ -60,13 +60,41 @@ class TargetEncoderTwin(EncoderTwin):
         return [each for each in reasons if not (known and each.parameter == "cv")]
 
     def aligned(self, y: Any) -> tuple[Any, ...]:
-        """Return the folds, and the target: centred, or as a number for class and fold."""
+        """Return the fold that holds each row out, and the target as a number.
+
+        Where rows need only be counted, it is one for class and fold, otherwise what is summed,
+        less its mean.
+        """
         if y is None:
             raise DataError("TargetEncoder requires y to be passed, but the target y is None")
-        target = encode_target(self.estimator, np.asarray(y))
-        self._kind, self._classes, self._centre = target.kind, target.classes, target.centre
-        self.n_folds, self.n_counted = target.n_folds, target.n_counted
-        return target.folds, target.values
+        y = np.asarray(y)
+        seen = str(type_of_target(y, input_name="y"))
+        self._kind = seen if self.estimator.target_type == "auto" else self.estimator.target_type
+        self._classes, self._centre, self._n_counted = None, 0.0, 0
+        if self._kind not in ("binary", "multiclass", "continuous"):
+            raise DataError(
+                f"Unknown label type: TargetEncoder cannot use a target of type {self._kind!r}; "
+                "pass one column"
+            )
+        y = y.reshape(len(y))
+        if self._kind == "continuous":
+            folds, self._n_folds = _folds(self.estimator, y, self._kind)
+            values = y.astype("float64")
+            # Centred sums keep the digits of the variance when the mean is large.
+            self._centre = float(values.mean())
+            return folds, values - self._centre
+        codes, classes = encode_labels(y)
+        # Texts of fixed width, as scikit-learn's binarizer has them.
+        self._classes = unique_labels(classes) if self._kind == "multiclass" else classes
+        # Of labels, the splitters ask no more than which rows have the same one.
+        if seen in ("binary", "multiclass"):
+            # Small integers are sorted several times as fast.
+            y = codes.astype(np.min_scalar_type(len(classes)))
+        folds, self._n_folds = _folds(self.estimator, y, self._kind)
+        # Rows of two labels, or of several if each gets a column, need only be counted.
+        if self._kind == "multiclass" or len(classes) == 2:
+            self._n_counted = len(classes)
+        return folds, folds.astype("int64") * self._n_counted + codes
 
     def statistics(self, block: Categories, *aligned: Any) -> list[CategorySums]:
         """Sum the target by value and fold."""
@@ -78,12 +106,12 @@ class TargetEncoderTwin(EncoderTwin):
         xp = frames.xp(column.codes)
         size = len(column.values) + 1
         places = place_codes(column.codes, size - 1, xp)
-        if self.n_counted:
-            n = self.n_folds * self.n_counted
+        if self._n_counted:
+            n = self._n_folds * self._n_counted
             keys = values.astype("int64") * size + places
             sums = tally(keys, n * size, xp).reshape(n, size)
         else:
-            n, keys = self.n_folds, folds.astype("int64") * size + places
+            n, keys = self._n_folds, folds.astype("int64") * size + places
             weights = (None, values, values * values)
             parts = [tally(keys, n * size, xp, w) for w in weights]
             sums = xp.concatenate([part.astype("float64") for part in parts]).reshape(-1, size)
@@ -110,9 +138,9 @@ class TargetEncoderTwin(EncoderTwin):
 
     def _expanded(self, sums: np.ndarray) -> np.ndarray:
         """Return rows, sums and sums of squares of each target, by fold and category."""
-        if not self.n_counted:
-            return sums.reshape(3, self.n_folds, -1)
-        counts = sums.reshape(self.n_folds, self.n_counted, -1).swapaxes(0, 1)
+        if not self._n_counted:
+            return sums.reshape(3, self._n_folds, -1)
+        counts = sums.reshape(self._n_folds, self._n_counted, -1).swapaxes(0, 1)
         # The target is 1 in the rows of a class, so its sum and sum of squares are their number.
         targets = counts if self._kind == "multiclass" else counts[1:]
         return np.concatenate([counts.sum(axis=0, keepdims=True), targets.repeat(2, axis=0)])
@@ -183,54 +211,6 @@ def shrink(sums: np.ndarray, totals: np.ndarray, smooth: float | str) -> np.ndar
         weight = variance * rows / (variance * rows + within)
         shrunk = weight * (total / rows) + (1 - weight) * mean
         return np.where(np.isnan(weight), mean, shrunk)
-
-
-class EncodedTarget(NamedTuple):
-    """y as numbers, with its folds."""
-
-    kind: str
-    """`"binary"`, `"multiclass"` or `"continuous"`."""
-    classes: np.ndarray | None
-    """The labels, sorted; None for a continuous target."""
-    folds: np.ndarray
-    """The fold in which each row is held out."""
-    n_folds: int
-    values: np.ndarray
-    """Where rows need only be counted, a number for class and fold; otherwise what is summed."""
-    n_counted: int = 0
-    """The labels whose rows are counted; 0 where the values are summed."""
-    centre: float = 0.0
-    """What the values are less than the target."""
-
-
-def encode_target(estimator: TargetEncoder, y: np.ndarray) -> EncodedTarget:
-    """Return the target as numbers, and the folds that scikit-learn's encoder would make."""
-    seen = str(type_of_target(y, input_name="y"))
-    kind = seen if estimator.target_type == "auto" else estimator.target_type
-    if kind not in ("binary", "multiclass", "continuous"):
-        raise DataError(
-            f"Unknown label type: TargetEncoder cannot use a target of type {kind!r}; "
-            "pass one column"
-        )
-    y = y.reshape(len(y))
-    if kind == "continuous":
-        values = y.astype("float64")
-        folds, n_folds = _folds(estimator, y, kind)
-        # Centred sums keep the digits of the variance when the mean is large.
-        centre = float(values.mean())
-        return EncodedTarget(kind, None, folds, n_folds, values - centre, centre=centre)
-    codes, classes = encode_labels(y)
-    if kind == "multiclass":
-        classes = unique_labels(classes)  # texts of fixed width, as scikit-learn's binarizer has
-    # Of labels, the splitters ask no more than which rows have the same one.
-    if seen in ("binary", "multiclass"):
-        # Small integers are sorted several times as fast.
-        y = codes.astype(np.min_scalar_type(len(classes)))
-    folds, n_folds = _folds(estimator, y, kind)
-    # Rows of two labels, or of several if each gets a column, need only be counted.
-    n_counted = len(classes) if kind == "multiclass" or len(classes) == 2 else 0
-    values = folds.astype("int64") * n_counted + codes
-    return EncodedTarget(kind, classes, folds, n_folds, values, n_counted)
 
 
 def _folds(estimator: TargetEncoder, y: np.ndarray, kind: str) -> tuple[np.ndarray, int]:
