@@ -82,7 +82,7 @@ class RowBlocks:
     def to_host(self) -> np.ndarray:
         """Return all rows on the host."""
         self.record_transfers()
-        return np.concatenate([frames.to_host(block) for block in self.blocks])
+        return np.concatenate([frames.to_device(block, "cpu") for block in self.blocks])
 
     def merge(self, other: RowBlocks) -> RowBlocks:
         """Return the rows of both, in this order; the values stay where they are."""

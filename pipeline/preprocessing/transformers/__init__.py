@@ -11,6 +11,9 @@ from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.transformers.calendar import CalendarFeaturesTwin
 from pipeline.preprocessing.transformers.encoders import OneHotEncoderTwin, OrdinalEncoderTwin
 from pipeline.preprocessing.transformers.feature_selection import (
+    SelectFdrTwin,
+    SelectFprTwin,
+    SelectFweTwin,
     SelectKBestTwin,
     SelectPercentileTwin,
     VarianceThresholdTwin,
@@ -45,6 +48,9 @@ _ALL: tuple[type[Twin[Any]], ...] = (
     PowerTransformerTwin,
     QuantileTransformerTwin,
     RobustScalerTwin,
+    SelectFdrTwin,
+    SelectFprTwin,
+    SelectFweTwin,
     SelectKBestTwin,
     SelectPercentileTwin,
     SimpleImputerTwin,

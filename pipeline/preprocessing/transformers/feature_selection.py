@@ -10,6 +10,9 @@ import numpy as np
 from scipy import special
 from sklearn.base import clone
 from sklearn.feature_selection import (
+    SelectFdr,
+    SelectFpr,
+    SelectFwe,
     SelectKBest,
     SelectPercentile,
     VarianceThreshold,
@@ -259,3 +262,24 @@ class SelectPercentileTwin(UnivariateTwin):
 
     sklearn_class = SelectPercentile
     supported_params = any_value("score_func", "percentile")
+
+
+class SelectFprTwin(UnivariateTwin):
+    """Keep p-values below `alpha`."""
+
+    sklearn_class = SelectFpr
+    supported_params = any_value("score_func", "alpha")
+
+
+class SelectFdrTwin(UnivariateTwin):
+    """Keep an expected share of false ones below `alpha`."""
+
+    sklearn_class = SelectFdr
+    supported_params = any_value("score_func", "alpha")
+
+
+class SelectFweTwin(UnivariateTwin):
+    """Keep p-values below `alpha`, divided by the number of columns."""
+
+    sklearn_class = SelectFwe
+    supported_params = any_value("score_func", "alpha")

@@ -10,6 +10,9 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.feature_selection import (
+    SelectFdr,
+    SelectFpr,
+    SelectFwe,
     SelectKBest,
     SelectPercentile,
     VarianceThreshold,
@@ -113,6 +116,9 @@ FAMILY = [
     SelectKBest(r_regression, k=2),
     SelectPercentile(f_classif, percentile=40),
     SelectPercentile(chi2, percentile=30),
+    SelectFpr(chi2, alpha=0.3),
+    SelectFdr(f_regression, alpha=0.9),
+    SelectFwe(f_classif, alpha=0.9),
     SelectKBest(partial(mutual_info_classif, random_state=0), k=2),
 ]
 
