@@ -7,7 +7,6 @@ from sklearn.compose import make_column_transformer
 from sklearn.decomposition import FastICA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.impute import MissingIndicator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
@@ -69,7 +68,6 @@ MAKERS: dict[str, tuple[Any, str]] = {
         make_column_transformer((OneHotEncoder(sparse_output=False), ["c"]), NUMBERS),
         "",
     ),
-    "sparse indicators": (make_column_transformer((MissingIndicator(sparse=True), ["n"])), FEW),
     "text beside numbers": (make_column_transformer((TfidfVectorizer(), "t"), NUMBERS), FEW),
     "scaled": (make_pipeline(HOT, MaxAbsScaler()), FEW),
     "projected to dense": (make_pipeline(HOT, SparseRandomProjection(2, dense_output=True)), ""),
