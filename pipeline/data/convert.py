@@ -237,7 +237,8 @@ def as_passed(X: Table) -> Any:
         return X
     if X.attrs.get(frames.NONE):
         nulls = [name for name in X if _origin_in_arrow(X, name) == _NULLS]
-        return X.assign(**{n: X[n].astype(object).where(X[n].notna(), None) for n in nulls})
+        objects = {n: X[n].astype(object).where(X[n].notna(), None) for n in nulls}
+        return without_na(X.assign(**objects))
     if not X.attrs.get(_ARRAY):
         return X
     return frames.matrix(X) if all(kind.kind in _PLAIN for kind in X.dtypes) else X.to_numpy()

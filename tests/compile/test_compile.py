@@ -10,7 +10,7 @@ from sklearn.decomposition import NMF, PCA, FastICA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest
-from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
@@ -76,7 +76,6 @@ MAKERS: dict[str, tuple[Any, str]] = {
         make_column_transformer((OneHotEncoder(sparse_output=False), ["c"]), NUMBERS),
         "",
     ),
-    "sparse indicators": (make_column_transformer((MissingIndicator(sparse=True), ["n"])), FEW),
     "text beside numbers": (make_column_transformer((TfidfVectorizer(), "t"), NUMBERS), FEW),
     "scaled": (make_pipeline(HOT, MaxAbsScaler()), FEW),
     "projected to dense": (make_pipeline(HOT, SparseRandomProjection(2, dense_output=True)), ""),

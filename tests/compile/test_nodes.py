@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
-from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import KFold
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
@@ -100,7 +100,7 @@ def union(*parts: tuple[str, Any], **params: Any) -> FeatureUnion:
     return FeatureUnion(list(parts), **params)
 
 
-BOTH = union(("s", NUMBERS), ("m", MissingIndicator(features="all")))
+BOTH = union(("s", NUMBERS), ("m", MinMaxScaler()))
 UNIONS = {
     "two": BOTH,
     "passed through first": union(("p", "passthrough"), ("s", NUMBERS)),

@@ -11,7 +11,6 @@ from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
-    Binarizer,
     KBinsDiscretizer,
     MinMaxScaler,
     Normalizer,
@@ -93,7 +92,7 @@ TYPED = {
     ),
     "bins": make_column_transformer(
         (KBinsDiscretizer(3, encode="ordinal", quantile_method="linear"), ["f"]),
-        (Binarizer(), ["i"]), (Normalizer(), ["f"]), (make_pipeline(MinMaxScaler()), ["b"])
+        (Normalizer(), ["f"]), (make_pipeline(MinMaxScaler()), ["b"])
     ),
     "imputer alone": SimpleImputer(strategy="most_frequent"),
     "selection alone": VarianceThreshold(),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,20 +42,11 @@ def min_max(values: Array) -> MinMax:
     >>> min_max(np.array([[1.0, np.nan], [4.0, np.nan]]))
     MinMax(n_rows=2, low=array([ 1., inf]), high=array([  4., -inf]))
     """
-    return min_maxes([values])[0]
-
-
-def min_maxes(blocks: Sequence[Any]) -> list[MinMax]:
-    """Return the bounds of each of some matrices; a GPU is waited for once."""
-    bounds = frames.all_to_host([_bounds(values) for values in blocks])
-    return [MinMax(len(values), *each) for values, each in zip(blocks, bounds, strict=True)]
-
-
-def _bounds(values: Array) -> Any:
-    """Return the least and the greatest value of each column, shape (2, n_columns)."""
-    xp, values = frames.xp(values), values.T  # as for `stack_moments`
-    if values.dtype.kind != "f":
-        return xp.stack([values.min(axis=-1), values.max(axis=-1)])
-    missing = xp.isnan(values)
-    low = xp.where(missing, np.inf, values).min(axis=-1)
-    return xp.stack([low, xp.where(missing, -np.inf, values).max(axis=-1)])
+    xp, columns = frames.xp(values), values.T  # as for `stack_moments`
+    if columns.dtype.kind == "f":
+        missing = xp.isnan(columns)
+        low = xp.where(missing, np.inf, columns).min(axis=-1)
+        high = xp.where(missing, -np.inf, columns).max(axis=-1)
+    else:
+        low, high = columns.min(axis=-1), columns.max(axis=-1)
+    return MinMax(len(values), *frames.to_host(xp.stack([low, high])))

@@ -6,29 +6,22 @@ fit in memory.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from itertools import accumulate, pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import resample
 
 from pipeline import trace
 from pipeline.data import encode, frames
-from pipeline.optional import load
-from pipeline.preprocessing.statistics.min_max import MinMax, min_maxes
+from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.system import threads
-from pipeline.typing import Array, Estimator
+from pipeline.typing import Array
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-ON_GPU = ("linear", "averaged_inverted_cdf")
-"""NumPy's methods of quantiles that need no copy of the rows; the second is that of bins."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +73,7 @@ class RowBlocks:
     @property
     def min_max(self) -> MinMax:
         """Number of rows, least and greatest values."""
-        return reduce(MinMax.merge, min_maxes(self.blocks))
+        return reduce(MinMax.merge, map(min_max, self.blocks))
 
     def column(self, j: int) -> Any:
         """Return a copy of one column, shape (n_rows,)."""
@@ -89,7 +82,7 @@ class RowBlocks:
     def to_host(self) -> np.ndarray:
         """Return all rows on the host."""
         self.record_transfers()
-        return frames.to_host(self.xp.concatenate(self.blocks))
+        return np.concatenate([frames.to_device(block, "cpu") for block in self.blocks])
 
     def merge(self, other: RowBlocks) -> RowBlocks:
         """Return the rows of both, in this order; the values stay where they are."""
@@ -101,62 +94,23 @@ class RowBlocks:
             trace.record_transfer(to_host=self.unrecorded.pop())
 
 
-class KeptRows(NamedTuple):
-    """All values seen, which scikit-learn learns from itself, and the weights of their rows."""
-
-    rows: RowBlocks
-    weights: RowBlocks | None
-    """One column."""
-
-    def merge(self, other: KeptRows) -> KeptRows:
-        """Return the rows of both, in this order."""
-        weights = self.weights and other.weights and self.weights.merge(other.weights)
-        return KeptRows(self.rows.merge(other.rows), weights)
-
-    def fit(self, estimator: Estimator) -> Any:
-        """Return a transformer that scikit-learn has fitted on all rows, on the host."""
-        params = {"sample_weight": self.weights.to_host()[:, 0]} if self.weights else {}
-        return clone(estimator).fit(self.rows.to_host(), **params)
-
-
-def keep_rows(values: Array, aligned: Sequence[Any] = ()) -> KeptRows:
-    """Return the rows, with their weights where there are any.
-
-    >>> keep_rows(np.eye(2), [np.ones(2)]).weights.n_columns
-    1
-    """
-    weights = RowBlocks([aligned[0][:, None]]) if aligned else None
-    return KeptRows(RowBlocks([values]), weights)
-
-
 def draw_rows(stat: RowBlocks, size: int | None, random_state: Any, *, replace: bool) -> RowBlocks:
-    """Return the rows that scikit-learn draws where there are more than `size`."""
+    """Return the rows that scikit-learn draws where there are more than `size`, in their order."""
     if size is None or stat.n_rows <= size:
         return stat
     options = {"n_samples": size, "random_state": random_state}
-    return take_rows(stat, resample(np.arange(stat.n_rows), replace=replace, **options))
-
-
-def take_rows(stat: RowBlocks, chosen: np.ndarray) -> RowBlocks:
-    """Return the rows at the given positions, in ascending order; some may occur repeatedly.
-
-    >>> take_rows(RowBlocks([np.array([[5], [6], [7]])]), np.array([2, 0, 2])).column(0).tolist()
-    [5, 7, 7]
-    """
-    chosen = np.sort(chosen)
-    edges = list(accumulate((len(block) for block in stat.blocks), initial=0))
-    cuts = np.searchsorted(chosen, edges)
-    parts = zip(stat.blocks, edges, pairwise(cuts), strict=False)
-    rows = [block[stat.xp.asarray(chosen[a:b] - start)] for block, start, (a, b) in parts if a < b]
+    chosen = np.sort(resample(np.arange(stat.n_rows), replace=replace, **options))
+    ends = np.cumsum([len(block) for block in stat.blocks])
+    parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
+    found = zip(stat.blocks, ends, parts, strict=True)
+    rows = [block[stat.xp.asarray(part - (end - len(block)))] for block, end, part in found]
     return RowBlocks(rows, stat.unrecorded)
 
 
-def quantile(stat: RowBlocks, q: Any, method: Any = "linear") -> np.ndarray:
+def quantile(stat: RowBlocks, q: Any) -> np.ndarray:
     """Return quantiles of each column, missing values left out, as `numpy.nanquantile` does.
 
-    On a GPU only the methods of `ON_GPU` are found there.
-
-    The method is one of NumPy's nine; shape (n_quantiles, n_columns), NaN for an empty column.
+    Shape (n_quantiles, n_columns), NaN for an empty column.
 
     Examples
     --------
@@ -165,11 +119,11 @@ def quantile(stat: RowBlocks, q: Any, method: Any = "linear") -> np.ndarray:
     [2.0, 3.0]
     """
     q = np.asarray(q, dtype="float64")
-    if stat.xp is not np and method in ON_GPU:
-        return _quantiles_on_gpu(stat, q, method)
+    if stat.xp is not np:
+        return _quantiles_on_gpu(stat, q)
 
     def find(values: np.ndarray) -> Any:
-        return np.quantile(values, q, method=method, overwrite_input=True)
+        return np.quantile(values, q, overwrite_input=True)
 
     return _of_columns(stat, find, np.full(len(q), np.nan)).T
 
@@ -187,8 +141,7 @@ def median(stat: RowBlocks) -> np.ndarray:
 
 
 def _of_columns(stat: RowBlocks, find: Callable[[np.ndarray], Any], none: Any) -> np.ndarray:
-    """Return a function of the values of each column, on the host; `none` where there are none."""
-    stat = stat if stat.xp is np else RowBlocks([stat.to_host()])
+    """Return a function of the values of each column of the host; `none` where there are none."""
 
     def found(j: int) -> Any:
         column = stat.column(j)
@@ -199,17 +152,11 @@ def _of_columns(stat: RowBlocks, find: Callable[[np.ndarray], Any], none: Any) -
     return np.stack(on_all_cores(found, range(stat.n_columns), stat.blocks[0]))
 
 
-def _quantiles_on_gpu(stat: RowBlocks, q: np.ndarray, method: str = "linear") -> np.ndarray:
+def _quantiles_on_gpu(stat: RowBlocks, q: np.ndarray) -> np.ndarray:
     stat.record_transfers()
-    counts = stat.counts[:, None]
-    if method == "linear":
-        places = np.maximum(counts - 1, 0) * q
-        ends = np.floor(places), np.ceil(places)
-        share = places - ends[0]
-    else:  # the mean of two where a share of the rows is a whole number of them, or one of them
-        places, share = counts * q - 1, 0.5
-        ends = np.ceil(places), np.floor(places) + 1
-    low, high = (np.clip(end, 0, np.maximum(counts - 1, 0)).astype("int64") for end in ends)
+    last = np.maximum(stat.counts[:, None] - 1, 0)
+    places = last * q
+    low, high = np.floor(places).astype("int64"), np.ceil(places).astype("int64")
 
     def select(j: int) -> Any:
         # CuPy would sort NaN too, but for some sizes by a kernel that has no place for it.
@@ -219,21 +166,9 @@ def _quantiles_on_gpu(stat: RowBlocks, q: np.ndarray, method: str = "linear") ->
 
     found = frames.to_host(stat.xp.stack([*map(select, range(stat.n_columns))])).astype("float64")
     lower, upper = found[:, 0], found[:, 1]
-    return (lower + (upper - lower) * share).T
-
-
-def warn_of_empty(stat: RowBlocks) -> None:
-    """Warn as NumPy does, and so scikit-learn, where a column has no values."""
-    if not stat.counts.all():
-        warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=2)
+    return (lower + (upper - lower) * (places - low)).T
 
 
 def on_all_cores(function: Callable[[T], R], items: Sequence[T], like: Array) -> list[R]:
     """Call a function for each item, on all cores where the array `like` is on the CPU."""
     return list((threads.each if frames.device_of(like) == "cpu" else map)(function, items))
-
-
-def special_function(name: str, like: Array) -> Any:
-    """Return a function of SciPy or CuPy's equal, whichever takes the array `like`."""
-    prefix = "cupyx.scipy.special" if frames.device_of(like) == "cuda" else "scipy.special"
-    return load(f"{prefix}.{name}")

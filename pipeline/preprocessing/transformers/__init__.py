@@ -11,7 +11,6 @@ from pipeline.preprocessing.engine.twin import Twin
 from pipeline.preprocessing.transformers.calendar import CalendarFeaturesTwin
 from pipeline.preprocessing.transformers.encoders import OneHotEncoderTwin, OrdinalEncoderTwin
 from pipeline.preprocessing.transformers.feature_selection import (
-    GenericUnivariateSelectTwin,
     SelectFdrTwin,
     SelectFprTwin,
     SelectFweTwin,
@@ -20,7 +19,7 @@ from pipeline.preprocessing.transformers.feature_selection import (
     VarianceThresholdTwin,
 )
 from pipeline.preprocessing.transformers.function import FunctionTransformerTwin
-from pipeline.preprocessing.transformers.imputers import MissingIndicatorTwin, SimpleImputerTwin
+from pipeline.preprocessing.transformers.imputers import SimpleImputerTwin
 from pipeline.preprocessing.transformers.polynomial import PolynomialFeaturesTwin
 from pipeline.preprocessing.transformers.power import PowerTransformerTwin
 from pipeline.preprocessing.transformers.quantile import (
@@ -28,7 +27,6 @@ from pipeline.preprocessing.transformers.quantile import (
     QuantileTransformerTwin,
 )
 from pipeline.preprocessing.transformers.scalers import (
-    BinarizerTwin,
     MaxAbsScalerTwin,
     MinMaxScalerTwin,
     NormalizerTwin,
@@ -38,14 +36,11 @@ from pipeline.preprocessing.transformers.scalers import (
 from pipeline.preprocessing.transformers.target_encoder import TargetEncoderTwin
 
 _ALL: tuple[type[Twin[Any]], ...] = (
-    BinarizerTwin,
     CalendarFeaturesTwin,
     FunctionTransformerTwin,
-    GenericUnivariateSelectTwin,
     KBinsDiscretizerTwin,
     MaxAbsScalerTwin,
     MinMaxScalerTwin,
-    MissingIndicatorTwin,
     NormalizerTwin,
     OneHotEncoderTwin,
     OrdinalEncoderTwin,

@@ -11,6 +11,7 @@ import datetime
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -131,22 +132,15 @@ class EncoderTwin(Twin[list[CategorySums]]):
         """Fit scikit-learn's encoder on a table of the values that occur."""
         if self.origins:
             stats = [as_given(*pair) for pair in zip(stats, self.origins, strict=True)]
-        listed = self.estimator.categories
-        if not isinstance(listed, str) and len(listed) == len(stats):
-            stats = [as_listed(*pair) for pair in zip(stats, listed, strict=True)]
+        encoder = borrow(self.estimator)
         try:
-            fitted = self.fit_sklearn(stats)
+            fit_counted(encoder, stats, self.names, partial(self.fit_sklearn, encoder))
         except ValueError as error:
-            if "Found unknown categories" in str(error):
-                self._blame_unlisted(stats, error)
             # Of the distinct values of the table; of the rows it may say something else.
-            raise in_words_of(error, DataError(f"in {type(self.estimator).__name__}")) from error
-        except AttributeError as error:
-            if "'item'" not in str(error):
-                raise
-            # scikit-learn's message, which fails for categories that are Python objects.
-            raise DataError(f"drop={self.estimator.drop} holds an infrequent category") from error
-        self.fitted = fitted.set_params(**self.estimator.get_params(deep=False))
+            names = [self.name(j) for j in range(len(stats))]
+            where = f"in {type(encoder).__name__}, the columns {names}"
+            raise in_words_of(error, DataError(where)) from error
+        self.fitted = encoder
         self.prepare()
 
     def prepare(self) -> None:
@@ -157,31 +151,9 @@ class EncoderTwin(Twin[list[CategorySums]]):
             # pandas fills its hash table when first asked, which is no work for two threads.
             index.get_indexer(index[[-1, -1]] if len(index) else index)
 
-    def fit_sklearn(self, stats: list[CategorySums]) -> Any:
-        """Return the estimator fitted by scikit-learn on the distinct values of each column."""
-        encoder = self.prepared()
-        return fit_counted(encoder, stats, self.names, encoder.fit)
-
-    def prepared(self) -> Any:
-        """Return the encoder to fit: NA in its lists is NaN, as it is in the table."""
-        estimator = borrow(self.estimator)
-        if isinstance(estimator.categories, str):
-            return estimator
-        return estimator.set_params(categories=[*map(with_nan, estimator.categories)])
-
-    def _blame_unlisted(self, stats: list[CategorySums], error: ValueError) -> None:
-        """Name the first column and value that are not in the lists of categories."""
-        for j, (column, listed) in enumerate(zip(stats, self.estimator.categories, strict=True)):
-            occurs = column.sums[0] > 0
-            places = Learnt(np.array(with_nan(listed), dtype=object)).find(column.values)
-            bad = np.flatnonzero(occurs & (places == UNKNOWN))
-            if len(bad):
-                value = shown(column.values, int(bad[0]))
-                raise DataError(
-                    f"column {self.name(j)!r} holds {value}, which is not in categories[{j}] "
-                    f"({type(self.estimator).__name__} has handle_unknown='error'); add it to the "
-                    "list, clean the column, or set handle_unknown to let unknown values pass"
-                ) from error
+    def fit_sklearn(self, encoder: Any, row: Any) -> None:
+        """Fit scikit-learn's encoder on a row of a table, as `fit_counted` asks for it."""
+        encoder.fit(row)
 
     @abstractmethod
     def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
@@ -197,23 +169,14 @@ class EncoderTwin(Twin[list[CategorySums]]):
         return rows
 
     def _not_there(self, j: int, column: encode.Coded, row: int) -> DataError:
-        value = shown(column.values, int(column.codes[row]))
+        code = int(column.codes[row])
+        missing = code < 0 or code == len(column.values)
+        value = "a missing value" if missing else repr(column.values.tolist()[code])
         return DataError(
             f"column {self.name(j)!r} holds {value}, which was not there at fit "
             f"({type(self.estimator).__name__} has handle_unknown='error'); clean the "
             "column, or set handle_unknown to let unknown values pass"
         )
-
-
-def with_nan(listed: Any) -> list[Any]:
-    """Return a list of categories with NaN in the place of NA."""
-    return [np.nan if value is pd.NA else value for value in listed]
-
-
-def shown(values: np.ndarray, code: int) -> str:
-    """Return the entry of a dictionary as text; -1 and the one after the last are missing."""
-    missing = code < 0 or code == len(values)
-    return "a missing value" if missing else repr(values.tolist()[code])
 
 
 def as_given(column: CategorySums, origin: Origin | None) -> CategorySums:
@@ -228,13 +191,6 @@ def as_given(column: CategorySums, origin: Origin | None) -> CategorySums:
     elif origin.kind is not None:
         values = np.array([*map(origin.kind, values.tolist())], dtype=object)
     return column._replace(values=values, missing=origin.missing)
-
-
-def as_listed(column: CategorySums, listed: Any) -> CategorySums:
-    """Return a tally in which missing is None where that, and not NaN, is listed."""
-    values = list(listed) if np.ndim(listed) == 1 and not column.objects else []
-    none = any(v is None for v in values) and not any(v is pd.NA or v != v for v in values)
-    return column._replace(missing=None) if none else column
 
 
 def to_python_dates(values: np.ndarray) -> np.ndarray:
@@ -258,11 +214,6 @@ def without_zone(values: np.ndarray) -> np.ndarray:
     return index.tz_convert(None).to_numpy() if zoned else values
 
 
-def has_nan(learnt: np.ndarray) -> bool:
-    """Return whether NaN, which is always the last one, is among the categories."""
-    return len(learnt) > 0 and bool(learnt[-1] != learnt[-1])
-
-
 def sums_at(column: CategorySums, learnt: np.ndarray) -> np.ndarray:
     """Return the columns of `sums` for categories; zeros for those that do not occur."""
     places = Learnt(learnt).find(column.values, objects=column.objects)
@@ -275,8 +226,8 @@ def fit_counted(
     encoder: Any,
     stats: Sequence[CategorySums],
     names: Sequence[Any] | None,
-    fit: Callable[[Any], Any],
-) -> Any:
+    fit: Callable[[Any], None],
+) -> None:
     """Fit an encoder on distinct values as if each came as often as the statistics say.
 
     scikit-learn takes a table apart into columns, and counts their values, each in a
@@ -298,7 +249,6 @@ def fit_counted(
     encoder._check_X = lambda X, **options: (apart, 1, len(apart))
     fit(make_table([values[:1] for values in present], names))
     del encoder._fit_infrequent_category_mapping, encoder._check_X
-    return encoder
 
 
 def infrequent(fitted: Estimator, j: int) -> np.ndarray | None:
@@ -331,21 +281,15 @@ def unknown_of(j: int, known: np.ndarray) -> np.ndarray:
 class OneHotEncoderTwin(EncoderTwin):
     """One column per category that is neither dropped nor grouped with other infrequent ones.
 
-    It warns of unknown values once more whenever a block of rows adds a column to them.
+    It warns of the unknown values of each block of rows.
     """
 
     sklearn_class = OneHotEncoder
-    supported_params = any_value(
-        "categories",
-        "drop",
-        "handle_unknown",
-        "min_frequency",
-        "max_categories",
-        "sparse_output",
-        "dtype",
-        "feature_name_combiner",
-    )
-
+    supported_params = {
+        **any_value("categories", "handle_unknown", "min_frequency", "max_categories"),
+        **any_value("sparse_output", "dtype", "feature_name_combiner"),
+        "drop": ("first", "if_binary"),
+    }
     one_hot = True
 
     @classmethod
@@ -363,7 +307,6 @@ class OneHotEncoderTwin(EncoderTwin):
         super().prepare()
         self._places = [self._places_of(j) for j in range(len(self.fitted.categories_))]
         self._unknown = Tables(self.learnt, unknown_of)
-        self._warned: dict[int, np.ndarray] = {}
 
     def _places_of(self, j: int) -> np.ndarray:
         """Return the output column of each category, and last that of unknown values."""
@@ -395,17 +338,13 @@ class OneHotEncoderTwin(EncoderTwin):
 
     def _warn(self, columns: Sequence[encode.Coded]) -> None:
         """Warn of columns with unknown values."""
-        new = [j for j, c in enumerate(columns) if self._warned.get(j) is not c.values]
-        marks = [self._unknown.of(j, columns[j])[columns[j].codes] for j in new]
-        added = [new[i] for i in frames.any_of(marks)]
-        before = set(range(len(columns))) - set(new)
-        self._warned.update((j, columns[j].values) for j in added)
-        if added:
+        marks = [self._unknown.of(j, column)[column.codes] for j, column in enumerate(columns)]
+        if found := frames.any_of(marks):
             zeros = self.estimator.handle_unknown == "ignore"
             place = "all zeros" if zeros else "the infrequent category."
             warnings.warn(
-                f"Found unknown categories in columns {sorted(before.union(added))} during "
-                f"transform. These unknown categories will be encoded as {place}",
+                f"Found unknown categories in columns {found} during transform. These unknown "
+                f"categories will be encoded as {place}",
                 UserWarning,
                 stacklevel=2,
             )
@@ -431,7 +370,7 @@ class OrdinalEncoderTwin(EncoderTwin):
             self.estimator.unknown_value if self.estimator.handle_unknown != "error" else -np.inf
         )
         learnt = self.fitted.categories_[j]
-        if not has_nan(learnt):
+        if not len(learnt) or learnt[-1] == learnt[-1]:  # NaN is always the last one
             return entries_for(grouped(self.fitted, j, learnt).astype("float64"), known, unknown)
         numbers = grouped(self.fitted, j, learnt[:-1])
         numbers = np.append(numbers.astype("float64"), self.estimator.encoded_missing_value)

@@ -10,14 +10,12 @@ import numpy as np
 from scipy import special
 from sklearn.base import clone
 from sklearn.feature_selection import (
-    GenericUnivariateSelect,
     SelectFdr,
     SelectFpr,
     SelectFwe,
     SelectKBest,
     SelectPercentile,
     VarianceThreshold,
-    chi2,
     f_classif,
     f_regression,
 )
@@ -114,31 +112,24 @@ class VarianceThresholdTwin(_SelectorTwin[VarianceStats]):
         n_columns = len(stats.min_max.low)
         # scikit-learn checks the threshold; two rows so far apart pass it.
         self.fitted = clone(self.estimator).fit([[0.0] * n_columns, [WIDE] * n_columns])
-        self.fitted.variances_ = _variances(stats, exact=self.estimator.threshold == 0)
+        low, high = (bound.astype("float64") for bound in stats.min_max[1:])
+        self.refuse_columns(
+            np.isneginf(low) | np.isposinf(high),
+            "hold infinite values; leave them out",
+            "Input X contains infinity or a value too large for dtype('float64').",
+        )
+        variance, span = stats.moments.variance, high - low
+        if self.estimator.threshold == 0:  # or the range, where that is less
+            complete = stats.moments.rows == stats.min_max.n_rows
+            variance = np.where(span == 0, 0.0, variance)
+            variance = np.where(complete, np.minimum(variance, span), variance)
+        self.fitted.variances_ = variance
         if not self.fitted.get_support().any():
             one = " (X contains only one sample)" if (stats.moments.rows == 1).all() else ""
             raise DataError(
                 f"No feature in X meets the variance threshold {self.estimator.threshold:.5f}{one}"
                 "; lower the threshold, or leave the step out"
             )
-
-
-def _variances(stats: VarianceStats, *, exact: bool) -> np.ndarray:
-    """Return the variances; `exact`: or the range where that is less, as scikit-learn does."""
-    low, high = (bound.astype("float64") for bound in stats.min_max[1:])
-    if np.isneginf(low).any() or np.isposinf(high).any():
-        raise DataError(
-            "Input X contains infinity or a value too large for dtype('float64').\n"
-            "VarianceThreshold: a column holds infinite values; leave it out"
-        )
-    variance = stats.moments.variance
-    if not exact:
-        return variance
-    span = high - low
-    variance = np.where(span == 0, 0.0, variance)
-    return np.where(
-        stats.moments.rows == stats.min_max.n_rows, np.minimum(variance, span), variance
-    )
 
 
 def deviations_in_classes(column: Array, codes: Array, rows: Array) -> Any:
@@ -165,31 +156,6 @@ def analysis_of_variance(found: np.ndarray, y: np.ndarray) -> Test:
         warnings.warn(f"Features {constant} are constant.", UserWarning, stacklevel=2)
     ratio = between / (within / free[1])
     return ratio, special.fdtrc(*free, ratio)
-
-
-def sums_in_classes(column: Array, codes: Array, rows: Array) -> Any:
-    """Return the sums of each class, and the least value."""
-    xp = frames.xp(column)
-    return xp.append(tally(codes, len(rows), xp, column), column.min())
-
-
-def chi_squared(found: np.ndarray, y: np.ndarray) -> Test:
-    """Return `chi2` of `sums_in_classes`.
-
-    Raises
-    ------
-    ValueError
-        Some value is negative.
-    """
-    rows, sums = np.bincount(y)[:, None], found[:-1]
-    if (found[-1] < 0).any():
-        raise ValueError("Input X must be non-negative.")
-    if len(rows) == 1:  # scikit-learn sets a class without rows against it.
-        rows, sums = np.r_[rows, [[0]]], np.r_[sums, np.zeros_like(sums)]
-    expected = rows / len(y) * sums.sum(axis=0)
-    with np.errstate(invalid="ignore"):
-        chi = ((sums - expected) ** 2 / expected).sum(axis=0)
-    return chi, special.chdtrc(len(rows) - 1, chi)
 
 
 def products_with(column: Array, y: Array) -> Any:
@@ -224,7 +190,6 @@ class Score(NamedTuple):
 
 ON_GPU: dict[Any, Score] = {
     f_classif: Score(deviations_in_classes, analysis_of_variance),
-    chi2: Score(sums_in_classes, chi_squared),
     f_regression: Score(products_with, regression, of_classes=False),
 }
 
@@ -318,10 +283,3 @@ class SelectFweTwin(UnivariateTwin):
 
     sklearn_class = SelectFwe
     supported_params = any_value("score_func", "alpha")
-
-
-class GenericUnivariateSelectTwin(UnivariateTwin):
-    """Keep what one of the others would."""
-
-    sklearn_class = GenericUnivariateSelect
-    supported_params = any_value("score_func", "mode", "param")

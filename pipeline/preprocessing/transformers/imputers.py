@@ -1,4 +1,4 @@
-"""SimpleImputer and MissingIndicator, on numbers and on categories."""
+"""SimpleImputer, on numbers and on categories."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
-from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.impute import SimpleImputer
 from sklearn.impute._base import _safe_min
 
 from pipeline.data import encode, frames
@@ -27,7 +27,7 @@ from pipeline.preprocessing.statistics.categories import (
 )
 from pipeline.preprocessing.statistics.moments import Moments, moments
 from pipeline.preprocessing.statistics.quantiles import RowBlocks, median
-from pipeline.typing import Array, Estimator
+from pipeline.typing import Array
 
 AVERAGES = ("mean", "median")
 
@@ -39,7 +39,6 @@ class Seen(NamedTuple):
     """Of the values that are there; the type depends on the strategy."""
     missing: np.ndarray
     """Which columns miss values, on the host; none do where no indicator is asked for."""
-    n_rows: int
 
 
 class SimpleImputerTwin(Twin[Seen]):
@@ -80,7 +79,7 @@ class SimpleImputerTwin(Twin[Seen]):
         missing = np.zeros(block.width, dtype=bool)
         if self.estimator.add_indicator:
             missing = frames.to_host(is_missing(block).any(axis=0))
-        return Seen(self._values(block), missing, block.n_rows)
+        return Seen(self._values(block), missing)
 
     def _values(self, block: Numbers | Categories) -> Any:
         if isinstance(block, Categories):
@@ -99,7 +98,7 @@ class SimpleImputerTwin(Twin[Seen]):
             if isinstance(a.values, list)
             else a.values.merge(b.values)
         )
-        return Seen(values, a.missing | b.missing, a.n_rows + b.n_rows)
+        return Seen(values, a.missing | b.missing)
 
     def finalize(self, stats: Seen) -> None:
         """Fit scikit-learn's imputer on a table of one row: the statistics."""
@@ -211,80 +210,6 @@ def _as_framed(column: encode.Coded) -> encode.Coded:
     if kind.kind != "M":
         return column
     return encode.Coded(codes, pd.Index(values.tolist()).to_numpy())
-
-
-class Holes(NamedTuple):
-    """Which columns miss values, and whether they are numbers."""
-
-    missing: np.ndarray
-    """One bool a column, on the host."""
-    dtype: np.dtype[Any]
-    """Type of the block; object for categories."""
-
-
-class MissingIndicatorTwin(Twin[Holes]):
-    """Zeros and ones, per column: one where the value is missing."""
-
-    sklearn_class = MissingIndicator
-    supported_params = {
-        "missing_values": (np.nan,),
-        "features": ANY,
-        "sparse": ANY,
-        "error_on_new": ANY,
-    }
-    reads = Numbers
-    slower = {"F": MANY, "C": MANY}
-
-    @classmethod
-    def makes_sparse(cls, estimator: Estimator, given: bool) -> bool:
-        """Return what `sparse` says; it may be that of what comes in."""
-        return given if estimator.sparse == "auto" else bool(estimator.sparse)
-
-    def form(self, numeric: Callable[[], bool]) -> type:
-        """Return `Numbers` where all columns are; `Categories` hold anything."""
-        return Numbers if numeric() else Categories
-
-    def statistics(self, block: Numbers | Categories, *aligned: Any) -> Holes:
-        """Return which columns of the block miss values."""
-        dtype = block.values.dtype if isinstance(block, Numbers) else np.dtype(object)
-        missing = is_missing(block)
-        return Holes(frames.to_host(missing.any(axis=0)), dtype)
-
-    def merge(self, a: Holes, b: Holes) -> Holes:
-        """Return which columns miss values in either."""
-        return Holes(a.missing | b.missing, a.dtype)
-
-    def finalize(self, stats: Holes) -> None:
-        """Fit scikit-learn's indicator on a row with the same holes."""
-        row = np.zeros((1, len(stats.missing)), dtype=stats.dtype)
-        if stats.missing.any():
-            row[:, stats.missing] = np.nan
-        self.fitted = clone(self.estimator).fit(row)
-
-    def apply(self, block: Numbers | Categories) -> Numbers:
-        """Return the mask of the columns in `features_`.
-
-        Raises
-        ------
-        DataError
-            A column misses values that had none at fit, and `error_on_new`.
-        """
-        mask = is_missing(block)
-        kept = self.fitted.features_
-        if len(kept) == block.width:
-            return Numbers(mask)
-        if self.estimator.error_on_new:
-            self._check_known(mask)
-        return Numbers(mask.take(frames.to_device_of(kept, mask), axis=1))
-
-    def _check_known(self, mask: Array) -> None:
-        new = np.array(frames.to_host(mask.any(axis=0)))
-        new[self.fitted.features_] = False
-        self.refuse_columns(
-            new,
-            "miss values and did not at fit; impute them first, or set error_on_new=False or "
-            "features='all'",
-        )
 
 
 def is_missing(block: Numbers | Categories) -> Any:

@@ -6,16 +6,14 @@ from typing import Any
 
 import numpy as np
 from scipy import optimize
-from scipy.stats import boxcox_normmax
 from sklearn.base import clone
 from sklearn.preprocessing import PowerTransformer, StandardScaler
 
 from pipeline.data import frames
 from pipeline.preprocessing.engine.blocks import Numbers
-from pipeline.preprocessing.engine.twin import ANY, FEW, Twin
-from pipeline.preprocessing.statistics.min_max import MinMax
+from pipeline.preprocessing.engine.twin import FEW, Twin, any_value
 from pipeline.preprocessing.statistics.moments import Moments, moments
-from pipeline.preprocessing.statistics.quantiles import RowBlocks, on_all_cores, special_function
+from pipeline.preprocessing.statistics.quantiles import RowBlocks, on_all_cores
 from pipeline.preprocessing.transformers.scalers import StandardScalerTwin, floats, standardize
 from pipeline.typing import Array
 
@@ -25,7 +23,7 @@ ALMOST_ZERO = 1e-20
 
 
 class PowerTransformerTwin(Twin[RowBlocks]):
-    """Bring each column near to a normal distribution by the most likely power of it.
+    """Bring each column near to a normal distribution by Yeo's and Johnson's most likely power.
 
     Rows of the host are learnt from by scikit-learn, column by column on all cores. On a GPU
     SciPy's optimisers ask for the likelihood of some 30 powers, which is computed there. The
@@ -33,7 +31,7 @@ class PowerTransformerTwin(Twin[RowBlocks]):
     """
 
     sklearn_class = PowerTransformer
-    supported_params = {"method": ("yeo-johnson", "box-cox"), "standardize": ANY, "copy": ANY}
+    supported_params = any_value("standardize", "copy")
     reads = Numbers
     slower = {"F": FEW, "C": FEW}
 
@@ -44,7 +42,7 @@ class PowerTransformerTwin(Twin[RowBlocks]):
     def finalize(self, stats: RowBlocks) -> None:
         """Set `lambdas_` and the scaler of the transformed columns."""
         bounds = stats.min_max
-        self._check_values(bounds)
+        self.refuse_columns(bounds.empty, "hold no values; leave them out")
         stats.record_transfers()
         low, high = floats(bounds.low), floats(bounds.high)  # whose type bounds the powers
         learn = self._learn_on_host if stats.xp is np else self._learn_on_gpu
@@ -73,76 +71,43 @@ class PowerTransformerTwin(Twin[RowBlocks]):
 
     def _learn_on_gpu(self, column: Any, low: Any, high: Any) -> np.ndarray:
         """Return the same of a column of a GPU."""
-        xp, method = frames.xp(column), self.estimator.method
+        xp = frames.xp(column)
         column = column.astype("float64", copy=False)[:, None]
         seen, n_rows = moments(column, xp), len(column)
-        logs, power = signed_logs(column, method), 1.0
+        logs, power = signed_logs(column), 1.0
         del column
         constant = seen.constant.item() and seen.rows.item() == n_rows
-        if method == "box-cox" or not (constant or low == high == 0):
-            power = most_likely_power(logs[~xp.isnan(logs)], low, high, method)
-        logs = powered(logs, *map(xp.asarray, factors(np.array([power]), method)))
+        if not (constant or low == high == 0):
+            power = most_likely_power(logs[~xp.isnan(logs)], low, high)
+        logs = powered(logs, *map(xp.asarray, factors(np.array([power]))))
         made = moments(logs, xp)
         return np.array([power, *(each.item() for each in made)])
 
-    def _check_values(self, bounds: MinMax) -> None:
-        box_cox = self.estimator.method == "box-cox"
-        words = "Column must not be all nan." if box_cox else ""
-        self.refuse_columns(bounds.empty, "hold no values; leave them out", words)
-        self._check_positive(bounds.low[None])
-        if box_cox:
-            self.refuse_columns(
-                bounds.low == bounds.high,
-                "hold one value only, from which Box-Cox can learn no power; leave them out or "
-                "use method='yeo-johnson'",
-                "Data must not be constant.",
-            )
-
-    def _check_positive(self, values: Array) -> None:
-        if self.estimator.method == "box-cox":
-            self.refuse_columns(
-                frames.to_host((values <= 0).any(axis=0)),
-                "hold values that are not positive, and Box-Cox needs positive ones; use "
-                "method='yeo-johnson'",
-                "The Box-Cox transformation can only be applied to strictly positive data",
-            )
-
     def apply(self, block: Numbers) -> Numbers:
         """Return the powers, standardised if asked for."""
-        self._check_positive(block.values)
         values = floats(block.values)
-        values = self._powered(values).astype(values.dtype, copy=False)
+        powers = map(frames.xp(values).asarray, factors(self.fitted.lambdas_))
+        made = powered(signed_logs(values), *powers).astype(values.dtype, copy=False)
         return Numbers(
-            standardize(values, self.fitted._scaler) if self.estimator.standardize else values
+            standardize(made, self.fitted._scaler) if self.estimator.standardize else made
         )
 
-    def _powered(self, values: Array) -> Any:
-        xp, powers = frames.xp(values), self.fitted.lambdas_
-        if self.estimator.method == "box-cox":
-            return special_function("boxcox", values)(values, xp.asarray(powers))
-        logs = signed_logs(values, self.estimator.method)
-        return powered(logs, *map(xp.asarray, factors(powers, self.estimator.method)))
 
+def signed_logs(values: Array) -> Any:
+    """Return the logarithms of one plus the sizes, with the signs of the values, by columns.
 
-def signed_logs(values: Array, method: str) -> Any:
-    """Return the logarithms of a matrix, by columns.
-
-    For Yeo-Johnson they are those of one plus the sizes, with the signs of the values.
-
-    >>> signed_logs(np.array([[-1.0, 1.0]]), "yeo-johnson").round(3).tolist()
+    >>> signed_logs(np.array([[-1.0, 1.0]])).round(3).tolist()
     [[-0.693, 0.693]]
     """
     xp = frames.xp(values)
     logs = xp.empty(values.shape, dtype=values.dtype, order="F")
-    if method == "box-cox":
-        return xp.log(values, out=logs)
     xp.log1p(xp.abs(values, out=logs), out=logs)
     return xp.copysign(logs, values, out=logs)
 
 
-def factors(powers: np.ndarray, method: str) -> np.ndarray:
+def factors(powers: np.ndarray) -> np.ndarray:
     """Return what multiplies logarithms below zero, and those above; none is zero."""
-    both = np.array([powers if method == "box-cox" else powers - 2, powers])
+    both = np.array([powers - 2, powers])
     return np.where(both == 0, ALMOST_ZERO, both)
 
 
@@ -153,44 +118,30 @@ def powered(logs: Any, below: Any, above: Any) -> Any:
     [[4.0, 12.0]]
     """
     xp = frames.xp(logs)
-    factor = above if below is above else xp.where(logs < 0, below, above)
+    factor = xp.where(logs < 0, below, above)
     grown = logs * factor
     xp.expm1(grown, out=grown)
     grown /= factor
     return grown
 
 
-def most_likely_power(logs: Any, low: Any, high: Any, method: str) -> float:
+def most_likely_power(logs: Any, low: Any, high: Any) -> float:
     """Return the power of a column of a GPU whose likelihood is greatest, as SciPy seeks it.
 
     `logs` are what `signed_logs` returns of the values, of which none is missing.
     """
     xp = frames.xp(logs)
-    total, in_logs = float(frames.to_host(logs.sum())), method == "box-cox"
+    total = float(frames.to_host(logs.sum()))
 
     def unlikelihood(power: float) -> float:
-        below, above = factors(np.array(power), method).tolist()
-        if in_logs:  # where the variance itself may overflow, or vanish
-            grown = logs * above
-            largest = grown.max()
-            grown -= largest
-            variance = _variance(xp.exp(grown, out=grown))
-            log_variance = xp.log(variance) + 2 * largest - 2 * np.log(abs(above))
-        else:
-            variance = _variance(powered(logs, below, above))
-            known = variance >= FLOAT.smallest_normal
-            log_variance = xp.where(known, xp.log(variance), -np.inf)
+        variance = _variance(powered(logs, *factors(np.array(power)).tolist()))
+        known = variance >= FLOAT.smallest_normal
+        log_variance = xp.where(known, xp.log(variance), -np.inf)
         value = len(logs) / 2 * float(frames.to_host(log_variance)) - (power - 1) * total
         # Where the variance vanishes or overflows, the likelihood says nothing.
         return np.inf if np.isinf(value) else value
 
-    def optimum(_: Any) -> optimize.OptimizeResult:
-        return optimize.minimize_scalar(unlikelihood, bracket=(-2.0, 2.0), method="brent")
-
-    if method == "yeo-johnson":
-        return float(optimize.fminbound(unlikelihood, *_bounds(low, high), xtol=1.48e-8))
-    # SciPy looks at the extremes only, to keep the power from overflowing them.
-    return float(boxcox_normmax(np.array([low, high]), method="mle", optimizer=optimum))
+    return float(optimize.fminbound(unlikelihood, *_bounds(low, high), xtol=1.48e-8))
 
 
 def _variance(values: Any) -> Any:

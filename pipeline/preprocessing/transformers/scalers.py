@@ -14,13 +14,13 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.preprocessing import (
-    Binarizer,
     MaxAbsScaler,
     MinMaxScaler,
     Normalizer,
     RobustScaler,
     StandardScaler,
 )
+from sklearn.preprocessing._data import _handle_zeros_in_scale
 
 from pipeline.data import frames
 from pipeline.errors import DataError
@@ -28,12 +28,7 @@ from pipeline.preprocessing.engine.blocks import Block, Numbers
 from pipeline.preprocessing.engine.twin import FEW, MANY, Twin, any_value
 from pipeline.preprocessing.statistics.min_max import MinMax, min_max
 from pipeline.preprocessing.statistics.moments import Moments, moments
-from pipeline.preprocessing.statistics.quantiles import (
-    RowBlocks,
-    median,
-    quantile,
-    warn_of_empty,
-)
+from pipeline.preprocessing.statistics.quantiles import RowBlocks, median, quantile
 from pipeline.typing import Array
 
 
@@ -66,7 +61,7 @@ class StandardScalerTwin(Twin[Moments]):
         fitted.mean_ = mean if estimator.with_mean or estimator.with_std else None
         variance = stats.variance
         fitted.var_ = variance if estimator.with_std else None
-        scale = np.where(stats.constant, 1.0, np.sqrt(variance))
+        scale = _handle_zeros_in_scale(np.sqrt(variance), constant_mask=stats.constant)
         fitted.scale_ = scale if estimator.with_std else None
         seen = (
             stats.rows if estimator.with_mean or estimator.with_std else stats.rows.astype("int64")
@@ -154,13 +149,12 @@ class RobustScalerTwin(Twin[RowBlocks]):
         estimator = self.estimator
         # scikit-learn checks the parameters.
         fitted = self.fitted = clone(estimator).fit(np.zeros((1, stats.n_columns)))
-        if estimator.with_centering or estimator.with_scaling:
-            warn_of_empty(stats)
+        self.refuse_columns(stats.counts == 0, "hold no values; leave them out")
         fitted.center_ = median(stats) if estimator.with_centering else None
         fitted.scale_ = None
         if estimator.with_scaling:
             low, high = quantile(stats, np.array(estimator.quantile_range, dtype="float64") / 100)
-            fitted.scale_ = _spread_scale(high - low)
+            fitted.scale_ = _handle_zeros_in_scale(high - low)
             if estimator.unit_variance:
                 of_normal = norm.ppf(np.array(estimator.quantile_range) / 100.0)
                 fitted.scale_ = fitted.scale_ / (of_normal[1] - of_normal[0])
@@ -174,15 +168,6 @@ class RobustScalerTwin(Twin[RowBlocks]):
         if self.estimator.with_scaling:
             values /= xp.asarray(self.fitted.scale_)
         return Numbers(values)
-
-
-def _spread_scale(spread: np.ndarray) -> np.ndarray:
-    """Return 1 for columns without spread, as scikit-learn does.
-
-    >>> _spread_scale(np.array([0.0, 2.0])).tolist()
-    [1.0, 2.0]
-    """
-    return np.where(spread < 10 * np.finfo("float64").eps, 1.0, spread)
 
 
 S = TypeVar("S")
@@ -280,19 +265,3 @@ def _norms(values: Array, norm: str, xp: ModuleType) -> Any:
         return xp.sqrt((values * values).sum(axis=1))
     sizes = xp.abs(values)
     return sizes.sum(axis=1) if norm == "l1" else sizes.max(axis=1)
-
-
-class BinarizerTwin(StatelessTwin):
-    """One where a value is above the threshold, else zero, in the type of the block."""
-
-    sklearn_class = Binarizer
-    takes_sparse = True
-    slower = {"F": MANY, "C": MANY}
-    supported_params = any_value("threshold", "copy")
-
-    def apply_training(self, block: Numbers, *aligned: Any) -> Numbers:
-        """Return zeros and ones."""
-        values = block.values
-        # As scikit-learn: float32 is compared as float32, so 0.1 is not above 0.1.
-        sizes = values if values.dtype.kind == "f" else values.astype("float64")
-        return Numbers((sizes > self.estimator.threshold).astype(values.dtype))

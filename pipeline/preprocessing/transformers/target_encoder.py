@@ -9,18 +9,16 @@ encodings of all rows and those of the rows outside each fold.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.preprocessing import TargetEncoder
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target, unique_labels
 
 from pipeline.data import encode, frames
 from pipeline.data.target import encode_labels
-from pipeline.errors import ConfigError, DataError
+from pipeline.errors import DataError, Reason
 from pipeline.preprocessing.engine.blocks import Categories, Numbers
 from pipeline.preprocessing.engine.twin import any_value
 from pipeline.preprocessing.statistics.categories import (
@@ -32,9 +30,7 @@ from pipeline.preprocessing.statistics.categories import (
 from pipeline.preprocessing.transformers.encoders import (
     UNKNOWN,
     EncoderTwin,
-    Learnt,
     Tables,
-    fit_counted,
     sums_at,
 )
 
@@ -46,19 +42,59 @@ class TargetEncoderTwin(EncoderTwin):
     """Each category becomes the mean of the target in it, shrunken towards the overall mean."""
 
     sklearn_class = TargetEncoder
-    supported_params = any_value(
-        "categories", "target_type", "smooth", "cv", "shuffle", "random_state"
-    )
+    supported_params = {
+        **any_value("smooth", "shuffle", "random_state"),
+        "target_type": ("binary", "continuous"),
+        "cv": ("a number, KFold or StratifiedKFold",),
+    }
     needs_target = True
 
+    @classmethod
+    def unsupported_reasons(cls, estimator: TargetEncoder, step: str) -> list[Reason]:
+        """Return the reasons why this estimator is not supported; other folds may be no partition.
+
+        They must hold out every row exactly once, and train on all others.
+        """
+        reasons = super().unsupported_reasons(estimator, step)
+        known = isinstance(estimator.cv, int | None) or type(estimator.cv) in OWN
+        return [each for each in reasons if not (known and each.parameter == "cv")]
+
     def aligned(self, y: Any) -> tuple[Any, ...]:
-        """Return the folds, and the target: centred, or as a number for class and fold."""
+        """Return the fold that holds each row out, and the target as a number.
+
+        Where rows need only be counted, it is one for class and fold, otherwise what is summed,
+        less its mean.
+        """
         if y is None:
             raise DataError("TargetEncoder requires y to be passed, but the target y is None")
-        target = encode_target(self.estimator, np.asarray(y))
-        self._kind, self._classes, self._centre = target.kind, target.classes, target.centre
-        self.n_folds, self.n_counted = target.n_folds, target.n_counted
-        return target.folds, target.values
+        y = np.asarray(y)
+        seen = str(type_of_target(y, input_name="y"))
+        self._kind = seen if self.estimator.target_type == "auto" else self.estimator.target_type
+        self._classes, self._centre, self._n_counted = None, 0.0, 0
+        if self._kind not in ("binary", "multiclass", "continuous"):
+            raise DataError(
+                f"Unknown label type: TargetEncoder cannot use a target of type {self._kind!r}; "
+                "pass one column"
+            )
+        y = y.reshape(len(y))
+        if self._kind == "continuous":
+            folds, self._n_folds = _folds(self.estimator, y, self._kind)
+            values = y.astype("float64")
+            # Centred sums keep the digits of the variance when the mean is large.
+            self._centre = float(values.mean())
+            return folds, values - self._centre
+        codes, classes = encode_labels(y)
+        # Texts of fixed width, as scikit-learn's binarizer has them.
+        self._classes = unique_labels(classes) if self._kind == "multiclass" else classes
+        # Of labels, the splitters ask no more than which rows have the same one.
+        if seen in ("binary", "multiclass"):
+            # Small integers are sorted several times as fast.
+            y = codes.astype(np.min_scalar_type(len(classes)))
+        folds, self._n_folds = _folds(self.estimator, y, self._kind)
+        # Rows of two labels, or of several if each gets a column, need only be counted.
+        if self._kind == "multiclass" or len(classes) == 2:
+            self._n_counted = len(classes)
+        return folds, folds.astype("int64") * self._n_counted + codes
 
     def statistics(self, block: Categories, *aligned: Any) -> list[CategorySums]:
         """Sum the target by value and fold."""
@@ -70,12 +106,12 @@ class TargetEncoderTwin(EncoderTwin):
         xp = frames.xp(column.codes)
         size = len(column.values) + 1
         places = place_codes(column.codes, size - 1, xp)
-        if self.n_counted:
-            n = self.n_folds * self.n_counted
+        if self._n_counted:
+            n = self._n_folds * self._n_counted
             keys = values.astype("int64") * size + places
             sums = tally(keys, n * size, xp).reshape(n, size)
         else:
-            n, keys = self.n_folds, folds.astype("int64") * size + places
+            n, keys = self._n_folds, folds.astype("int64") * size + places
             weights = (None, values, values * values)
             parts = [tally(keys, n * size, xp, w) for w in weights]
             sums = xp.concatenate([part.astype("float64") for part in parts]).reshape(-1, size)
@@ -87,33 +123,24 @@ class TargetEncoderTwin(EncoderTwin):
         super().finalize(stats)
         fitted = self.fitted
         fitted.target_type_, fitted.classes_ = self._kind, self._classes
-        sums = [self._by_fold(c, fitted.categories_[j]) for j, c in enumerate(stats)]
+        learnt = zip(stats, fitted.categories_, strict=True)
+        sums = [self._expanded(sums_at(column, values)[1:]) for column, values in learnt]
         totals = self._expanded(stats[0].sums[1:].sum(axis=1, keepdims=True))[..., 0]
         overall = totals.sum(axis=1, keepdims=True)
         everything = self._encodings([t.sum(axis=1, keepdims=True) for t in sums], overall)
         fitted.encodings_ = [encoding[0] for column in everything for encoding in column]
         mean = self._centre + overall[1::2, 0] / overall[0, 0]
         fitted.target_mean_ = mean if self._kind == "multiclass" else mean[0]
-        outside = overall - totals
-        self._unlisted_mean = self._centre + outside[1::2, -1] / outside[0, -1]
         self._held_out = self._encodings(
-            [table.sum(axis=1, keepdims=True) - table for table in sums], outside
+            [table.sum(axis=1, keepdims=True) - table for table in sums], overall - totals
         )
         self._held_out_tables = Tables(self.learnt, self.held_out_table_of)
 
-    def _by_fold(self, column: CategorySums, learnt: np.ndarray) -> np.ndarray:
-        """Return sums of shape (1 + 2 n_targets, n_folds, n_categories)."""
-        sums = sums_at(column, learnt)[1:]
-        # scikit-learn counts the rows of values that are not listed to the first category.
-        unlisted = Learnt(learnt).find(column.values) == UNKNOWN
-        sums[:, 0] += column.sums[1:, unlisted].sum(axis=1)
-        return self._expanded(sums)
-
     def _expanded(self, sums: np.ndarray) -> np.ndarray:
-        """Return rows, sums and sums of squares of each target, by fold."""
-        if not self.n_counted:
-            return sums.reshape(3, self.n_folds, -1)
-        counts = sums.reshape(self.n_folds, self.n_counted, -1).swapaxes(0, 1)
+        """Return rows, sums and sums of squares of each target, by fold and category."""
+        if not self._n_counted:
+            return sums.reshape(3, self._n_folds, -1)
+        counts = sums.reshape(self._n_folds, self._n_counted, -1).swapaxes(0, 1)
         # The target is 1 in the rows of a class, so its sum and sum of squares are their number.
         targets = counts if self._kind == "multiclass" else counts[1:]
         return np.concatenate([counts.sum(axis=0, keepdims=True), targets.repeat(2, axis=0)])
@@ -126,14 +153,9 @@ class TargetEncoderTwin(EncoderTwin):
             for table in sums
         ]
 
-    def fit_sklearn(self, stats: list[CategorySums]) -> Any:
+    def fit_sklearn(self, encoder: Any, row: Any) -> None:
         """Let scikit-learn sort the categories; `finalize` sets the encodings."""
-        encoder = self.prepared()
-
-        def fit(row: Any) -> Any:
-            return encoder._fit(row, handle_unknown="ignore", ensure_all_finite="allow-nan")
-
-        return fit_counted(encoder, stats, self.names, fit)
+        encoder._fit(row, handle_unknown="ignore", ensure_all_finite="allow-nan")
 
     def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
         """Return the encodings of each entry, one column a target."""
@@ -151,12 +173,10 @@ class TargetEncoderTwin(EncoderTwin):
     def held_out_table_of(self, j: int, known: np.ndarray) -> np.ndarray:
         """Return the encodings of each entry for each fold, shape (n_values, n_folds, n_targets).
 
-        Unlisted values get the mean outside the last fold, as scikit-learn's last split gives it
-        to the rows of all folds; entries that do not occur get any number.
+        Entries that do not occur get any number.
         """
-        columns = zip(self._held_out[j], self._unlisted_mean, strict=True)
         rows = np.maximum(known, 0)
-        return np.stack([np.where(known == UNKNOWN, m, e[:, rows]).T for e, m in columns], axis=2)
+        return np.stack([encodings[:, rows].T for encodings in self._held_out[j]], axis=2)
 
     def apply(self, block: Categories) -> Numbers:
         """Return the encodings learnt from all rows."""
@@ -193,60 +213,6 @@ def shrink(sums: np.ndarray, totals: np.ndarray, smooth: float | str) -> np.ndar
         return np.where(np.isnan(weight), mean, shrunk)
 
 
-class EncodedTarget(NamedTuple):
-    """y as numbers, with its folds."""
-
-    kind: str
-    """`"binary"`, `"multiclass"` or `"continuous"`."""
-    classes: np.ndarray | None
-    """The labels, sorted; None for a continuous target."""
-    folds: np.ndarray
-    """The fold in which each row is held out."""
-    n_folds: int
-    values: np.ndarray
-    """Where rows need only be counted, a number for class and fold; otherwise what is summed."""
-    n_counted: int = 0
-    """The labels whose rows are counted; 0 where the values are summed."""
-    centre: float = 0.0
-    """What the values are less than the target."""
-
-
-def encode_target(estimator: TargetEncoder, y: np.ndarray) -> EncodedTarget:
-    """Return the target as numbers, and the folds that scikit-learn's encoder would make."""
-    seen = str(type_of_target(y, input_name="y"))
-    kind = seen if estimator.target_type == "auto" else estimator.target_type
-    if kind not in ("binary", "multiclass", "continuous"):
-        raise DataError(
-            f"Unknown label type: TargetEncoder cannot use a target of type {kind!r}; "
-            "pass one column"
-        )
-    y = y.reshape(len(y))
-    if kind == "continuous":
-        values = y.astype("float64")
-        folds, n_folds = _folds(estimator, y, kind)
-        # Centred sums keep the digits of the variance when the mean is large.
-        centre = float(values.mean())
-        return EncodedTarget(kind, None, folds, n_folds, values - centre, centre=centre)
-    codes, classes = encode_labels(y)
-    if kind == "multiclass" and len(classes) < 3:
-        raise DataError(
-            f"TargetEncoder: target_type='multiclass' and y has {len(classes)} labels; "
-            "leave target_type out"
-        )
-    if kind == "multiclass":
-        classes = unique_labels(classes)  # texts of fixed width, as scikit-learn's binarizer has
-    # Of labels, scikit-learn's own splitters ask no more than which rows have the same one.
-    own = isinstance(estimator.cv, int | None) or type(estimator.cv) in OWN
-    if own and seen in ("binary", "multiclass"):
-        # Small integers are sorted several times as fast.
-        y = codes.astype(np.min_scalar_type(len(classes)))
-    folds, n_folds = _folds(estimator, y, kind)
-    # Rows of two labels, or of several if each gets a column, need only be counted.
-    n_counted = len(classes) if kind == "multiclass" or len(classes) == 2 else 0
-    values = folds.astype("int64") * n_counted + codes
-    return EncodedTarget(kind, classes, folds, n_folds, values, n_counted)
-
-
 def _folds(estimator: TargetEncoder, y: np.ndarray, kind: str) -> tuple[np.ndarray, int]:
     """Return the fold that holds each row out, and how many folds there are."""
     options: dict[str, Any] = {
@@ -255,57 +221,13 @@ def _folds(estimator: TargetEncoder, y: np.ndarray, kind: str) -> tuple[np.ndarr
     if estimator.random_state != "deprecated":
         options["random_state"] = estimator.random_state
     splitter = check_cv(estimator.cv, y, classifier=kind != "continuous", **options)
+    n_folds, n_rows = splitter.n_splits, len(y)
+    if n_folds > n_rows:
+        raise DataError(f"TargetEncoder: n_splits={n_folds} is more than the {n_rows} rows of X")
+    folds = np.empty(n_rows, dtype=np.min_scalar_type(n_folds))
     try:
-        folds = (_own_folds if type(splitter) in OWN else _checked_folds)(splitter, y)
+        for number, held_out in enumerate(splitter._iter_test_masks(y, y)):
+            folds[held_out] = number
     except ValueError as error:
         raise DataError(f"TargetEncoder: {error}") from error
-    if (folds < 0).any():
-        raise ConfigError(
-            "TargetEncoder: cv must hold out every row exactly once and train on all others; "
-            "pass a number, KFold or StratifiedKFold"
-        )
-    n_folds = int(folds.max()) + 1
-    return folds.astype(np.min_scalar_type(n_folds)), n_folds
-
-
-def _own_folds(splitter: KFold | StratifiedKFold, y: np.ndarray) -> np.ndarray:
-    """Return the fold that holds each row out, as scikit-learn draws it.
-
-    What it warns of or refuses is left to its `split`, which goes on to the numbers of the rows in
-    each fold and outside, and takes several times as long.
-    """
-    n_rows, n_folds = len(y), splitter.n_splits
-    stratified = type(splitter) is StratifiedKFold
-    if n_folds > n_rows or (stratified and y.dtype.kind == "f"):
-        return _checked_folds(splitter, y)
-    rng, numbers = check_random_state(splitter.random_state), np.arange(n_folds)
-    folds = np.empty(n_rows, dtype=np.min_scalar_type(n_folds))
-    if not stratified:
-        rows = np.arange(n_rows)
-        if splitter.shuffle:
-            rng.shuffle(rows)
-        folds[rows] = numbers.repeat((n_rows + n_folds - 1 - numbers) // n_folds)
-        return folds
-    labels = pd.factorize(y)[0]  # numbered as they appear
-    ends = np.bincount(labels).cumsum()
-    starts = np.append(0, ends[:-1])
-    if n_folds > (ends - starts).min():
-        return _checked_folds(splitter, y)
-    for label, edges in enumerate(zip(starts, ends, strict=True)):
-        # The rows in the order of their labels go to the folds in turn.
-        dealt = [(edge + n_folds - 1 - numbers) // n_folds for edge in edges]
-        held_out = numbers.astype(folds.dtype).repeat(dealt[1] - dealt[0])
-        if splitter.shuffle:
-            rng.shuffle(held_out)
-        folds[labels == label] = held_out
-    return folds
-
-
-def _checked_folds(splitter: Any, y: np.ndarray) -> np.ndarray:
-    """Return the fold that holds each row out; -1 unless exactly one does, and trains on others."""
-    folds, whole = np.full(len(y), -1), True
-    for number, (train, held_out) in enumerate(splitter.split(np.zeros(len(y)), y)):
-        whole &= bool((folds[held_out] < 0).all()) and len(train) == len(y) - len(held_out)
-        folds[held_out] = number
-        whole &= bool((folds[train] != number).all())
-    return folds if whole else np.full(len(y), -1)
+    return folds, n_folds

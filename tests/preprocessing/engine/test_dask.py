@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.feature_selection import VarianceThreshold
-from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
@@ -48,7 +48,6 @@ SPECS = {
         QuantileTransformer(n_quantiles=50),
         make_pipeline(VarianceThreshold(0.5), PolynomialFeatures()),
         SimpleImputer(strategy="most_frequent", add_indicator=True),
-        MissingIndicator(features="all"),
     ),
     "categories": make_column_transformer(
         (OneHotEncoder(max_categories=4, drop="first"), ["t"]),

@@ -54,7 +54,7 @@ PASSING: list[dict[str, Any]] = [
 ]
 LISTS = [["d", "a", "zz", "b", "c", np.nan], range(-2, 9), [-2.5, 0.0, 1.5, np.nan], [False, True]]
 SOME = [["d", "b"], [0, 3, 4], [1.5], [True]]
-DROPS: list[Any] = [None, "first", "if_binary", ["a", 0, np.nan, True]]
+DROPS = [None, "first", "if_binary"]
 EVERY = [
     *(
         OneHotEncoder(drop=drop, handle_unknown=unknown, **group)
@@ -62,7 +62,7 @@ EVERY = [
     ),
     *(
         OneHotEncoder(categories=LISTS, drop=drop, handle_unknown=unknown, **group)
-        for unknown, drop, group in product(UNKNOWN, [*DROPS[:3], ["zz", 8, -2.5, False]], GROUPS)
+        for unknown, drop, group in product(UNKNOWN, DROPS, GROUPS)
     ),
     *(
         OneHotEncoder(categories=SOME, drop=drop, handle_unknown=unknown, **group)
@@ -120,10 +120,6 @@ def new(table: pd.DataFrame) -> pd.DataFrame:
 def test_equals_sklearn_and_lets_unknown_values_pass(
     encoder: Any, table: pd.DataFrame, new: pd.DataFrame
 ) -> None:
-    try:
-        clone(encoder).fit(table)
-    except (AttributeError, ValueError):  # it drops no infrequent category; its message may fail
-        return
     with quiet():
         rows = table if encoder.handle_unknown == "error" else new
         program = assert_parity(encoder, table, new=rows)
@@ -182,18 +178,18 @@ def test_unknown_values_are_refused_by_name(
     ("column", "listed", "shown"),
     [
         ("c", ["a", "b", "c", np.nan], "'d'"),
-        ("c", ["a", "b", "c", "d"], "a missing value"),
-        ("k", [0, 1, 2, 3, 4], "5"),
-        ("f", [1.5, np.nan], "-2.5"),
-        ("b", [True], "False"),
+        ("c", ["a", "b", "c", "d"], "nan"),
+        ("k", [0, 1, 2, 3, 4], "np.int64(5)"),
+        ("f", [1.5, np.nan], "np.float64(-2.5)"),
+        ("b", [True], "np.False_"),
     ],
 )
 def test_values_outside_the_lists_are_refused_by_name(
     encoder: Any, column: str, listed: list[Any], shown: str, table: pd.DataFrame
 ) -> None:
     one = clone(encoder).set_params(categories=[listed])
-    said = f"column '{column}' holds {shown}, which is not in categories[0] "
-    assert assert_both_refuse(one, table[[column]]).startswith(said)
+    said = f"Found unknown categories [{shown}] in column 0 during fit\nin {name(encoder)}, "
+    assert assert_both_refuse(one, table[[column]]) == f"{said}the columns ['{column}']"
 
 
 @pytest.mark.parametrize("encoder", STRICT, ids=name)

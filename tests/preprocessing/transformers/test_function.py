@@ -109,7 +109,6 @@ def test_a_wrong_inverse_is_warned_of(
 def test_a_right_inverse_and_one_not_checked_are_not_warned_of(numbers: pd.DataFrame) -> None:
     Program(one(np.log, np.exp)).fit(numbers)
     Program(one(np.log, np.log, check_inverse=False)).fit(numbers)
-    Program(one(np.log1p, np.expm1)).fit(numbers.mask(numbers > 0.5))
     assert_parity(one(np.log, lambda X: X, check_inverse=False), numbers)
 
 

@@ -10,16 +10,13 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from pipeline.compile.program import Program
-from pipeline.errors import DataError
-from tests.names import one_in
-from tests.preprocessing.cases import ROWS, STRATEGIES, holes, numbers
+from tests.preprocessing.cases import ROWS, STRATEGIES, holes
 from tests.preprocessing.columns import (
-    ALL_MISSING,
     MIXED,
     NUMBERS,
     OURS_ALONE,
@@ -120,46 +117,3 @@ def test_any_table(X: pd.DataFrame, strategy: str, keep: bool, add: bool) -> Non
     text = X.drop(columns=of_numbers).dropna(axis=1, how="all")
     if text.shape[1]:
         assert_parity(encoded(strategy=FREQUENT[keep]), text)
-    for estimator in INDICATORS[::3]:
-        assert_parity(estimator, X)
-
-
-INDICATORS = [
-    MissingIndicator(features=features, error_on_new=error, sparse=sparse)
-    for features, error, sparse in product(
-        ["missing-only", "all"], [True, False], ["auto", True, False]
-    )
-]
-
-
-@pytest.fixture
-def mixed() -> pd.DataFrame:
-    text, X = pd.Series(list("xyzxy") * 30), holes()[["a", "b", "c", "int"]]
-    others = {"full": text, "text": text.mask(X["a"] > 2), "kind": text.mask(X["b"] > 2)}
-    return X.assign(**others).astype({"kind": "category"})
-
-
-@pytest.mark.parametrize("estimator", one_in(2, INDICATORS), ids=repr)
-def test_indicators_of_any_columns(estimator: Any, mixed: pd.DataFrame) -> None:
-    for X in (mixed, mixed[["full", "text"]], mixed.astype(object).to_numpy(), mixed[:1]):
-        assert_parity(estimator, X, new=X[::2])
-    assert assert_parity(estimator, numbers()[["b"]]).width == (estimator.features == "all")
-    for kind in ALL_MISSING:
-        assert assert_parity(estimator, frame(kind)).transform(frame(kind)).all()
-
-
-def test_new_holes_are_refused_like_in_sklearn(mixed: pd.DataFrame) -> None:
-    array = mixed[["a", "b", "c", "int"]].to_numpy("float64")
-    for X, said in ((mixed, "['b', 'full']"), (holes(), ""), (array, "[1]")):
-        new = np.full_like(X[:1], np.nan) if X is array else X.reindex(range(ROWS + 1))
-        with pytest.raises(ValueError, match="have missing values in transform"):
-            MissingIndicator().fit(X).transform(new)
-        with pytest.raises(DataError) as caught:
-            Program(MissingIndicator()).fit(X).transform(new)
-        assert f"MissingIndicator: the columns {said}" in str(caught.value)
-        assert str(caught.value).endswith(
-            " miss values and did not at fit; impute them first, or set error_on_new=False or "
-            "features='all'"
-        )
-        for params in ({"error_on_new": False}, {"features": "all"}):
-            assert_parity(MissingIndicator(**params), X, new=new)

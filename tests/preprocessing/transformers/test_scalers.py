@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    Binarizer,
-    OneHotEncoder,
-    StandardScaler,
-)
+from sklearn.preprocessing import RobustScaler, StandardScaler
 
 from pipeline.compile.program import Program
-from pipeline.preprocessing.engine.blocks import Numbers
-from pipeline.preprocessing.transformers.scalers import (
-    BinarizerTwin,
-)
+from pipeline.errors import DataError
 from tests.preprocessing.cases import numbers
 from tests.preprocessing.parity import assert_parity
 
@@ -48,16 +38,6 @@ def test_near_constant_columns_are_constant_where_sklearn_says_so() -> None:
     assert program.to_sklearn().scale_[3] < 1e-9
 
 
-@pytest.mark.parametrize("threshold", [0.1, np.float64(0.1), 0])
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool"])
-def test_values_at_the_threshold(threshold: Any, dtype: str) -> None:
-    X = np.array([[0.1, np.nextafter(0.1, 1)], [0.0, 1.0]]).astype(dtype)
-    assert_parity(Binarizer(threshold=threshold), X)
-    twin = BinarizerTwin(Binarizer())
-    twin.finalize(1)
-    assert twin.apply(Numbers(X)).values.dtype == dtype
-
-
-@pytest.mark.parametrize("columns", [["a", "int"], ["int"]])
-def test_an_encoder_after_the_binarizer_sees_what_it_sees_in_sklearn(columns: list[str]) -> None:
-    assert_parity(make_pipeline(Binarizer(), OneHotEncoder()), numbers()[columns])
+def test_columns_without_values_have_no_quantiles() -> None:
+    with pytest.raises(DataError, match=r"RobustScaler: the columns \['a'\] hold no values"):
+        Program(RobustScaler()).fit(numbers().assign(a=np.nan))

@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.feature_selection import (
-    SelectFwe,
-    SelectKBest,
-)
+from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
@@ -45,7 +42,6 @@ CASES: list[tuple[Any, Any]] = [
     (QuantileTransformer(n_quantiles=9, ignore_implicit_zeros=True), X),
     (QuantileTransformer(n_quantiles=9), HOLES),
     (SelectKBest(k=9), NOISE),
-    (SelectFwe(alpha=1e-9), NOISE),
     (make_pipeline(StandardScaler(), SelectKBest(k=0)), NOISE),
     (MinMaxScaler(), HOLES),
     (StandardScaler(), HOLES),
