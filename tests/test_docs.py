@@ -189,7 +189,7 @@ def test_the_example_of_the_readme_runs(
 def test_the_guide_to_your_own_data_leads_to_predictions(tmp_path: Path) -> None:
     made = shutil.ignore_patterns(".*", "data", "runs", "reports")
     clone = tmp_path / "clone"
-    # Of the top alone: there is a package `pipeline.data`.
+    # Of the top alone: there is a package `pipeline.table`.
     shutil.copytree(
         ROOT, clone, ignore=lambda at, names: made(at, names) if Path(at) == ROOT else ()
     )

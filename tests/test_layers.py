@@ -12,8 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LINE = (
-    "cli → benchmark → task → serving → tuning → estimator → compile → backends → preprocessing → "
-    "data → distributed → system → {records, optional, trace, typing} → {errors, notebook}"
+    "cli → benchmark → task → serving → tuning → model → compile → backends → twins → blocks → "
+    "files → table → distributed → system → {records, optional, trace, typing} → {errors, notebook}"
 )
 PACKAGES = [set(part.strip(" {}").split(", ")) for part in LINE.split("→")]
 """From the left to the right; what is in braces stands side by side."""
@@ -63,6 +63,11 @@ def leftward(file: Path, own: str) -> list[str]:
     parts = {name: name.split(".")[1] for name in names}
     known = {name: part for name, part in parts.items() if part != "__version__" and part != own}
     return [name for name, part in known.items() if place(part) <= place(own)]
+
+
+def test_no_two_modules_have_one_name() -> None:
+    names = [file.stem for file in modules() if not file.stem.startswith("__")]
+    assert sorted(name for name in set(names) if names.count(name) > 1) == []
 
 
 def test_the_documentation_starts_with_the_line() -> None:

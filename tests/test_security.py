@@ -28,8 +28,11 @@ NEVER = {
 }
 """Names of functions that run text or unpack files where these say."""
 TO_ITS_CHILD = {
-    "benchmark/run/entry.py", "benchmark/run/worker.py", "data/shared.py", "tuning/workers.py",
-}  # fmt: skip
+    "benchmark/run/entry.py",
+    "benchmark/run/worker.py",
+    "table/shared.py",
+    "tuning/trial_workers.py",
+}
 """What hands objects to processes of its own, over a pipe, in a folder of its own or by Dask."""
 HASHES = {"backends/identity.py", "backends/xgboost/checkpoints.py", "tuning/space.py"}
 """What calls `joblib.hash` alone, which reads no file."""

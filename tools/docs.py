@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from pipeline.backends.cuml.tables import APART, CUML, RULES
+from pipeline.backends.gpu_rules import APART, CUML, RULES
 from pipeline.benchmark.judge.statistics import cell_parity, speed
 from pipeline.benchmark.record import results
-from pipeline.data.notations import CLOCKS, DAYS, NUMBERS
-from pipeline.preprocessing.engine.twin import ANY, Twin
-from pipeline.preprocessing.transformers import TWINS
+from pipeline.files.notations import CLOCKS, DAYS, NUMBERS
 from pipeline.task import task
+from pipeline.twins import TWINS
+from pipeline.twins.twin import ANY, Twin
 from tools.bench import record
 from tools.bench.__main__ import CLAIMS
 from tools.bench.report import table

@@ -19,10 +19,10 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, clone, is_classifier
 
 from pipeline.backends.base import Backend, Model, Placement
-from pipeline.backends.cuml.tables import RULES, public_name
 from pipeline.backends.cuml.translations import one_of
-from pipeline.data import frames
+from pipeline.backends.gpu_rules import RULES, public_name
 from pipeline.errors import DataError, Reason, Unsupported
+from pipeline.table import frames
 from pipeline.typing import Array, Estimator, Params, Table, Target
 
 SWITCH = "SCIPY_ARRAY_API"

@@ -20,11 +20,11 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_array, get_tags
 
 from pipeline.backends import incremental
-from pipeline.data import frames, partitioned
-from pipeline.data.borrowed import borrow
-from pipeline.data.partitioned import densify
 from pipeline.errors import Reason
 from pipeline.system.threads import one_scipy_thread
+from pipeline.table import frames, partitioned
+from pipeline.table.borrowed import borrow
+from pipeline.table.partitioned import densify
 from pipeline.typing import Array, Estimator, Params, ReadParams, Table, Target
 
 TREES = ("DecisionTree", "ExtraTree", "GradientBoosting", "IsolationForest", "RandomForest")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.backends.base import Backend, HostModel, Model, Placement
-from pipeline.backends.xgboost.estimator import XGBoostModel
+from pipeline.backends.xgboost.xgboost_model import XGBoostModel
 from pipeline.typing import Estimator
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pipeline.backends import meta
 from pipeline.backends.array_api import ArrayApiBackend
 from pipeline.backends.base import Backend, Model, Placement
+from pipeline.backends.cuml.cuml_model import CumlBackend
 from pipeline.backends.cuml.documents import DocumentsBackend, is_container
-from pipeline.backends.cuml.estimator import CumlBackend
-from pipeline.backends.cuml.tables import RULES, SUBSTITUTES, name_of_class, rule
 from pipeline.backends.cuml.text import TextBackend
-from pipeline.backends.xgboost.estimator import XGBoostModel, find_host_only_params
+from pipeline.backends.gpu_rules import RULES, SUBSTITUTES, name_of_class, rule
+from pipeline.backends.xgboost.xgboost_model import XGBoostModel, find_host_only_params
 from pipeline.errors import Reason, Unsupported
 from pipeline.typing import Estimator
 

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.utils import gen_batches
 
-from pipeline.data import frames, partitioned
+from pipeline.table import frames, partitioned
 from pipeline.typing import Array, Estimator, Params, Table, Target
 
 ONCE = {

@@ -27,9 +27,9 @@ from sklearn.utils import get_tags
 
 from pipeline import trace
 from pipeline.backends.base import METHODS, Backend, Model, Placement
-from pipeline.backends.cuml.tables import public_name
-from pipeline.data import frames
+from pipeline.backends.gpu_rules import public_name
 from pipeline.errors import ConfigError, OutOfMemory, PipelineError, Reason, Unsupported
+from pipeline.table import frames
 from pipeline.typing import Estimator, Params, Table, Target
 
 _OF_ONE = {

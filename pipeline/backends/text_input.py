@@ -16,8 +16,8 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
 from pipeline.backends import meta
-from pipeline.data import frames
 from pipeline.errors import DataError
+from pipeline.table import frames
 from pipeline.typing import Estimator, Table, Target
 
 NUMERIC = "iufcbmM"

@@ -26,8 +26,8 @@ from pipeline.benchmark.run.resume import FinishedRuns
 from pipeline.benchmark.run.rounds import CellRuns, Plan, as_run, run_rounds
 from pipeline.benchmark.run.variants import variants
 from pipeline.compile import source_code
-from pipeline.data.files import byte_size, digest, table_files
 from pipeline.errors import PipelineError
+from pipeline.files.files import byte_size, digest, table_files
 from pipeline.records import DataInfo
 from pipeline.system import atomic, environment, gpu, hardware
 from pipeline.system.progress import Say

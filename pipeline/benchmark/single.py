@@ -19,13 +19,14 @@ from pipeline.benchmark.run.measure import Outcome
 from pipeline.benchmark.run.rounds import CellRuns
 from pipeline.benchmark.run.variants import VARIANTS
 from pipeline.benchmark.run.worker import measured
-from pipeline.data import files, parquet, partitioned
-from pipeline.data.drift import fit_profiles
-from pipeline.data.schema import Schema
+from pipeline.files import files, parquet
 from pipeline.serving import manifest
 from pipeline.serving.save import About, pack
 from pipeline.system import environment
 from pipeline.system.progress import Say
+from pipeline.table import partitioned
+from pipeline.table.drift import fit_profiles
+from pipeline.table.schema import Schema
 from pipeline.task import metrics, truth
 from pipeline.task.faults import explained
 from pipeline.task.numerals import beside_dummy

@@ -45,7 +45,7 @@ from pipeline.benchmark.single import save_model
 from pipeline.compile import source_code
 from pipeline.distributed.cluster import optional_cluster
 from pipeline.errors import ConfigError
-from pipeline.estimator.accelerated import Accelerated
+from pipeline.model.accelerated import Accelerated
 from pipeline.system import environment
 from pipeline.system.atomic import publishing
 from pipeline.system.progress import Say

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
-from pipeline.backends.cuml.estimator import CumlBackend, CumlWorker
+from pipeline.backends.cuml.cuml_model import CumlBackend, CumlWorker
 from pipeline.compile.containers import (
     Branch,
     ColumnTransformerNode,
@@ -23,9 +23,9 @@ from pipeline.compile.nodes import BlockNode, Keeps, Passthrough, TransformerNod
 from pipeline.compile.rules import need_all_rows
 from pipeline.compile.spec import Op
 from pipeline.compile.workers import HostWorker, Worker, WorkerNode
-from pipeline.data.borrowed import borrow
 from pipeline.errors import Unsupported
-from pipeline.preprocessing.transformers import TWINS
+from pipeline.table.borrowed import borrow
+from pipeline.twins import TWINS
 
 
 @dataclass(frozen=True)

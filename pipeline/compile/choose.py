@@ -13,13 +13,13 @@ from math import inf
 from sklearn.base import BaseEstimator
 
 from pipeline.backends import meta
-from pipeline.backends.cuml.tables import PREPROCESSING, rule
+from pipeline.backends.gpu_rules import PREPROCESSING, rule
 from pipeline.backends.text_input import reads_text
 from pipeline.compile.compile import Kind, compile, kind_of_step, named_steps
 from pipeline.compile.spec import RowSpec
-from pipeline.data import frames
 from pipeline.system import devices, gpu
 from pipeline.system.devices import Choice
+from pipeline.table import frames
 from pipeline.typing import Table
 
 WORDS = 100

@@ -32,8 +32,8 @@ from pipeline.compile.rules import (
     runner_of,
 )
 from pipeline.compile.spec import CONTAINERS, Form, Op, RowSpec, columns_of, spec_of
-from pipeline.data import frames
 from pipeline.errors import ConfigError, Reason, Unsupported
+from pipeline.table import frames
 from pipeline.typing import Estimator, Table
 
 DEVICES = ("cpu", "cuda")
@@ -81,7 +81,7 @@ def compile(estimator: BaseEstimator, spec: RowSpec = RowSpec(), path: str = "")
     >>> from sklearn.preprocessing import StandardScaler
     >>> whole = compile(make_pipeline(StandardScaler(), Ridge()), RowSpec("cuda"))
     >>> [(op.path, op.place.implementation) for op in whole.steps]
-    [('standardscaler', 'pipeline.preprocessing (CuPy)'), ('ridge', 'cuml.linear_model.Ridge')]
+    [('standardscaler', 'pipeline (CuPy)'), ('ridge', 'cuml.linear_model.Ridge')]
     """
     if type(estimator) is not Pipeline:
         (step,) = steps = _steps(named_steps(estimator, path), spec)

@@ -23,6 +23,9 @@ from sklearn.preprocessing import FunctionTransformer
 # scikit-learn has no public way to print what `verbose` asks for.
 from sklearn.utils._user_interface import _print_elapsed_time
 
+from pipeline.blocks.block import Numbers, join
+from pipeline.blocks.csr import check_numbers, count_cells, most_cells
+from pipeline.blocks.table import Once, Read
 from pipeline.compile.flat import FlatProgram, side_by_side
 from pipeline.compile.nodes import (
     BlockNode,
@@ -30,14 +33,11 @@ from pipeline.compile.nodes import (
     Passthrough,
     check_type,
 )
-from pipeline.data.convert import without_na
-from pipeline.preprocessing.engine.blocks import Numbers, join
-from pipeline.preprocessing.engine.csr import check_numbers, count_cells, most_cells
-from pipeline.preprocessing.engine.table import Once, Read
+from pipeline.table.convert import without_na
 from pipeline.typing import Estimator, Target
 
 if TYPE_CHECKING:
-    from pipeline.preprocessing.engine.dask import Data
+    from pipeline.blocks.dask import Data
 
 
 class PipelineNode(BlockNode):

@@ -15,10 +15,10 @@ from pipeline.compile.compile import DEVICES, compile, reads_table, spec_for
 from pipeline.compile.forecast import forecast
 from pipeline.compile.plan import describe_places, render_places, run_as_given
 from pipeline.compile.spec import Op
-from pipeline.data import frames
-from pipeline.data.convert import why_no_table
 from pipeline.system import devices
 from pipeline.system.devices import Choice
+from pipeline.table import frames
+from pipeline.table.convert import why_no_table
 from pipeline.typing import Estimator, Table
 
 

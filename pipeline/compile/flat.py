@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import pandas as pd
 
-from pipeline.errors import DataError
-from pipeline.preprocessing.engine.blocks import (
+from pipeline.blocks.block import (
     Block,
     Categories,
     Dates,
@@ -27,8 +26,9 @@ from pipeline.preprocessing.engine.blocks import (
     join,
     take_columns,
 )
-from pipeline.preprocessing.engine.table import FEW_ROWS, Part, Read, Table
-from pipeline.preprocessing.engine.twin import Twin
+from pipeline.blocks.table import FEW_ROWS, Part, Read, Table
+from pipeline.errors import DataError
+from pipeline.twins.twin import Twin
 
 CONVERT: dict[type, Callable[[Block, Part], Any]] = {
     Numbers: as_numbers,

@@ -12,16 +12,16 @@ from pipeline.backends.base import find_last_dtype
 from pipeline.backends.cpu import is_xgboost
 from pipeline.backends.cuml import multi_gpu
 from pipeline.backends.cuml.multi_gpu import MULTI_GPU
-from pipeline.backends.cuml.tables import public_name
+from pipeline.backends.gpu_rules import public_name
 from pipeline.backends.text_input import reads_text
 from pipeline.backends.xgboost import distributed
 from pipeline.compile.compile import Kind, compile_step, kind_of_step
 from pipeline.compile.rules import columns_read
 from pipeline.compile.spec import Op, columns_of
-from pipeline.data import frames, partitioned
-from pipeline.data.output import container
 from pipeline.distributed.cluster import active
 from pipeline.system import devices
+from pipeline.table import frames, partitioned
+from pipeline.table.output import container
 from pipeline.typing import Estimator, Table
 
 IN_TURN = "one partition after another"

@@ -18,12 +18,7 @@ import numpy as np
 from sklearn.preprocessing import QuantileTransformer
 from sklearn.utils import get_tags
 
-from pipeline.compile.flat import CONVERT, FlatProgram
-from pipeline.data import frames
-from pipeline.data.convert import Origin
-from pipeline.data.output import container
-from pipeline.errors import DataError, PipelineError, Reason, Refused, Unsupported, in_both_words
-from pipeline.preprocessing.engine.blocks import (
+from pipeline.blocks.block import (
     Block,
     Objects,
     Unread,
@@ -31,13 +26,18 @@ from pipeline.preprocessing.engine.blocks import (
     holds_others,
     take_columns,
 )
-from pipeline.preprocessing.engine.table import Once, Part, Read
-from pipeline.preprocessing.engine.twin import Twin
-from pipeline.preprocessing.statistics.quantiles import RowBlocks
+from pipeline.blocks.table import Once, Part, Read
+from pipeline.compile.flat import CONVERT, FlatProgram
+from pipeline.errors import DataError, PipelineError, Reason, Refused, Unsupported, in_both_words
+from pipeline.table import frames
+from pipeline.table.convert import Origin
+from pipeline.table.output import container
+from pipeline.twins.statistics.quantiles import RowBlocks
+from pipeline.twins.twin import Twin
 from pipeline.typing import Array, Estimator, Target
 
 if TYPE_CHECKING:
-    from pipeline.preprocessing.engine.dask import Data
+    from pipeline.blocks.dask import Data
 
 T = TypeVar("T")
 

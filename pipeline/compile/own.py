@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from pipeline.blocks.block import Numbers
 from pipeline.compile.rules import columns_read
 from pipeline.compile.spec import Op
-from pipeline.preprocessing.engine.blocks import Numbers
-from pipeline.preprocessing.transformers import TWINS
+from pipeline.twins import TWINS
 
 FASTER = "scikit-learn's own, which is faster on so many rows of numbers"
 EXACT = "scikit-learn's own, for the next step tells 0 from 1e-19 in sparse rows"

@@ -20,14 +20,14 @@ from pipeline.compile.program import Program
 from pipeline.compile.rules import place_on_host
 from pipeline.compile.spec import Op
 from pipeline.compile.workers import HostWorker
-from pipeline.data import frames, partitioned
-from pipeline.data.borrowed import in_place
-from pipeline.data.convert import as_passed
 from pipeline.errors import OutOfMemory, PipelineError, Reason, Refused, in_both_words
 from pipeline.system import cache
 from pipeline.system.devices import release_memory
 from pipeline.system.memory import raise_if_exhausted
 from pipeline.system.threads import halved
+from pipeline.table import frames, partitioned
+from pipeline.table.borrowed import in_place
+from pipeline.table.convert import as_passed
 from pipeline.trace import record
 from pipeline.typing import Estimator, Params, Table, Target
 

@@ -16,6 +16,11 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from pipeline.blocks import table as tables
+from pipeline.blocks.block import Numbers, by_columns
+from pipeline.blocks.csr import write_sparse
+from pipeline.blocks.dask import Data, Partitions
+from pipeline.blocks.table import Read, Reading, Table
 from pipeline.compile.build import BuildOptions, build
 from pipeline.compile.flat import FlatProgram, warnings_of
 from pipeline.compile.nodes import BlockNode, Keeps, NodeInput
@@ -23,17 +28,12 @@ from pipeline.compile.own import choose_own
 from pipeline.compile.rules import compile_transformer, obstacles_to_batches
 from pipeline.compile.spec import Op, RowSpec, columns_of
 from pipeline.compile.workers import WorkerNode
-from pipeline.data import frames
-from pipeline.data.convert import Origin, without_na
-from pipeline.data.output import container
-from pipeline.data.partitioned import densify, densifying
 from pipeline.errors import ConfigError, DataError, Reason, Unsupported
-from pipeline.preprocessing.engine import table as tables
-from pipeline.preprocessing.engine.blocks import Numbers, by_columns
-from pipeline.preprocessing.engine.csr import write_sparse
-from pipeline.preprocessing.engine.dask import Data, Partitions
-from pipeline.preprocessing.engine.table import Read, Reading, Table
-from pipeline.preprocessing.transformers import TWINS
+from pipeline.table import frames
+from pipeline.table.convert import Origin, without_na
+from pipeline.table.output import container
+from pipeline.table.partitioned import densify, densifying
+from pipeline.twins import TWINS
 from pipeline.typing import Estimator, Names
 
 

@@ -19,13 +19,13 @@ from pipeline.backends import cuda
 from pipeline.backends.array_api import ArrayApiBackend
 from pipeline.backends.base import Backend, Placement
 from pipeline.backends.cpu import HOST, is_xgboost
-from pipeline.backends.xgboost.estimator import find_bad_params
+from pipeline.backends.xgboost.xgboost_model import find_bad_params
 from pipeline.compile.spec import Form, Op, RowSpec, Runner
 from pipeline.errors import ConfigError, Reason, Unsupported, in_words_of
-from pipeline.preprocessing.transformers import TWINS
+from pipeline.twins import TWINS
 from pipeline.typing import Estimator
 
-BLOCKS = {"cpu": "pipeline.preprocessing (NumPy)", "cuda": "pipeline.preprocessing (CuPy)"}
+BLOCKS = {"cpu": "pipeline (NumPy)", "cuda": "pipeline (CuPy)"}
 SELECTOR = "use make_column_selector or list the columns"
 
 Rule = Callable[[Any, str, RowSpec], Op]

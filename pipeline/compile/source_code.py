@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from pipeline.backends.xgboost.estimator import heard
+from pipeline.backends.xgboost.xgboost_model import heard
 from pipeline.typing import Array
 
 _WIDTH = 96

@@ -13,9 +13,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from pipeline.backends.base import Backend, Placement
-from pipeline.data import frames
+from pipeline.blocks.block import by_columns
 from pipeline.errors import Reason
-from pipeline.preprocessing.engine.blocks import by_columns
+from pipeline.table import frames
 from pipeline.typing import Table
 
 Form = Literal["dense", "sparse", "either", "unknown"]

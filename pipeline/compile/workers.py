@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pandas as pd
 
+from pipeline.blocks.block import Numbers, Objects, Unread, flat
+from pipeline.blocks.csr import ReadSparse, write_sparse
+from pipeline.blocks.table import Read, Table, write_frame, write_matrix
 from pipeline.compile.flat import FlatProgram
 from pipeline.compile.nodes import BlockNode, NodeInput, check_type
-from pipeline.data import convert, frames
-from pipeline.data.borrowed import borrow
 from pipeline.errors import DataError, Reason, Unsupported, in_both_words
-from pipeline.preprocessing.engine.blocks import Numbers, Objects, Unread, flat
-from pipeline.preprocessing.engine.csr import ReadSparse, write_sparse
-from pipeline.preprocessing.engine.table import Read, Table, write_frame, write_matrix
+from pipeline.table import convert, frames
+from pipeline.table.borrowed import borrow
 from pipeline.trace import record
 from pipeline.typing import Array, Estimator, Params, Target
 from pipeline.typing import Table as Rows
 
 if TYPE_CHECKING:
-    from pipeline.preprocessing.engine.dask import Data
+    from pipeline.blocks.dask import Data
 
 
 class Worker(Protocol):

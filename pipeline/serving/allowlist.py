@@ -14,7 +14,7 @@ from zipfile import ZIP_STORED, ZipFile
 
 from sklearn.exceptions import InconsistentVersionWarning
 
-from pipeline.backends.cuml.tables import XGBOOST
+from pipeline.backends.gpu_rules import XGBOOST
 from pipeline.errors import ConfigError, DataError
 from pipeline.optional import load
 
@@ -24,7 +24,7 @@ _NAMES: Final = {
     "numpy": "bool character complexfloating dtype flexible floating generic inexact integer "
     "max mean median min number signedinteger sum unsignedinteger",
     "pipeline.backends.xgboost.saved": "Booster",
-    "pipeline.preprocessing.transformers.calendar": "CalendarFeatures",
+    "pipeline.twins.calendar": "CalendarFeatures",
     "scipy._lib.array_api_compat.numpy._aliases": "asarray",
     "scipy.interpolate._bsplines": "BSpline",
     "scipy.sparse._csr": "csr_array csr_matrix",
@@ -68,6 +68,12 @@ _NAMES: Final = {
     "xgboost.sklearn": " ".join(XGBOOST),
 }
 
+_INSTEAD: Final = {
+    b"xgboost.core": b"pipeline.backends.xgboost.saved",
+    b"pipeline.preprocessing.transformers.calendar": b"pipeline.twins.calendar",
+}
+"""Module that a file names -> the one of ours that is loaded: it checks a booster, or has moved."""
+
 TRUSTED: Final = sorted(f"{m}.{name}" for m, names in _NAMES.items() for name in names.split())
 """Parameters and fitted attributes of estimators that skops does not trust by itself."""
 
@@ -109,7 +115,7 @@ def loads(data: bytes, where: str) -> Any:
             # What is stored as it is cannot become larger than the file.
             if any(part.compress_type != ZIP_STORED for part in archive.infolist()):
                 raise DataError(f"{where}: not a model: its parts are compressed")
-        data = _checking_boosters(data)
+        data = _renamed(data)
         with warnings.catch_warnings():
             # One warning of other versions for the whole model, by the manifest, is enough.
             warnings.simplefilter("ignore", InconsistentVersionWarning)
@@ -124,15 +130,15 @@ def loads(data: bytes, where: str) -> Any:
         raise DataError(f"{where}: not a model: {said}") from error
 
 
-def _checking_boosters(data: bytes) -> bytes:
-    """Return a file that names the class of ours that checks a booster, in place of XGBoost's."""
+def _renamed(data: bytes) -> bytes:
+    """Return a file that names the modules of `_INSTEAD`."""
     with ZipFile(io.BytesIO(data)) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
-    named = b'"__module__": "%s"'
-    there, ours = named % b"xgboost.core", named % b"pipeline.backends.xgboost.saved"
-    if there not in parts["schema.json"]:
+    named, schema = b'"__module__": "%s"', parts["schema.json"]
+    for there, ours in _INSTEAD.items():
+        parts["schema.json"] = parts["schema.json"].replace(named % there, named % ours)
+    if parts["schema.json"] == schema:
         return data
-    parts["schema.json"] = parts["schema.json"].replace(there, ours)
     changed = io.BytesIO()
     with ZipFile(changed, "w", ZIP_STORED) as archive:
         for name, part in parts.items():
@@ -141,5 +147,5 @@ def _checking_boosters(data: bytes) -> bytes:
 
 
 def _strangers(data: bytes) -> list[str]:
-    unknown = load("skops.io").get_untrusted_types(data=_checking_boosters(data))
+    unknown = load("skops.io").get_untrusted_types(data=_renamed(data))
     return sorted(set(unknown) - set(TRUSTED))

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.errors import ConfigError
-from pipeline.estimator.accelerated import Accelerated
-from pipeline.estimator.fitted import last_of
+from pipeline.model.accelerated import Accelerated
+from pipeline.model.fitted import last_of
 
 METHODS = ("predict_proba", "predict", "transform", "decision_function", "score_samples")
 MOST_PROBABLE: Final = frozenset(

@@ -12,13 +12,13 @@ from pipeline.compile.lower import LoweringOptions, lower
 from pipeline.compile.plan import run_as_given
 from pipeline.compile.rules import needs_order
 from pipeline.compile.spec import RowSpec
-from pipeline.data.output import framed
 from pipeline.errors import DataError, PipelineError, Reason, Unsupported
-from pipeline.estimator.accelerated import Accelerated
-from pipeline.estimator.as_given import GivenInput
-from pipeline.estimator.inputs import Input
+from pipeline.model.accelerated import Accelerated
+from pipeline.model.as_given import GivenInput
+from pipeline.model.inputs import Input
 from pipeline.serving import manifest, state, steps
 from pipeline.system.devices import Choice, choose, prepare_memory
+from pipeline.table.output import framed
 
 
 def load(path: str | Path, device: str = "auto") -> Accelerated:

@@ -15,8 +15,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from pipeline.data.table_format import TableFormat
 from pipeline.errors import DataError
+from pipeline.files.table_format import TableFormat
 from pipeline.optional import version
 from pipeline.records import PlacementRecord, dumps
 from pipeline.system.atomic import sha256

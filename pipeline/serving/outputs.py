@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from pipeline.data.arrow_types import decoded_type
 from pipeline.errors import ConfigError
+from pipeline.table.arrow_types import decoded_type
 
 
 def is_csv(target: Path) -> bool:

@@ -21,19 +21,15 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from pipeline.data import drift, frames, partitioned
-from pipeline.data.convert import from_arrow
-from pipeline.data.csv import MISSING
-from pipeline.data.drift import Difference
-from pipeline.data.opened import TableStream, copy_of, open_sources
-from pipeline.data.read import row_count
-from pipeline.data.schema import Schema
 from pipeline.distributed import ordered_map
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError, DataError, OutOfMemory, OutputError
-from pipeline.estimator.accelerated import Accelerated
-from pipeline.estimator.as_given import GivenInput
-from pipeline.estimator.inputs import TextInput
+from pipeline.files.csv import MISSING
+from pipeline.files.opened import TableStream, copy_of, open_sources
+from pipeline.files.read import row_count
+from pipeline.model.accelerated import Accelerated
+from pipeline.model.as_given import GivenInput
+from pipeline.model.inputs import TextInput
 from pipeline.records import dumps
 from pipeline.serving import manifest, outputs
 from pipeline.serving.answers import Question, unique
@@ -41,6 +37,10 @@ from pipeline.serving.load import load
 from pipeline.system.atomic import flush, locked, sha256, writing
 from pipeline.system.progress import Say
 from pipeline.system.threads import alone
+from pipeline.table import drift, frames, partitioned
+from pipeline.table.convert import from_arrow
+from pipeline.table.drift import Difference
+from pipeline.table.schema import Schema
 
 SCHEMA: Final = "pipeline.prediction/4"
 ROWS: Final = 131_072

@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from pipeline.compile import source_code
 from pipeline.compile.plan import placement_records
-from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError
-from pipeline.estimator.accelerated import Accelerated
+from pipeline.files.table_format import TableFormat
+from pipeline.model.accelerated import Accelerated
 from pipeline.serving import manifest, state, steps
 from pipeline.serving.manifest import Manifest
 from pipeline.system.atomic import publishing

@@ -12,13 +12,13 @@ from typing import Any, Final, Literal
 import msgspec
 from sklearn.base import BaseEstimator
 
-from pipeline.data.drift import ColumnProfile
-from pipeline.data.schema import Column, Schema
 from pipeline.errors import DataError
-from pipeline.estimator.as_given import GivenInput
-from pipeline.estimator.inputs import DaskInput, Input, LabelInput, TextInput
+from pipeline.model.as_given import GivenInput
+from pipeline.model.inputs import DaskInput, Input, LabelInput, TextInput
 from pipeline.serving import allowlist
 from pipeline.serving.steps import BoosterState, Packed, State
+from pipeline.table.drift import ColumnProfile
+from pipeline.table.schema import Column, Schema
 
 MODEL: Final = "model.skops"
 STATE: Final = "state.json"

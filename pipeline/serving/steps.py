@@ -15,16 +15,16 @@ import numpy as np
 import pandas as pd
 
 from pipeline.backends.base import HostModel, Model
+from pipeline.backends.cuml.cuml_model import Cuml
 from pipeline.backends.cuml.documents import DocumentsModel
-from pipeline.backends.cuml.estimator import Cuml
 from pipeline.backends.cuml.text import Vectorizer
-from pipeline.backends.xgboost.estimator import XGBoostModel
+from pipeline.backends.xgboost.xgboost_model import XGBoostModel
+from pipeline.blocks.block import Categories, Dates, Numbers
 from pipeline.compile.compile import named_steps
 from pipeline.compile.nodes import check_type
 from pipeline.compile.plan import Plan, Step, StepWorker, make_host_step
 from pipeline.compile.program import Program, header
 from pipeline.errors import DataError, Reason, Unsupported
-from pipeline.preprocessing.engine.blocks import Categories, Dates, Numbers
 from pipeline.typing import Estimator
 
 FORMS: Mapping[str, type] = {form.__name__: form for form in (Categories, Dates, Numbers)}

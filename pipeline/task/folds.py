@@ -18,9 +18,10 @@ from sklearn.model_selection import (
 )
 from sklearn.preprocessing import LabelEncoder
 
-from pipeline.data import frames, parquet
 from pipeline.errors import DataError
+from pipeline.files import parquet
 from pipeline.system.devices import prepare_memory
+from pipeline.table import frames
 from pipeline.task import truth
 from pipeline.task.metrics import TaskScorer, first_metric_of, judges
 from pipeline.task.task import Job, Split, Task

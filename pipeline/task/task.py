@@ -19,8 +19,8 @@ from pipeline.task.faults import blamed_on
 from pipeline.task.scoring import scorers_of
 
 if TYPE_CHECKING:
-    from pipeline.data.files import Filter
-    from pipeline.data.table_format import TableFormat
+    from pipeline.files.files import Filter
+    from pipeline.files.table_format import TableFormat
 
 _LISTED = 30
 Kind = Literal["binary", "multiclass", "regression", "ranking", "clusters"]

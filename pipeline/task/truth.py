@@ -11,8 +11,9 @@ from pandas.api.types import infer_dtype
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from pipeline.data import parquet, target
 from pipeline.errors import ConfigError, DataError
+from pipeline.files import parquet
+from pipeline.table import target
 from pipeline.task.task import Job, Split, Task
 from pipeline.typing import Estimator
 

@@ -27,7 +27,7 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
 from pipeline.errors import ConfigError
-from pipeline.estimator.accelerated import Accelerated
+from pipeline.model.accelerated import Accelerated
 from pipeline.optional import load
 from pipeline.typing import Estimator
 

@@ -11,8 +11,8 @@ from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedS
 from sklearn.pipeline import Pipeline
 
 from pipeline.errors import ConfigError, DataError
-from pipeline.estimator.accelerated import Accelerated
-from pipeline.estimator.routing import WEIGHTS, routes
+from pipeline.model.accelerated import Accelerated
+from pipeline.model.routing import WEIGHTS, routes
 from pipeline.tuning.default_spaces import last_step
 from pipeline.typing import Array, Estimator, Table, Target
 

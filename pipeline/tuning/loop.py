@@ -12,11 +12,11 @@ import numpy as np
 from pipeline.system.progress import Say, progress
 from pipeline.trace import ExecutionLog
 from pipeline.tuning.evaluate import Judged, Task
-from pipeline.tuning.results import COMPLETE, FAILED, PRUNED, Outcome
 from pipeline.tuning.space import Space
 from pipeline.tuning.stopping import reason_to_stop
 from pipeline.tuning.study import ask, begin, recall, report, seconds_of, tell, unfinished
-from pipeline.tuning.workers import InProcess, OnWorkers
+from pipeline.tuning.trial_workers import InProcess, OnWorkers
+from pipeline.tuning.tuned import COMPLETE, FAILED, PRUNED, Outcome
 
 if TYPE_CHECKING:
     from optuna.study import Study

@@ -22,16 +22,16 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, InvalidParameterError, StrOptions
 from sklearn.utils.validation import _check_method_params, indexable
 
-from pipeline.data.shared import shared
 from pipeline.errors import ConfigError, DataError, in_words_of
-from pipeline.estimator.accelerated import Accelerated
+from pipeline.model.accelerated import Accelerated
+from pipeline.table.shared import shared
 from pipeline.tuning.early_stopping import require_able
 from pipeline.tuning.evaluate import Evaluation
 from pipeline.tuning.loop import Loop
-from pipeline.tuning.results import COMPLETE, FAILED, tabulate
 from pipeline.tuning.space import Space, candidate_of
 from pipeline.tuning.study import identity_of, open_study, recall
-from pipeline.tuning.workers import open_slots
+from pipeline.tuning.trial_workers import open_slots
+from pipeline.tuning.tuned import COMPLETE, FAILED, tabulate
 from pipeline.typing import Estimator, Table, Target
 
 

@@ -18,7 +18,7 @@ from scipy.stats.distributions import rv_frozen
 from sklearn.base import clone
 
 from pipeline.errors import ConfigError
-from pipeline.estimator.accelerated import Accelerated
+from pipeline.model.accelerated import Accelerated
 from pipeline.optional import load
 from pipeline.tuning.default_spaces import default_space, unset
 from pipeline.typing import Estimator

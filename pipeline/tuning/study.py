@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sklearn
 
-from pipeline.data.shared import SharedRows
 from pipeline.errors import ConfigError, OutputError
 from pipeline.optional import load, version
 from pipeline.system.atomic import locked
+from pipeline.table.shared import SharedRows
 from pipeline.tuning.evaluate import Evaluation, Judged
-from pipeline.tuning.results import COMPLETE, FAILED, PRUNED, RUNNING, Outcome
 from pipeline.tuning.space import Space, described, digest
 from pipeline.tuning.stopping import estimated
+from pipeline.tuning.tuned import COMPLETE, FAILED, PRUNED, RUNNING, Outcome
 
 if TYPE_CHECKING:
     from optuna.storages import JournalStorage

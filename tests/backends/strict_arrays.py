@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline
 
 from pipeline.backends import array_api
 from pipeline.backends.base import METHODS
-from pipeline.backends.cuml.tables import rule
+from pipeline.backends.gpu_rules import rule
 from tests.estimators import CASES, Case, named
 
 DEVICE = xp.Device("device1")
@@ -27,7 +27,7 @@ STRICT = type(xp.asarray(0))
 
 
 class Frames:
-    """What `pipeline.data.frames` offers to the rule, with strict arrays for CuPy's."""
+    """What `pipeline.table.frames` offers to the rule, with strict arrays for CuPy's."""
 
     matrix = staticmethod(lambda X, order="C", dtype="auto": X)
     device_of = staticmethod(lambda X: "cuda" if isinstance(X, STRICT) else "cpu")

@@ -12,7 +12,7 @@ import pytest
 from sklearn import get_config
 
 from pipeline.backends.array_api import SWITCH, dispatching
-from pipeline.backends.cuml.tables import RULES
+from pipeline.backends.gpu_rules import RULES
 from tests.estimators import CASES, named
 
 ROOT = Path(__file__).parents[2]

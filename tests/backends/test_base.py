@@ -9,7 +9,7 @@ from xgboost import XGBRegressor
 
 from pipeline.backends.base import HostModel
 from pipeline.backends.cpu import HOST
-from pipeline.backends.xgboost.estimator import XGBoostModel
+from pipeline.backends.xgboost.xgboost_model import XGBoostModel
 from pipeline.system.threads import scipy_blas
 
 X = pd.DataFrame({"a": [0.0, 1.0, 2.0], "b": [1.0, 0.0, 5.0]})

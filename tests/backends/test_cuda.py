@@ -12,8 +12,9 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline import explain
 from pipeline.backends import cuda
+from pipeline.backends import gpu_rules as tables
 from pipeline.backends.base import Placement
-from pipeline.backends.cuml import tables, translations
+from pipeline.backends.cuml import translations
 from pipeline.compile.compile import compile_step
 from pipeline.compile.spec import RowSpec
 from pipeline.errors import Unsupported

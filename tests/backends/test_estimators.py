@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from pipeline import Accelerated
-from pipeline.backends.cuml.tables import APART, RULES, public_name
+from pipeline.backends.gpu_rules import APART, RULES, public_name
 from tests.estimators import CASES, Case, named
 
 

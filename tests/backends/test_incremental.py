@@ -13,9 +13,9 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, Multinomi
 from sklearn.pipeline import make_pipeline
 
 from pipeline import Accelerated
-from pipeline.data import partitioned
 from pipeline.errors import DataError, Unsupported
 from pipeline.system import hardware
+from pipeline.table import partitioned
 
 da = pytest.importorskip("dask.array")
 ROWS = 6000

@@ -23,7 +23,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from pipeline import explain
 from pipeline.backends import meta
-from pipeline.backends.cuml.tables import public_name
+from pipeline.backends.gpu_rules import public_name
 from pipeline.compile.lower import lower
 from pipeline.errors import Reason, Unsupported
 from tests.estimators import binary

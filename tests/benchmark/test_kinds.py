@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.benchmark.record import results
-from pipeline.data.files import table_files
+from pipeline.files.files import table_files
 from pipeline.task import task
 from tests.commands import ROOT, call
 

@@ -15,7 +15,8 @@ from pipeline.benchmark.judge.statistics import speed, stages
 from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.publish import render
 from pipeline.benchmark.record.results import Results
-from pipeline.benchmark.report import cards, html, markdown, table, tables
+from pipeline.benchmark.report import cards, html, markdown, tables
+from pipeline.benchmark.report import html_table as table
 from pipeline.benchmark.report.gallery_page import gallery_page
 from pipeline.benchmark.report.panels import Page, comparison_page
 from pipeline.benchmark.report.tables import summary_table

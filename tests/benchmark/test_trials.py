@@ -12,7 +12,7 @@ from pipeline.benchmark.record.trials import (
     records_of_space,
     records_of_trials,
 )
-from pipeline.estimator.accelerated import Accelerated
+from pipeline.model.accelerated import Accelerated
 from pipeline.tuning.space import Space
 
 ALPHA, OTHER = "estimator__alpha", "estimator__tol"

@@ -12,7 +12,7 @@ from pipeline.benchmark.record.results import FilePart, Interval, dumps
 from pipeline.benchmark.record.tuning_record import load_tuning
 from pipeline.benchmark.report import tuning_page as page
 from pipeline.benchmark.report.html import page_html
-from pipeline.benchmark.report.table import ReportTable
+from pipeline.benchmark.report.html_table import ReportTable
 from pipeline.errors import DataError
 from pipeline.task.scoring import ScoringInfo
 from tests.benchmark import fixtures, tunings

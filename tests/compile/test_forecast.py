@@ -19,8 +19,8 @@ from xgboost import XGBClassifier
 from pipeline import Accelerated, explain
 from pipeline.backends.cuml import multi_gpu
 from pipeline.compile import forecast
-from pipeline.data import partitioned
 from pipeline.errors import Unsupported
+from pipeline.table import partitioned
 
 dd = pytest.importorskip("dask.dataframe")
 ROWS = 600

@@ -22,7 +22,7 @@ from pipeline.backends.base import HostModel
 from pipeline.compile.lower import LoweringOptions, lower
 from pipeline.errors import ConfigError, Unsupported
 
-OURS = {"cpu": "pipeline.preprocessing (NumPy)", "cuda": "pipeline.preprocessing (CuPy)"}
+OURS = {"cpu": "pipeline (NumPy)", "cuda": "pipeline (CuPy)"}
 
 
 def preprocessing(encoder: Any = None) -> Any:

@@ -25,7 +25,7 @@ from sklearn.preprocessing import (
 from pipeline import Accelerated
 from pipeline.compile.program import Program
 from tests.names import one_in
-from tests.preprocessing.parity import assert_parity, quiet
+from tests.twins.parity import assert_parity, quiet
 
 ROWS = 160
 NUMBERS = make_pipeline(SimpleImputer(), StandardScaler())

@@ -19,12 +19,12 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from pipeline.blocks import table as blocks
 from pipeline.compile.program import Program
 from pipeline.compile.rules import compile_transformer
 from pipeline.compile.spec import RowSpec
-from pipeline.preprocessing.engine import table as blocks
-from tests.preprocessing.parity import assert_parity, cut
 from tests.strategies import tables
+from tests.twins.parity import assert_parity, cut
 
 
 @given(X=tables(), n_rows=st.integers(1, 9))

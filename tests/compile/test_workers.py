@@ -25,7 +25,7 @@ from sklearn.preprocessing import (
 )
 
 from pipeline import Accelerated, explain, load, save
-from pipeline.preprocessing.engine import table
+from pipeline.blocks import table
 
 ROWS = 120
 NUMBERS = make_pipeline(SimpleImputer(), StandardScaler())

@@ -14,7 +14,7 @@ import pytest
 from xgboost import XGBModel
 from xgboost import data as xgboost_data
 
-from pipeline.backends.xgboost.estimator import XGBoostModel
+from pipeline.backends.xgboost.xgboost_model import XGBoostModel
 from tests.contract.tables import MEMORY
 
 

@@ -35,8 +35,8 @@ from sklearn.preprocessing import (
 )
 
 from pipeline.optional import load
-from pipeline.preprocessing.transformers.calendar import FEATURES, CalendarFeatures
 from pipeline.system.devices import obstacle
+from pipeline.twins.calendar import FEATURES, CalendarFeatures
 
 NO_GPU = obstacle()
 ON_A_GPU = [pytest.mark.gpu, pytest.mark.skipif(bool(NO_GPU), reason=NO_GPU)]

@@ -7,7 +7,7 @@ from sklearn.ensemble import IsolationForest, RandomForestClassifier, RandomFore
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 
-from pipeline.backends.cuml.tables import CUML
+from pipeline.backends.gpu_rules import CUML
 
 LEARNING = ("fit", "fit_predict", "fit_transform", "partial_fit")
 ASKING = (

@@ -25,14 +25,14 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
+from pipeline.blocks import table
 from pipeline.compile.program import Program
-from pipeline.data import frames
-from pipeline.preprocessing.engine import table
-from pipeline.preprocessing.transformers.calendar import CalendarFeatures
 from pipeline.system.threads import halved
+from pipeline.table import frames
+from pipeline.twins.calendar import CalendarFeatures
 from tests.contract import standins
 from tests.contract.recorder import LIVE, RECORDER
-from tests.preprocessing import cases
+from tests.twins import cases
 
 ROWS = 100_000
 COLUMNS = 8

@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.class_weight import compute_sample_weight
 
 from pipeline.backends.cuml import translations
-from pipeline.backends.cuml.tables import APART, CUML, Rule, public_name
+from pipeline.backends.gpu_rules import APART, CUML, Rule, public_name
 from tests.contract import arrays, csr, least_squares, tables
 from tests.contract.estimators import ASKING, LEARNING
 from tests.contract.recorder import RECORDER, Refused

@@ -16,8 +16,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, Options, _InstancesOf, make_constraint
 
-from pipeline.backends.cuml.tables import CUML
 from pipeline.backends.cuml.translations import load_frozen
+from pipeline.backends.gpu_rules import CUML
 from pipeline.optional import load
 from tests.contract.signatures import parse
 

@@ -89,7 +89,7 @@ def as_host(column: pd.Series, plain: Any) -> pd.Series:
 
 
 def memory(host: Any) -> int:
-    """Return the bytes of a table as `pipeline.data.frames` counts them."""
+    """Return the bytes of a table as `pipeline.table.frames` counts them."""
     if isinstance(host, pd.Index):
         return int(host.memory_usage(deep=True))
     return int(np.sum(host.memory_usage(index=False)))

@@ -21,9 +21,9 @@ from sklearn.preprocessing import (
 from sklearn.utils.discovery import all_estimators
 
 from pipeline import Accelerated
-from pipeline.backends.cuml.estimator import Cuml
-from pipeline.backends.cuml.tables import CUML
-from pipeline.preprocessing.engine import table as tables
+from pipeline.backends.cuml.cuml_model import Cuml
+from pipeline.backends.gpu_rules import CUML
+from pipeline.blocks import table as tables
 from tests.contract.cases import (
     CLASSIFIERS,
     EVERYWHERE,

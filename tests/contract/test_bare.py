@@ -19,9 +19,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC
 
 from pipeline import Accelerated
-from pipeline.backends.cuml.tables import rule
+from pipeline.backends.gpu_rules import rule
 from pipeline.compile.lower import LoweringOptions, lower
-from pipeline.data import frames
+from pipeline.table import frames
 from tests.contract.estimators import LEARNING
 from tests.contract.recorder import LIVE, Recorder
 

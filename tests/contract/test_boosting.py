@@ -13,11 +13,12 @@ import pytest
 from sklearn.base import clone
 
 from pipeline import Accelerated, DeviceUnavailable, Unsupported
-from pipeline.backends.xgboost import contributions, distributed, handover, training
-from pipeline.backends.xgboost.estimator import XGBoostModel
-from pipeline.data import frames
+from pipeline.backends.xgboost import distributed, handover, training
+from pipeline.backends.xgboost import shap_values as contributions
+from pipeline.backends.xgboost.xgboost_model import XGBoostModel
 from pipeline.optional import load
 from pipeline.system.devices import obstacle
+from pipeline.table import frames
 from tests.contract import boosting
 from tests.contract.cases import to_cudf
 from tests.contract.recorder import Recorder

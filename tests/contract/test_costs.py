@@ -28,8 +28,8 @@ from sklearn.preprocessing import (
 from pipeline import Accelerated
 from pipeline.backends.cuml.multi_gpu import has_missing
 from pipeline.compile.program import Program
-from pipeline.data import frames
 from pipeline.errors import BudgetExceeded
+from pipeline.table import frames
 from tests.contract import memory
 from tests.contract.cases import CLASSIFIERS, EVERYWHERE, ROWS, folds, table, target
 from tests.contract.recorder import RECORDER, Recorder

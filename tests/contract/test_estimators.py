@@ -18,7 +18,7 @@ from sklearn.svm import SVC, LinearSVC, LinearSVR
 
 from pipeline import Accelerated, Unsupported, load, save
 from pipeline.backends.base import METHODS
-from pipeline.backends.cuml.tables import rule
+from pipeline.backends.gpu_rules import rule
 from pipeline.optional import load as load_package
 from tests.contract.cases import EVERYWHERE
 from tests.contract.recorder import OnDevice, Recorder

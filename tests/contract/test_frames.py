@@ -11,11 +11,11 @@ from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 
 from pipeline import Accelerated, trace
-from pipeline.data import encode, frames
-from pipeline.data.convert import convert
-from pipeline.data.schema import Schema
-from pipeline.data.target import check_target
 from pipeline.errors import DataError
+from pipeline.table import encode, frames
+from pipeline.table.convert import convert
+from pipeline.table.schema import Schema
+from pipeline.table.target import check_target
 from tests.contract import tables
 from tests.contract.cases import EVERYWHERE, table, to_cudf
 from tests.contract.recorder import Recorder

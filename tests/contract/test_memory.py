@@ -13,12 +13,12 @@ from sklearn.preprocessing import StandardScaler
 from pipeline import Accelerated
 from pipeline.backends.base import Model
 from pipeline.compile.program import Program
-from pipeline.data import partitioned
 from pipeline.errors import OutOfMemory
 from pipeline.optional import load
 from pipeline.serving import predict
 from pipeline.serving.save import save
 from pipeline.system import devices, threads
+from pipeline.table import partitioned
 from tests import programs
 from tests.contract import arrays, standins
 from tests.contract.recorder import LIVE, Recorder

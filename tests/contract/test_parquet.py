@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.data import frames, parquet
-from pipeline.data.parquet import Reader
-from pipeline.data.read import split_row_groups
 from pipeline.errors import DataError
+from pipeline.files import parquet
+from pipeline.files.parquet import Reader
+from pipeline.files.read import split_row_groups
+from pipeline.table import frames
 from tests.contract.cases import EVERYWHERE
 
 pytestmark = pytest.mark.usefixtures("device")

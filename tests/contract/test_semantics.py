@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline.data import encode, frames
-from pipeline.data.output import categorize
 from pipeline.optional import load
-from pipeline.preprocessing.statistics.categories import SPREAD, count_codes, tally
-from pipeline.preprocessing.statistics.quantiles import RowBlocks, quantile
-from pipeline.preprocessing.transformers.calendar import DAY, FEATURES, encode_fields
+from pipeline.table import encode, frames
+from pipeline.table.output import categorize
+from pipeline.twins.calendar import DAY, FEATURES, encode_fields
+from pipeline.twins.statistics.categories import SPREAD, count_codes, tally
+from pipeline.twins.statistics.quantiles import RowBlocks, quantile
 from tests.contract.cases import EVERYWHERE
 
 pytestmark = [EVERYWHERE, pytest.mark.usefixtures("device")]

@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler, TargetEncoder
 
 from pipeline import Accelerated, Search
-from pipeline.data import frames
-from pipeline.estimator.sharing import REUSED
+from pipeline.model.sharing import REUSED
+from pipeline.table import frames
 from tests.contract.cases import NUMBERS, folds, table, target
 
 pytestmark = pytest.mark.usefixtures("device")

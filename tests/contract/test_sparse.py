@@ -31,11 +31,11 @@ from sklearn.svm import SVC, LinearSVC
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, DataError, Unsupported, explain, load, save
-from pipeline.backends.xgboost.estimator import XGBoostModel
+from pipeline.backends.xgboost.xgboost_model import XGBoostModel
+from pipeline.blocks import csr, table
 from pipeline.compile.program import Program
-from pipeline.data import frames, partitioned
-from pipeline.preprocessing.engine import csr, table
 from pipeline.system.devices import obstacle
+from pipeline.table import frames, partitioned
 from pipeline.trace import DENSIFY
 from tests.contract.cases import EVERYWHERE
 from tests.contract.recorder import LIVE, RECORDER, Recorder

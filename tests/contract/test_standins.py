@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from pipeline.data import frames
-from pipeline.data.partitioned import densify
+from pipeline.table import frames
+from pipeline.table.partitioned import densify
 from pipeline.trace import execution_log, record
 from tests.contract.recorder import LIVE, RECORDER, Recorder, Refused
 

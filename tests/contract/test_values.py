@@ -23,10 +23,10 @@ from sklearn.preprocessing import (
 )
 
 from pipeline import Accelerated, trace
-from pipeline.data import frames
 from pipeline.optional import load
-from pipeline.preprocessing.statistics.categories import SPREAD
-from pipeline.preprocessing.statistics.quantiles import RowBlocks, quantile
+from pipeline.table import frames
+from pipeline.twins.statistics.categories import SPREAD
+from pipeline.twins.statistics.quantiles import RowBlocks, quantile
 from tests.contract.cases import EVERYWHERE, dense, folds
 from tests.contract.recorder import Recorder
 

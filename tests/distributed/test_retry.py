@@ -60,7 +60,7 @@ def test_an_error_of_the_work_is_that_error_at_once() -> None:
 
 
 ROWS = 4000
-IMPORTED = ["pipeline.estimator.accelerated"]
+IMPORTED = ["pipeline.model.accelerated"]
 """A worker says nothing while it imports: it does so before it is asked for anything."""
 
 

@@ -12,8 +12,8 @@ from xgboost import DMatrix, XGBClassifier, get_config
 
 import pipeline
 from pipeline import Accelerated
-from pipeline.backends.xgboost import contributions
-from pipeline.data import partitioned
+from pipeline.backends.xgboost import shap_values as contributions
+from pipeline.table import partitioned
 from tests.contract.cases import to_cudf
 
 ROWS = 4_000

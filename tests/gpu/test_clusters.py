@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 import pipeline
 from pipeline import Accelerated
 from pipeline.backends.cuml.multi_gpu import MULTI_GPU
-from pipeline.backends.cuml.tables import public_name
+from pipeline.backends.gpu_rules import public_name
 from pipeline.optional import load
 from pipeline.system import devices
 from tests.estimators import CASES, Case, binary, named

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated
-from pipeline.data import parquet
+from pipeline.files import parquet
 from pipeline.optional import load
 from pipeline.task import task
 from tests.contract.cases import preprocessing, table, target

@@ -10,11 +10,11 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 from pipeline import Accelerated
+from pipeline.blocks import table
 from pipeline.compile.program import Program
-from pipeline.data import frames
 from pipeline.optional import load
-from pipeline.preprocessing.engine import table
 from pipeline.system import devices
+from pipeline.table import frames
 from tests.contract import memory
 
 WORKSPACE = 6 / memory.COLUMNS

@@ -14,11 +14,12 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 
 from pipeline import Accelerated
-from pipeline.data import encode, frames, parquet
-from pipeline.data.convert import convert
-from pipeline.data.read import scan
-from pipeline.data.schema import kind_of
+from pipeline.files import parquet
+from pipeline.files.read import scan
 from pipeline.optional import load
+from pipeline.table import encode, frames
+from pipeline.table.convert import convert
+from pipeline.table.schema import kind_of
 from tests.contract.cases import preprocessing, table, target
 from tests.contract.test_parquet import parquet_file  # noqa: F401
 from tests.contract.test_semantics import array, frame
@@ -81,7 +82,7 @@ def test_partitions_of_a_file_are_those_of_the_host(rows: Any, path: Path) -> No
 
 
 def test_cuml_finds_other_neighbors_among_rows_far_off_zero() -> None:
-    """If this fails, `FAR` in pipeline/backends/cuml/estimator.py can go."""
+    """If this fails, `FAR` in pipeline/backends/cuml/cuml_model.py can go."""
     X = (np.random.default_rng(0).normal(size=(2_000, 4)) + 1e4).astype("float32")
     found = load("cuml.neighbors.NearestNeighbors")(n_neighbors=5).fit(X).kneighbors(X)[1]
     wanted = NearestNeighbors(n_neighbors=5).fit(X).kneighbors(X)[1]

@@ -20,7 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import pipeline
 from pipeline import Accelerated, CalendarFeatures, predict_file
-from pipeline.data.table_format import Date, Duration, Number, TableFormat, Text, Time
+from pipeline.files.table_format import Date, Duration, Number, TableFormat, Text, Time
 from pipeline.serving.save import About
 
 CHANCE = np.random.default_rng(0)

@@ -15,8 +15,8 @@ from sklearn.linear_model import LinearRegression
 
 import pipeline
 from pipeline import Accelerated
-from pipeline.data.table_format import Date, Number, TableFormat, Text
 from pipeline.errors import DataError
+from pipeline.files.table_format import Date, Number, TableFormat, Text
 from pipeline.serving.save import About
 from tests.commands import ROOT
 

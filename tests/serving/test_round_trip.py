@@ -45,9 +45,9 @@ from pipeline.serving.save import About, pack, save
 from pipeline.serving.state import decode
 from tests import estimators
 from tests.commands import ROOT
-from tests.estimator.test_all_estimators import ALL, data, fitted, outcome, same
+from tests.model.test_all_estimators import ALL, data, fitted, outcome, same
 from tests.names import one_in
-from tests.preprocessing.cases import CASES
+from tests.twins.cases import CASES
 
 METHODS = ("predict", "predict_proba", "transform", "decision_function", "score_samples")
 

@@ -28,8 +28,8 @@ from sklearn.preprocessing import (
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated
-from pipeline.preprocessing.transformers.calendar import CalendarFeatures
 from pipeline.serving.save import save
+from pipeline.twins.calendar import CalendarFeatures
 from tests import programs
 
 FIXTURES = Path(__file__).parent / "fixtures"

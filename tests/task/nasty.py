@@ -21,8 +21,8 @@ import pipeline
 from pipeline import Accelerated
 from pipeline.benchmark.run import measure
 from pipeline.cli import main
-from pipeline.data import parquet
 from pipeline.errors import PipelineError
+from pipeline.files import parquet
 from pipeline.task import task
 from tests.commands import Done
 

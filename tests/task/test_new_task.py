@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import Accelerated, explain
-from pipeline.data.arrow_types import plain_values
-from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError
+from pipeline.files.table_format import TableFormat
+from pipeline.table.arrow_types import plain_values
 from pipeline.task.own import new_task
 from pipeline.task.own.own_target import choose_positive, read_target
 from pipeline.task.own.roles import assign_roles

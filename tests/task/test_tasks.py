@@ -16,7 +16,7 @@ import tasks
 from pipeline import CalendarFeatures
 from pipeline.benchmark.run import measure
 from pipeline.compile import explain
-from pipeline.data.files import table_files
+from pipeline.files.files import table_files
 from pipeline.task import metrics, task
 from pipeline.task.task import Job
 from tests.names import one_in

@@ -38,8 +38,8 @@ from xgboost import XGBClassifier, XGBRegressor
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.run import measure, rounds
 from pipeline.benchmark.single import PredictedBatch
-from pipeline.data import partitioned
 from pipeline.errors import ConfigError, DataError
+from pipeline.table import partitioned
 from pipeline.task.task import Job, Split, Task
 
 ROWS = 240

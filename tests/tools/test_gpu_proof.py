@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
 
-from pipeline.backends.cuml.tables import rule
+from pipeline.backends.gpu_rules import rule
 from pipeline.task import task
 from tasks import synthetic
 from tests.contract import standins

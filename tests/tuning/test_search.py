@@ -20,7 +20,7 @@ from pipeline import Accelerated, Search
 from pipeline.errors import ConfigError, DataError
 from pipeline.tuning import loop
 from pipeline.tuning.evaluate import Judged
-from pipeline.tuning.results import Outcome, tabulate
+from pipeline.tuning.tuned import Outcome, tabulate
 
 X, y = load_breast_cancer(return_X_y=True)
 NAME = "estimator__logisticregression__C"

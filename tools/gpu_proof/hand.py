@@ -14,8 +14,9 @@ from sklearn.metrics import roc_auc_score
 
 from datasets.synthetic import DATES
 from pipeline import Accelerated
-from pipeline.data import frames, parquet
+from pipeline.files import parquet
 from pipeline.optional import load
+from pipeline.table import frames
 from pipeline.task import task
 from tasks import synthetic
 

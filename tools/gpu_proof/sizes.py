@@ -27,7 +27,7 @@ from sklearn.svm import SVC
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated
-from pipeline.data import frames
+from pipeline.table import frames
 
 COLUMNS, TEXTS = 50, 5
 """Of the table; of the one that is preprocessed, as many are texts."""

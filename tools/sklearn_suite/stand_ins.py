@@ -20,7 +20,7 @@ from sklearn.utils import all_estimators
 from sklearn.utils.metaestimators import available_if
 
 from pipeline import Accelerated
-from pipeline.preprocessing.transformers import TWINS
+from pipeline.twins import TWINS
 
 LEARNING = {"fit", "fit_transform", "fit_predict", "partial_fit"}
 METHODS = LEARNING | {

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pipeline.data import frames
+from pipeline.table import frames
 from pipeline.typing import Array, Table
 
 CUTOFF = 1e-10

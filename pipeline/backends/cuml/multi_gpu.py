@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from pipeline.backends.base import Model
-from pipeline.backends.cuml.tables import CUML, MultiGpuClass, public_name
+from pipeline.backends.gpu_rules import CUML, MultiGpuClass, public_name
 from pipeline.backends.xgboost import distributed
-from pipeline.data import frames, partitioned
-from pipeline.data.frames import is_finite
 from pipeline.distributed.cluster import Cluster, active
 from pipeline.distributed.retry import watch
 from pipeline.optional import available, load
+from pipeline.table import frames, partitioned
+from pipeline.table.frames import is_finite
 from pipeline.typing import Column, Estimator, ReadParams, Table, Target
 
 NEEDS = ("raft_dask", "dask_cudf")

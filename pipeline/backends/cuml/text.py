@@ -22,11 +22,11 @@ from sklearn.feature_extraction.text import (
 )
 
 from pipeline.backends.base import Backend, Model, Placement
-from pipeline.backends.cuml.tables import RULES, name_of_class
+from pipeline.backends.gpu_rules import RULES, name_of_class
 from pipeline.backends.text_input import documents
-from pipeline.data import frames
 from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.optional import load
+from pipeline.table import frames
 from pipeline.typing import DType, Estimator, Table, Target
 
 CUML: dict[type, str] = {

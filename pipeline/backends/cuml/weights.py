@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
-from pipeline.data.target import encode_labels
+from pipeline.table.target import encode_labels
 from pipeline.typing import ReadParams, Target
 
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import joblib
 
 from pipeline.backends.xgboost.structure import check_booster
-from pipeline.data import frames, partitioned
 from pipeline.errors import CheckpointDiffers, DataError
 from pipeline.optional import load
 from pipeline.system.atomic import locked, write_bytes
+from pipeline.table import frames, partitioned
 from pipeline.typing import Params, Table
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from pipeline.backends.xgboost import checkpoints, handover, training
-from pipeline.data import encode, frames, output, partitioned
 from pipeline.distributed.cluster import Cluster, active
 from pipeline.distributed.retry import watch
 from pipeline.optional import load
+from pipeline.table import encode, frames, output, partitioned
 from pipeline.typing import Array, Estimator, Names, Params, Table
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ import numpy as np
 from pipeline.backends import incremental
 from pipeline.backends.incremental import Batch
 from pipeline.backends.xgboost import checkpoints, handover, training
-from pipeline.data import frames
 from pipeline.optional import load
 from pipeline.system import memory
+from pipeline.table import frames
 from pipeline.typing import Array, Table
 
 if TYPE_CHECKING:

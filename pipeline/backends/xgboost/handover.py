@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pipeline.data import encode, frames, output
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.optional import load
+from pipeline.table import encode, frames, output
 from pipeline.typing import Array, Column, Estimator, Name, ReadParams, Table
 
 

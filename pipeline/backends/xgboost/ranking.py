@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pipeline.data import frames
 from pipeline.errors import DataError, final
+from pipeline.table import frames
 from pipeline.typing import Estimator, Params, Table, Target
 
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipeline.data.target import classes
 from pipeline.errors import DataError
 from pipeline.optional import load
 from pipeline.system import devices
+from pipeline.table.target import classes
 
 if TYPE_CHECKING:
     from xgboost import XGBModel

@@ -10,9 +10,9 @@ import numpy as np
 from pipeline.benchmark.record.tuning_record import ParameterRecord, TrialRecord
 from pipeline.compile import source_code
 from pipeline.tuning.default_spaces import unset
-from pipeline.tuning.results import COMPLETE
 from pipeline.tuning.space import Listed, Space
 from pipeline.tuning.study import recall
+from pipeline.tuning.tuned import COMPLETE
 
 if TYPE_CHECKING:
     from optuna.study import Study

@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from pipeline.benchmark.judge.statistics import measured, speed
 from pipeline.benchmark.record.results import Results
-from pipeline.benchmark.report.table import how_fast, pairs
+from pipeline.benchmark.report.html_table import how_fast, pairs
 from pipeline.errors import clean
 from pipeline.task.numerals import short
 

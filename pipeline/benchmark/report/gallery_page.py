@@ -20,8 +20,8 @@ from pipeline.benchmark.record.results import Results, load
 from pipeline.benchmark.report.cards import machine_line
 from pipeline.benchmark.report.cells import cells_csv
 from pipeline.benchmark.report.html import page_html
+from pipeline.benchmark.report.html_table import ReportTable, Row, TableCell, how_fast, row, span
 from pipeline.benchmark.report.panels import Page, Panel, Piece
-from pipeline.benchmark.report.table import ReportTable, Row, TableCell, how_fast, row, span
 from pipeline.errors import DataError
 from pipeline.optional import PYTHON
 from pipeline.system.atomic import write_text

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from pipeline.benchmark.report.html_table import ReportTable
 from pipeline.benchmark.report.panels import Page
-from pipeline.benchmark.report.table import ReportTable
 from pipeline.errors import clean
 
 _RULES = {"l": ":---", "r": "---:"}

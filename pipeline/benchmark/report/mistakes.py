@@ -10,7 +10,7 @@ from pipeline.benchmark.judge.diagnostics import QUANTILES
 from pipeline.benchmark.judge.statistics import measured
 from pipeline.benchmark.record.results import Diagnostics, Results
 from pipeline.benchmark.report.figures import Curves, Line, each_variant, hue
-from pipeline.benchmark.report.table import ReportTable, TableCell, Values, by_pair, pairs, row
+from pipeline.benchmark.report.html_table import ReportTable, TableCell, Values, by_pair, pairs, row
 from pipeline.task.numerals import MISSING
 
 HOW_CALIBRATED = (

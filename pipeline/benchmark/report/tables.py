@@ -16,7 +16,7 @@ from pipeline.benchmark.judge.statistics import (
 )
 from pipeline.benchmark.judge.verdict import Headline, first_metric, verdict
 from pipeline.benchmark.record.results import STAGES, Cell, Results
-from pipeline.benchmark.report.table import (
+from pipeline.benchmark.report.html_table import (
     TONES,
     ReportTable,
     TableCell,

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from pipeline.benchmark.judge.verdict import in_terminal, verdict
 from pipeline.benchmark.record.results import Results
-from pipeline.benchmark.report.table import ReportTable
+from pipeline.benchmark.report.html_table import ReportTable
 from pipeline.benchmark.report.tables import summary_table
 from pipeline.errors import clean
 

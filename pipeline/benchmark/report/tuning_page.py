@@ -18,8 +18,8 @@ from pipeline.benchmark.record.tuning_record import (
 )
 from pipeline.benchmark.report.cards import Card, machine_line, machine_rows
 from pipeline.benchmark.report.html import write_page
+from pipeline.benchmark.report.html_table import ReportTable, Row, TableCell, row
 from pipeline.benchmark.report.panels import Page, Panel, Piece, numbered, pointed, shown
-from pipeline.benchmark.report.table import ReportTable, Row, TableCell, row
 from pipeline.optional import PYTHON
 from pipeline.task.numerals import MISSING, count, difference, metric, score, seconds
 from pipeline.task.scoring import ScoringInfo

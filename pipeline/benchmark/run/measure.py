@@ -19,14 +19,15 @@ from pipeline.backends.base import Placement
 from pipeline.backends.cpu import HOST
 from pipeline.compile.choose import choose_by_size
 from pipeline.compile.compile import compile
-from pipeline.data import frames, parquet
-from pipeline.data.files import table_files
-from pipeline.data.partitioned import compute
-from pipeline.data.read import Preflight, preflight, read
 from pipeline.distributed.cluster import active
 from pipeline.errors import ConfigError
-from pipeline.estimator.accelerated import Accelerated
+from pipeline.files import parquet
+from pipeline.files.files import table_files
+from pipeline.files.read import Preflight, preflight, read
+from pipeline.model.accelerated import Accelerated
 from pipeline.system.devices import choose, prepare_memory
+from pipeline.table import frames
+from pipeline.table.partitioned import compute
 from pipeline.task import metrics, truth
 from pipeline.task.task import Job, Split, Task
 from pipeline.trace import Event

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import dataset
 from pyarrow.parquet import filters_to_expression
 
-from pipeline.data.files import Filter, table_files
+from pipeline.files.files import Filter, table_files
 from pipeline.task.cautions.caution import Caution, in_rank
 from pipeline.task.cautions.columns import TableSample, of_columns
 from pipeline.task.cautions.rows import of_rows

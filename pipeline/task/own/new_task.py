@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline import notebook
-from pipeline.data.read import read_arrow
-from pipeline.data.sniff import sniff
-from pipeline.data.table_format import Decimal, TableFormat, Text
 from pipeline.errors import ConfigError, DataError, clean
+from pipeline.files.read import read_arrow
+from pipeline.files.sniff import sniff
+from pipeline.files.table_format import Decimal, TableFormat, Text
 from pipeline.optional import PYTHON
 from pipeline.system import atomic
 from pipeline.task.cautions.examine import of_table

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from pipeline.data.table_format import TableFormat
+from pipeline.files.table_format import TableFormat
 from pipeline.task.own.own_table import OwnTable
 from pipeline.task.own.own_target import Target
 from pipeline.task.own.roles import Roles

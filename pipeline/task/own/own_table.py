@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline.data.arrow_types import is_text, usable
-from pipeline.data.files import table_files
-from pipeline.data.read import read_arrow
-from pipeline.data.table_format import TableFormat
 from pipeline.errors import ConfigError, DataError
+from pipeline.files.files import table_files
+from pipeline.files.read import read_arrow
+from pipeline.files.table_format import TableFormat
 from pipeline.system import atomic
+from pipeline.table.arrow_types import is_text, usable
 from pipeline.task.folds import splitter_of
 from pipeline.task.own.own_target import FEWEST, Target, read_target
 from pipeline.task.own.roles import role_of_type

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.data.arrow_types import decoded, is_date, is_number, is_text, usable
 from pipeline.errors import ConfigError, DataError
+from pipeline.table.arrow_types import decoded, is_date, is_number, is_text, usable
 from pipeline.task.task import Kind
 
 Class: TypeAlias = bool | int | str

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.data.arrow_types import decoded, is_date, is_number, is_text
-from pipeline.data.table_format import TableFormat, Time
+from pipeline.files.table_format import TableFormat, Time
+from pipeline.table.arrow_types import decoded, is_date, is_number, is_text
 
 FEW = 20
 """Distinct texts up to which each gets a column of its own."""

@@ -15,9 +15,9 @@ from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 
 from pipeline.backends.base import Placement
 from pipeline.backends.cuml import multi_gpu
-from pipeline.backends.cuml.estimator import Cuml
+from pipeline.backends.cuml.cuml_model import Cuml
 from pipeline.backends.cuml.multi_gpu import MULTI_GPU
-from pipeline.backends.cuml.tables import Rule
+from pipeline.backends.gpu_rules import Rule
 from pipeline.compile.plan import Step
 from pipeline.distributed.cluster import active
 from pipeline.errors import DataError

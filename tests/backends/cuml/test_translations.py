@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from pipeline.backends.cuml import translations
-from pipeline.backends.cuml.tables import CUML
 from pipeline.backends.cuml.translations import holds
+from pipeline.backends.gpu_rules import CUML
 
 RIDGE = {
     "alpha": 0.5,

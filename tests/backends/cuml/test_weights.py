@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC, LinearSVR
 
-from pipeline.backends.cuml.estimator import Cuml
-from pipeline.backends.cuml.tables import rule
+from pipeline.backends.cuml.cuml_model import Cuml
 from pipeline.backends.cuml.weights import scale_weights
+from pipeline.backends.gpu_rules import rule
 from pipeline.errors import Unsupported
 from tests.backends import quasi_newton
 from tests.estimators import binary, classes, numbers

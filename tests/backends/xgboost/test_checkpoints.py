@@ -80,7 +80,7 @@ def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
             yield
         return
     if request.param == "disk":
-        monkeypatch.setattr("pipeline.data.partitioned.fits", lambda X: (False, "too many"))
+        monkeypatch.setattr("pipeline.table.partitioned.fits", lambda X: (False, "too many"))
     yield
 
 

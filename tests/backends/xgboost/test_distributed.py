@@ -15,9 +15,9 @@ from sklearn.preprocessing import OrdinalEncoder
 from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline import Accelerated
-from pipeline.data import partitioned
 from pipeline.errors import Unsupported
 from pipeline.system import hardware
+from pipeline.table import partitioned
 from tests.clusters import in_process
 
 pytest.importorskip("distributed")

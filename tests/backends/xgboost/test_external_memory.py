@@ -12,9 +12,9 @@ from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline import Accelerated
-from pipeline.data import partitioned
 from pipeline.errors import DataError
 from pipeline.system import hardware
+from pipeline.table import partitioned
 
 da = pytest.importorskip("dask.array")
 ROWS = 6000

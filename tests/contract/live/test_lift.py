@@ -12,8 +12,8 @@ from sklearn import config_context
 from sklearn.base import clone
 
 from pipeline.backends.cuml import trees
-from pipeline.backends.cuml.estimator import Cuml
-from pipeline.backends.cuml.tables import APART, CUML, public_name, rule
+from pipeline.backends.cuml.cuml_model import Cuml
+from pipeline.backends.gpu_rules import APART, CUML, public_name, rule
 from pipeline.optional import load
 from tests.contract.live import cuml_on_numpy
 from tests.contract.live.sources import of_class

@@ -13,10 +13,10 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import pipeline
-from pipeline.backends.cuml import estimator as cuml_estimator
+from pipeline.backends.cuml import cuml_model as cuml_estimator
 from pipeline.backends.cuml import multi_gpu
 from pipeline.backends.cuml.multi_gpu import MULTI_GPU
-from pipeline.backends.cuml.tables import CUML, public_name, rule
+from pipeline.backends.gpu_rules import CUML, public_name, rule
 from pipeline.backends.xgboost import distributed
 from pipeline.optional import load
 from tests.contract.live import cuml_on_numpy

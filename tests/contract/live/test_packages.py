@@ -10,8 +10,8 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 
-from pipeline.backends.cuml import estimator as cuml_estimator
-from pipeline.backends.cuml.tables import APART, CUML, public_name, rule
+from pipeline.backends.cuml import cuml_model as cuml_estimator
+from pipeline.backends.gpu_rules import APART, CUML, public_name, rule
 from pipeline.optional import load
 from tests.contract import snapshot
 from tests.contract.estimators import ASKING, LEARNING

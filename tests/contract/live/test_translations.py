@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sklearn.base import BaseEstimator
 
-from pipeline.backends.cuml import estimator as cuml_estimator
+from pipeline.backends.cuml import cuml_model as cuml_estimator
 from pipeline.backends.cuml import translations
 from pipeline.compile.compile import compile_step
 from pipeline.compile.spec import RowSpec

@@ -1,0 +1,1 @@
+"""Files of tables: their formats, and how their cells are read."""

@@ -1,0 +1,228 @@
+"""Parquet files, read to pandas or to cuDF with the same values.
+
+`cudf.read_parquet` gives dictionaries as the values they stand for, dates without their zone,
+and, where it cannot test a condition, all rows with a warning. What the Arrow schema says was
+there is put back here, and Arrow finds the rows that meet the conditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from glob import escape
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.errors import DataError
+from pipeline.files.csv import plain_integers
+from pipeline.files.files import Filter, check_columns, reading, table_files
+from pipeline.optional import load
+from pipeline.system.memory import raise_if_exhausted
+from pipeline.table import frames
+from pipeline.table.arrow_types import decoded_type, is_date
+from pipeline.table.convert import NULLABLE
+from pipeline.typing import Array
+
+_PLACE = "\0place"
+"""A column of the places of rows, as no file has it."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads row groups to frames of cuDF that have the same types, whichever they are.
+
+    The categories of dictionary columns are what any row holds, so that every split has the same.
+    """
+
+    names: list[str]
+    rows: Filter
+    schema: pa.Schema
+    categories: Mapping[str, pd.CategoricalDtype]
+
+    @classmethod
+    def of(cls, files: Sequence[Path], names: Sequence[str], rows: Filter) -> Reader:
+        """Look at what files say of their columns, and read their dictionaries."""
+        schema = pq.read_schema(files[0])
+        check_columns(files[0], schema.names, [*names, *(name for name, _, _ in rows)])
+        for name in names:
+            zone = getattr(schema.field(name).type, "tz", None)
+            try:
+                ZoneInfo(zone or "UTC")
+            except (ValueError, ZoneInfoNotFoundError) as error:
+                raise DataError(
+                    f"{files[0]}: column {name!r} has the time zone {zone!r}, which cuDF does not "
+                    "know; write it with a zone that has a name, as 'UTC'"
+                ) from error
+        coded = tuple(name for name in names if pa.types.is_dictionary(schema.field(name).type))
+        states = tuple((f, f.stat().st_ino, f.stat().st_mtime_ns, f.stat().st_size) for f in files)
+        return cls(list(names), rows, schema, _categories(states, coded) if coded else {})
+
+    def groups(self, file: Path) -> list[int]:
+        """Return the row groups that may hold such rows."""
+        import pyarrow.dataset as ds
+
+        wanted = pq.filters_to_expression(list(self.rows)) if self.rows else None
+        (fragment,) = ds.dataset(file, format="parquet").get_fragments()
+        parts = fragment.split_by_row_group(wanted)
+        return [group.id for part in parts for group in part.row_groups]
+
+    def read(
+        self, groups: Mapping[Path, Sequence[int]], columns: Sequence[str] | None = None
+    ) -> Any:
+        """Return the rows of row groups, by file, that meet the conditions."""
+        if columns is not None:
+            return replace(self, names=list(columns)).read(groups)
+        filled = {file: list(chosen) for file, chosen in groups.items() if chosen}
+        if filled:
+            # Told that there are no partitions, cuDF leaves files and row groups as they are. It
+            # takes names for patterns.
+            frame = load("cudf").read_parquet(
+                [escape(str(file)) for file in filled], columns=self.names,
+                row_groups=list(filled.values()), use_pandas_metadata=False, dataset_kwargs={},
+            )  # fmt: skip
+        else:
+            kinds = {name: decoded_type(self.schema.field(name).type) for name in self.names}
+            for name, kind in kinds.items():
+                kinds[name] = pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
+            frame = load("cudf").from_pandas(pa.schema(kinds).empty_table().to_pandas())
+        if self.rows and filled:
+            places = frames.to_device(self._met(filled), "cuda")
+            frame = frame.iloc[places].reset_index(drop=True)
+        for name in self.names:
+            kind = self.schema.field(name).type
+            if name in self.categories:
+                frame[name] = frame[name].astype(self.categories[name])
+            elif pa.types.is_timestamp(kind) and kind.tz:
+                frame[name] = frame[name].dt.tz_localize("UTC").dt.tz_convert(kind.tz)
+        return frame
+
+    def _met(self, groups: Mapping[Path, list[int]]) -> Array:
+        """Return the places of the rows that meet the conditions, as Arrow tests them."""
+        tested = list(dict.fromkeys(name for name, _, _ in self.rows))
+        files = ((pq.ParquetFile(path), chosen) for path, chosen in groups.items())
+        table = pa.concat_tables(f.read_row_groups(chosen, columns=tested) for f, chosen in files)
+        table = table.append_column(_PLACE, pa.array(np.arange(len(table))))
+        return table.filter(pq.filters_to_expression(list(self.rows)))[_PLACE].to_numpy()
+
+
+@lru_cache(maxsize=4)
+def _categories(
+    files: Sequence[tuple[Path, int, int, int]], names: Sequence[str]
+) -> Mapping[str, pd.CategoricalDtype]:
+    """Return what dictionary columns hold in any file, in the order in which it is met.
+
+    Rows for training and for the test are read from the same files, of which each comes with its
+    inode, the time of its last change and its size, one after the other.
+    """
+    paths = [file for file, *_ in files]
+    tables = [pq.read_table(f, columns=[*names], page_checksum_verification=True) for f in paths]
+    whole = pa.concat_tables(tables).unify_dictionaries()
+    found = {}
+    for name, column in zip(names, whole.columns, strict=True):
+        empty = pa.array([], column.type.value_type)
+        values = column.chunk(0).dictionary if column.num_chunks else empty
+        found[name] = pd.CategoricalDtype(values.drop_null().to_pandas(), column.type.ordered)
+    return found
+
+
+def typed(path: Path, rows: Filter) -> list[tuple[str, str, Any]]:
+    """Return conditions whose dates are of the types of the columns, as every reader takes them.
+
+    Dates may be texts, or of the types of Python, pandas and NumPy; without a zone they are in
+    that of the column.
+    """
+    if not rows:
+        return []
+    file = table_files(path)[0]
+    schema = pq.read_schema(file)
+    check_columns(file, schema.names, [name for name, _, _ in rows])
+    found = []
+    for name, test, value in rows:
+        kind, several = schema.field(name).type, test.endswith("in")
+        if is_date(kind):
+            try:
+                value = [_date(kind, v) for v in value] if several else _date(kind, value)
+            except (TypeError, ValueError) as error:
+                told = f"the condition {(name, test, value)} on a column of {kind}"
+                raise DataError(f"{told}: {error}") from error
+        found.append((name, test, value))
+    return found
+
+
+def _date(kind: pa.DataType, value: Any) -> Any:
+    point, zone = pd.Timestamp(value), getattr(kind, "tz", None)
+    if isinstance(value, int | float | np.number) or (point.tz and not zone):
+        raise ValueError(f"{value!r} is no date, or has a time zone and the column none")
+    if pa.types.is_date(kind):
+        if point != point.normalize():
+            raise ValueError("the column has no times of day; leave that of the date out")
+        return point.date()
+    return point.tz_localize(zone) if zone and point.tz is None else point
+
+
+def read_parquet(
+    path: Path,
+    features: Sequence[str] | str,
+    target: str | Sequence[str],
+    rows: Filter,
+    device: str,
+) -> tuple[Any, Any]:
+    """Return what `read_columns` does of a file that `make data` makes, as errors say."""
+    damaged = "; remove it or `make clean-data`, then `make data`"
+    with reading(path, missing="; make it with `make data`", damaged=damaged):
+        return read_columns(path, features, target, rows, device)
+
+
+def read_columns(
+    path: Path,
+    features: Sequence[str] | str,
+    target: str | Sequence[str],
+    rows: Filter,
+    device: str,
+) -> tuple[Any, Any]:
+    """Return the features on a device and the target on the host.
+
+    A name by itself gives a column in place of a frame, and several targets as many arrays, by
+    name. Dictionary-encoded columns are categorical. On the host page checksums are verified.
+    `DataError` says that a file lacks a column, `OutOfMemory` that the rows do not fit in the
+    memory that is left; `reading` says what else is wrong with it.
+    """
+    columns: Any = features if isinstance(features, str) else list(features)
+    targets = [target] if isinstance(target, str) else list(target)
+    named = [features] if isinstance(features, str) else features
+    names = list(dict.fromkeys([*named, *targets]))
+    try:
+        rows = typed(path, rows)
+        frame, y = (_on_gpu if device == "cuda" else _on_host)(path, names, targets, rows)
+    except Exception as error:
+        raise_if_exhausted(error, "input", "read", device)
+        raise
+    return frame[columns], y[target] if isinstance(target, str) else y
+
+
+def _on_gpu(path: Path, names: list[str], targets: list[str], rows: Filter) -> tuple[Any, Any]:
+    files = table_files(path)
+    reader = Reader.of(files, names, rows)
+    frame = reader.read({file: reader.groups(file) for file in files})
+    # Splitters and metrics of scikit-learn use the target on the host.
+    host = frames.to_device(frame[targets], "cpu")
+    return frame, {name: host[name].to_numpy() for name in targets}
+
+
+def _on_host(path: Path, names: list[str], targets: list[str], rows: Filter) -> tuple[Any, Any]:
+    options: Any = {"filters": list(rows) or None, "page_checksum_verification": True}
+    table = pq.read_table(table_files(path), columns=names, **options)
+    frame = table.to_pandas()
+    for name in names:
+        column = table.column(name)
+        gaps = pa.types.is_integer(column.type) and column.null_count
+        if gaps and plain_integers(column).type == column.type:  # float64 would merge some
+            frame[name] = column.to_pandas(types_mapper=NULLABLE.get)
+    return frame, {name: table.column(name).to_numpy() for name in targets}

@@ -1,0 +1,151 @@
+"""How a table is written, guessed from the table: its format, and what was guessed in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec import structs
+
+from pipeline.errors import DataError
+from pipeline.files.csv import MISSING, CsvSource, Given, infer, without
+from pipeline.files.dialect import looks_like_data
+from pipeline.files.guess import decimals_of, sniff_columns
+from pipeline.files.opened import open_sources, read_cells_of
+from pipeline.files.source import Source
+from pipeline.files.table_format import ColumnFormat, Decimal, TableFormat, Text
+from pipeline.files.text_column import Options, is_in
+from pipeline.table.arrow_types import arrow_table
+
+_WORDS = [mark for mark in MISSING if mark]
+"""What stands for no value and may be meant."""
+
+
+@dataclass(frozen=True)
+class Sniffed:
+    """A format, and in sentences what a user should know of how it was found."""
+
+    format: TableFormat
+    notes: tuple[str, ...] = ()
+
+
+def sniff(
+    source: Any,
+    *,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    skip_rows: int | None = None,
+    missing: Collection[str] = (),
+    keep: Collection[str] = (),
+    day_first: bool | None = None,
+    decimal: Decimal | None = None,
+    labels: Collection[str] = (),
+) -> Sniffed:
+    """Guess how a table is written, as far as nothing is given.
+
+    Words of CSV in `keep` are values where texts are, though `pandas.read_csv` drops them.
+    `DataError` says that a file cannot be read, or that its cells have two readings.
+
+    >>> import pyarrow as pa
+    >>> found = sniff(pa.table({"price": ["1.234,50 €", "7,00 €"]}))
+    >>> found.format.columns["price"].decimal
+    ','
+    """
+    of_file: dict[str, Any] = {}
+    options, files, notes = Options(day_first, decimal, labels), [], []
+    if isinstance(source, str | Path):
+        sources = open_sources(Path(source), given=Given(encoding, delimiter, skip_rows, True))
+        encodings = (file.encoding for file in sources if file.encoding != "utf-8")
+        of_file["encoding"] = next(encodings, "utf-8")
+        if files := [file for file in sources if isinstance(file, CsvSource)]:
+            cut = ("delimiter", "skip_rows", "strip_names")
+            of_file |= {name: getattr(files[0], name) for name in cut}
+            _check_alike(files)
+        notes = [f"{file.path.name}: {note}" for file in sources for note in _notes(file)]
+        written = [replace(file, raw=(*file.names,)) for file in files] or sources
+        cells = read_cells_of(written, sources[0].names)
+        options = replace(options, source=Path(source).name)
+    else:
+        cells = arrow_table(source)
+    columns, more = sniff_columns(cells, replace(options, typed=not files), missing)
+    if files:
+        more += _judge_marks(cells, columns, {*keep}, {*missing}, labels)
+    format = TableFormat(missing=tuple(missing), columns=columns, **of_file)
+    return Sniffed(format, (*notes, *more))
+
+
+def _check_alike(files: Sequence[CsvSource]) -> None:
+    """Refuse a folder of CSV files that are written in two ways, and name two of them."""
+    first, *others = files
+    marks = decimals_of(first.table(first.names)) if others else {}
+    for file in others:
+        ways = []
+        if file.delimiter != first.delimiter:
+            ways = [f"are parted by {first.delimiter!r} and by {file.delimiter!r}"]
+        for name, mark in decimals_of(file.table(file.names)).items() if not ways else ():
+            if (known := marks.setdefault(name, mark)) != mark:
+                ways.append(f"write the decimals of {name!r} with {known!r} and with {mark!r}")
+        if ways:
+            raise DataError(
+                f"{first.path.parent}: {first.path.name} and {file.path.name} {ways[0]}; write all "
+                "files of a folder in one way"
+            )
+
+
+def _judge_marks(
+    cells: pa.Table,
+    columns: dict[str, ColumnFormat],
+    keep: set[str],
+    missing: set[str],
+    labels: Collection[str],
+) -> list[str]:
+    """Let words of texts that are to be kept be values; say of the others that they are missing."""
+    notes = []
+    for name in cells.column_names:
+        words, format = cells[name].filter(is_in(cells[name], _WORDS)), columns.get(name)
+        if not len(words) or not isinstance(format, Text | None):
+            continue
+        if format is None and infer(without(cells[name], MISSING)).type != pa.string():
+            continue
+        counts = pc.value_counts(words).to_pylist()
+        marks = {each["values"]: each["counts"] for each in counts}
+        if kept := tuple(mark for mark in marks if mark in keep):
+            columns[name] = structs.replace(format or Text(), values=kept)
+        open_marks = {m: n for m, n in marks.items() if m not in keep | missing}
+        told = ", ".join(f"{m!r} ({n:,} cells)" for m, n in open_marks.items())
+        if told and name in labels:
+            words = ",".join(open_marks)
+            raise DataError(
+                f"{name!r}, the target, holds {told}, which may be a class or stand for no value; "
+                f"say which: --keep {quote(words)} makes it a class, --missing {quote(words)} "
+                "leaves these rows out"
+            )
+        if told:
+            notes.append(f"{name!r}: {told} read as missing; --keep names words that are values")
+    return notes
+
+
+def _notes(file: Source) -> Iterator[str]:
+    """Say what may be meant otherwise."""
+    yield from file.guesses
+    if not isinstance(file, CsvSource):
+        return
+    if file.strip_names:
+        yield "blanks around the names of the columns are left out"
+    if looks_like_data(file.names):
+        names = ", ".join(map(repr, file.names[:5]))
+        yield (
+            f"the names of the columns are {names}; if these are the first row, write a line of "
+            "names above it"
+        )
+    if len(file.names) == 1 and re.search(r"\S[\s:,;|]+\S", file.names[0]):
+        yield (
+            f"there is one column, {file.names[0]!r}; if it should be several, give a delimiter "
+            "(--delimiter), or read a file of fixed width with pandas.read_fwf"
+        )

@@ -1,0 +1,163 @@
+"""How far the predictions of a lifted model are from those of the model on its device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+from scipy.sparse import issparse
+
+from pipeline.errors import ConfigError, ParityError
+from pipeline.table.partitioned import densify
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one method of the lifted model returns, beside what the device returns."""
+
+    method: str
+    differing: float
+    """Share of the rows with a value that is not close, 0 to 1."""
+    largest: float | None
+    """Largest absolute difference of two numbers; None for labels."""
+    row: int
+    """Where it is largest, counted in X."""
+    holds: bool
+    failure: str = ""
+    """Why there was nothing to compare: what the lifted model raises, or another shape."""
+
+    def __str__(self) -> str:
+        """One line."""
+        if self.failure:
+            return f"{self.method}: the lifted model {self.failure}"
+        verdict = "agrees" if self.holds else "differs"
+        far = "" if self.largest is None else f", at most by {self.largest:.3g} (row {self.row})"
+        return f"{self.method} {verdict}: {self.differing:.2%} of the rows are not close{far}"
+
+
+class Certificate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What was compared, how closely, and whether it holds."""
+
+    device: str
+    rows: int
+    passed: str
+    """What the lifted model was given: the form of the rows."""
+    rtol: float
+    atol: float
+    differing: float
+    differences: list[Difference]
+    packages: dict[str, str]
+
+    @property
+    def holds(self) -> bool:
+        """Whether each method agrees within the tolerance."""
+        return all(each.holds for each in self.differences)
+
+    def require(self) -> Certificate:
+        """Return the certificate if it holds.
+
+        Raises
+        ------
+        ParityError
+            It does not; the message names the method, the row and the difference.
+        """
+        for each in self.differences:
+            if not each.holds:
+                raise ParityError(
+                    f"{each}; compared with {self.device!r} on {self.rows:,} rows, given as "
+                    f"{self.passed}, by rtol={self.rtol:g}, atol={self.atol:g}, differing="
+                    f"{self.differing:g}; keep the model on its device, pass rows as scikit-learn "
+                    "takes them, or state a wider tolerance"
+                )
+        return self
+
+    def __repr__(self) -> str:
+        """One line per method."""
+        return "\n".join(map(str, self.differences))
+
+    __str__ = __repr__
+
+
+def certify(
+    ours: Mapping[str, Any],
+    lifted: Callable[[str], Any],
+    n_rows: int,
+    tolerance: Mapping[str, float],
+) -> list[Difference]:
+    """Compare what a model on its device makes of rows with what the lifted model makes of them.
+
+    Parameters
+    ----------
+    ours : mapping of str to array
+        By method, on the host. Labels have the type object, be they numbers: they are equal or
+        not.
+    lifted : callable
+        Returns what a method of the lifted model makes of the rows.
+    n_rows : int
+    tolerance : mapping
+        ``rtol``, ``atol`` and ``differing``, as in `Accelerated.certify`.
+
+    Raises
+    ------
+    ConfigError
+        There is nothing to compare, or a tolerance bounds nothing.
+    """
+    for name, value in tolerance.items():
+        if not 0 <= value < (1 if name == "differing" else np.inf):
+            raise ConfigError(f"{name}={value!r} bounds nothing; give a share or a difference")
+    if not ours or not n_rows:
+        raise ConfigError(
+            f"nothing to compare: {n_rows} rows, methods {[*ours]}; a certificate needs "
+            "rows, and an estimator that predicts new ones"
+        )
+    return [_compare(method, made, lifted, n_rows, tolerance) for method, made in ours.items()]
+
+
+def _compare(
+    method: str,
+    ours: Any,
+    lifted: Callable[[str], Any],
+    n_rows: int,
+    tolerance: Mapping[str, float],
+) -> Difference:
+    ours, failure = _matrix(ours, n_rows), ""
+    try:
+        theirs = _matrix(lifted(method), n_rows)
+        if ours.shape != theirs.shape:
+            failure = f"returns the shape {theirs.shape}, not {ours.shape}"
+    except Exception as error:  # whatever it is, the lifted model predicts nothing
+        failure = f"raises {type(error).__name__}: {error}"
+    if failure:
+        return Difference(
+            method=method, differing=1.0, largest=None, row=0, holds=False, failure=failure
+        )
+    numbers = ours.dtype.kind in "iubf"
+    if numbers:
+        ours, theirs = ours.astype("float64"), theirs.astype("float64")
+        close = np.isclose(ours, theirs, tolerance["rtol"], tolerance["atol"], equal_nan=True)
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(ours - theirs)
+        # A number and NaN are infinitely far apart, two infinities of one sign are not.
+        same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+        apart = np.where(same, 0.0, np.where(np.isnan(apart), np.inf, apart))
+    else:
+        close = ours == theirs
+        apart = (~close).astype("float64")
+    differing = 1 - float(close.all(axis=1).mean())
+    return Difference(
+        method=method,
+        differing=differing,
+        largest=float(apart.max(initial=0.0)) if numbers else None,
+        row=int(apart.max(axis=1, initial=0.0).argmax()),
+        holds=differing <= tolerance["differing"],
+    )
+
+
+def _matrix(answer: Any, n_rows: int) -> np.ndarray:
+    """Return an answer as dense rows; each target of several is a column, or several."""
+    if isinstance(answer, list):
+        return np.hstack([_matrix(each, n_rows) for each in answer])
+    if issparse(answer):
+        return np.asarray(densify(answer, "certificate", "every cell is compared"))
+    return np.asarray(answer).reshape(n_rows, -1)

@@ -1,0 +1,256 @@
+"""Permutation importance of the columns of a table, from rows that are prepared once."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import hstack
+from sklearn.inspection import permutation_importance
+from sklearn.metrics import check_scoring
+
+# scikit-learn has no public classes of the scorers that ask for nothing but predictions.
+from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
+
+from pipeline.backends.xgboost.ranking import is_ranker
+from pipeline.compile.compile import named_steps
+from pipeline.compile.plan import Plan
+from pipeline.compile.program import Program
+from pipeline.errors import ConfigError, DataError, Refused, in_words_of
+from pipeline.model.inputs import refuse_partitions
+from pipeline.model.origins import Sources, find_sources
+from pipeline.table import frames
+from pipeline.table.convert import convert
+from pipeline.table.schema import Schema
+from pipeline.table.shared import SharedRows
+from pipeline.trace import execution_log
+from pipeline.typing import Estimator, Table, Target
+
+Score = Callable[..., Any]
+
+
+class PreparedTable:
+    """A table as the steps behind its preprocessing take it, with one column permuted at a time.
+
+    Where a column goes through a step together with others, the table is transformed anew.
+
+    Parameters
+    ----------
+    plan : Plan
+        Fitted.
+    taken : table
+        As the plan takes it.
+    """
+
+    def __init__(self, plan: Plan, taken: Table) -> None:
+        self.plan, self.X = plan, plan.bring(taken)
+        self.drawn: PreparedTable | None = None
+        self.score: Any = None
+        worker = plan.steps[0].worker
+        self.program = worker if isinstance(worker, Program) and len(plan.steps) > 1 else None
+        self.matrix = self._made(self.X)
+        self.sources = self._find_sources()
+
+    def _made(self, X: Table) -> Any:
+        if self.program is None:
+            return X
+        before, after = self.plan.steps[:2]
+        return after.bring(before.call("transform", X))
+
+    def _find_sources(self) -> Sources | None:
+        """Return what the columns of the matrix are made of; None where it is not known."""
+        on_gpu = frames.device_of(self.matrix) == "cuda"
+        if frames.is_frame(self.matrix) or (on_gpu and frames.is_sparse(self.matrix)):
+            return None
+        made = "passthrough" if self.program is None else self.program.to_sklearn()
+        found = find_sources(made, int(self.X.shape[1]))
+        same = found is not None and len(found.origins) == self.matrix.shape[1]
+        return found if same else None
+
+    def permuted(self, column: int | None, order: np.ndarray) -> Any:
+        """Return the matrix with the cells of a column of the table in another order."""
+        if column is None or (self.sources is not None and not self.sources.matters(column)):
+            return self.matrix
+        if self.sources is None or not self.sources.move_with(column):
+            return self._made(permute(self.X, [column], order))
+        return permute(self.matrix, self.sources.fed_by(column), order)
+
+
+class PreparedRows:
+    """What scikit-learn's `permutation_importance` takes for a frame and permutes the columns of.
+
+    Parameters
+    ----------
+    table : PreparedTable
+    places : sequence of int or None
+        The place of each column among those that the model takes; None of others.
+    """
+
+    index = None
+
+    def __init__(self, table: PreparedTable, places: Sequence[int | None]) -> None:
+        self.table, self.places, self.matrix = table, places, table.matrix
+        self.columns = range(len(places))
+        self.shape = len(self), len(places)
+        self.order = np.arange(len(self))
+
+    @property
+    def iloc(self) -> PreparedRows:
+        """Cells by place."""
+        return self
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(self.table.X.shape[0])
+
+    def copy(self) -> PreparedRows:
+        """Return the rows as they were."""
+        return PreparedRows(self.table, self.places)
+
+    def take(self, rows: np.ndarray, axis: int) -> PreparedRows:
+        """Return some rows, the same ones for each column."""
+        table = self.table
+        if table.drawn is None:
+            some = frames.at(table.X, frames.to_device_of(rows, table.X))
+            table.drawn = PreparedTable(table.plan, some)
+        return PreparedRows(table.drawn, self.places)
+
+    def __getitem__(self, cells: tuple[np.ndarray, int]) -> SimpleNamespace:
+        """Return the order of the cells of a column in another one."""
+        return SimpleNamespace(order=self.order[cells[0]])
+
+    def __setitem__(self, column: int, cells: SimpleNamespace) -> None:
+        """Put the cells of a column in an order."""
+        self.order = cells.order
+        self.matrix = self.table.permuted(self.places[column], self.order)
+
+    def call(self, method: str, **params: Any) -> Any:
+        """Return what a method of the last step says of them."""
+        first = 0 if self.table.program is None else 1
+        X, steps = self.matrix, self.table.plan.steps[first:]
+        for step, after in pairwise(steps):
+            X = after.bring(step.call("transform", X))
+        return steps[-1].call(method, X, **params)
+
+
+def permute(X: Table, columns: Sequence[int], order: np.ndarray) -> Any:
+    """Return a table with the cells of some columns in another order; the given one stays.
+
+    >>> permute(np.array([[1, 2], [3, 4]]), [1], np.array([1, 0])).tolist()
+    [[1, 4], [3, 2]]
+    """
+    if frames.is_sparse(X):
+        kept = np.setdiff1d(np.arange(X.shape[1]), columns)
+        made = hstack([X[:, kept], X[:, list(columns)][order]], format="csr")
+        made = made[:, np.argsort([*kept, *columns])]
+        made.sort_indices()
+        return made
+    X = X.reset_index(drop=True) if frames.library(X) == "cudf" else X.copy()
+    rows = frames.to_device(order, frames.device_of(X))
+    if not frames.is_frame(X):
+        X[:, columns] = X[:, columns][rows]
+        return X
+    for name in X.columns[list(columns)]:
+        cells = X[name].iloc[rows].reset_index(drop=True)
+        X[name] = cells if frames.library(X) == "cudf" else cells.set_axis(X.index)
+    return X
+
+
+def importance(model: Estimator, X: Table, y: Target, scoring: Any, **asked: Any) -> Any:
+    """Return what `Answers.importance` does; the other parameters are scikit-learn's."""
+    refuse_partitions(X, "the importance of columns")
+    X = X.rows() if isinstance(X, SharedRows) else X
+    known = frames.is_frame(X) or frames.library(X) in frames.ARRAYS or frames.is_sparse(X)
+    X = X if known else convert(X)
+    names = _names(model, X)
+    try:
+        scorer: Score = check_scoring(model, scoring=scoring)
+    except (TypeError, ValueError) as error:
+        way_out = "pass one of sklearn.metrics.get_scorer_names(), several of them, or a scorer"
+        raise in_words_of(error, ConfigError(f"scoring={scoring!r}; {way_out}")) from error
+    if not isinstance(y, list | type(None)):
+        y = frames.to_device(y, "cpu")
+    _check_asked(int(X.shape[0]), **asked)
+    found = None
+    if _asks_only(model, scorer):
+        log_of = execution_log(host_bytes=model.host_bytes, n_rows=int(X.shape[0]))
+        # Where the rows are refused, scikit-learn's way raises the same, or finds another.
+        with suppress(Refused), log_of as log:
+            if (rows := _prepare(model, X)) is not None:
+                score = partial(_score, scorer)
+                found = permutation_importance(model, rows, y, scoring=score, **asked)
+                model.execution_log_.last = log
+    if found is None:
+        if frames.is_sparse(X):
+            raise DataError(
+                "X is sparse, and scikit-learn, whose way this scorer or model needs, permutes no "
+                "sparse columns; pass X.toarray()"
+            )
+        given = frames.to_device(X, "cpu")
+        found = permutation_importance(model, given, y, scoring=scorer, **asked)
+    for each in found.values() if type(found) is dict else [found]:
+        each["feature_names"] = names
+    return found
+
+
+def _names(model: Estimator, X: Table) -> np.ndarray:
+    """Return the names of the columns; where there are none, those that the model knows, or x0."""
+    if hasattr(X, "columns"):
+        return np.array(list(X.columns), dtype=object)
+    known = getattr(model, "feature_names_in_", ())
+    same = len(known) == X.shape[1]
+    return np.array(known if same else [f"x{i}" for i in range(X.shape[1])], dtype=object)
+
+
+def _asks_only(model: Estimator, scorer: Score) -> bool:
+    """Return whether a scorer asks a model for answers, and looks at no cell of the rows.
+
+    One of your own says so by an attribute, ``reads_answers_only = True``.
+    """
+    if isinstance(scorer, _MultimetricScorer):
+        return all(_asks_only(model, each) for each in scorer._scorers.values())
+    if isinstance(scorer, _PassthroughScorer):
+        return not is_ranker(named_steps(model.estimator)[-1][1])
+    return isinstance(scorer, _BaseScorer) or getattr(scorer, "reads_answers_only", False) is True
+
+
+def _check_asked(n_rows: int, *, n_repeats: int, max_samples: float, **others: Any) -> None:
+    whole = isinstance(max_samples, numbers.Integral)
+    if n_repeats < 1:
+        raise ConfigError(f"repeats={n_repeats!r} is less than 1")
+    if not 0 < int(max_samples if whole else max_samples * n_rows) <= n_rows:
+        raise ConfigError(f"max_samples={max_samples!r}: X has {n_rows:,} rows; pass a share")
+
+
+def _prepare(model: Estimator, X: Table) -> PreparedRows | None:
+    """Return rows that are prepared once; None where they cannot be."""
+    takes = model.inputs_
+    if model.plan_.as_given or not isinstance(takes, Schema):
+        return None
+    taken = takes.take(X)
+    if not model._takes(taken):
+        return None
+    return PreparedRows(PreparedTable(model.plan_, taken), _places(X, takes))
+
+
+def _score(scorer: Score, model: Estimator, rows: PreparedRows, y: Target, **weights: Any) -> Any:
+    """Return a score, which is known where no column has moved."""
+    if rows.matrix is not rows.table.matrix:
+        return scorer(model, rows, y, **weights)
+    if rows.table.score is None:
+        rows.table.score = scorer(model, rows, y, **weights)
+    return rows.table.score
+
+
+def _places(X: Table, takes: Schema) -> list[int | None]:
+    """Return the place of each column among those that the model takes; None of others."""
+    if takes.names is None or not hasattr(X, "columns"):
+        return list(range(X.shape[1]))
+    known: Mapping[Any, int] = {name: i for i, name in enumerate(takes.names)}
+    return [known.get(name) for name in X.columns]

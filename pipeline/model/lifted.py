@@ -1,0 +1,183 @@
+"""What the fitted estimator has and a model has not: lifted when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from pipeline.compile.plan import Plan
+from pipeline.errors import ConfigError, PipelineError
+from pipeline.table.borrowed import Held, same, shown
+from pipeline.typing import Estimator
+
+CHANGE = ("fit", "load_model", "partial_fit", "set_")
+"""How the methods begin that would change what was lifted, and not the model."""
+COLUMNS = ("n_features_in_", "feature_names_in_")
+"""What a model keeps of its columns, which the schema decides on."""
+OWN = {
+    *("checkpoint", "device", "dtype", "estimator", "fallback", "host_bytes", "profile"),
+    *("certificate_", "classes_", "device_", "device_why_", "execution_log_"),
+    *("inputs_", "plan_", "profile_", "table_format_", "target_names_"),
+}
+"""The attributes of a model that are not the estimator's."""
+
+
+class Lifts(BaseEstimator):
+    """A model that answers as the fitted scikit-learn estimator does where it has no answer."""
+
+    estimator: Any
+    plan_: Plan
+    _as_fitted: tuple[Held, dict[str, Any]]
+    _as_lifted: Held
+    _learnt_classes: Any
+
+    def to_sklearn(self) -> Any:
+        """Return the fitted scikit-learn or XGBoost estimator; it needs no GPU and not us."""
+        check_is_fitted(self, "plan_")
+        self._check_lifted()
+        return self.plan_.to_sklearn()
+
+    @cached_property
+    def _lifted(self) -> Any:
+        """What `to_sklearn` returns, without a step that the estimator has not."""
+        lifted = shown(self.to_sklearn())
+        alone = isinstance(lifted, Pipeline) and not isinstance(self.estimator, Pipeline)
+        lifted = lifted[-1] if alone else lifted
+        how = vars(self).get("_sklearn_output_config", {}).get("transform")
+        if how is not None:  # it may have been chosen after `fit`
+            lifted.set_output(transform=how)
+        self._as_lifted = Held(lifted, fitted=True)
+        return lifted
+
+    def _check_lifted(self) -> None:
+        """Check that nothing was written to what was lifted, which the device would not read.
+
+        Raises
+        ------
+        ConfigError
+            Something was; it is undone.
+        """
+        if "_lifted" in vars(self) and (what := self._as_lifted.changed):
+            self._forget()
+            raise ConfigError(
+                f"{what} was changed after `fit`, and this model would not read it; that is "
+                "undone. Change what to_sklearn() returns, or call fit again"
+            )
+
+    def _check_unchanged(self) -> None:
+        """Check that parameters and fitted attributes are those of `fit`.
+
+        Raises
+        ------
+        ConfigError
+            One was changed since.
+        """
+        now = vars(self)
+        if "_lifted" in now:
+            self._check_lifted()
+        held, settings = self._as_fitted
+        what = "estimator" if self.estimator is not held.estimator else held.changed
+        for name, value in settings.items():
+            what = what or ("" if (new := now.get(name)) is value or same(new, value) else name)
+        if what:
+            raise ConfigError(
+                f"{what} was changed after `fit`, which has read it; call fit again, or change it "
+                "in what to_sklearn() returns"
+            )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a parameter, or what is the model's own.
+
+        Raises
+        ------
+        AttributeError
+            It is an attribute of the fitted estimator, which would not change.
+        """
+        own = name[:1] == "_" or name in OWN or hasattr(type(self), name)
+        learnt = name.endswith("_") or hasattr(vars(self).get("estimator"), name)
+        if learnt and not own and "plan_" in vars(self):
+            raise AttributeError(
+                f"{name} is of the fitted estimator, and this model would not read another; "
+                "set it on what to_sklearn() returns, or call fit again"
+            )
+        super().__setattr__(name, value)
+
+    def _remember_parameters(self, held: Held) -> None:
+        """Remember what `fit` has read; labels too, where other ones would not be read."""
+        told = isinstance(self._learnt_classes, np.ndarray)
+        names = ("device", "dtype", *(() if told else ("classes_",)))
+        self._as_fitted = held, {name: vars(self).get(name) for name in names}
+
+    def _forget(self) -> None:
+        """Forget what was found out about what was learnt before."""
+        for name in ("_lifted", "_as_lifted", "certificate_"):
+            self.__dict__.pop(name, None)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a public attribute of the fitted estimator."""
+        if hasattr(type(self), name):  # a method that the estimator has not
+            return self._why_missing(name)
+        missing = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name.startswith("_"):
+            raise AttributeError(missing)
+        if "plan_" not in vars(self):
+            raise NotFittedError(f"{missing} before `fit`; see its estimator")
+        try:
+            found = getattr(self._lifted, name)
+        except (AttributeError, PipelineError) as error:
+            raise AttributeError(f"{error}{_where(self._lifted, name)}") from error
+        if callable(found) and name.startswith(CHANGE):
+            raise AttributeError(f"{missing}: it would not change this model; call to_sklearn()")
+        return found
+
+    def _why_missing(self, name: str) -> Any:
+        """Raise the error of a method that is not there, with its reason."""
+        try:
+            return object.__getattribute__(self, name)
+        except AttributeError as error:
+            if error.__cause__ is None:
+                raise
+            raise AttributeError(f"{error}: {error.__cause__}") from error
+
+    def __dir__(self) -> Iterable[str]:
+        """Return the names of the fitted estimator too."""
+        own = super().__dir__()
+        if "plan_" not in vars(self):
+            return own
+        try:
+            fitted = {*dir(self._lifted)}
+        except PipelineError:  # there is no such estimator
+            return own
+        methods = {name for name in dir(type(self._lifted)) if name.startswith(CHANGE)}
+        return {*own, *(name for name in fitted - methods if not name.startswith("_"))}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave what is lifted behind: it is made again."""
+        self._check_lifted()
+        state: dict[str, Any] = super().__getstate__()
+        return {n: value for n, value in state.items() if n not in ("_lifted", "_as_lifted")}
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return a fitted step, or a pipeline of some; a tree of a forest."""
+        return self._lifted[key]
+
+    def __len__(self) -> int:
+        """Return the number of fitted steps or of trees."""
+        return len(self._lifted)
+
+    def __bool__(self) -> bool:
+        """Return True: it is a model, whatever its length."""
+        return True
+
+
+def _where(fitted: Estimator, name: str) -> str:
+    """Return which step of a pipeline has an attribute, as the end of a sentence."""
+    last = isinstance(fitted, Pipeline) and hasattr(fitted[-1], name)
+    return f"; its last step has it: model[-1].{name}" if last else ""

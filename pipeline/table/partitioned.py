@@ -1,0 +1,150 @@
+"""Rows of partitions, or of a sparse matrix, as one table where they fit in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from scipy.sparse import vstack
+
+from pipeline.distributed import retry
+from pipeline.distributed.cluster import active
+from pipeline.errors import DataError, Reason, Unsupported
+from pipeline.optional import load
+from pipeline.system import devices, hardware
+from pipeline.table import frames
+from pipeline.trace import DENSIFY, record
+from pipeline.typing import Table, Target
+
+_NBYTES = "_pipeline_nbytes"
+"""Attribute of a Dask array of sparse rows: the bytes that were counted."""
+
+COPIES = 2
+"""The partitions, and the table that is made of them, are in memory at once."""
+
+
+def partitions_of(X: Table) -> list[Any]:
+    """Return a task for each partition of a Dask frame, or block of rows of a Dask array."""
+    return list(X.to_delayed() if hasattr(X, "columns") else X.to_delayed().ravel())
+
+
+def lengths(X: Table) -> list[int]:
+    """Return the rows of each partition; a file is asked for one column, an array may know them."""
+    if hasattr(X, "columns"):
+        X = X[list(X.columns[:1])]
+    elif not np.isnan(X.chunks[0]).any():
+        return [int(n) for n in X.chunks[0]]
+    return list(compute([load("dask.delayed")(len)(part) for part in partitions_of(X)]))
+
+
+def compute(tasks: Sequence[Any]) -> Sequence[Any]:
+    """Return the results of tasks, or of Dask frames: of the active cluster, or of threads."""
+    cluster = active()
+    if cluster is None:
+        return tuple(load("dask.compute")(*tasks))
+    return retry.compute_on_cluster(cluster, tasks)
+
+
+def compute_each(function: Callable[..., Any], X: Table, *shared: Any) -> list[Any]:
+    """Return what a function makes of every partition; what all of them need is sent once."""
+    cluster = active()
+    if cluster is not None and shared:
+        shared = tuple(cluster.client.scatter(list(shared), broadcast=True, hash=False))
+    task = load("dask.delayed")(function, pure=False)
+    return list(compute([task(part, *shared) for part in partitions_of(X)]))
+
+
+def fits(X: Table) -> tuple[bool, str]:
+    """Return whether one process can hold all partitions as one table, and the sizes in words."""
+    need, free = total_nbytes(X), room(frames.device_of(X))
+    return COPIES * need <= free, f"{need:,} bytes of rows, {free:,} free"
+
+
+def total_nbytes(X: Table) -> int:
+    """Return the bytes of all partitions; those of frames and of sparse rows are made for it."""
+    if not (hasattr(X, "columns") or frames.is_sparse(X) or np.isnan(X.nbytes)):
+        return int(X.nbytes)
+    known: dict[str, int] = X.__dict__ if frames.is_sparse(X) else {}
+    if _NBYTES not in known:  # it is asked before rows are gathered, and then again
+        known[_NBYTES] = sum(compute_each(frames.nbytes, X))
+    return known[_NBYTES]
+
+
+def gather(X: Table, step: str) -> tuple[Any, str]:
+    """Return all partitions as one table for a step, and what there is to say about it.
+
+    `Unsupported` says that it does not fit in the memory of this process.
+    """
+    enough, sizes = fits(X)
+    if not enough:
+        why = f"it learns from all rows in one process: {sizes}, and {COPIES} times the rows needed"
+        suggestion = "use an XGBoost estimator, which trains where the rows are, or fewer rows"
+        raise Unsupported(Reason(step, why, suggestion))
+    (whole,) = compute([X])
+    return whole, f"gathered to one process: {sizes}"
+
+
+def room(device: str) -> int:
+    """Return the bytes that are free for a table on a device."""
+    if device == "cuda":
+        return devices.free_memory()
+    return hardware.describe().memory_free_bytes
+
+
+def check_rows(y: Target, rows: int) -> None:
+    """Refuse a target of another length than the table."""
+    if y is not None and len(y) != rows:
+        raise DataError(f"y has {len(y)} values and X has {rows} rows")
+
+
+def concatenate(results: Sequence[Any]) -> Any:
+    """Return the answers for partitions, one after the other, as the answer for all rows.
+
+    >>> concatenate([(np.zeros(1), np.ones(1)), (np.zeros(2), np.ones(2))])[1].tolist()
+    [1.0, 1.0, 1.0]
+    """
+    first = results[0]
+    if isinstance(first, tuple | list):
+        return type(first)(concatenate(group) for group in zip(*results, strict=True))
+    if frames.is_frame(first):
+        module = load(frames.library(first))
+        return module.concat(list(results))
+    if frames.is_sparse(first):
+        return vstack([frames.to_device(result, "cpu") for result in results], format="csr")
+    return np.concatenate([frames.to_device(result, "cpu") for result in results])
+
+
+@contextmanager
+def densifying(
+    shape: tuple[int, int], dtype: Any, device: str, step: str, why: str
+) -> Iterator[None]:
+    """Make sparse rows, of a shape once dense, dense inside the block, as an event of the log.
+
+    `Unsupported` says that they do not fit in the memory that is free.
+    """
+    need, free = shape[0] * shape[1] * np.dtype(dtype).itemsize, room(device)
+    if COPIES * need > free:
+        raise Unsupported(
+            Reason(
+                step,
+                f"{why}; dense, {shape[0]:,} rows of {shape[1]:,} columns are {need:,} bytes, and "
+                f"{COPIES} times that is needed: {free:,} are free",
+                "group rare categories (min_frequency, max_categories), or use device='cpu' or "
+                "an estimator that takes sparse rows, as LogisticRegression",
+            )
+        )
+    with record(step, DENSIFY, device, f"{why}: {need:,} bytes"):
+        yield
+
+
+def densify(X: Table, step: str, why: str, order: str = "C") -> Any:
+    """Return sparse rows as a dense matrix where it fits, as an event of the log.
+
+    >>> from scipy.sparse import csr_matrix
+    >>> densify(csr_matrix([[0.0, 2.0]]), "tree", "it takes no sparse rows").tolist()
+    [[0.0, 2.0]]
+    """
+    with densifying(X.shape, X.dtype, frames.device_of(X), step, why):
+        return X.toarray(order)

@@ -1,0 +1,112 @@
+"""The target: as long as the table, whole, and of as many classes as the model answers for."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.pipeline import Pipeline
+
+from pipeline.errors import DataError
+from pipeline.table import frames
+from pipeline.typing import Array, Estimator, Table, Target
+
+TWO_CLASSES = ("HistGradientBoostingClassifier", "XGBClassifier", "XGBRFClassifier")
+"""Classifiers that answer for two classes though they have seen one."""
+
+
+def check_target(y: Target, X: Table) -> Any:
+    """Return the target as a host array, as long as the table and without missing values."""
+    if y is None:
+        return None
+    tell_order(X, y, "y")
+    y = np.asarray(frames.to_device(y, "cpu"))
+    if not frames.is_partitioned(X) and len(y) != X.shape[0]:
+        raise DataError(f"y has {len(y)} values and X has {X.shape[0]} rows")
+    missing = int(np.count_nonzero(pd.isna(y)))
+    if missing:
+        raise DataError(f"y has {missing} missing values; drop these rows")
+    return y
+
+
+def names(y: Target) -> list[str] | None:
+    """Return the names of several targets; None of one, or where they have none.
+
+    >>> names(pd.DataFrame({"price": [1.0], "area": [2.0]}))
+    ['price', 'area']
+    """
+    several = frames.is_frame(y) and len(y.columns) > 1
+    return [str(name) for name in y.columns] if several else None
+
+
+def check_weights(weights: Array, X: Table, step: str) -> np.ndarray:
+    """Return the weights of the rows for a step, on the host; each is a finite number."""
+    where = f"{step}: sample_weight"
+    try:
+        weights = np.asarray(frames.to_device(weights, "cpu"), dtype="float64")
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{where} holds no numbers: {error}") from error
+    if weights.ndim != 1:
+        raise DataError(f"{where} has {weights.ndim} dimension(s); pass a number for each row")
+    if not frames.is_partitioned(X) and len(weights) != X.shape[0]:
+        raise DataError(f"{where} has {len(weights)} values and X has {X.shape[0]} rows")
+    if not np.isfinite(weights).all():
+        row = int((~np.isfinite(weights)).argmax())
+        raise DataError(f"{where}: row {row} has no finite number; give it one, or 0")
+    return weights
+
+
+def tell_order(X: Table, values: Target, name: str) -> None:
+    """Warn where labels say that values may be of other rows; a list has a method `index`."""
+    if any(callable(getattr(each, "index", callable)) for each in (values, X)):
+        return
+    if frames.is_partitioned(X) or len(values) != len(X):
+        return
+    labels = [X.index, values.index]
+    if {*map(frames.library, labels)} == {*frames.FRAMES}:
+        # To cuDF no index but its own is equal; the labels on the device stay there.
+        labels = [frames.to_device(index, "cuda") for index in labels]
+    if not labels[0].equals(labels[1]):
+        told = f"the index of {name} differs from that of X: rows go by position"
+        warnings.warn(told, UserWarning, stacklevel=3)
+
+
+def check_classes(estimator: Estimator, y: Target) -> None:
+    """Refuse labels that are all the same where a model would answer for two classes."""
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    name = type(last).__name__
+    several = y is None or name not in TWO_CLASSES or y.ndim > 1 or not len(y)
+    if not several and (y == y[0]).all():
+        label = np.asarray(y[0]).item()
+        raise DataError(
+            f"y holds one class, {label!r}, in all {len(y)} rows, and {name} would give it two "
+            "probabilities; pass rows of at least two classes"
+        )
+
+
+def classes(y: np.ndarray) -> Any:
+    """Return the labels of a target, sorted; a list with those of each of several targets.
+
+    >>> classes(np.array([2, 1, 2])).tolist()
+    [1, 2]
+    """
+    several = y.ndim == 2 and y.shape[1] > 1
+    return [_distinct(column) for column in y.T] if several else _distinct(y.ravel())
+
+
+def _distinct(y: np.ndarray) -> np.ndarray:
+    # Sorting the labels of all rows would cost as much as a step of a solver.
+    return np.unique(pd.unique(y).astype(y.dtype))
+
+
+def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return each label's position, and the sorted labels, as `LabelEncoder` does.
+
+    >>> codes, classes = encode_labels(np.array(["no", "yes", "no"]))
+    >>> codes.tolist(), classes.tolist()
+    ([0, 1, 0], ['no', 'yes'])
+    """
+    codes, classes = pd.factorize(y, sort=True)
+    return codes, np.asarray(classes).astype(y.dtype)

@@ -1,0 +1,104 @@
+"""Count, mean and sum of squared deviations per column, mergeable.
+
+Merging follows Chan, Golub and LeVeque, "Updating Formulae and a Pairwise
+Algorithm for Computing Sample Variances" (1979). A mean is kept as an origin
+and the little that it differs from it, so that means far from zero differ
+exactly: the result does not depend on how the rows were cut, to rounding.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline.blocks.block import fill_missing
+from pipeline.table import frames
+from pipeline.typing import Array
+
+
+class Moments(NamedTuple):
+    """Statistics of the values that are not missing, on the host.
+
+    Parameters
+    ----------
+    rows : numpy.ndarray, shape (n_columns,)
+        One number of rows, or sum of their weights, for all columns, or for each; or a column
+        of them, one a group of rows, which the others then have one row for as well.
+    origin, rest : numpy.ndarray, shape (n_columns,)
+        The mean is their sum.
+    squares : numpy.ndarray, shape (n_columns,)
+        Sum of squared deviations from the mean.
+    """
+
+    rows: np.ndarray
+    origin: np.ndarray
+    rest: np.ndarray
+    squares: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean; 0 for a column without values."""
+        return self.origin + self.rest
+
+    @property
+    def variance(self) -> np.ndarray:
+        """Population variance; NaN for a column without values."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self.squares / self.rows
+
+    @property
+    def constant(self) -> np.ndarray:
+        """Which columns are constant to rounding.
+
+        The bound is scikit-learn's, from Chan, Golub and LeVeque (1983).
+        """
+        eps, variance = np.finfo("float64").eps, self.variance
+        bound = self.rows * eps * variance + (self.rows * self.mean * eps) ** 2
+        return variance <= bound
+
+    def merge(self, other: Moments) -> Moments:
+        """Return the moments of both sets of rows together.
+
+        >>> both = moments(np.array([[1.0], [2.0]]), np).merge(moments(np.array([[6.0]]), np))
+        >>> both.rows.item(), both.mean.item(), both.squares.item()
+        (3.0, 3.0, 14.0)
+        """
+        step = (other.origin - self.origin) + (other.rest - self.rest)
+        both, empty = self.rows + other.rows, self.rows == 0
+        share = other.rows / (both + (both == 0))
+        return Moments(
+            both,
+            np.where(empty, other.origin, self.origin),
+            np.where(empty, other.rest, self.rest + step * share),
+            self.squares + other.squares + step * step * self.rows * share,
+        )
+
+
+def moments(values: Array, xp: ModuleType, weights: Array = None) -> Moments:
+    """Return the moments of a matrix with NaN for missing, shape (n_rows, n_columns).
+
+    Where rows are weighted, their number is the sum of the weights.
+    """
+    return Moments(*frames.to_host(stack_moments(values, xp, weights)))
+
+
+def stack_moments(values: Array, xp: ModuleType, weights: Array = None) -> Any:
+    """Return the four of `moments` as an array on the device, without waiting for it."""
+    # CuPy makes arrays in C order, and adds along their last axis much faster than across it.
+    values = values.T
+
+    def total(array: Array) -> Any:
+        weighted = array if weights is None else array * weights
+        return weighted.sum(axis=-1, dtype="float64")
+
+    missing = xp.isnan(values)
+    count = total(~missing)
+    known = count + (count == 0)
+    origin = total(fill_missing(values, missing, 0.0, xp)) / known
+    off = fill_missing(values - origin[:, None], missing, 0.0, xp)
+    rest = total(off) / known
+    squares = total(off * off) - count * rest * rest
+    squares *= squares * count > 0  # Weights may be negative.
+    return xp.stack([count, origin, rest, squares])

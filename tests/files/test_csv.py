@@ -1,0 +1,196 @@
+"""A file has one set of values, those of pandas, in training, prediction and new tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pipeline
+from pipeline.errors import DataError
+from pipeline.files import csv, read
+from pipeline.files.opened import TableStream, open_sources
+from pipeline.table.convert import from_arrow
+from pipeline.table.schema import Schema
+
+TIMES = 20
+"""How often the rows of a case are repeated: enough for several partitions and batches."""
+
+FILES = {
+    "NA": "a,n\nNA,1\nx,2\n",
+    "<NA>": "a,n\n<NA>,1\nx,<NA>\n",
+    "nan": "a,n\nnan,nan\nNaN,2\nx,-nan\n",
+    "empty": "a,n\n,1\nx,\n",
+    "quoted empty": 'a,n\n"",""\nx,2\n',
+    "no marks": "a,n\n-,1\n?,2\n.,3\nna,4\nNAN,5\nmissing,6\n",
+    "a mark between blanks": "a,n\n NA,1\nNA ,2\nx,3\n",
+    "semicolons": "a;n\nNA;1\nx,y;2\n",
+    "a delimiter in a name": '"a;b;c",n\nNA,1\nx,2\n',
+    "a line in a name": '"a\nb",n\nNA,1\nx,2\n',
+    "lines in cells": 'a,n\n"x\ny",1\n"x,y\n\n",2\n"say ""NA""",3\n',
+    "an inch": 'a,n\n5" pipe,1\n"5"" pipe",2\nx"y"z,3\n',
+    "truth": "a,n\ntrue,1\nfalse,2\n",
+    "truth with gaps": "a,n\nTrue,1\nNA,2\nFalse,3\n",
+    "truth and numbers": "a,n\nTrue,1\n1,2\n0,3\nFalse,4\n",
+    "blanks around texts": "a,n\n x,1\nx ,2\nx,3\n",
+    "blanks around numbers": "a,n\nx, 1\ny,2 \nz,\t3\n",
+    "integers with gaps": "a,n\nx,1\ny,\nz,3\n",
+    "leading zeros": "a,n\n007,01\n01,02\nA1,03\n",
+    "beyond 64 bits": "a,n\nA,18446744073709551615\nB,9223372036854775808\n",
+    "a mark of UTF-8": "\ufeffa,n\nNA,1\nx,2\n",
+    "empty lines": "a,n\n\nNA,1\n\nx,2\n",
+    "a column without a name": ",a,n\n1,NA,1\n2,x,2\n",
+}
+
+
+UNEVEN = {
+    "digits last": "a,n\n" + "x,1\n" * 60 + "1.0,2\n" * 40,
+    "a decimal at the end": "a,n\n" + "1,2\n" * 60 + "0.5,3.5\n" * 3,
+    "nothing at first": "a,n\n" + ",\n" * 60 + "1.5,x\n" * 3,
+    "truth and then a number": "a,n\n" + "True,1\nFalse,2\n" * 30 + "1,3\n" * 3,
+    "unsigned beside a negative one": "a,n\n" + "-1,1\n" * 60 + "18446744073709551615,3\n" * 3,
+    "a long cell": "a,n\n" + "x,1\n" * 60 + f'"{"y" * 200_000}\n",2\n' * 2,
+}
+"""Files of which a part by itself looks like something else."""
+
+SEPARATORS = {"semicolons": ";"}
+HEADS = {"a line in a name": 2}
+"""Lines of the header, where it has more than one."""
+
+
+DATES = {
+    "days": (["2024-01-31", "NA", "1999-12-31"], ["2024-01-31", None, "1999-12-31"]),
+    "times": (["2024-01-31T10:00:30.5", "1999-12-31 23"],
+              ["2024-01-31 10:00:30.5", "1999-12-31 23:00"]),
+    "times of UTC": (["2024-01-31T10:00Z", "", "1999-12-31 10:00+02:00"],
+                     ["2024-01-31 10:00Z", None, "1999-12-31 08:00Z"]),
+}  # fmt: skip
+"""Cells that are dates to us and text to pandas, and the dates."""
+TEXTS = {
+    "with and without an offset": ["2024-01-31", "2024-01-31T10:00Z"],
+    "beside a word": ["2024-01-31", "today"],
+    "American": ["01/31/2024", "12/31/2024"],
+}
+
+
+@pytest.fixture(params=[*FILES, *UNEVEN])
+def case(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def path(case: str, tmp_path: Path) -> Path:
+    """Return a file with the rows of the case many times."""
+    lines = FILES.get(case, "").splitlines(keepends=True)
+    head = HEADS.get(case, 1)
+    text = UNEVEN.get(case) or "".join(lines[:head] + lines[head:] * TIMES)
+    return written(tmp_path, text)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut a file into many batches, where its cells are not longer than one."""
+    if "a long cell" not in request.node.name and "zero byte" not in request.node.name:
+        monkeypatch.setattr(csv, "_BLOCK", 150)
+
+
+def written(folder: Path, text: str) -> Path:
+    (folder / "rows.csv").write_text(text, encoding="utf-8", newline="")
+    return folder / "rows.csv"
+
+
+def column(folder: Path, cells: list[str]) -> Path:
+    """Return a file with one column of cells many times, and a target."""
+    rows = [f"{cell};{i % 2}" for i, cell in enumerate(cells * TIMES)]
+    return written(folder, "\n".join(["a;n", *rows, ""]))
+
+
+def reference(path: Path, case: str) -> pd.DataFrame:
+    """Return what people read: pandas' defaults, but for the delimiter."""
+    return pd.read_csv(path, sep=SEPARATORS.get(case, ","))
+
+
+def train(path: Path, known: pd.DataFrame) -> pd.DataFrame:
+    *features, target = known
+    X, y = pipeline.read(path, features, target)
+    return X.assign(**{target: y})
+
+
+def predict(path: Path, known: pd.DataFrame) -> pd.DataFrame:
+    """Return what a model that was fitted on a frame is given, some rows at a time."""
+    columns = Schema.fit(known)[0].columns or {}
+    return streamed(path, known, {name: each.kind for name, each in columns.items()})
+
+
+def streamed(path: Path, known: pd.DataFrame, kinds: dict[str, str] | None = None) -> pd.DataFrame:
+    stream = TableStream(path, open_sources(path), list(known), kinds or {})
+    tables = map(from_arrow, stream.tables(7))
+    return pd.concat([table.astype(object) for table in tables])
+
+
+def start_a_task(path: Path, known: pd.DataFrame) -> pd.DataFrame:
+    return from_arrow(read.read_arrow(path))
+
+
+WAYS = [train, predict, streamed, start_a_task]
+
+
+def same(found: pd.DataFrame, wanted: pd.DataFrame) -> None:
+    """Hold values to others: texts, numbers and what is missing, to the last bit."""
+    assert list(found) == list(wanted)
+    for name in wanted:
+        assert values(found[name]) == values(wanted[name]), name
+
+
+def values(series: pd.Series) -> list[Any]:
+    """Return Python objects; True is no 1 and "1" neither, and what is missing is None."""
+    objects = [None if pd.isna(value) else value for value in series.tolist()]
+    return [(isinstance(value, bool), value) for value in objects]
+
+
+@pytest.mark.quick(35)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_file_has_the_values_of_its_frame(path: Path, case: str, way: Any) -> None:
+    wanted = reference(path, case)
+    same(way(path, wanted), wanted)
+
+
+@pytest.mark.parametrize("case", DATES)
+@pytest.mark.parametrize("way", WAYS)
+def test_dates_are_dates(case: str, way: Any, tmp_path: Path) -> None:
+    cells, dates = DATES[case]
+    found = pd.Series(dates * TIMES, dtype=object)
+    wanted = pd.DataFrame({"a": pd.to_datetime(found, format="mixed")})
+    wanted["n"] = np.arange(len(wanted)) % 2
+    same(way(column(tmp_path, cells), wanted), wanted)
+
+
+@pytest.mark.parametrize("case", TEXTS)
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_no_date_in_each_row_is_text(case: str, way: Any, tmp_path: Path) -> None:
+    wanted = pd.DataFrame({"a": TEXTS[case] * TIMES})
+    wanted["n"] = np.arange(len(wanted)) % 2
+    same(way(column(tmp_path, TEXTS[case]), wanted), wanted)
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "says"),
+    [
+        (["1", "x"], "number", "'x' in row 1, and the model was fitted on numbers"),
+        (["1", "True"], "number", "'True' in row 1"),
+        (["True", "1"], "boolean", "'1' in row 1"),
+        (["1", "2024-01-31"], "number", "'2024-01-31' in row 1"),
+        (["2024-01-31", "x"], "date", "'x' in row 1, .* fitted on dates; write 2018"),
+        (["2024-01-31", "2024-01-31T10:00Z"], "date", "'2024-01-31T10:00Z' in row 1"),
+    ],
+)
+def test_a_cell_that_the_model_cannot_read_is_named(
+    cells: list[str], kind: str, says: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path, "\n".join(["a", *cells[:1] * 9, cells[1], ""]))
+    says = says.replace("row 1", "row 9")
+    with pytest.raises(DataError, match=rf"rows\.csv: column 'a' holds {says}"):
+        list(TableStream(path, open_sources(path), ["a"], {"a": kind}).tables(4))

@@ -1,0 +1,43 @@
+"""What is special to the scalers; what all transformers share is in `test_parity`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.preprocessing import RobustScaler, StandardScaler
+
+from pipeline.compile.program import Program
+from pipeline.errors import DataError
+from tests.twins.cases import numbers
+from tests.twins.parity import assert_parity
+
+
+def test_large_offset_keeps_the_digits_of_the_variance() -> None:
+    X = numbers()[["a", "int"]] + 1e9
+    program = Program(StandardScaler(), "float64")
+    # One unit in the last place of 1e9 is 1.2e-7.
+    theirs = StandardScaler().fit_transform(X)
+    np.testing.assert_allclose(program.fit_transform(X), theirs, rtol=1e-6, atol=1.2e-7)
+    exact = np.sqrt((X - 1e9).var(ddof=0))
+    np.testing.assert_allclose(program.to_sklearn().scale_, exact, rtol=1e-12)
+
+
+def test_near_constant_columns_are_constant_where_sklearn_says_so() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "rounding of 1e9": 1e9 + rng.normal(size=200) * 1e-8,
+            "rounding of 0.1": np.where(rng.random(200) < 0.5, 0.1, np.nextafter(0.1, 1)),
+            "last place of 1e16": np.r_[np.full(199, 1e16), 1e16 + 2],
+            "small but real": 1 + np.r_[np.full(199, 0.0), 1e-9],
+        }
+    )
+    program = assert_parity(StandardScaler(), X)
+    assert program.to_sklearn().scale_.tolist()[:3] == [1.0, 1.0, 1.0]
+    assert program.to_sklearn().scale_[3] < 1e-9
+
+
+def test_columns_without_values_have_no_quantiles() -> None:
+    with pytest.raises(DataError, match=r"RobustScaler: the columns \['a'\] hold no values"):
+        Program(RobustScaler()).fit(numbers().assign(a=np.nan))
