@@ -182,14 +182,11 @@ def _steps(held: Sequence[tuple[str, Any]], spec: RowSpec) -> list[Op]:
 
 def compile_step(part: Any, path: str, spec: RowSpec) -> Op:
     """Return one step of a pipeline, which is given such rows."""
-    if type(part) not in CONTAINERS:
-        check_parameters(part, path)
     if spec.device == "cuda" and meta.holds_estimators(part):
         return _look_inside(part, path, spec)
     kind = kind_of_step(part)
-    op = (
-        _preprocessing(part, path, spec) if kind is Kind.PREPROCESSING else _model(part, path, spec)
-    )
+    rule = _preprocessing if kind is Kind.PREPROCESSING else _model
+    op = rule(part, path, spec)
     return replace(op, out=replace(op.out, form=_made(op, kind)))
 
 
@@ -197,6 +194,7 @@ def _preprocessing(part: Any, path: str, spec: RowSpec) -> Op:
     """Return a transformer of a table."""
     if spec.form in ("dense", "either"):
         return compile_transformer(part, path, spec)
+    check_parameters(part, path)
     what = "are" if spec.form == "sparse" else "may be"
     instead = "leave it out, or use device='auto'; of sparse X, pass X.toarray()"
     reason = Reason(path, f"its rows {what} sparse, and blocks are dense", instead)
@@ -205,6 +203,7 @@ def _preprocessing(part: Any, path: str, spec: RowSpec) -> Op:
 
 def _model(part: Any, path: str, spec: RowSpec) -> Op:
     """Return what learns from a matrix, from texts or from labels."""
+    check_parameters(part, path)
     labels = kind_of_step(part) is Kind.LABELS  # which live on the host
     rule = HOST if labels or spec.device == "cpu" else cuda.find_backend(part)
     try:
@@ -233,6 +232,7 @@ def _with_children(op: Op) -> Op:
 
 def _look_inside(part: Any, path: str, spec: RowSpec) -> Op:
     """Return a meta-estimator with what it fits on the GPU."""
+    check_parameters(part, path)
     held = meta.inner_estimators(part)
     if reasons := meta.find_obstacles(part, path):
         return _on_host(part, path, spec, reasons)

@@ -20,7 +20,7 @@ from pipeline.backends.array_api import ArrayApiBackend
 from pipeline.backends.base import Backend, Placement
 from pipeline.backends.cpu import HOST, is_xgboost
 from pipeline.backends.xgboost.xgboost_model import find_bad_params
-from pipeline.compile.spec import Form, Op, RowSpec, Runner
+from pipeline.compile.spec import CONTAINERS, Form, Op, RowSpec, Runner
 from pipeline.errors import ConfigError, Reason, Unsupported, in_words_of
 from pipeline.twins import TWINS
 from pipeline.typing import Estimator
@@ -239,7 +239,7 @@ RULES: dict[type, Rule] = {
 
 
 def check_parameters(how: Any, path: str) -> None:
-    """Let scikit-learn and XGBoost judge the parameters of an estimator.
+    """Let scikit-learn and XGBoost judge the parameters of an estimator that holds no others.
 
     Raises
     ------
@@ -251,7 +251,7 @@ def check_parameters(how: Any, path: str) -> None:
     if isinstance(how, type):
         said = f"Expected an estimator instance ({how.__name__}()), got estimator class instead"
         raise in_words_of(TypeError(f"{said} ({how.__name__})."), ConfigError(f"At {path}"))
-    if hasattr(how, "_parameter_constraints"):
+    if hasattr(how, "_parameter_constraints") and type(how) not in CONTAINERS:
         try:
             how._validate_params()
         except ValueError as error:

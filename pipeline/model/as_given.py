@@ -63,6 +63,7 @@ def prints_steps(whole: Op) -> bool:
 
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
+    >>> from pipeline.compile.compile import compile
     >>> prints_steps(compile(make_pipeline(StandardScaler(), verbose=True)))
     True
     """

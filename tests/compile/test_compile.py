@@ -264,3 +264,16 @@ def test_columns_are_known_of_tables_that_need_no_conversion() -> None:
     assert [op.columns for op in branches] == [("a", "b"), ("t",)]
     assert [op.out.form for op in branches] == ["dense", "either"]
     assert [str(op.takes) for op in branches[0].children] == ["dense[2]", "dense[?]"]
+
+
+def test_a_column_transformer_inside_another_knows_its_own_columns() -> None:
+    inner = make_column_transformer((StandardScaler(), ["b"]))
+    whole = make_column_transformer((inner, ["a", "b"]), ("passthrough", ["a"]))
+    lifted = Accelerated(whole, device="cpu").fit(X).to_sklearn()
+    plain = whole.fit(X)
+    for fitted, expected in (
+        (lifted, plain),
+        (lifted.transformers_[0][1], plain.transformers_[0][1]),
+    ):
+        assert fitted.feature_names_in_.tolist() == expected.feature_names_in_.tolist()
+        assert fitted.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()

@@ -4,11 +4,12 @@ import json
 
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import FastICA
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import LabelEncoder, MinMaxScaler, OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, explain
@@ -28,6 +29,13 @@ def test_a_notebook_shows_a_table_of_escaped_names() -> None:
     assert "&lt;script&gt;alert" in page
     assert NAME not in page
     assert page.count("no equivalent") == 1
+
+
+def test_texts_and_labels_are_no_table() -> None:
+    for estimator in (CountVectorizer(), LabelEncoder()):
+        (place,) = explain(estimator, "cpu", ["a b", "c"]).placements
+        assert place.note == ""
+    assert "a table has 2" in explain(StandardScaler(), "cpu", [1, 2]).placements[0].note
 
 
 def test_data_hold_reasons_and_parameters() -> None:

@@ -40,6 +40,7 @@ from pipeline.table import frames
 
 ROWS = 12_000
 TWIN = "pipeline (NumPy)"
+EXACTLY = "the next step tells 0 from 1e-19"
 
 
 def table(n_rows: int = ROWS, kind: Any = "float64") -> pd.DataFrame:
@@ -201,6 +202,7 @@ def test_zeros_of_few_rows_are_sklearns_before_trees() -> None:
     )
     boosted = make_pipeline(branches, XGBClassifier(n_estimators=5))
     model = Accelerated(boosted, device="cpu").fit(rows, y[:5_000])
+    assert [EXACTLY in place.note for place in model.plan_.placements] == [True, True, False, False]
     plain = clone(boosted).fit(rows, y[:5_000])
     for n_rows in (1, 10, 2_047, 5_000):
         few = rows[:n_rows]

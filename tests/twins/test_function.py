@@ -29,7 +29,7 @@ from tests.twins.parity import (
 )
 
 ROWS = 130
-SNAPSHOT = Path(__file__).parents[2] / "contract" / "snapshot.json"
+SNAPSHOT = Path(__file__).parents[1] / "contract" / "snapshot.json"
 
 
 def one(func: Any = None, inverse: Any = None, **params: Any) -> FunctionTransformer:
