@@ -102,20 +102,17 @@ class SimpleImputerTwin(Twin[Seen]):
 
     def finalize(self, stats: Seen) -> None:
         """Fit scikit-learn's imputer on a table of one row: the statistics."""
-        self.fitted = clone(self.estimator).fit(
-            make_table(self._statistics(stats.values), self.names)
-        )
+        self.fitted = clone(self.estimator).fit(self._row(stats.values))
         if self.estimator.add_indicator:
             self.fitted.indicator_._fit(stats.missing[None], precomputed=True)
 
-    def _statistics(self, stats: Any) -> list[np.ndarray]:
-        """Return each column's statistic as an array of one entry, in the column's type."""
+    def _row(self, stats: Any) -> Any:
+        """Return each column's statistic; where some are no numbers, in the column's type."""
         if isinstance(stats, Moments):
-            mean = np.where(stats.rows > 0, stats.mean, np.nan)
-            return list(mean[:, None])
+            return np.where(stats.rows > 0, stats.mean, np.nan)[None]
         if isinstance(stats, RowBlocks):
-            return list(median(stats)[:, None])
-        return [*map(_most_frequent, stats)]
+            return median(stats)[None]
+        return make_table([*map(_most_frequent, stats)], self.names)
 
     def warn(self) -> None:
         """Warn as scikit-learn does of columns without any value at fit, which are dropped."""
