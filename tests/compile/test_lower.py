@@ -7,10 +7,12 @@ import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import FastICA
 from sklearn.ensemble import (
+    BaggingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
     RandomTreesEmbedding,
 )
+from sklearn.feature_selection import SelectFromModel
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -156,3 +158,13 @@ def test_bad_parameters_are_refused_before_any_data(
             ask(estimator, device)
     with pytest.raises(ConfigError, match="'tpu' is not one of"):
         explain(estimator, "tpu")
+
+
+def test_meta_estimators_between_steps_learn_in_float64() -> None:
+    inner = LogisticRegression()
+    whole = make_pipeline(SelectFromModel(inner), BaggingClassifier(inner))
+    plan = lower(whole, "cuda")
+    assert [step.worker.dtype for step in plan.steps] == ["float64", "float32"]
+    inside = [step.worker.native.get_params(deep=False)["estimator"] for step in plan.steps]
+    assert [each.lower.keywords["options"].dtype for each in inside] == ["float64", "float32"]
+    assert LoweringOptions().dtype == "auto"
