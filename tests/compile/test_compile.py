@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     MaxAbsScaler,
     OneHotEncoder,
+    SplineTransformer,
     StandardScaler,
 )
 from sklearn.random_projection import SparseRandomProjection
@@ -277,3 +278,11 @@ def test_a_column_transformer_inside_another_knows_its_own_columns() -> None:
     ):
         assert fitted.feature_names_in_.tolist() == expected.feature_names_in_.tolist()
         assert fitted.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()
+
+
+def test_rows_behind_a_step_of_the_host_are_as_dense_as_those_before() -> None:
+    whole = make_pipeline(SplineTransformer(), MaxAbsScaler())
+    for form, made, why in (("dense", "dense", ""), ("sparse", "unknown", "may be sparse")):
+        first, scaler = compile(whole, RowSpec("cuda", form)).steps
+        assert (bool(first.refused), first.out.form) == (True, made)
+        assert [why in reason.why for reason in scaler.refused] == [True] * bool(why)
