@@ -152,6 +152,14 @@ class Rule:
     translation: Translation | None = None
     multi_gpu: MultiGpuClass | None = None
 
+    def __reduce__(self) -> Any:
+        """Return its name: its checks are functions, which cannot be pickled."""
+        return _row, (next(name for name, row in RULES.items() if row is self),)
+
+
+def _row(name: str) -> Rule:
+    return RULES[name]
+
 
 _BOOSTING = Rule(BOOSTING, runner="xgboost")
 _FOREST = Rule(FORESTS, ("weights", "seeded"), dtype="float32")

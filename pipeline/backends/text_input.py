@@ -35,10 +35,12 @@ def reads_text(estimator: Estimator) -> bool:
     (True, False)
     """
     if isinstance(estimator, Pipeline):
-        steps = [how for _, how in estimator.steps if hasattr(how, "fit")]
+        steps = [how for _, how, *_ in estimator.steps if hasattr(how, "fit")]
         return bool(steps) and reads_text(steps[0])
     if isinstance(estimator, FeatureUnion):
-        return any(reads_text(how) for _, how in estimator.transformer_list)
+        return any(reads_text(how) for _, how, *_ in estimator.transformer_list or ())
+    if isinstance(estimator, type):
+        return False
     if meta.holds_estimators(estimator):
         return any(map(reads_text, meta.inner_estimators(estimator).values()))
     if not hasattr(estimator, "__sklearn_tags__"):

@@ -23,7 +23,7 @@ from pipeline.compile.nodes import BlockNode, Keeps, Passthrough, TransformerNod
 from pipeline.compile.rules import need_all_rows
 from pipeline.compile.spec import Op
 from pipeline.compile.workers import HostWorker, Worker, WorkerNode
-from pipeline.errors import Unsupported
+from pipeline.errors import DataError, Unsupported
 from pipeline.table.borrowed import borrow
 from pipeline.twins import TWINS
 
@@ -84,6 +84,11 @@ def _node(op: Op, head: pd.DataFrame, options: BuildOptions) -> BlockNode:
         why = "; ".join(reason.why for reason in op.reasons)
     else:
         why = "as it was when it was fitted" if op.path in options.workers else ""
+        if op.reasons and not why:
+            raise DataError(
+                f"{op.path}: the model was saved by a version that ran {op.estimator!r} in another "
+                "way; load it with that version, or fit it again"
+            )
     if why:
         return _worker(op, options, why)
     kind = type(op.estimator)

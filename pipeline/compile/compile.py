@@ -182,6 +182,8 @@ def _steps(held: Sequence[tuple[str, Any]], spec: RowSpec) -> list[Op]:
 
 def compile_step(part: Any, path: str, spec: RowSpec) -> Op:
     """Return one step of a pipeline, which is given such rows."""
+    if type(part) in CONTAINERS:
+        check_names(part, path)
     if spec.device == "cuda" and meta.holds_estimators(part):
         return _look_inside(part, path, spec)
     kind = kind_of_step(part)
@@ -227,7 +229,7 @@ def _with_children(op: Op) -> Op:
     if type(op.estimator) not in CONTAINERS:
         return op
     held = compile_transformer(op.estimator, op.path, replace(op.takes, device="cpu"))
-    return replace(op, out=held.out, children=held.children)
+    return replace(op, out=op.out.handed_on(held.out.form), children=held.children)
 
 
 def _look_inside(part: Any, path: str, spec: RowSpec) -> Op:

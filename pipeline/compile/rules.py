@@ -130,9 +130,10 @@ def _branch(how: Any, path: str, spec: RowSpec, names: Any, *, series: bool) -> 
     given = RowSpec(spec.device, n_rows=spec.n_rows) if names is None else spec.taken(names)
     if series and hasattr(how, "fit"):
         why = "it gets a column alone, as a series"
-        children = compile_transformer(how, path, given).children
+        inner = compile_transformer(how, path, given)
         reasons = [Reason(path, why, "give it a list of columns")]
-        op = replace(as_one(how, path, given, reasons, children), series=True)
+        op = as_one(how, path, given, reasons, inner.children)
+        op = replace(op, out=inner.out, series=True)
     else:
         op = compile_transformer(how, path, given)
     return replace(op, columns=names)

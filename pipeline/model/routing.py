@@ -68,14 +68,15 @@ def check_transform_input(estimator: Estimator) -> None:
     ConfigError
         A `Pipeline` has `transform_input`, and there is no routing.
     """
-    while not routes() and type(estimator) is Pipeline and estimator.steps:
+    while not routes() and type(estimator) is Pipeline and type(estimator.steps) is list:
         if estimator.transform_input is not None:
             raise ConfigError(
                 "The `transform_input` parameter can only be set if metadata routing is enabled. "
                 "You can enable metadata routing using "
                 "`sklearn.set_config(enable_metadata_routing=True)`."
             )
-        estimator = estimator.steps[-1][1]
+        last = estimator.steps[-1] if estimator.steps else None
+        estimator = last[-1] if isinstance(last, tuple | list) else None
 
 
 def route(model: Estimator, method: str, params: ReadParams) -> Routed:

@@ -1,22 +1,24 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
-from sklearn.decomposition import NMF, PCA, FastICA
+from sklearn.decomposition import NMF, PCA, FastICA, TruncatedSVD
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     MaxAbsScaler,
     OneHotEncoder,
+    PowerTransformer,
     SplineTransformer,
     StandardScaler,
 )
@@ -25,11 +27,12 @@ from xgboost import XGBClassifier
 
 from pipeline import Accelerated, explain
 from pipeline.backends.cpu import HOST
-from pipeline.compile.compile import compile, compile_step
+from pipeline.blocks.block import Numbers
+from pipeline.compile.compile import compile, compile_step, spec_for
 from pipeline.compile.program import Program
-from pipeline.compile.rules import compile_transformer, selected
+from pipeline.compile.rules import columns_read, compile_transformer, selected
 from pipeline.compile.spec import RowSpec, spec_of
-from pipeline.errors import ConfigError, Unsupported
+from pipeline.errors import ConfigError, DataError, Unsupported
 from tests.names import plain
 
 
@@ -255,6 +258,56 @@ def test_what_is_compiled_is_what_runs(columns: Any) -> None:
         assert after.reasons == before.reasons
 
 
+TEXTS = make_pipeline(TfidfVectorizer(), TruncatedSVD(2))
+
+
+@pytest.mark.parametrize(
+    "first", [TEXTS, make_union(TfidfVectorizer(), CountVectorizer())], ids=["pipeline", "union"]
+)
+def test_what_follows_a_container_that_runs_as_one_stays_on_its_device(first: Any) -> None:
+    for form in ("dense", "sparse"):
+        steps = compile(make_pipeline(first, LogisticRegression()), RowSpec("cuda", form)).steps
+        assert [op.takes.device for op in steps] == ["cuda", "cuda"]
+        assert steps[-1].runner == "cuML"
+
+
+def test_a_column_alone_makes_what_its_container_makes() -> None:
+    words = make_pipeline(CountVectorizer(), TfidfTransformer())
+    columns = make_column_transformer((words, "t"), NUMBERS)
+    assert [op.out.form for op in compile(columns).children] == ["either", "dense"]
+
+
+def test_columns_that_are_read_are_those_of_the_first_step_that_does_something() -> None:
+    spec = spec_of(X)
+    for first in (make_pipeline("passthrough", AGREED["words"]), AGREED["words"]):
+        step = compile(make_pipeline(first, LogisticRegression()), spec).steps[0]
+        assert columns_read(step) == ["a", "b", "t"]
+        assert columns_read(compile(first).steps[-1]) is None
+    sparse = X.assign(s=pd.arrays.SparseArray(np.arange(20)))
+    assert spec_for(AGREED["words"], sparse, "cpu").form == "dense"
+    assert spec_for(SimpleImputer(), sparse[["a", "s"]], "cpu").form == "sparse"
+    encoder = compile_transformer(OneHotEncoder(sparse_output=False), "hot", spec)
+    assert encoder.out.form == "dense"
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (FeatureUnion([]), "the FeatureUnion has no transformers; leave it out"),
+        (FeatureUnion(None), "not iterable"),
+        (Pipeline([("a", StandardScaler(), 1)]), "steps is no list of 2 values each"),
+        (ColumnTransformer([("a", StandardScaler())]), "transformers is no list of 3 values each"),
+        (FeatureUnion([("a", StandardScaler)]), "Expected an estimator instance"),
+        (Pipeline([]), "comes before others and transforms nothing"),
+    ],
+    ids=range(6),
+)
+def test_containers_of_another_shape_are_refused_by_name(bad: Any, said: str) -> None:
+    for ask in (explain, lambda whole, _: Accelerated(whole, device="cpu").fit(X, X["b"])):
+        with pytest.raises(ConfigError, match=re.escape(said)):
+            ask(make_pipeline(bad, LogisticRegression()), "cpu")
+
+
 def test_columns_are_known_of_tables_that_need_no_conversion() -> None:
     assert spec_of(X).names == ("a", "b", "t", "s")
     assert spec_of(X.to_numpy()).names is None
@@ -286,3 +339,12 @@ def test_rows_behind_a_step_of_the_host_are_as_dense_as_those_before() -> None:
         first, scaler = compile(whole, RowSpec("cuda", form)).steps
         assert (bool(first.refused), first.out.form) == (True, made)
         assert [why in reason.why for reason in scaler.refused] == [True] * bool(why)
+
+
+def test_what_another_version_ran_by_a_twin_is_no_twin_when_it_is_loaded() -> None:
+    rows = X[["b"]] + 1.0
+    columns = make_column_transformer((PowerTransformer("box-cox"), ["b"]))
+    step = compile(columns, spec_of(rows))
+    fitted = Program(columns, op=step).fit(rows).to_sklearn()
+    with pytest.raises(DataError, match=r"^powertransformer: the model was saved .* fit it again"):
+        Program(columns, step="", op=step).resume(fitted, rows[:1], [Numbers], framed=True)

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.decomposition import FastICA
+from sklearn.decomposition import PCA, FastICA
 from sklearn.ensemble import (
     BaggingClassifier,
     HistGradientBoostingClassifier,
@@ -21,6 +22,7 @@ from xgboost import XGBClassifier
 
 from pipeline import explain
 from pipeline.backends.base import HostModel
+from pipeline.backends.gpu_rules import RULES
 from pipeline.compile.lower import LoweringOptions, lower
 from pipeline.errors import ConfigError, Unsupported
 
@@ -110,6 +112,8 @@ def test_fallback_runs_what_the_gpu_cannot_on_the_host_and_says_so() -> None:
     assert plan.placements[1].note == "on the host: FastICA has no rule for the GPU"
     assert plan.steps[-1].on_host is not None
     assert lower(XGBClassifier(), "cuda").steps[-1].on_host is None
+    assert lower(StandardScaler(), "cuda").steps[0].on_host is None
+    assert lower(StandardScaler(), "cpu", LoweringOptions(fallback=True)).steps[0].on_host is None
 
 
 class OwnScaler(StandardScaler):
@@ -168,3 +172,11 @@ def test_meta_estimators_between_steps_learn_in_float64() -> None:
     inside = [step.worker.native.get_params(deep=False)["estimator"] for step in plan.steps]
     assert [each.lower.keywords["options"].dtype for each in inside] == ["float64", "float32"]
     assert LoweringOptions().dtype == "auto"
+
+
+def test_what_runs_on_a_gpu_can_be_pickled() -> None:
+    columns = make_column_transformer((PCA(2), ["a", "b"]), (StandardScaler(), ["c"]))
+    (step,) = lower(columns, "cuda", LoweringOptions(fallback=True)).steps
+    assert pickle.loads(pickle.dumps(step)).placements == step.placements
+    for row in RULES.values():
+        assert pickle.loads(pickle.dumps(row)) is row
