@@ -153,8 +153,9 @@ class Rule:
     multi_gpu: MultiGpuClass | None = None
 
     def __reduce__(self) -> Any:
-        """Return its name: its checks are functions, which cannot be pickled."""
-        return _row, (next(name for name, row in RULES.items() if row is self),)
+        """Return the name of a row of the table: its checks are functions, which have none."""
+        name = next((name for name, row in RULES.items() if row is self), None)
+        return (_row, (name,)) if name else (Rule.__new__, (Rule,), vars(self))
 
 
 def _row(name: str) -> Rule:
