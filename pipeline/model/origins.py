@@ -182,7 +182,7 @@ _BY_ROW: dict[str, Rule] = {
     "sklearn.feature_extraction.CountVectorizer": _mixed,
     "sklearn.feature_extraction.HashingVectorizer": _mixed,
     "sklearn.feature_extraction.TfidfVectorizer": _mixed,
-    "pipeline.CalendarFeatures": _evenly,
+    "pipeline.twins.CalendarFeatures": _evenly,
 }
 """Transformers that make a row of that row alone, to the last bit, whatever rows are beside it."""
 _KNOWN: dict[str, Rule] = _BY_ROW | {
