@@ -28,7 +28,7 @@ _LOOSE = (np.dtypes.ObjectDType, pd.ArrowDtype)
 """Types of columns that hold what another type says better, but for the plain ones of Arrow."""
 _TYPES: dict[str, type] = {"b": bool, "i": int, "u": int}
 _ARRAY = "array"
-"""In `attrs` of a frame: its rows were passed as an array or as lists."""
+"""In `attrs` of a frame: the kind of the array or lists that its rows were passed as."""
 _DAYS = "days"
 """In `attrs` of a frame: which columns were Arrow's days."""
 
@@ -239,9 +239,11 @@ def as_passed(X: Table) -> Any:
         nulls = [name for name in X if _origin_in_arrow(X, name) == _NULLS]
         objects = {n: X[n].astype(object).where(X[n].notna(), None) for n in nulls}
         return without_na(X.assign(**objects))
-    if not X.attrs.get(_ARRAY):
+    if not (kind := X.attrs.get(_ARRAY)):
         return X
-    return frames.matrix(X) if all(kind.kind in _PLAIN for kind in X.dtypes) else X.to_numpy()
+    if all(each.kind in _PLAIN for each in X.dtypes):
+        return frames.matrix(X)
+    return X.to_numpy().astype(str) if kind == "U" else X.to_numpy()
 
 
 def without_na(frame: pd.DataFrame) -> pd.DataFrame:
@@ -308,5 +310,5 @@ def _from_array(X: Table, how: Callable[[pd.Series], pd.Series | None]) -> Any:
         made = pd.DataFrame(array)
     else:
         made = _settle(pd.DataFrame(array.astype(object), dtype=object), how)
-    made.attrs[_ARRAY] = True
+    made.attrs[_ARRAY] = array.dtype.kind
     return made
