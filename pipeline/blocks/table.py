@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from itertools import filterfalse
 from operator import attrgetter, itemgetter
 from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from pipeline.blocks.block import (
@@ -57,6 +58,9 @@ than the hundreds of calls that ask for it."""
 KEPT_CELLS = 2**16
 """The most cells of a table, and of a block of all its rows, that are kept while it is fitted."""
 
+FEW_CELLS = 32
+"""Texts of a column that are encoded sooner as objects than by Arrow."""
+
 FEW_ROWS = 2_048
 """Rows of which the columns are read sooner than threads are started."""
 
@@ -86,7 +90,7 @@ class Table:
     def __init__(self, X: Any, own: Sequence[Any] = ()) -> None:
         self.X = self.like = self.top = X
         self.framed = hasattr(X, "columns")
-        self.names = list(X.columns if self.framed else range(X.shape[1]))
+        self.names = X.columns.tolist() if self.framed else list(range(X.shape[1]))
         self.own = own
         self.xp = frames.xp(X)
         self.device = "cpu" if self.xp is np else "cuda"
@@ -112,12 +116,17 @@ class Table:
         # Arrow keeps what it has freed, and all of it was for codes.
         pa.default_memory_pool().release_unused()
 
+    @cached_property
+    def _held(self) -> dict[Any, Any]:
+        """The columns as pandas holds them; nothing of other tables."""
+        return frames.arrays(self.X) if isinstance(self.X, pd.DataFrame) else {}
+
     def _convert(self, form: type, names: Sequence[Any]) -> Iterable[Any]:
         """Return whole columns; a GPU is waited for once for what is to be known of all."""
         one_by_one = self.device == "cuda" or self.n_rows < FEW_ROWS
         apply = map if one_by_one else threads.each
         if form is Numbers and self.device == "cpu":
-            return apply(self._number, names)
+            return self._few_numbers(names) if one_by_one else apply(self._number, names)
         if form is Numbers:
             pairs = [self._number_on_gpu(name) for name in names]
             for j in frames.any_of([infinite for _, infinite in pairs]):
@@ -125,16 +134,40 @@ class Table:
             return [column for column, _ in pairs]
         if form is Categories and self.device == "cuda":
             return map(_small, encode.all_categories(self.X, names))
-        read = encode.categories if form is Categories else frames.datetimes
-        return apply(partial(read, self.X), names)
+        if form is Categories:
+            return apply(self._coded, names)
+        return apply(partial(frames.datetimes, self.X), names)
 
     def _number(self, name: Any) -> np.ndarray:
         """Return a column of the host, no number of which is infinite."""
-        series = self.X[name] if self.framed else self.X[:, name]
-        column: np.ndarray = frames.values_of(series, name)
+        column = self._plain(name)
         if column.dtype.kind == "f" and np.isinf(column).any():
             frames.numbers(self.X, name)
         return column
+
+    def _few_numbers(self, names: Sequence[Any]) -> list[np.ndarray]:
+        """Return columns as `_number` does; one look tells that none of their numbers is infinite.
+        """
+        columns = list(map(self._plain, names))
+        if np.isinf(np.concatenate([c for c in columns if c.dtype.kind == "f"] or [[]])).any():
+            for name in names:
+                frames.numbers(self.X, name)
+        return columns
+
+    def _plain(self, name: Any) -> np.ndarray:
+        """Return a column of the host as numbers."""
+        held = self._held.get(name)
+        if isinstance(held, np.ndarray) and held.dtype.kind in "iufb":
+            return held
+        return frames.values_of(frames.column(self.X, name), name)
+
+    def _coded(self, name: Any) -> encode.Coded:
+        """Return a column of the host as codes."""
+        if self.n_rows <= FEW_CELLS and name in self._held and not self.X.attrs.get(frames.NONE):
+            few = encode.encode_few(self._held[name])
+            if few is not None:
+                return few
+        return encode.categories(self.X, name)
 
     def _number_on_gpu(self, name: Any) -> tuple[Any, Any]:
         """Return a column, and whether some numbers of it are infinite.
@@ -153,6 +186,8 @@ class Table:
     @property
     def dtypes(self) -> Sequence[Any]:
         """The types of the columns."""
+        if self._held:
+            return [held.dtype for held in self._held.values()]
         return self.X.dtypes if self.framed else [self.X.dtype] * len(self.names)
 
     def first(self) -> Part:
@@ -239,6 +274,8 @@ class Part:
             rows = self.table.X[self.rows]
             return Dates(side_by_side([frames.datetimes(rows, n) for n in names], self.table.xp))
         columns = self.table.columns(form, names)
+        if form is Categories and self.n_rows == self.table.n_rows:
+            return Categories(columns)
         if form is Categories:
             return Categories([c._replace(codes=c.codes[self.rows]) for c in columns])
         if self.table.device == "cpu":

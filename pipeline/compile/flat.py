@@ -155,7 +155,9 @@ class FlatProgram:
         for call in self.calls:
             if not isinstance(call, WholeCall):
                 calls.append(call)
-            elif call.few and table.n_rows < FEW_ROWS and list(table.dtypes) == self.dtypes:
+            elif call.few and table.n_rows < FEW_ROWS and all(
+                map(_alike, table.dtypes, self.dtypes)
+            ):
                 for warn in call.warn:  # of other types they may make other bits
                     warn()
                 calls += call.few
@@ -169,6 +171,13 @@ class FlatProgram:
 def warnings_of(twins: Iterable[Twin[Any]]) -> list[Callable[[], None]]:
     """Return what warns of what twins make, of those that may have something to say."""
     return [twin.warn for twin in twins if type(twin).warn is not Twin.warn]
+
+
+def _alike(dtype: Any, other: Any) -> bool:
+    """Return whether the numbers of two columns have one type; categories may be other ones."""
+    if isinstance(dtype, pd.CategoricalDtype) and isinstance(other, pd.CategoricalDtype):
+        return bool(dtype.categories.dtype == other.categories.dtype)
+    return bool(dtype == other)
 
 
 def _reader(known: Sequence[Any], calls: Sequence[Call], place: int) -> Read:

@@ -111,6 +111,8 @@ class Answers(Lifts):
         if isinstance(X, SharedRows):
             rows = sharing.transform(self.plan_, self._prefixes, self.inputs_, X)
             return X, self._on_host(self.plan_.steps[-1].call(method, rows, **y, **params))
+        if isinstance(self.inputs_, Schema) and self.inputs_.knows(X):
+            return X, self._on_host(self.plan_.call(method, X, **y, **params))
         X = take_rows(self.inputs_, X, params)
         return X, self._on_host(self._answer(method, X, {**y, **params}))
 

@@ -226,6 +226,28 @@ def encode_text(series: pd.Series) -> Coded:
     return Coded(np.asarray(pc.fill_null(coded.indices, -1)), np.asarray(values, dtype=object))
 
 
+def encode_few(cells: Any) -> Coded | None:
+    """Return a few texts, or categories of text, as `encode_text` does; None for anything else.
+
+    They become Python's objects, which is sooner done than Arrow begins to hash.
+
+    >>> codes, values = encode_few(pd.array(["b", None, "a", "b"], dtype="str"))
+    >>> codes.tolist(), values.tolist()
+    ([0, -1, 1, 0], ['b', 'a'])
+    """
+    declared = isinstance(cells, pd.Categorical)
+    known = cells.categories.array if declared else cells
+    if not isinstance(known.dtype, pd.StringDtype):
+        return None
+    texts = pa.array(known)
+    if declared:
+        texts = texts.take(pa.array(cells.codes, mask=cells.codes < 0))
+    texts = texts.to_pylist()
+    places = {text: j for j, text in enumerate(dict.fromkeys(t for t in texts if t is not None))}
+    codes = np.array([places.get(text, -1) for text in texts], dtype="int32")
+    return Coded(codes, np.array([*places], dtype=object))
+
+
 class CellTypeError(DataError, TypeError):
     """A cell holds what a step does not take; scikit-learn's error is a `TypeError` as well."""
 

@@ -124,6 +124,15 @@ def column(X: Table, name: Name) -> Any:
     return X[name] if hasattr(X, "columns") else X[:, name]
 
 
+def arrays(X: Table) -> dict[Name, Any]:
+    """Return the columns of a pandas frame as it holds them: a series of each takes far longer.
+
+    >>> arrays(pd.DataFrame({"n": [1.5], "t": ["a"]}))["n"]
+    array([1.5])
+    """
+    return dict(zip(X.columns.tolist(), X._iter_column_arrays(), strict=True))
+
+
 def at(X: Table, rows: np.ndarray | slice) -> Any:
     """Return rows of a frame, a series, an array or a sparse matrix, by position."""
     if hasattr(X, "iloc"):

@@ -167,8 +167,7 @@ fitted on numbers; convert it (pandas.to_numeric)
         `DataError` says that X is no table, or that a column that is read is missing, or holds
         what cannot stand for what was fitted.
         """
-        framed = type(X) is pd.DataFrame and len(X) > 0 and list(X.columns) == self.names
-        if framed and list(X.dtypes) == self._taken:
+        if self.knows(X):
             return X
         given, X = X, convert(X, objects=self.objects)
         if self.columns is None:
@@ -194,11 +193,18 @@ fitted on numbers; convert it (pandas.to_numeric)
         self._remember(X, given, changed)
         return _replaced(X, changed) if changed else X
 
+    def knows(self, X: Table) -> bool:
+        """Return whether X is a frame such as was taken as it is, none of it sparse."""
+        if type(X) is not pd.DataFrame or not len(X) or X.columns.tolist() != self.names:
+            return False
+        return [held.dtype for held in X._iter_column_arrays()] == self._taken
+
     def _remember(self, taken: Table, given: Table, changed: Collection[Name]) -> None:
         """Remember the types of a frame that is taken as it is given."""
         if taken is given and not changed and type(taken) is pd.DataFrame:
             types = list(taken.dtypes)
-            self._taken = None if object in types else types
+            odd = object in types or pd.SparseDtype in map(type, types)
+            self._taken = None if odd else types
 
     def by_position(self, X: Table) -> Table:
         """Return a table of as many columns under the names of the fit, whatever theirs are."""

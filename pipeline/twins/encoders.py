@@ -11,7 +11,7 @@ import datetime
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -36,10 +36,12 @@ from pipeline.twins.statistics.categories import (
 from pipeline.twins.twin import Twin, any_value
 from pipeline.typing import Array, Estimator
 
-UNKNOWN = -2
-"""Position of a value that was not there at fit."""
-NO_COLUMN = -1
+UNKNOWN = -1
+"""Position of a value that was not there at fit: the last entry of a look-up table is its."""
+NO_COLUMN = -2
 """Position of a category whose output column is dropped."""
+FEW = 32
+"""Values up to which each is looked up by itself: pandas takes longer to begin."""
 
 
 class Learnt:
@@ -63,10 +65,13 @@ class Learnt:
 
         >>> learnt = Learnt(np.array(["b", "a", None], dtype=object))
         >>> learnt.find(np.array(["a", "z"], dtype=object))
-        array([ 1, -2,  2])
+        array([ 1, -1,  2])
         >>> learnt.find(np.array(["a", None], dtype=object), objects=True)
-        array([ 1,  2, -2])
+        array([ 1,  2, -1])
         """
+        last = self.nan if objects or self.nan != UNKNOWN else self.none
+        if len(values) <= FEW and self.index.dtype == object and {*map(type, values)} <= {str}:
+            return np.array([*[self._texts.get(text, UNKNOWN) for text in values], last])
         if values.dtype.kind == "M" and self.index.dtype == object:
             values = to_python_dates(values)
         if values.dtype == object and self.index.dtype.kind == "M":
@@ -75,8 +80,12 @@ class Learnt:
         places = np.append(self.places, UNKNOWN)[found]
         if values.dtype == object:
             places[pd.isna(values)] = self.none
-        either = self.none if self.nan == UNKNOWN else self.nan
-        return np.append(places, self.nan if objects else either)
+        return np.append(places, last)
+
+    @cached_property
+    def _texts(self) -> dict[str, int]:
+        """Where each text stands among the categories."""
+        return dict(zip(self.index, self.places.tolist(), strict=True))
 
 
 def as_index(values: np.ndarray) -> pd.Index[Any]:
@@ -92,14 +101,12 @@ def as_index(values: np.ndarray) -> pd.Index[Any]:
 class Tables:
     """Look-up tables of an encoder's columns, each kept for the last dictionary seen.
 
-    ``make(j, known)`` returns what each entry becomes, the last one for missing, given where they
-    stand among the categories of column `j`.
+    ``make(j)`` returns what each category of column `j` becomes, and last what any other value does.
     """
 
-    def __init__(
-        self, learnt: Sequence[Learnt], make: Callable[[int, np.ndarray], np.ndarray]
-    ) -> None:
+    def __init__(self, learnt: Sequence[Learnt], make: Callable[[int], np.ndarray]) -> None:
         self._learnt, self._make = learnt, make
+        self._made: dict[int, np.ndarray] = {}
         self._kept: dict[int, tuple[np.ndarray, Any]] = {}
 
     def of(self, j: int, column: encode.Coded) -> Any:
@@ -109,8 +116,9 @@ class Tables:
             return kept[1]
         objects = isinstance(column, encode.CodedObjects)
         known = self._learnt[j].find(column.values, objects=objects)
-        table = self._make(j, known)
-        table = frames.to_device_of(table, column.codes)
+        if j not in self._made:
+            self._made[j] = self._make(j)
+        table = frames.to_device_of(self._made[j][known], column.codes)
         self._kept[j] = (column.values, table)
         return table
 
@@ -156,8 +164,8 @@ class EncoderTwin(Twin[list[CategorySums]]):
         encoder.fit(row)
 
     @abstractmethod
-    def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
-        """Return what each dictionary entry of column `j` becomes, as `Tables` asks for it."""
+    def table_of(self, j: int) -> np.ndarray:
+        """Return what each category of column `j` becomes, as `Tables` asks for it."""
 
     def look_up(self, columns: Sequence[encode.Coded], unknown: float | None = None) -> list[Any]:
         """Return what each row becomes, unless it is `unknown` where that is an error."""
@@ -267,17 +275,6 @@ def grouped(fitted: Estimator, j: int, learnt: np.ndarray) -> np.ndarray:
     return np.where(rare, (~rare).sum(), np.cumsum(~rare) - 1)
 
 
-def entries_for(of_categories: np.ndarray, known: np.ndarray, unknown: Any) -> np.ndarray:
-    """Return what a dictionary's entries become."""
-    rows = np.where(known == UNKNOWN, len(of_categories), known)
-    return np.append(of_categories, unknown)[rows]
-
-
-def unknown_of(j: int, known: np.ndarray) -> np.ndarray:
-    """Return which entries of a dictionary are unknown."""
-    return known == UNKNOWN
-
-
 class OneHotEncoderTwin(EncoderTwin):
     """One column per category that is neither dropped nor grouped with other infrequent ones.
 
@@ -303,28 +300,25 @@ class OneHotEncoderTwin(EncoderTwin):
         return params.drop is None and isinstance(params.categories, str)
 
     def prepare(self) -> None:
-        """Note the output column of each category."""
+        """Note how many output columns there are of each column."""
         super().prepare()
-        self._places = [self._places_of(j) for j in range(len(self.fitted.categories_))]
-        self._unknown = Tables(self.learnt, unknown_of)
+        known = [np.arange(len(learnt) + 1) < len(learnt) for learnt in self.fitted.categories_]
+        self._known = Tables(self.learnt, known.__getitem__)
+        places = map(self.table_of, range(len(known)))
+        self._widths = [int(each[:-1].max(initial=UNKNOWN)) + 1 for each in places]
 
-    def _places_of(self, j: int) -> np.ndarray:
+    def table_of(self, j: int) -> np.ndarray:
         """Return the output column of each category, and last that of unknown values."""
         learnt = self.fitted.categories_[j]
         places = grouped(self.fitted, j, learnt)
         joins = self.estimator.handle_unknown in ("infrequent_if_exist", "warn")
         joins = joins and infrequent(self.fitted, j) is not None
-        places = np.append(places, places.max() if joins else UNKNOWN)
+        places = np.append(places, places.max() if joins else UNKNOWN).astype("int32")
         drop = self.fitted.drop_idx_
         if drop is None or drop[j] is None:
             return places
         dropped = places[drop[j]]
-        return np.where(places == dropped, NO_COLUMN, places - (places > dropped))
-
-    def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
-        """Return the output column of each entry."""
-        places = self._places[j]
-        return entries_for(places[:-1], known, places[-1]).astype("int32")
+        return np.where(places == dropped, NO_COLUMN, places - (places > dropped)).astype("int32")
 
     def apply(self, block: Categories) -> Block:
         """Return the positions of the ones."""
@@ -333,12 +327,11 @@ class OneHotEncoderTwin(EncoderTwin):
         # Where scikit-learn does.
         if how == "warn" or (how != "error" and self.estimator.drop is not None):
             self._warn(block.columns)
-        widths = [int(places[:-1].max()) + 1 for places in self._places]
-        return Indicators(places, widths, self.estimator.dtype)
+        return Indicators(places, self._widths, self.estimator.dtype)
 
     def _warn(self, columns: Sequence[encode.Coded]) -> None:
         """Warn of columns with unknown values."""
-        marks = [self._unknown.of(j, column)[column.codes] for j, column in enumerate(columns)]
+        marks = [~self._known.of(j, column)[column.codes] for j, column in enumerate(columns)]
         if found := frames.any_of(marks):
             zeros = self.estimator.handle_unknown == "ignore"
             place = "all zeros" if zeros else "the infrequent category."
@@ -364,17 +357,16 @@ class OrdinalEncoderTwin(EncoderTwin):
         "dtype",
     )
 
-    def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
-        """Return the numbers that stand for each entry; -inf marks an unknown one."""
+    def table_of(self, j: int) -> np.ndarray:
+        """Return the numbers that stand for each category; -inf marks an unknown one."""
         unknown = (
             self.estimator.unknown_value if self.estimator.handle_unknown != "error" else -np.inf
         )
         learnt = self.fitted.categories_[j]
         if not len(learnt) or learnt[-1] == learnt[-1]:  # NaN is always the last one
-            return entries_for(grouped(self.fitted, j, learnt).astype("float64"), known, unknown)
-        numbers = grouped(self.fitted, j, learnt[:-1])
-        numbers = np.append(numbers.astype("float64"), self.estimator.encoded_missing_value)
-        return entries_for(numbers, known, unknown)
+            return np.append(grouped(self.fitted, j, learnt).astype("float64"), unknown)
+        numbers = grouped(self.fitted, j, learnt[:-1]).astype("float64")
+        return np.append(numbers, [self.estimator.encoded_missing_value, unknown])
 
     def apply(self, block: Categories) -> Block:
         """Return a matrix of positions."""

@@ -20,12 +20,7 @@ from pipeline.blocks.block import Categories, Numbers
 from pipeline.errors import DataError, Reason
 from pipeline.table import encode, frames
 from pipeline.table.target import encode_labels
-from pipeline.twins.encoders import (
-    UNKNOWN,
-    EncoderTwin,
-    Tables,
-    sums_at,
-)
+from pipeline.twins.encoders import EncoderTwin, Tables, sums_at
 from pipeline.twins.statistics.categories import (
     CategorySums,
     place_codes,
@@ -157,26 +152,19 @@ class TargetEncoderTwin(EncoderTwin):
         """Let scikit-learn sort the categories; `finalize` sets the encodings."""
         encoder._fit(row, handle_unknown="ignore", ensure_all_finite="allow-nan")
 
-    def table_of(self, j: int, known: np.ndarray) -> np.ndarray:
-        """Return the encodings of each entry, one column a target."""
+    def table_of(self, j: int) -> np.ndarray:
+        """Return the encodings of each category, one column a target; last the target's mean."""
         n_targets = len(self.fitted.encodings_) // len(self.fitted.categories_)
         encodings = self.fitted.encodings_[j * n_targets : (j + 1) * n_targets]
-        mean = np.atleast_1d(self.fitted.target_mean_)
-        return np.stack(
-            [
-                np.where(known == UNKNOWN, m, np.append(e, m)[known])
-                for e, m in zip(encodings, mean, strict=True)
-            ],
-            axis=1,
-        )
+        return np.column_stack([*map(np.append, encodings, np.atleast_1d(self.fitted.target_mean_))])
 
-    def held_out_table_of(self, j: int, known: np.ndarray) -> np.ndarray:
-        """Return the encodings of each entry for each fold, shape (n_values, n_folds, n_targets).
+    def held_out_table_of(self, j: int) -> np.ndarray:
+        """Return the encodings of each category by fold, shape (n_values, n_folds, n_targets).
 
-        Entries that do not occur get any number.
+        The last entry is any number: no training row is of another category.
         """
-        rows = np.maximum(known, 0)
-        return np.stack([encodings[:, rows].T for encodings in self._held_out[j]], axis=2)
+        encodings = np.stack([each.T for each in self._held_out[j]], axis=2)
+        return np.concatenate([encodings, encodings[:1]])
 
     def apply(self, block: Categories) -> Numbers:
         """Return the encodings learnt from all rows."""
