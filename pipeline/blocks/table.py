@@ -8,7 +8,7 @@ matrix, or a frame where `set_output` asks for it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
@@ -146,8 +146,7 @@ class Table:
         return column
 
     def _few_numbers(self, names: Sequence[Any]) -> list[np.ndarray]:
-        """Return columns as `_number` does; one look tells that none of their numbers is infinite.
-        """
+        """Return columns as `_number` does; one look tells that none of their numbers is infinite."""
         columns = list(map(self._plain, names))
         if np.isinf(np.concatenate([c for c in columns if c.dtype.kind == "f"] or [[]])).any():
             for name in names:
@@ -183,12 +182,11 @@ class Table:
         infinite = self.xp.isinf(column).any() if floats else self.xp.zeros((), dtype=bool)
         return None if own else column, infinite
 
-    @property
-    def dtypes(self) -> Sequence[Any]:
-        """The types of the columns."""
-        if self._held:
-            return [held.dtype for held in self._held.values()]
-        return self.X.dtypes if self.framed else [self.X.dtype] * len(self.names)
+    def has(self, types: Mapping[Any, Any]) -> bool:
+        """Return whether columns have these types; categories may be other ones of their type."""
+        held = self._held if self._held or not self.framed else self.X
+        found = [held[name].dtype if self.framed else self.X.dtype for name in types]
+        return found == [*types.values()] or all(map(_alike, found, types.values()))
 
     def first(self) -> Part:
         """Return the first row; of a table that is one block, all of it, which is made anyway."""
@@ -346,6 +344,13 @@ def _small(column: encode.Coded) -> encode.Coded:
     """Return codes that take as little room as they can: they stay as long as the table does."""
     small = np.min_scalar_type(-1 - len(column.values))
     return column._replace(codes=column.codes.astype(small, copy=False))
+
+
+def _alike(dtype: Any, other: Any) -> bool:
+    """Return whether two types are one, but for categories."""
+    if isinstance(dtype, pd.CategoricalDtype) and isinstance(other, pd.CategoricalDtype):
+        return bool(dtype.categories.dtype == other.categories.dtype)
+    return bool(dtype == other)
 
 
 def side_by_side(columns: Sequence[Any], xp: Any) -> Any:

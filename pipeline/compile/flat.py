@@ -6,8 +6,9 @@ they are given, which columns they pick, and where a step before may have made i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -73,6 +74,8 @@ class WholeCall(NamedTuple):
     """Returns whether the rows of scikit-learn's step before it would be sparse."""
     few: Sequence[Call] = ()
     """What makes the same of few rows, sooner; empty where nothing does."""
+    types: Mapping[Any, Any] = MappingProxyType({})
+    """The types of the columns that it is so for: of others these may make other bits."""
     warn: Sequence[Callable[[], None]] = ()
     """Warns of what these will make, as scikit-learn does."""
 
@@ -96,10 +99,13 @@ class FlatProgram:
     """
 
     def __init__(self, node: Flattens, head: pd.DataFrame) -> None:
-        self.names, self.dtypes = list(head.columns), list(head.dtypes)
+        self.names, self.dtypes = list(head.columns), dict(head.dtypes)
         self.known: list[Any] = [Unread(self.names)]
         self.calls: list[Call | WholeCall] = []
         self.last = node.flatten(self, 0, bool)
+        whole = any(isinstance(call, WholeCall) for call in self.calls)
+        self._read = None if whole else _reader(self.known, self.calls, self.last)
+        """What reads the rows of any table; None where a call needs all of them."""
 
     def columns(self, names: Sequence[Any]) -> int:
         """Return the place of columns of the table."""
@@ -125,7 +131,9 @@ class FlatProgram:
         n_calls = len(self.calls)
         place = node.flatten(self, takes, bool)
         few: list[Any] = [*self.calls[n_calls:], Call(_same, (place,), out)]
-        self.calls[n_calls:] = [whole._replace(few=few, warn=warnings_of(twins))]
+        given = self.known[takes]
+        types = self.dtypes if given is None else {n: self.dtypes[n] for n in given.names}
+        self.calls[n_calls:] = [whole._replace(few=few, types=types, warn=warnings_of(twins))]
 
     def add_twin(self, twin: Twin[Any], form: type, takes: int) -> int:
         """Add what a twin makes of a block."""
@@ -151,14 +159,14 @@ class FlatProgram:
                 f"a step before made {len(table.names)} columns, and {len(self.names)} at fit, "
                 f"or other ones: {[name for name in table.names if name not in self.names]}"
             )
+        if self._read is not None:
+            return self._read
         calls: list[Call] = []
         for call in self.calls:
             if not isinstance(call, WholeCall):
                 calls.append(call)
-            elif call.few and table.n_rows < FEW_ROWS and all(
-                map(_alike, table.dtypes, self.dtypes)
-            ):
-                for warn in call.warn:  # of other types they may make other bits
+            elif call.few and table.n_rows < FEW_ROWS and table.has(call.types):
+                for warn in call.warn:
                     warn()
                 calls += call.few
             else:
@@ -171,13 +179,6 @@ class FlatProgram:
 def warnings_of(twins: Iterable[Twin[Any]]) -> list[Callable[[], None]]:
     """Return what warns of what twins make, of those that may have something to say."""
     return [twin.warn for twin in twins if type(twin).warn is not Twin.warn]
-
-
-def _alike(dtype: Any, other: Any) -> bool:
-    """Return whether the numbers of two columns have one type; categories may be other ones."""
-    if isinstance(dtype, pd.CategoricalDtype) and isinstance(other, pd.CategoricalDtype):
-        return bool(dtype.categories.dtype == other.categories.dtype)
-    return bool(dtype == other)
 
 
 def _reader(known: Sequence[Any], calls: Sequence[Call], place: int) -> Read:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from traceback import clear_frames
 from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
@@ -190,7 +191,8 @@ class Step:
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Call a method of what was fitted."""
-        X = as_passed(X) if type(self.worker) is HostModel else X
+        if type(self.worker) is HostModel and type(X) is not np.ndarray:
+            X = as_passed(X)
         work = partial(self.worker.call, method, X, **params)
         return run(work, self.name, method, self.device, "what was fitted")
 

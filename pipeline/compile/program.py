@@ -37,6 +37,9 @@ from pipeline.twins import TWINS
 from pipeline.typing import Estimator, Names
 
 
+_WHOLE = (pd.DataFrame, np.ndarray)
+
+
 class Program:
     """A scikit-learn transformer, run on blocks of rows where the table lives.
 
@@ -166,7 +169,7 @@ class Program:
     def transform(self, X: Any) -> Any:
         """Return the matrix of a table, shape (n_rows, width), on its device."""
         assert self.flat is not None
-        table = as_table(X, self.name)
+        table = Table(X) if type(X) in _WHOLE else as_table(X, self.name)
         table.widest = max(table.widest, self.widest)
         return self._write(table, self.flat.bind)
 

@@ -73,7 +73,7 @@ class Answers(Lifts):
             return X, self._on_host(X.call(method, **params))
         if not isinstance(X, SharedRows) or not self._prefixes:
             X = as_given.materialize(X)
-        n_rows = as_given.count_if_known(X)
+        n_rows = 0 if self.host_bytes is None else as_given.count_if_known(X)
         log_of = execution_log(host_bytes=self.host_bytes, n_rows=n_rows)
         with as_given.sparse_refused(table_of(X)), log_of as log:
             try:
@@ -470,7 +470,7 @@ class Answers(Lifts):
 
     def _named(self, made: Any) -> Any:
         """Return the labels for whose places the answers stand, where the model was told them."""
-        labels = self._own_classes()
+        labels = self._own_classes() if "classes_" in vars(self) else None
         return made if labels is None else labels[np.searchsorted(self._learnt_classes, made)]
 
     def _own_classes(self) -> Any:

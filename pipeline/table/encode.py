@@ -241,11 +241,12 @@ def encode_few(cells: Any) -> Coded | None:
         return None
     texts = pa.array(known)
     if declared:
-        texts = texts.take(pa.array(cells.codes, mask=cells.codes < 0))
-    texts = texts.to_pylist()
+        texts = [texts[j].as_py() if j >= 0 else None for j in cells.codes.tolist()]
+    else:
+        texts = texts.to_pylist()
     places = {text: j for j, text in enumerate(dict.fromkeys(t for t in texts if t is not None))}
-    codes = np.array([places.get(text, -1) for text in texts], dtype="int32")
-    return Coded(codes, np.array([*places], dtype=object))
+    found = np.array([places.get(text, -1) for text in texts], dtype="int32")
+    return Coded(found, np.array([*places], dtype=object))
 
 
 class CellTypeError(DataError, TypeError):

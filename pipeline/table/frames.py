@@ -64,7 +64,9 @@ _LIBRARY = _Libraries()
 
 def device_of(obj: Table) -> str:
     """Return ``"cpu"`` or ``"cuda"``."""
-    return _DEVICE.get(_LIBRARY[type(obj._meta if is_partitioned(obj) else obj)], "cpu")
+    if known := _DEVICE.get(_LIBRARY[type(obj)]):
+        return known
+    return _DEVICE.get(_LIBRARY[type(obj._meta)], "cpu") if is_partitioned(obj) else "cpu"
 
 
 def xp(X: Table) -> Any:

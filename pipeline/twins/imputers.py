@@ -105,6 +105,7 @@ class SimpleImputerTwin(Twin[Seen]):
         self.fitted = clone(self.estimator).fit(self._row(stats.values))
         if self.estimator.add_indicator:
             self.fitted.indicator_._fit(stats.missing[None], precomputed=True)
+        self.prepare()
 
     def _row(self, stats: Any) -> Any:
         """Return each column's statistic; where some are no numbers, in the column's type."""
@@ -142,16 +143,21 @@ class SimpleImputerTwin(Twin[Seen]):
         columns = frames.to_device_of(self.fitted.indicator_.features_, mask)
         return _beside(whole, mask.take(columns, axis=1))
 
-    def _filled(self, block: Numbers | Categories) -> Numbers | Categories:
+    def prepare(self) -> None:
+        """Note the columns that are not dropped."""
         statistics = self.fitted.statistics_
         there = (statistics == statistics) | self.estimator.keep_empty_features
-        kept = np.flatnonzero(there).tolist()
+        self._kept = np.flatnonzero(there).tolist()
+
+    def _filled(self, block: Numbers | Categories) -> Numbers | Categories:
+        statistics, kept = self.fitted.statistics_, self._kept
         if isinstance(block, Categories):
             return Categories([_fill(block.columns[j], statistics[j]) for j in kept])
         xp = frames.xp(block.values)
-        values = block.values if len(kept) == len(statistics) else block.values[:, kept]
-        values = floats(values) if self.estimator.strategy in AVERAGES else values
-        fill = frames.to_device_of(statistics[kept].astype(values.dtype), values)
+        if len(kept) < len(statistics):
+            block, statistics = Numbers(block.values[:, kept]), statistics[kept]
+        values = floats(block.values) if self.estimator.strategy in AVERAGES else block.values
+        fill = frames.to_device_of(statistics.astype(values.dtype), values)
         return Numbers(fill_missing(values, xp.isnan(values), fill, xp))
 
 
