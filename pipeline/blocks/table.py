@@ -8,7 +8,7 @@ matrix, or a frame where `set_output` asks for it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
@@ -146,9 +146,10 @@ class Table:
         return column
 
     def _few_numbers(self, names: Sequence[Any]) -> list[np.ndarray]:
-        """Return columns as `_number` does; one look tells that none of their numbers is infinite."""
+        """Return columns as `_number` does, and look once whether a number is infinite."""
         columns = list(map(self._plain, names))
-        if np.isinf(np.concatenate([c for c in columns if c.dtype.kind == "f"] or [[]])).any():
+        floats = [column for column in columns if column.dtype.kind == "f"]
+        if floats and np.isinf(np.concatenate(floats)).any():
             for name in names:
                 frames.numbers(self.X, name)
         return columns
@@ -182,11 +183,12 @@ class Table:
         infinite = self.xp.isinf(column).any() if floats else self.xp.zeros((), dtype=bool)
         return None if own else column, infinite
 
-    def has(self, types: Mapping[Any, Any]) -> bool:
+    def has(self, types: Sequence[tuple[Any, Any]]) -> bool:
         """Return whether columns have these types; categories may be other ones of their type."""
-        held = self._held if self._held or not self.framed else self.X
-        found = [held[name].dtype if self.framed else self.X.dtype for name in types]
-        return found == [*types.values()] or all(map(_alike, found, types.values()))
+        held = self._held or self.X
+        found = [held[name].dtype if self.framed else self.X.dtype for name, _ in types]
+        fitted = [dtype for _, dtype in types]
+        return found == fitted or all(map(_alike, found, fitted))
 
     def first(self) -> Part:
         """Return the first row; of a table that is one block, all of it, which is made anyway."""

@@ -6,9 +6,8 @@ they are given, which columns they pick, and where a step before may have made i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -74,8 +73,8 @@ class WholeCall(NamedTuple):
     """Returns whether the rows of scikit-learn's step before it would be sparse."""
     few: Sequence[Call] = ()
     """What makes the same of few rows, sooner; empty where nothing does."""
-    types: Mapping[Any, Any] = MappingProxyType({})
-    """The types of the columns that it is so for: of others these may make other bits."""
+    types: Sequence[tuple[Any, Any]] = ()
+    """Columns and their types, for which it is so: of others these may make other bits."""
     warn: Sequence[Callable[[], None]] = ()
     """Warns of what these will make, as scikit-learn does."""
 
@@ -103,8 +102,9 @@ class FlatProgram:
         self.known: list[Any] = [Unread(self.names)]
         self.calls: list[Call | WholeCall] = []
         self.last = node.flatten(self, 0, bool)
-        whole = any(isinstance(call, WholeCall) for call in self.calls)
-        self._read = None if whole else _reader(self.known, self.calls, self.last)
+        calls = [call for call in self.calls if isinstance(call, Call)]
+        every = len(calls) == len(self.calls)
+        self._read = _reader(self.known, calls, self.last) if every else None
         """What reads the rows of any table; None where a call needs all of them."""
 
     def columns(self, names: Sequence[Any]) -> int:
@@ -132,7 +132,7 @@ class FlatProgram:
         place = node.flatten(self, takes, bool)
         few: list[Any] = [*self.calls[n_calls:], Call(_same, (place,), out)]
         given = self.known[takes]
-        types = self.dtypes if given is None else {n: self.dtypes[n] for n in given.names}
+        types = [(n, self.dtypes[n]) for n in (self.names if given is None else given.names)]
         self.calls[n_calls:] = [whole._replace(few=few, types=types, warn=warnings_of(twins))]
 
     def add_twin(self, twin: Twin[Any], form: type, takes: int) -> int:
@@ -161,7 +161,7 @@ class FlatProgram:
             )
         if self._read is not None:
             return self._read
-        calls: list[Call] = []
+        calls = []
         for call in self.calls:
             if not isinstance(call, WholeCall):
                 calls.append(call)

@@ -36,8 +36,8 @@ from pipeline.table.partitioned import densify, densifying
 from pipeline.twins import TWINS
 from pipeline.typing import Estimator, Names
 
-
 _WHOLE = (pd.DataFrame, np.ndarray)
+"""Tables that stand in the memory of the host, of no other form."""
 
 
 class Program:

@@ -132,7 +132,8 @@ def arrays(X: Table) -> dict[Name, Any]:
     >>> arrays(pd.DataFrame({"n": [1.5], "t": ["a"]}))["n"]
     array([1.5])
     """
-    return dict(zip(X.columns.tolist(), X._iter_column_arrays(), strict=True))
+    columns: Any = X._iter_column_arrays()
+    return dict(zip(X.columns.tolist(), columns, strict=True))
 
 
 def at(X: Table, rows: np.ndarray | slice) -> Any:

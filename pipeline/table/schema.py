@@ -197,7 +197,7 @@ fitted on numbers; convert it (pandas.to_numeric)
         """Return whether X is a frame such as was taken as it is, none of it sparse."""
         if type(X) is not pd.DataFrame or not len(X) or X.columns.tolist() != self.names:
             return False
-        return [held.dtype for held in X._iter_column_arrays()] == self._taken
+        return [held.dtype for held in frames.arrays(X).values()] == self._taken
 
     def _remember(self, taken: Table, given: Table, changed: Collection[Name]) -> None:
         """Remember the types of a frame that is taken as it is given."""

@@ -101,7 +101,7 @@ def as_index(values: np.ndarray) -> pd.Index[Any]:
 class Tables:
     """Look-up tables of an encoder's columns, each kept for the last dictionary seen.
 
-    ``make(j)`` returns what each category of column `j` becomes, and last what any other value does.
+    ``make(j)`` returns what each category of column `j` becomes, and last what others become.
     """
 
     def __init__(self, learnt: Sequence[Learnt], make: Callable[[int], np.ndarray]) -> None:
