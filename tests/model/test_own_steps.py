@@ -213,6 +213,28 @@ def test_zeros_of_few_rows_are_sklearns_before_trees() -> None:
         np.testing.assert_array_equal(model.predict_proba(few), plain.predict_proba(few))
 
 
+def test_few_rows_of_a_loaded_model_run_no_step_of_sklearns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = np.resize([*"uvwx", None], ROWS)
+    rows = X.assign(t=pd.Categorical(texts), s=pd.array(texts, "str"), n=pd.Categorical(y * 3))
+    columns = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), ["a", "b"]),
+        (OneHotEncoder(handle_unknown="ignore"), ["t", "s", "n"]),
+        remainder="passthrough",
+    )
+    model = make_pipeline(columns, Ridge()).fit(rows, y)
+    save(Accelerated(clone(model), device="cpu").fit(rows, y), tmp_path / "model")
+    others = pd.Categorical(["x", None, "new"], categories=["new", "x", *"abcdefghijklm"])
+    new = rows[:3].assign(t=others, s=pd.array(["new", "v", None], "str"))
+    expected = [model.predict(each) for each in (rows[:2_047], new)]
+    loaded = load(tmp_path / "model", device="cpu")
+    for own in (SimpleImputer, StandardScaler, OneHotEncoder):
+        monkeypatch.delattr(own, "transform")
+    for each, answer in zip((rows[:2_047], new), expected, strict=True):
+        np.testing.assert_allclose(loaded.predict(each), answer, rtol=1e-9)
+
+
 def test_few_new_rows_of_columns_side_by_side_are_a_matrix() -> None:
     columns = make_column_transformer((SimpleImputer(), ["a"]), remainder="passthrough")
     model = Accelerated(make_pipeline(columns, Ridge()), device="cpu").fit(X, y)
