@@ -32,19 +32,22 @@ def choose_own(op: Op, *, exact_zeros: bool) -> dict[str, str]:
     ['scaler']
     """
     n_rows, order = op.takes.n_rows, op.takes.order
-    faster = all(n_rows in TWINS[type(e)].slower_at(e).get(order, ()) for e in _twinned(op))
-    if faster and _may_run(op):
-        return {op.path: FASTER}
+    for each in _twinned(op):
+        if n_rows not in TWINS[type(each)].slower_at(each).get(order, ()):
+            break
+    else:
+        if _may_run(op):
+            return {op.path: FASTER}
     return dict.fromkeys(_beside_sparse(op), EXACT) if exact_zeros else {}
 
 
 def _twinned(op: Op) -> list[Any]:
-    return [leaf.estimator for leaf in op.leaves() if type(leaf.estimator) in TWINS]
+    return [leaf.estimator for leaf in op.leaves if type(leaf.estimator) in TWINS]
 
 
 def _may_run(op: Op) -> bool:
     """Return whether scikit-learn's own can stand for the twins: on numbers, and nothing else."""
-    twinned, inside = _twinned(op), list(op.walk())
+    twinned, inside = _twinned(op), op.tree
     if not twinned or op.takes.names is None or any(each.reasons for each in inside):
         return False
     names = columns_read(op)
@@ -81,7 +84,7 @@ def _beside_sparse(op: Op) -> list[str]:
         return []
     if type(op.estimator) is Pipeline:
         return _beside_sparse(op.active[0]) if op.active else []
-    makers = [leaf for leaf in op.leaves() if leaf.runner not in ("passthrough", "drop")]
+    makers = [leaf for leaf in op.leaves if leaf.runner not in ("passthrough", "drop")]
     if not any(type(m.estimator) not in TWINS or _makes_sparse(m.estimator) for m in makers):
         return []
     found = []

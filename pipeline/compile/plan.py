@@ -146,9 +146,9 @@ class Step:
         workers, own = self.worker.workers, self.worker.own
         found = {
             leaf.path: replace(HOST.describe(shown, leaf.path), note=own[op.path])
-            for op in (self.worker.op.walk() if own and self.worker.op else ())
+            for op in (self.worker.op.tree if own and self.worker.op else ())
             if op.path in own
-            for leaf in op.leaves()
+            for leaf in op.leaves
             for shown in (op.estimator if isinstance(leaf.estimator, str) else leaf.estimator,)
         }
         found |= {

@@ -205,7 +205,7 @@ def _check_taken(asked: Requested) -> None:
 
 
 def _has(program: Program, transformer: Estimator) -> bool:
-    return program.op is not None and any(op.estimator is transformer for op in program.op.walk())
+    return program.op is not None and any(op.estimator is transformer for op in program.op.tree)
 
 
 def routes() -> bool:
