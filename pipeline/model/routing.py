@@ -68,7 +68,7 @@ def check_transform_input(estimator: Estimator) -> None:
     ConfigError
         A `Pipeline` has `transform_input`, and there is no routing.
     """
-    while not routes() and type(estimator) is Pipeline and type(estimator.steps) is list:
+    while type(estimator) is Pipeline and type(estimator.steps) is list and not routes():
         if estimator.transform_input is not None:
             raise ConfigError(
                 "The `transform_input` parameter can only be set if metadata routing is enabled. "
