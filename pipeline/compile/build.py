@@ -50,10 +50,7 @@ class BuildOptions:
 
     def weights_of(self, op: Op) -> Any:
         """Return the weights of the rows for a transformer."""
-        for of, given in self.weights:
-            if of is op.estimator:
-                return given
-        return None
+        return next((given for of, given in self.weights if of is op.estimator), None)
 
 
 def build(op: Op, head: pd.DataFrame, options: BuildOptions | None = None) -> BlockNode:
@@ -125,7 +122,7 @@ def _worker(
         why,
         series=op.series,
         keeps_sparse=options.sparse,
-        weights=options.weights_of(op),
+        weights=options.weights_of(op) if options.weights else None,
         twins=twins,
     )
 
@@ -147,7 +144,7 @@ def _leaf(op: Op, options: BuildOptions) -> BlockNode:
     return TransformerNode(
         TWINS[type(op.estimator)](fits),
         keeps=options.keeps,
-        weights=options.weights_of(op),
+        weights=options.weights_of(op) if options.weights else None,
         stand_in=partial(_worker, op, options) if may else None,
         sparse=options.sparse,
     )

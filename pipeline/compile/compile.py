@@ -19,7 +19,7 @@ from sklearn.utils import get_tags
 
 from pipeline.backends import cuda, meta
 from pipeline.backends.base import Backend
-from pipeline.backends.cpu import HOST
+from pipeline.backends.cpu import HOST, is_xgboost
 from pipeline.backends.cuml import documents, text
 from pipeline.backends.gpu_rules import name_of_class
 from pipeline.backends.text_input import reads_text
@@ -30,9 +30,8 @@ from pipeline.compile.rules import (
     compile_transformer,
     left_out,
     place_on_host,
-    runner_of,
 )
-from pipeline.compile.spec import CONTAINERS, Form, Op, RowSpec, columns_of, spec_of
+from pipeline.compile.spec import CONTAINERS, Form, Op, RowSpec, Runner, columns_of, spec_of
 from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.table import frames
 from pipeline.typing import Estimator, Table
@@ -220,20 +219,20 @@ def _model(part: Any, path: str, spec: RowSpec, kind: Kind) -> Op:
         place = rule.describe(part, path)
     except Unsupported as error:
         return replace(_on_host(part, path, spec, error.reasons), rule=rule)
-    runner, out = runner_of(rule, part), spec.handed_on("dense")
-    return _with_children(Op(path, part, runner, spec, out, rule=rule, place=place))
+    runner: Runner = "XGBoost" if is_xgboost(part) else rule.runner
+    op = Op(path, part, runner, spec, spec.handed_on("dense"), rule=rule, place=place)
+    return _with_children(op) if type(part) in CONTAINERS else op
 
 
 def _on_host(part: Any, path: str, spec: RowSpec, reasons: Sequence[Reason]) -> Op:
     place = place_on_host(path, part, reasons, asked=spec.device)
-    op = Op(path, part, "scikit-learn", spec, spec.handed_on("dense"), place=place)
-    return _with_children(replace(op, reasons=tuple(reasons)))
+    out, given = spec.handed_on("dense"), tuple(reasons)
+    op = Op(path, part, "scikit-learn", spec, out, reasons=given, place=place)
+    return _with_children(op) if type(part) in CONTAINERS else op
 
 
 def _with_children(op: Op) -> Op:
     """Return a container that runs as one with what it holds."""
-    if type(op.estimator) not in CONTAINERS:
-        return op
     held = compile_transformer(op.estimator, op.path, replace(op.takes, device="cpu"))
     return replace(op, out=op.out.handed_on(held.out.form), children=held.children)
 

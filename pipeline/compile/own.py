@@ -32,8 +32,9 @@ def choose_own(op: Op, *, exact_zeros: bool) -> dict[str, str]:
     ['scaler']
     """
     n_rows, order = op.takes.n_rows, op.takes.order
-    for each in _twinned(op):
-        if n_rows not in TWINS[type(each)].slower_at(each).get(order, ()):
+    for leaf in op.leaves:
+        twin = TWINS.get(type(leaf.estimator))
+        if twin is not None and n_rows not in twin.slower_at(leaf.estimator).get(order, ()):
             break
     else:
         if _may_run(op):
@@ -41,20 +42,16 @@ def choose_own(op: Op, *, exact_zeros: bool) -> dict[str, str]:
     return dict.fromkeys(_beside_sparse(op), EXACT) if exact_zeros else {}
 
 
-def _twinned(op: Op) -> list[Any]:
-    return [leaf.estimator for leaf in op.leaves if type(leaf.estimator) in TWINS]
-
-
 def _may_run(op: Op) -> bool:
     """Return whether scikit-learn's own can stand for the twins: on numbers, and nothing else."""
-    twinned, inside = _twinned(op), op.tree
-    if not twinned or op.takes.names is None or any(each.reasons for each in inside):
+    twinned = [leaf.estimator for leaf in op.leaves if type(leaf.estimator) in TWINS]
+    if not twinned or op.takes.names is None or any(each.reasons for each in op.tree):
         return False
     names = columns_read(op)
     dtypes = op.takes.dtypes if names is None else op.takes.taken(names).dtypes
     return (
         all(map(_makes_numbers, twinned))
-        and not any(_is_watched(each.estimator) for each in inside)
+        and not any(_is_watched(each.estimator) for each in op.tree)
         and all(map(_is_plain, dtypes))
     )
 

@@ -17,11 +17,10 @@ from sklearn.utils import get_tags
 from sklearn.utils._indexing import _get_column_indices
 
 from pipeline.backends import cuda
-from pipeline.backends.array_api import ArrayApiBackend
-from pipeline.backends.base import Backend, Placement
+from pipeline.backends.base import Placement
 from pipeline.backends.cpu import HOST, is_xgboost
 from pipeline.backends.xgboost.xgboost_model import find_bad_params
-from pipeline.compile.spec import CONTAINERS, Form, Op, RowSpec, Runner
+from pipeline.compile.spec import CONTAINERS, Form, Op, RowSpec
 from pipeline.errors import ConfigError, Reason, Unsupported, in_words_of
 from pipeline.twins import TWINS
 from pipeline.typing import Estimator
@@ -195,21 +194,12 @@ def as_one(
     rule = cuda.find_transformer(how) if spec.device == "cuda" else None
     try:
         if rule is not None:
-            place, runner = rule.describe(how, path), runner_of(rule, how)
-            return Op(path, how, runner, spec, out, held, tuple(reasons), rule=rule, place=place)
+            place, why = rule.describe(how, path), tuple(reasons)
+            return Op(path, how, rule.runner, spec, out, held, why, rule=rule, place=place)
     except Unsupported as refused:
         reasons = refused.reasons
     place = place_on_host(path, how, reasons, asked=spec.device)
     return Op(path, how, "scikit-learn", spec, out, held, tuple(reasons), place=place)
-
-
-def runner_of(rule: Backend, how: Estimator) -> Runner:
-    """Return by what a rule runs an estimator."""
-    if is_xgboost(how):
-        return "XGBoost"
-    if rule is HOST:
-        return "scikit-learn"
-    return "CuPy" if isinstance(rule, ArrayApiBackend) else "cuML"
 
 
 def place_on_host(

@@ -258,13 +258,14 @@ class Accelerated(Answers):
             raise ConfigError(f"host_bytes={self.host_bytes!r} is less than 0")
         given, shares = X, isinstance(X, SharedRows) and method == "fit"
         X = X if shares else as_given.materialize(X)
-        choice = choose_for(self.device, self.estimator, table_of(X))
+        table = table_of(X)
+        choice = choose_for(self.device, self.estimator, table)
         prepare_memory(choice.name)
         n_rows = as_given.count_if_known(X)
         log_of = execution_log(host_bytes=self.host_bytes, n_rows=n_rows)
         held = Held(self.estimator)
         before = [*self.plan_.fitted()] if "plan_" in vars(self) else []
-        with as_given.sparse_refused(table_of(X)), log_of as log, continuing(before):
+        with as_given.sparse_refused(table), log_of as log, continuing(before):
             try:
                 with held.draws_once():
                     learnt = self._learn_lowered(choice, method, X, y, params)
@@ -311,9 +312,12 @@ class Accelerated(Answers):
             printed = DataError("scikit-learn prints its lines of verbose=True")
             return self._learn_as_given(method, X, y, given, printed)
         X = as_given.materialize(X) if asked else X
-        options = LoweringOptions(self._falls_back, self.dtype, apart=isinstance(X, SharedRows))
-        plan = make_plan(whole, options)
-        takes, X, shared, keys = sharing.begin_fit(X, y, plan)
+        apart = isinstance(X, SharedRows)
+        plan = make_plan(whole, LoweringOptions(self._falls_back, self.dtype, apart))
+        if apart:
+            takes, X, shared, keys = sharing.begin_fit(X, y, plan)
+        else:
+            (takes, X), shared, keys = inputs.fit_input(plan.ops[0], X), {}, ()
         if params.get("eval_set"):
             sets = list(inputs.validate_eval_set(params["eval_set"], takes))
             ready = partial(sharing.transform, plan, keys, takes)
