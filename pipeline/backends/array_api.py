@@ -31,6 +31,7 @@ SWITCH = "SCIPY_ARRAY_API"
 class ArrayApiBackend(Backend):
     """Runs scikit-learn's own classes on CuPy arrays."""
 
+    runner = "CuPy"
     sparse = False
 
     def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from inspect import signature
 from math import isfinite
 from operator import methodcaller
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -363,6 +363,9 @@ def _plain(value: Array) -> Any:
 
 class Backend(Protocol):
     """What runs steps of one sort on one device."""
+
+    runner: Literal["scikit-learn", "cuML", "CuPy", "XGBoost"] = "cuML"
+    """By what it runs them."""
 
     order: str = "C"
     """The order of a matrix that it learns from without making a copy."""

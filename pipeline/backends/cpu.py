@@ -10,6 +10,8 @@ from pipeline.typing import Estimator
 class HostBackend(Backend):
     """Runs every estimator as it is; its types are its own."""
 
+    runner = "scikit-learn"
+
     def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
         """Return the estimator, placed on the CPU."""
         return XGBoostModel(estimator, "cpu") if is_xgboost(estimator) else HostModel(estimator)

@@ -28,6 +28,7 @@ MODELS = (
 class XGBoostBackend(Backend):
     """Runs XGBoost's own classes by their parameter `device`."""
 
+    runner = "XGBoost"
     sparse_note = "sparse rows come to the host, where it bins the cells that are there"
 
     def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:

@@ -48,10 +48,6 @@ class BuildOptions:
     cloned: bool = False
     """scikit-learn fits clones: it is inside a `ColumnTransformer`."""
 
-    def fits(self, op: Op) -> Any:
-        """Return an estimator as scikit-learn would fit it."""
-        return clone(op.estimator, safe=False) if self.cloned else op.estimator
-
     def weights_of(self, op: Op) -> Any:
         """Return the weights of the rows for a transformer."""
         return next((given for of, given in self.weights if of is op.estimator), None)
@@ -66,7 +62,7 @@ def build(op: Op, head: pd.DataFrame, options: BuildOptions | None = None) -> Bl
         Some part has no twin; every reason is in the error.
     """
     options = options or BuildOptions()
-    if options.strict and (against := [r for each in op.walk() for r in each.reasons]):
+    if options.strict and (against := [r for each in op.tree for r in each.reasons]):
         raise Unsupported(*against)
     if options.keeps == "small" and need_all_rows(op):
         options = replace(options, keeps="none")
@@ -81,7 +77,7 @@ def _node(op: Op, head: pd.DataFrame, options: BuildOptions) -> BlockNode:
         twins = _node(op, head, replace(options, own={}))
         return _worker(op, options, options.own[op.path], twins=twins)
     if options.workers is None:
-        why = "; ".join(reason.why for reason in op.reasons)
+        why = "; ".join([reason.why for reason in op.reasons]) if op.reasons else ""
     else:
         why = "as it was when it was fitted" if op.path in options.workers else ""
         if op.reasons and not why:
@@ -118,14 +114,15 @@ def _node(op: Op, head: pd.DataFrame, options: BuildOptions) -> BlockNode:
 def _worker(
     op: Op, options: BuildOptions, why: str, *, twins: BlockNode | None = None
 ) -> WorkerNode:
+    fits = clone(op.estimator, safe=False) if options.cloned else op.estimator
     return WorkerNode(
-        _make_worker(op, options.fits(op)),
+        _make_worker(op, fits),
         op.estimator,
         op.path,
         why,
         series=op.series,
         keeps_sparse=options.sparse,
-        weights=options.weights_of(op),
+        weights=options.weights_of(op) if options.weights else None,
         twins=twins,
     )
 
@@ -143,10 +140,11 @@ def _make_worker(op: Op, estimator: Any) -> Worker:
 def _leaf(op: Op, options: BuildOptions) -> BlockNode:
     may = not options.strict and options.on_host and options.workers is None
     may = may and options.keeps != "all"  # more rows are learnt from by scikit-learn's whole step
+    fits = clone(op.estimator, safe=False) if options.cloned else borrow(op.estimator)
     return TransformerNode(
-        TWINS[type(op.estimator)](options.fits(op) if options.cloned else borrow(op.estimator)),
+        TWINS[type(op.estimator)](fits),
         keeps=options.keeps,
-        weights=options.weights_of(op),
+        weights=options.weights_of(op) if options.weights else None,
         stand_in=partial(_worker, op, options) if may else None,
         sparse=options.sparse,
     )

@@ -13,14 +13,15 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import get_tags
 
 from pipeline.backends import cuda, meta
 from pipeline.backends.base import Backend
-from pipeline.backends.cpu import HOST
+from pipeline.backends.cpu import HOST, is_xgboost
 from pipeline.backends.cuml import documents, text
+from pipeline.backends.gpu_rules import name_of_class
 from pipeline.backends.text_input import reads_text
 from pipeline.compile.rules import (
     check_names,
@@ -29,9 +30,8 @@ from pipeline.compile.rules import (
     compile_transformer,
     left_out,
     place_on_host,
-    runner_of,
 )
-from pipeline.compile.spec import CONTAINERS, Form, Op, RowSpec, columns_of, spec_of
+from pipeline.compile.spec import CONTAINERS, Form, Op, RowSpec, Runner, columns_of, spec_of
 from pipeline.errors import ConfigError, Reason, Unsupported
 from pipeline.table import frames
 from pipeline.typing import Estimator, Table
@@ -47,6 +47,7 @@ class Kind(Enum):
     PREPROCESSING = "a transformer of a table, which runs on blocks of rows"
     LABELS = "an encoder of labels, which live on the host"
     TEXT = "a text vectorizer"
+    META = "one of scikit-learn's that fits others"
     MODEL = "any other estimator; PCA and FastICA too"
 
 
@@ -123,9 +124,9 @@ def takes_sparse(estimator: BaseEstimator) -> bool:
     (True, False)
     """
     part = named_steps(estimator)[0][1]
-    if meta.holds_estimators(part):
+    if (kind := kind_of_step(part)) is Kind.META:
         return all(takes_sparse(each) for each in meta.inner_estimators(part).values())
-    return kind_of_step(part) is not Kind.PREPROCESSING and cuda.find_backend(part) is not None
+    return kind is not Kind.PREPROCESSING and cuda.find_backend(part) is not None
 
 
 def named_steps(estimator: BaseEstimator, path: str = "") -> list[tuple[str, Any]]:
@@ -141,7 +142,8 @@ class _Kinds(dict[type, Kind | None]):
 
     def __missing__(self, kind: type) -> Kind | None:
         boosts = kind.__module__.partition(".")[0] == "xgboost"
-        self[kind] = Kind.MODEL if boosts or cuda.knows(kind) else None
+        known = Kind.META if name_of_class(kind) in meta.META else Kind.MODEL
+        self[kind] = known if boosts or cuda.knows(kind) else None
         return self[kind]
 
 
@@ -152,7 +154,7 @@ def kind_of_step(part: Any) -> Kind:
     """Return what a step is."""
     if known := _KINDS[type(part)]:
         return known
-    if type(part) in CONTAINERS and documents.is_container(part):
+    if type(part) in (Pipeline, FeatureUnion) and documents.is_container(part):
         return Kind.TEXT
     only_transforms = hasattr(part, "transform") and not hasattr(part, "predict")
     return Kind.PREPROCESSING if only_transforms else Kind.MODEL
@@ -182,20 +184,23 @@ def _steps(held: Sequence[tuple[str, Any]], spec: RowSpec) -> list[Op]:
 
 def compile_step(part: Any, path: str, spec: RowSpec) -> Op:
     """Return one step of a pipeline, which is given such rows."""
-    if type(part) in CONTAINERS:
+    if type(part) in (Pipeline, FeatureUnion):  # of which the parts say what it is
         check_names(part, path)
-    if spec.device == "cuda" and meta.holds_estimators(part):
-        return _look_inside(part, path, spec)
     kind = kind_of_step(part)
-    rule = _preprocessing if kind is Kind.PREPROCESSING else _model
-    op = rule(part, path, spec)
-    return replace(op, out=replace(op.out, form=_made(op, kind)))
+    if spec.device == "cuda" and kind is Kind.META:
+        return _look_inside(part, path, spec)
+    if kind is not Kind.PREPROCESSING:
+        op = _model(part, path, spec, kind)
+    elif spec.form in ("dense", "either"):
+        op = compile_transformer(part, path, spec)
+    else:
+        op = _of_sparse(part, path, spec)
+    form = op.out.form if op.on_blocks else _made(op, kind)
+    return op if form == op.out.form else replace(op, out=replace(op.out, form=form))
 
 
-def _preprocessing(part: Any, path: str, spec: RowSpec) -> Op:
-    """Return a transformer of a table."""
-    if spec.form in ("dense", "either"):
-        return compile_transformer(part, path, spec)
+def _of_sparse(part: Any, path: str, spec: RowSpec) -> Op:
+    """Return a transformer of a table, which is given sparse rows."""
     check_parameters(part, path)
     what = "are" if spec.form == "sparse" else "may be"
     instead = "leave it out, or use device='auto'; of sparse X, pass X.toarray()"
@@ -203,31 +208,31 @@ def _preprocessing(part: Any, path: str, spec: RowSpec) -> Op:
     return _on_host(part, path, spec, [reason])
 
 
-def _model(part: Any, path: str, spec: RowSpec) -> Op:
+def _model(part: Any, path: str, spec: RowSpec, kind: Kind) -> Op:
     """Return what learns from a matrix, from texts or from labels."""
     check_parameters(part, path)
-    labels = kind_of_step(part) is Kind.LABELS  # which live on the host
-    rule = HOST if labels or spec.device == "cpu" else cuda.find_backend(part)
+    on_host = kind is Kind.LABELS or spec.device == "cpu"
+    rule = HOST if on_host else cuda.find_backend(part)
     try:
         if rule is None:
             raise Unsupported(cuda.no_twin(part, path))
         place = rule.describe(part, path)
     except Unsupported as error:
         return replace(_on_host(part, path, spec, error.reasons), rule=rule)
-    op = _with_children(Op(path, part, runner_of(rule, part), spec, spec.handed_on("dense")))
-    return replace(op, rule=rule, place=place)
+    runner: Runner = "XGBoost" if is_xgboost(part) else rule.runner
+    op = Op(path, part, runner, spec, spec.handed_on("dense"), rule=rule, place=place)
+    return _with_children(op) if type(part) in CONTAINERS else op
 
 
 def _on_host(part: Any, path: str, spec: RowSpec, reasons: Sequence[Reason]) -> Op:
     place = place_on_host(path, part, reasons, asked=spec.device)
-    op = Op(path, part, "scikit-learn", spec, spec.handed_on("dense"))
-    return replace(_with_children(op), reasons=tuple(reasons), place=place)
+    out, given = spec.handed_on("dense"), tuple(reasons)
+    op = Op(path, part, "scikit-learn", spec, out, reasons=given, place=place)
+    return _with_children(op) if type(part) in CONTAINERS else op
 
 
 def _with_children(op: Op) -> Op:
     """Return a container that runs as one with what it holds."""
-    if type(op.estimator) not in CONTAINERS:
-        return op
     held = compile_transformer(op.estimator, op.path, replace(op.takes, device="cpu"))
     return replace(op, out=op.out.handed_on(held.out.form), children=held.children)
 
@@ -254,8 +259,12 @@ def _look_inside(part: Any, path: str, spec: RowSpec) -> Op:
 
 def _tell_rows(rule: Backend, part: Any, form: Form, before: Sequence[Op]) -> str:
     """Return what there is to say of the sparse rows that a model may be given."""
-    inside = [each.estimator for op in before for each in op.walk()]
-    least = [how.sparse_threshold for how in inside if type(how) is ColumnTransformer]
+    least = [
+        each.estimator.sparse_threshold
+        for op in before
+        for each in op.tree
+        if type(each.estimator) is ColumnTransformer
+    ]
     few = f" where fewer than {least[-1]:g} of the cells are not zero" if least else ""
     given = f"is given CSR{few}" if least or (form == "either" and before) else ""
     if rule.sparse:
@@ -268,28 +277,27 @@ def _made(op: Op, kind: Kind) -> Form:
     part, given = op.estimator, op.takes.form
     if kind is Kind.TEXT:
         return "dense" if op.children and op.out.form == "dense" else "sparse"
-    if meta.holds_estimators(part):  # a selector hands on what it is given
+    if kind is Kind.META:  # a selector hands on what it is given
         return given
-    if op.on_blocks:
-        return op.out.form
     if hasattr(part, "dense_output"):
         return given if given != "dense" and not part.dense_output else "dense"
-    makes_dense = cuda.knows(type(part)) and not type(part).__name__.endswith("Projection")
-    if makes_dense or (not op.refused and given == "dense"):
+    projects = type(part).__name__.endswith("Projection")
+    if (_KINDS[type(part)] is Kind.MODEL and not projects) or (not op.refused and given == "dense"):
         return "dense"
-    texts = any(_KINDS[type(leaf.estimator)] is Kind.TEXT for leaf in op.leaves())
+    texts = any(_KINDS[type(leaf.estimator)] is Kind.TEXT for leaf in op.leaves)
     return "unknown" if texts or given != "dense" else "dense"
 
 
 def _refuse_callbacks(steps: Sequence[Op], *whole: tuple[str, Any]) -> None:
     """Refuse what the loops of scikit-learn's own steps would call, for steps of ours."""
-    ours = [
-        (leaf.path, leaf.estimator)
+    called = [path for path, part in whole if getattr(part, "_skl_callbacks", None)]
+    called += [
+        leaf.path
         for op in steps
         if op.takes.device == "cuda" or op.transforms_tables
-        for leaf in op.leaves()
+        for leaf in op.leaves
+        if getattr(leaf.estimator, "_skl_callbacks", None)
     ]
-    called = [path for path, part in [*whole, *ours] if getattr(part, "_skl_callbacks", None)]
     if called:
         why = "callbacks are called by scikit-learn's own fit alone"
         suggestion = "leave them out, or run it on the CPU"

@@ -84,17 +84,15 @@ def make_plan(whole: Op, options: LoweringOptions = DEFAULTS) -> Plan:
     Unsupported
         Some steps have no equivalent and `fallback` is off; all reasons are in it.
     """
-    device = whole.takes.device
-    reasons = [reason for op in whole.steps for reason in op.refused]
-    if reasons and device != "cpu" and not options.fallback:
+    device, ops = whole.takes.device, whole.steps
+    strict = device != "cpu" and not options.fallback
+    if strict and (reasons := [reason for op in ops for reason in op.refused]):
         raise Unsupported(*reasons)
-    last = whole.steps[-1]
-    final = find_last_dtype(options.dtype, device, last.estimator, last.rule)
-    groups = _group(whole.steps, options)
-    steps = _make_steps(groups, device, replace(options, dtype=final))
+    final = find_last_dtype(options.dtype, device, ops[-1].estimator, ops[-1].rule)
+    steps = _make_steps(_group(ops, options), device, replace(options, dtype=final))
     if isinstance(model := steps[-1].worker, Model):
         model.asked_for(final)
-    return Plan(whole.estimator, steps, whole.steps)
+    return Plan(whole.estimator, steps, ops)
 
 
 def _group(ops: Sequence[Op], options: LoweringOptions) -> list[list[Op]]:
@@ -117,7 +115,7 @@ def _group(ops: Sequence[Op], options: LoweringOptions) -> list[list[Op]]:
 
 def _selects(op: Op) -> bool:
     """Return whether a transformer selects columns, which only a table has."""
-    return any(type(each.estimator) is ColumnTransformer for each in op.walk())
+    return any(type(each.estimator) is ColumnTransformer for each in op.tree)
 
 
 def _make_steps(
@@ -141,8 +139,9 @@ def _make_steps(
 
 def _make_program(group: Sequence[Op], after: Op | None, options: LoweringOptions) -> Step:
     """Return the step of a group, which hands its rows on as the step after it takes them."""
-    op, device = group[0], group[0].takes.device
+    op, name, device = group[0], group[0].path, group[0].takes.device
     if len(group) > 1:
+        name = " + ".join(op.path for op in group)
         whole = Pipeline([(op.path, op.estimator) for op in group])
         op = Op("", whole, "container", op.takes, group[-1].out, tuple(group))
     rule = None if after is None or after.refused else after.rule
@@ -158,7 +157,6 @@ def _make_program(group: Sequence[Op], after: Op | None, options: LoweringOption
         ends=after is None,
         exact_zeros=after is not None and is_xgboost(after.estimator),
     )
-    name = " + ".join(op.path for op in group)
     host = partial(_make_host_program, group, after, options)
     may_fall = options.fallback and device == "cuda"
     return Step(name, program, device, op.placements, host if may_fall else None)

@@ -32,26 +32,26 @@ def choose_own(op: Op, *, exact_zeros: bool) -> dict[str, str]:
     ['scaler']
     """
     n_rows, order = op.takes.n_rows, op.takes.order
-    faster = all(n_rows in TWINS[type(e)].slower_at(e).get(order, ()) for e in _twinned(op))
-    if faster and _may_run(op):
-        return {op.path: FASTER}
+    for leaf in op.leaves:
+        twin = TWINS.get(type(leaf.estimator))
+        if twin is not None and n_rows not in twin.slower_at(leaf.estimator).get(order, ()):
+            break
+    else:
+        if _may_run(op):
+            return {op.path: FASTER}
     return dict.fromkeys(_beside_sparse(op), EXACT) if exact_zeros else {}
-
-
-def _twinned(op: Op) -> list[Any]:
-    return [leaf.estimator for leaf in op.leaves() if type(leaf.estimator) in TWINS]
 
 
 def _may_run(op: Op) -> bool:
     """Return whether scikit-learn's own can stand for the twins: on numbers, and nothing else."""
-    twinned, inside = _twinned(op), list(op.walk())
-    if not twinned or op.takes.names is None or any(each.reasons for each in inside):
+    twinned = [leaf.estimator for leaf in op.leaves if type(leaf.estimator) in TWINS]
+    if not twinned or op.takes.names is None or any(each.reasons for each in op.tree):
         return False
     names = columns_read(op)
     dtypes = op.takes.dtypes if names is None else op.takes.taken(names).dtypes
     return (
         all(map(_makes_numbers, twinned))
-        and not any(_is_watched(each.estimator) for each in inside)
+        and not any(_is_watched(each.estimator) for each in op.tree)
         and all(map(_is_plain, dtypes))
     )
 
@@ -81,7 +81,7 @@ def _beside_sparse(op: Op) -> list[str]:
         return []
     if type(op.estimator) is Pipeline:
         return _beside_sparse(op.active[0]) if op.active else []
-    makers = [leaf for leaf in op.leaves() if leaf.runner not in ("passthrough", "drop")]
+    makers = [leaf for leaf in op.leaves if leaf.runner not in ("passthrough", "drop")]
     if not any(type(m.estimator) not in TWINS or _makes_sparse(m.estimator) for m in makers):
         return []
     found = []

@@ -137,19 +137,20 @@ class Step:
             result = self._learn_with_less(full, attempt, again)
         if call == "partial_fit":
             self.on_host = None  # where nothing of these rows would be known
-        self._place_workers()
+        if isinstance(self.worker, Program):
+            self._place_workers(self.worker)
         return result
 
-    def _place_workers(self) -> None:
+    def _place_workers(self, program: Program) -> None:
         """Tell what no twin runs, which the types of the columns may have decided."""
-        if not isinstance(self.worker, Program):
+        workers, own = program.workers, program.own
+        if not workers and not own:
             return
-        workers, own = self.worker.workers, self.worker.own
         found = {
             leaf.path: replace(HOST.describe(shown, leaf.path), note=own[op.path])
-            for op in (self.worker.op.walk() if own and self.worker.op else ())
+            for op in (program.op.tree if own and program.op else ())
             if op.path in own
-            for leaf in op.leaves()
+            for leaf in op.leaves
             for shown in (op.estimator if isinstance(leaf.estimator, str) else leaf.estimator,)
         }
         found |= {
@@ -296,7 +297,7 @@ class Plan:
         eval_set: Sequence[tuple[Any, Any]] | None = None,
         prepare: Callable[[Table], Any] | None = None,
         done: int = 0,
-        keep: Callable[[int, Any], None] = lambda done, X: None,
+        keep: Callable[[int, Any], None] | None = None,
         **params: Any,
     ) -> Any:
         """Fit step by step, and return what a method of the last one does; `params` go to it.
@@ -314,14 +315,15 @@ class Plan:
             Returns a table of these as the last step takes it; by default, `transform`.
         done : int
             So many steps are fitted, and X is what they have made.
-        keep : callable
+        keep : callable, optional
             Is given the number of fitted steps and what they have made.
         """
         X = self.steps[done].bring(X) if done else self.bring(X)
         for i, (step, after) in enumerate(pairwise(self.steps), 1):
             if i > done:
                 X = after.bring(step.learn("fit_transform", X, y))
-                keep(i, X)
+                if keep is not None:
+                    keep(i, X)
         if eval_set:
             params["eval_set"] = [((prepare or self.transform)(Z), z) for Z, z in eval_set]
         return self.steps[-1].learn(method, X, y, **params)

@@ -346,7 +346,7 @@ class Program:
     @property
     def _against(self) -> list[Reason]:
         """Why no twins run all of it."""
-        return [reason for op in self._compiled(self.takes).walk() for reason in op.reasons]
+        return [reason for op in self._compiled(self.takes).tree for reason in op.reasons]
 
     def call(self, method: str, X: Any, **params: Any) -> Any:
         """Return the matrix: `transform` is the one method of a program.

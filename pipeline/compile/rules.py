@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from sklearn.compose import ColumnTransformer, make_column_selector
@@ -16,11 +17,10 @@ from sklearn.utils import get_tags
 from sklearn.utils._indexing import _get_column_indices
 
 from pipeline.backends import cuda
-from pipeline.backends.array_api import ArrayApiBackend
-from pipeline.backends.base import Backend, Placement
+from pipeline.backends.base import Placement
 from pipeline.backends.cpu import HOST, is_xgboost
 from pipeline.backends.xgboost.xgboost_model import find_bad_params
-from pipeline.compile.spec import CONTAINERS, Form, Op, RowSpec, Runner
+from pipeline.compile.spec import CONTAINERS, Form, Op, RowSpec
 from pipeline.errors import ConfigError, Reason, Unsupported, in_words_of
 from pipeline.twins import TWINS
 from pipeline.typing import Estimator
@@ -46,46 +46,45 @@ def compile_transformer(how: Any, path: str, spec: RowSpec) -> Op:
     >>> compile_transformer(StandardScaler(), "scale", RowSpec()).runner
     'twin'
     """
-    return RULES.get(type(how), _alone)(how, path, spec)
+    if rule := RULES.get(type(how)):
+        return rule(how, path, spec)
+    check_parameters(how, path)
+    if (twin := TWINS.get(type(how))) is None:
+        return as_one(how, path, spec, [_no_twin(how, path)])
+    if reasons := twin.unsupported_reasons(how, path):
+        return as_one(how, path, spec, reasons)
+    sparse = twin.makes_sparse(how, spec.form != "dense")
+    out = spec.handed_on(_sparse_form(spec) if sparse else "dense")
+    place = Placement(path, BLOCKS[spec.device], spec.device)
+    return Op(path, how, "twin", spec, out, place=place)
 
 
 def _word(word: str | None, path: str, spec: RowSpec) -> Op:
     """Return what a word stands for."""
     if word is None or word == "passthrough":
-        place = None if word is None else _on_blocks(path, spec)
+        place = None if word is None else Placement(path, BLOCKS[spec.device], spec.device)
         return Op(path, word, "passthrough", spec, spec, place=place)
     if word == "drop":
         return Op(path, word, "drop", spec, spec.handed_on("dense"))
-    return _alone(word, path, spec)
+    return as_one(word, path, spec, [_no_twin(word, path)])
 
 
-def _twin(how: Any, path: str, spec: RowSpec) -> Op:
-    """Return a transformer that has a twin, where that has its parameters."""
-    check_parameters(how, path)
-    twin = TWINS[type(how)]
-    if reasons := twin.unsupported_reasons(how, path):
-        return as_one(how, path, spec, reasons)
-    out = _handed_on(spec, twin.makes_sparse(how, spec.form != "dense"))
-    return Op(path, how, "twin", spec, out, place=_on_blocks(path, spec))
-
-
-def _alone(how: Any, path: str, spec: RowSpec) -> Op:
-    """Return a transformer that has none."""
-    check_parameters(how, path)
-    why = f"{type(how).__name__} has no twin yet"
+def _no_twin(how: Any, path: str) -> Reason:
     known = ", ".join(sorted(each.__name__ for each in TWINS))
-    return as_one(how, path, spec, [Reason(path, why, f"there are: {known}")])
+    return Reason(path, f"{type(how).__name__} has no twin yet", f"there are: {known}")
 
 
 def _pipeline(how: Pipeline, path: str, spec: RowSpec) -> Op:
     """Return the steps, each of what the one before makes."""
     check_names(how, path)
+    prefix = f"{path}." if path else ""
     given, children = spec, []
     for name, part in how.steps:
-        children.append(compile_transformer(part, join_path(path, name), given))
+        children.append(compile_transformer(part, f"{prefix}{name}", given))
         given = children[-1].out
     reasons = []
-    if any(_reads_documents(part) for _, part in how.steps[1:]):
+    after = [op.estimator for op in children[1:] if op.runner != "twin"]  # twins read tables
+    if any(map(_reads_documents, after)):
         why = "a step of it reads documents, which the one before makes of columns"
         reasons.append(Reason(path, why, "give its vectorizer the column's name"))
     return _container(how, path, spec, given.form, children, reasons)
@@ -94,33 +93,30 @@ def _pipeline(how: Pipeline, path: str, spec: RowSpec) -> Op:
 def _columns(how: ColumnTransformer, path: str, spec: RowSpec) -> Op:
     """Return the branches, each of its columns where they are known."""
     check_names(how, path)
+    prefix = f"{path}." if path else ""
+    # A function would see one row here, and all of them in scikit-learn.
     by_data = [
-        name
+        Reason(f"{prefix}{name}", "a function may select by the data", SELECTOR)
         for name, _, key in how.transformers
         if callable(key) and type(key) is not make_column_selector
     ]
     known = None if by_data else spec.names
     children, used = [], set()
     for name, part, key in how.transformers:
-        whole = join_path(path, name)
-        series = is_scalar(key) and not left_out(part)
+        whole = f"{prefix}{name}"
+        scalar = isinstance(key, str | int) and not isinstance(key, bool)
+        series = scalar and not left_out(part)
         names = None if known is None else selected(spec, [key] if series else key, whole)
         used |= {*(names or ())}
         children.append(_branch(part, whole, spec, names, series=series))
     if how.remainder != "drop":
         names = None if known is None else tuple(name for name in known if name not in used)
-        whole = join_path(path, "remainder")
-        children.append(_branch(how.remainder, whole, spec, names, series=False))
+        children.append(_branch(how.remainder, f"{prefix}remainder", spec, names, series=False))
     reasons = []
     if spec.made:
         why = "a ColumnTransformer must come first in its pipeline"
         reasons.append(Reason(path, why, "reorder it"))
-    reasons += _weighed(how, path)
-    # A function would see one row here, and all of them in scikit-learn.
-    reasons += [
-        Reason(join_path(path, name), "a function may select by the data", SELECTOR)
-        for name in by_data
-    ]
+    reasons += [*_weighed(how, path), *by_data]
     form = _beside(children) if how.sparse_threshold else "dense"
     return _container(how, path, spec, form, children, reasons)
 
@@ -142,9 +138,9 @@ def _branch(how: Any, path: str, spec: RowSpec, names: Any, *, series: bool) -> 
 def _union(how: FeatureUnion, path: str, spec: RowSpec) -> Op:
     """Return the branches, each of all columns."""
     check_names(how, path)
+    prefix = f"{path}." if path else ""
     held = [
-        compile_transformer(part, join_path(path, name), spec)
-        for name, part in how.transformer_list
+        compile_transformer(part, f"{prefix}{name}", spec) for name, part in how.transformer_list
     ]
     return _container(how, path, spec, _beside(held), held, _weighed(how, path))
 
@@ -173,14 +169,13 @@ def _weighed(how: Any, path: str) -> list[Reason]:
 
 def _beside(children: Sequence[Op]) -> Form:
     """Return the form of branches side by side."""
-    forms = {op.out.form for op in children}
-    return next((form for form in ("unknown", "either", "sparse") if form in forms), "dense")
+    order: tuple[Form, ...] = ("dense", "sparse", "either", "unknown")
+    return max([op.out.form for op in children], key=order.index, default="dense")
 
 
-def _handed_on(spec: RowSpec, sparse: bool) -> RowSpec:  # noqa: FBT001
-    """Return the rows that a transformer makes, which may be sparse."""
-    form = spec.form if spec.form != "dense" else "either"
-    return spec.handed_on(form if sparse else "dense")
+def _sparse_form(spec: RowSpec) -> Form:
+    """Return the form of rows that a transformer makes, where they may be sparse."""
+    return spec.form if spec.form != "dense" else "either"
 
 
 def _reads_documents(how: Any) -> bool:
@@ -189,35 +184,22 @@ def _reads_documents(how: Any) -> bool:
     return tags is not None and tags.string and not tags.two_d_array
 
 
-def _on_blocks(path: str, spec: RowSpec) -> Placement:
-    return Placement(path, BLOCKS[spec.device], spec.device)
-
-
 def as_one(
     how: Any, path: str, spec: RowSpec, reasons: Sequence[Reason], children: Sequence[Op] = ()
 ) -> Op:
     """Return what no blocks run: all rows at once go to cuML, where it can, or to the host."""
     texts = type(how).__module__.startswith("sklearn.feature_extraction.text")
     sparse = texts or (spec.form != "dense" and not getattr(how, "dense_output", True))
-    out, held = _handed_on(spec, sparse), tuple(children)
+    out, held = spec.handed_on(_sparse_form(spec) if sparse else "dense"), tuple(children)
     rule = cuda.find_transformer(how) if spec.device == "cuda" else None
     try:
         if rule is not None:
-            place, runner = rule.describe(how, path), runner_of(rule, how)
-            return Op(path, how, runner, spec, out, held, tuple(reasons), rule=rule, place=place)
+            place, why = rule.describe(how, path), tuple(reasons)
+            return Op(path, how, rule.runner, spec, out, held, why, rule=rule, place=place)
     except Unsupported as refused:
         reasons = refused.reasons
     place = place_on_host(path, how, reasons, asked=spec.device)
     return Op(path, how, "scikit-learn", spec, out, held, tuple(reasons), place=place)
-
-
-def runner_of(rule: Backend, how: Estimator) -> Runner:
-    """Return by what a rule runs an estimator."""
-    if is_xgboost(how):
-        return "XGBoost"
-    if rule is HOST:
-        return "scikit-learn"
-    return "CuPy" if isinstance(rule, ArrayApiBackend) else "cuML"
 
 
 def place_on_host(
@@ -231,12 +213,11 @@ def place_on_host(
 
 RULES: dict[type, Rule] = {
     **dict.fromkeys((str, type(None)), _word),
-    **dict.fromkeys(TWINS, _twin),
     Pipeline: _pipeline,
     ColumnTransformer: _columns,
     FeatureUnion: _union,
 }
-"""Class -> its rule; those without one are run as a whole."""
+"""Class -> its rule: of words, and of what holds others."""
 
 
 def check_parameters(how: Any, path: str) -> None:
@@ -285,23 +266,9 @@ def check_names(how: Any, path: str) -> None:
         raise ConfigError(f"{where}: the {what if kind is Pipeline else union}")
 
 
-def join_path(step: str, name: str) -> str:
-    """Return the path of what a step holds under a name."""
-    return f"{step}.{name}" if step else name
-
-
 def left_out(how: Any) -> bool:
     """Return whether a step hands on what it is given."""
     return how is None or (isinstance(how, str) and how == "passthrough")
-
-
-def is_scalar(key: Any) -> bool:
-    """Return whether a key stands for a column alone, which a transformer gets as a series.
-
-    >>> is_scalar("text"), is_scalar(["text"])
-    (True, False)
-    """
-    return isinstance(key, str | int) and not isinstance(key, bool)
 
 
 def selected(spec: RowSpec, key: Any, step: str) -> tuple[Any, ...]:
@@ -342,12 +309,10 @@ def columns_read(op: Op) -> list[Any] | None:
     """
     if type(op.estimator) is Pipeline:
         return columns_read(op.active[0]) if op.active else None
-    branches = [child for child in op.children if child.runner != "drop"]
-    if type(op.estimator) is not ColumnTransformer or op.takes.names is None:
+    branches = [child.columns for child in op.children if child.runner != "drop"]
+    if type(op.estimator) is not ColumnTransformer or op.takes.names is None or None in branches:
         return None
-    if any(branch.columns is None for branch in branches):
-        return None
-    read = {name for branch in branches for name in branch.columns or ()}
+    read = {*chain.from_iterable(filter(None, branches))}
     return [name for name in op.takes.names if name in read]
 
 
@@ -380,13 +345,13 @@ def needs_order(estimator: Estimator) -> bool:
 
 def obstacles_to_batches(op: Op) -> list[Reason]:
     """Return why a transformer cannot learn batch by batch; none where it can."""
-    return [reason for each in op.walk() for reason in each.reasons] + need_all_rows(op)
+    return [reason for each in op.tree for reason in each.reasons] + need_all_rows(op)
 
 
 def need_all_rows(op: Op) -> list[Reason]:
     """Return why a transformer that runs on blocks cannot learn from some rows after others."""
     against = []
-    for each in op.walk():
+    for each in op.tree:
         twin, why = TWINS.get(type(each.estimator)), ""
         if twin is not None and twin.needs_target:
             why = f"{type(each.estimator).__name__} needs the target of all rows"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import Any, Literal
 
@@ -162,18 +163,20 @@ class Op:
     place: Placement | None = None
     note: str = ""
 
-    def walk(self) -> list[Op]:
-        """Return it and all inside it, in the order of the estimator."""
+    @cached_property
+    def tree(self) -> list[Op]:
+        """It and all inside it, in the order of the estimator."""
         found, waiting = [], [self]
         while waiting:
             found.append(op := waiting.pop())
             waiting += op.children[::-1]
         return found
 
+    @cached_property
     def leaves(self) -> list[Op]:
-        """Return what is inside it and holds nothing, or itself."""
+        """What is inside it and holds nothing, or itself."""
         inner = (*CONTAINERS, type(None))
-        return [op for op in self.walk() if type(op.estimator) not in inner]
+        return [op for op in self.tree if type(op.estimator) not in inner]
 
     @property
     def steps(self) -> tuple[Op, ...]:
@@ -191,17 +194,17 @@ class Op:
         """What it holds, without what hands on what it is given."""
         return [op for op in self.children if op.runner != "passthrough"]
 
-    @property
+    @cached_property
     def on_blocks(self) -> bool:
         """Whether blocks run it; what is inside it and has no twin runs on all rows at once."""
         return self.runner in ("twin", "container")
 
-    @property
+    @cached_property
     def transforms_tables(self) -> bool:
         """Whether it is preprocessing, of which blocks run as much as they can."""
         return self.on_blocks or bool(self.reasons and self.takes.device == "cpu")
 
-    @property
+    @cached_property
     def refused(self) -> tuple[Reason, ...]:
         """Why it, or on a GPU something inside it, cannot run where it was asked to."""
         if self.runner == "scikit-learn" or self.takes.device == "cpu":

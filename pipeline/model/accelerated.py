@@ -252,16 +252,20 @@ class Accelerated(Answers):
 
     def _learn(self, method: str, X: Table, y: Target, params: Params) -> tuple[Any, Any]:
         """Lower the estimator, call a method of the plan, and keep it all if that succeeds."""
-        self._check_parameters()
+        if self.dtype not in ("auto", "float32", "float64"):
+            raise ConfigError(f"dtype={self.dtype!r} is not 'auto', 'float32' or 'float64'")
+        if self.host_bytes is not None and self.host_bytes < 0:
+            raise ConfigError(f"host_bytes={self.host_bytes!r} is less than 0")
         given, shares = X, isinstance(X, SharedRows) and method == "fit"
         X = X if shares else as_given.materialize(X)
-        choice = choose_for(self.device, self.estimator, table_of(X))
+        table = table_of(X)
+        choice = choose_for(self.device, self.estimator, table)
         prepare_memory(choice.name)
         n_rows = as_given.count_if_known(X)
         log_of = execution_log(host_bytes=self.host_bytes, n_rows=n_rows)
         held = Held(self.estimator)
-        before = [*self.plan_.fitted()] if hasattr(self, "plan_") else []
-        with as_given.sparse_refused(table_of(X)), log_of as log, continuing(before):
+        before = [*self.plan_.fitted()] if "plan_" in vars(self) else []
+        with as_given.sparse_refused(table), log_of as log, continuing(before):
             try:
                 with held.draws_once():
                     learnt = self._learn_lowered(choice, method, X, y, params)
@@ -269,10 +273,11 @@ class Accelerated(Answers):
                 if not self._may_ask(choice.name, refused, X):
                     raise
                 learnt = self._learn_as_given(method, X, y, params, refused)
-        self.table_format_, self.target_names_ = None, target.names(y)
-        choice, self.plan_, self.inputs_, X, y, made, self._prefixes = learnt
-        self.device_, self.device_why_, self.execution_log_ = choice.name, choice.why, log
-        self.profile_ = {}
+        own = self.__dict__  # `__setattr__` need not look at what is the model's own
+        own.update(table_format_=None, target_names_=target.names(y))
+        choice, plan, takes, X, y, made, prefixes = learnt
+        own.update(plan_=plan, inputs_=takes, _prefixes=prefixes, execution_log_=log)
+        own.update(device_=choice.name, device_why_=choice.why, profile_={})
         if shares:
             X = self.inputs_.take(given.rows()) if self.profile else given
         if self.profile and isinstance(self.inputs_, Schema) and not frames.is_sparse(X):
@@ -302,14 +307,17 @@ class Accelerated(Answers):
         if sparse and self._may_ask(choice.name, sparse, X):
             return self._learn_as_given(method, X, y, given, sparse)
         whole = compile(estimator, spec)
-        alone = not isinstance(X, SharedRows) and not frames.is_partitioned(X)
-        if choice.name == "cpu" and alone and as_given.prints_steps(whole):
+        prints = choice.name == "cpu" and as_given.prints_steps(whole)
+        if prints and not isinstance(X, SharedRows) and not frames.is_partitioned(X):
             printed = DataError("scikit-learn prints its lines of verbose=True")
             return self._learn_as_given(method, X, y, given, printed)
         X = as_given.materialize(X) if asked else X
-        options = LoweringOptions(self._falls_back, self.dtype, apart=isinstance(X, SharedRows))
-        plan = make_plan(whole, options)
-        takes, X, shared, keys = sharing.begin_fit(X, y, plan)
+        apart = isinstance(X, SharedRows)
+        plan = make_plan(whole, LoweringOptions(self._falls_back, self.dtype, apart))
+        if apart:
+            takes, X, shared, keys = sharing.begin_fit(X, y, plan)
+        else:
+            (takes, X), shared, keys = inputs.fit_input(plan.ops[0], X), {}, ()
         if params.get("eval_set"):
             sets = list(inputs.validate_eval_set(params["eval_set"], takes))
             ready = partial(sharing.transform, plan, keys, takes)
@@ -319,8 +327,12 @@ class Accelerated(Answers):
             first.origins = takes.origins
         y = target.check_target(y, X)
         target.check_classes(self.estimator, y)
-        with hand_over(plan.programs, asked, X) if asked else nullcontext():
-            made = self._train(plan, X, y, method, {**params, **shared})
+        weighed = hand_over(plan.programs, asked, X) if asked else nullcontext()
+        keeps = self.checkpoint is not None
+        with weighed, keeping(checkpoints_of(self)) if keeps else nullcontext() as trees:
+            made = plan.fit(X, y, method, **{**params, **shared})
+        if trees is not None:
+            plan.steps[-1].note(trees.remark)
         return _Learnt(choice, plan, takes, X, y, made, keys)
 
     def _learn_as_given(
@@ -346,21 +358,6 @@ class Accelerated(Answers):
             refuse_metadata(others, "a batch has no weights")
         return asked, last
 
-    def _train(self, plan: Plan, X: Table, y: Target, method: str, params: Params) -> Any:
-        """Call a method of a plan, where folds are drawn and trees are kept for it."""
-        if self.checkpoint is None:
-            return plan.fit(X, y, method, **params)
-        with keeping(checkpoints_of(self)) as trees:
-            made = plan.fit(X, y, method, **params)
-        plan.steps[-1].note(trees.remark)
-        return made
-
-    def _check_parameters(self) -> None:
-        if self.dtype not in ("auto", "float32", "float64"):
-            raise ConfigError(f"dtype={self.dtype!r} is not 'auto', 'float32' or 'float64'")
-        if self.host_bytes is not None and self.host_bytes < 0:
-            raise ConfigError(f"host_bytes={self.host_bytes!r} is less than 0")
-
     def resume(
         self,
         plan: Plan,
@@ -385,14 +382,15 @@ class Accelerated(Answers):
 
     def _set_attributes(self, y: Target) -> None:
         self._set_columns()
-        self.__dict__.pop("classes_", None)
+        own = self.__dict__
+        own.pop("classes_", None)
         worker = self.plan_.steps[-1].worker
         known = getattr(getattr(worker, "native", None), "classes_", None)
         if isinstance(worker, HostModel | XGBoostModel) and known is not None:
-            self.classes_ = known
+            own["classes_"] = known
         elif is_a(self.estimator, "classifier") and y is not None:
             same = isinstance(known, np.ndarray) and known.dtype == y.dtype
-            self.classes_ = known if same else target.classes(y)
+            own["classes_"] = known if same else target.classes(y)
 
     def _set_columns(self) -> None:
         self._forget()
@@ -401,7 +399,7 @@ class Accelerated(Answers):
             own.pop(name, None)
         if self.inputs_.n_features is not None:
             own["n_features_in_"] = self.inputs_.n_features
-        if names and all(isinstance(name, str) for name in names):
+        if names and not [name for name in names if not isinstance(name, str)]:
             own["feature_names_in_"] = np.array(names, dtype=object)
 
     @spec_has("transform")

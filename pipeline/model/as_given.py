@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from sklearn.preprocessing import FunctionTransformer
@@ -67,8 +68,8 @@ def prints_steps(whole: Op) -> bool:
     >>> prints_steps(compile(make_pipeline(StandardScaler(), verbose=True)))
     True
     """
-    containers = [op.estimator for op in whole.walk() if type(op.estimator) in CONTAINERS]
-    return any(each.verbose for each in containers)
+    containers = [op.estimator for op in whole.tree if type(op.estimator) in CONTAINERS]
+    return any(map(attrgetter("verbose"), containers))
 
 
 def makes_frames(estimator: Estimator, X: Table) -> bool:
@@ -82,12 +83,12 @@ def makes_frames(estimator: Estimator, X: Table) -> bool:
     """
     if not (frames.is_frame(X) or hasattr(X, "__dataframe__")) or frames.is_partitioned(X):
         return False
-    steps = [how for _, how in named_steps(estimator)]
-    passing = (
-        type(how) is FunctionTransformer and not how.validate and container(how) == "default"
-        for how in steps
-    )
-    return all(passing)
+    others = [
+        how
+        for _, how in named_steps(estimator)
+        if type(how) is not FunctionTransformer or how.validate or container(how) != "default"
+    ]
+    return not others
 
 
 def materialize(X: Table) -> Any:

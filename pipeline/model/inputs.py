@@ -12,13 +12,14 @@ from typing import Any, ClassVar, Protocol
 
 import pandas as pd
 from sklearn.base import BaseEstimator
+from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from pipeline.backends.text_input import documents, labels, reads_text
-from pipeline.compile.compile import Kind, compile_step, kind_of_step
+from pipeline.compile.compile import compile_step
 from pipeline.compile.rules import columns_read, needs_order
-from pipeline.compile.spec import Op, columns_of
+from pipeline.compile.spec import Op
 from pipeline.errors import DataError
 from pipeline.table import frames
 from pipeline.table.convert import convert
@@ -65,7 +66,7 @@ def fit_input(first: Op, X: Table) -> tuple[Input, Any]:
     if not first.on_blocks and reads_text(first.estimator):
         name = getattr(X, "name", None)
         return TextInput(name if isinstance(name, str) else None), documents(X)
-    if kind_of_step(first.estimator) is Kind.LABELS:
+    if type(first.estimator) is LabelEncoder:
         return LabelInput(), labels(X)
     if frames.is_partitioned(X):
         return DaskInput.of(X, in_order=needs_order(first.estimator)), X
@@ -76,8 +77,9 @@ def fit_input(first: Op, X: Table) -> tuple[Input, Any]:
 
 def _columns_read(first: Op, head: pd.DataFrame) -> list[Any] | None:
     """Return the columns that a step reads of a table, of which `head` is a row."""
-    takes = replace(first.takes, device="cpu", **columns_of(head))
-    if (takes.names, takes.dtypes) != (first.takes.names, first.takes.dtypes):
+    names, dtypes = tuple(head.columns), tuple(head.dtypes)
+    if (names, dtypes) != (first.takes.names, first.takes.dtypes):
+        takes = replace(first.takes, device="cpu", names=names, dtypes=dtypes)
         first = compile_step(first.estimator, first.path, takes)
     return columns_read(first)
 

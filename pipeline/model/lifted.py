@@ -111,9 +111,11 @@ class Lifts(BaseEstimator):
 
     def _remember_parameters(self, held: Held) -> None:
         """Remember what `fit` has read; labels too, where other ones would not be read."""
-        told = isinstance(self._learnt_classes, np.ndarray)
-        names = ("device", "dtype", *(() if told else ("classes_",)))
-        self._as_fitted = held, {name: vars(self).get(name) for name in names}
+        now = self.__dict__
+        settings = {"device": now.get("device"), "dtype": now.get("dtype")}
+        if not isinstance(self._learnt_classes, np.ndarray):
+            settings["classes_"] = now.get("classes_")
+        now["_as_fitted"] = held, settings
 
     def _forget(self) -> None:
         """Forget what was found out about what was learnt before."""

@@ -16,7 +16,7 @@ from pipeline.compile.compile import as_step
 from pipeline.compile.rules import obstacles_to_batches
 from pipeline.errors import Unsupported
 from pipeline.model.inputs import takes_weights
-from pipeline.typing import Estimator, Table, Target
+from pipeline.typing import Estimator
 
 AS_IT_IS = ("predict", "score", "inverse_transform", "get_feature_names_out")
 """Methods for which an estimator is asked itself, not fitted, where it has nothing to learn."""
@@ -70,7 +70,7 @@ def needs_fit(estimator: Estimator) -> bool:
     return not hasattr(estimator, "__sklearn_tags__") or bool(get_tags(estimator).requires_fit)
 
 
-def by_position(method: Callable[..., Any]) -> Callable[..., Any]:
+def by_position(method: Callable[..., Any]) -> Any:
     """Return a method that takes by position, behind its own, what the estimator's does."""
     n = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in signature(method).parameters.values()) - 1
 
@@ -91,11 +91,10 @@ class weighted:  # noqa: N801 - a decorator
     """
 
     def __init__(self, fit: Callable[..., Any]) -> None:
-        def plain(self: Any, X: Table, y: Target = None, **params: Any) -> Any:
-            return fit(self, X, y, **params)
-
-        plain.__doc__, plain.__name__, plain.__qualname__ = fit.__doc__, "fit", fit.__qualname__
-        self.fit, self.plain, self.__doc__ = by_position(fit), by_position(plain), fit.__doc__
+        self.fit, self.plain, self.__doc__ = by_position(fit), by_position(fit), fit.__doc__
+        shown = signature(fit)
+        others = [each for each in shown.parameters.values() if each.name != "sample_weight"]
+        self.plain.__signature__ = shown.replace(parameters=others)
 
     def __get__(self, model: Estimator, owner: type | None = None) -> Callable[..., Any]:
         """Return the method of a model, or the function of the class."""

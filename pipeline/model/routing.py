@@ -68,7 +68,7 @@ def check_transform_input(estimator: Estimator) -> None:
     ConfigError
         A `Pipeline` has `transform_input`, and there is no routing.
     """
-    while not routes() and type(estimator) is Pipeline and type(estimator.steps) is list:
+    while type(estimator) is Pipeline and type(estimator.steps) is list and not routes():
         if estimator.transform_input is not None:
             raise ConfigError(
                 "The `transform_input` parameter can only be set if metadata routing is enabled. "
@@ -205,7 +205,7 @@ def _check_taken(asked: Requested) -> None:
 
 
 def _has(program: Program, transformer: Estimator) -> bool:
-    return program.op is not None and any(op.estimator is transformer for op in program.op.walk())
+    return program.op is not None and any(op.estimator is transformer for op in program.op.tree)
 
 
 def routes() -> bool:

@@ -17,7 +17,7 @@ from pipeline.table import frames
 from pipeline.table.shared import SharedRows
 from pipeline.table.target import check_target
 from pipeline.trace import record
-from pipeline.typing import Table, Target
+from pipeline.typing import Target
 
 REUSED = "reused"
 """The call of an event: what another call has made was taken, for the reason that it says."""
@@ -43,22 +43,19 @@ class Begun(NamedTuple):
     """By which `transform` finds what the steps have made of other rows."""
 
 
-def begin_fit(X: Table, y: Target, plan: Plan) -> Begun:
-    """Return where the fit of a plan begins: of shared rows, behind what other fits have made.
+def begin_fit(X: SharedRows, y: Target, plan: Plan) -> Begun:
+    """Return where the fit of a plan begins on shared rows: behind what other fits have made.
 
     Parameters
     ----------
-    X : table or SharedRows
+    X : SharedRows
     y : target
     plan : Plan
         Unfitted; the steps that another fit has fitted become those.
     """
     first = plan.ops[0]
-    take = partial(fit_input, first)
-    if not isinstance(X, SharedRows):
-        return Begun(*take(X), {}, ())
     sharing = _Sharing(X, plan, check_target(y, X), f"{first.takes.device} {first.takes.form}")
-    takes, made, done = sharing.begin(take)
+    takes, made, done = sharing.begin(partial(fit_input, first))
     return Begun(takes, made, {"done": done, "keep": sharing.keep}, sharing.keys)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 _CLONED = {"remainder", "transformers"}
 """The parameters of a `ColumnTransformer` that it clones itself."""
+_IN_PLACE = {"steps": Pipeline, "transformer_list": FeatureUnion}
+"""The parameters that hold estimators which are fitted without a clone, and of what."""
 _SETTINGS = ("_metadata_request", "_sklearn_output_config")
 FRAMED = "_framed_from"
 """The attribute of a copy that makes other containers: what it is a copy of."""
@@ -79,9 +81,10 @@ def continuing(before: Sequence[tuple[Any, Any]]) -> Iterator[None]:
 
 def _in_place(estimator: Estimator) -> str:
     """Return the parameter that holds the estimators which a container fits without a clone."""
-    if isinstance(estimator, Pipeline):
-        return "steps"
-    return "transformer_list" if isinstance(estimator, FeatureUnion) else ""
+    for name, kind in _IN_PLACE.items():
+        if isinstance(estimator, kind):
+            return name
+    return ""
 
 
 def in_place(user: Estimator, fitted: Estimator) -> Iterator[tuple[Any, Any]]:
@@ -112,29 +115,24 @@ class Held:
         self.estimator, self.fitted = estimator, fitted
         self._held: dict[int, tuple[Any, dict[str, tuple[Any, Any]]]] = {}
         waiting = [estimator]
-        for value in waiting:  # which grows meanwhile
-            if type(value) in _ATOMS:
-                continue
-            if (items := _items(value)) is not None:
-                waiting += items.values()
-            elif hasattr(value, "get_params") and not isinstance(value, type):
-                waiting += [] if id(value) in self._held else self._keep(value)
-
-    def _keep(self, part: Estimator) -> Iterable[Any]:
-        """Remember what an estimator holds, and return it."""
-        names = vars(part) if self.fitted else part.get_params(deep=False)
-        # What is fitted shares the lists that it has as parameters, and reads them itself.
-        own = names if self.fitted else (_in_place(part),)
-        found: dict[str, tuple[Any, Any]] = {}
-        held = []
-        for name in names:
-            if name[:1] != "_":
-                value = getattr(part, name, None)
-                atom = type(value) in _ATOMS or name not in own
-                found[name] = value, value if atom else _copied(value)
-                held.append(value)
-        self._held[id(part)] = part, found
-        return held
+        for part in waiting:  # which grows meanwhile
+            if isinstance(part, list | tuple) and len(part) <= _LONG:
+                waiting += part
+            elif isinstance(part, dict | np.ndarray):
+                waiting += (_items(part) or {}).values()
+            elif not isinstance(part, type) and hasattr(part, "get_params"):
+                if id(part) in self._held:
+                    continue
+                found: dict[str, tuple[Any, Any]] = {}
+                for name in vars(part) if fitted else part.get_params(deep=False):
+                    if name[:1] != "_":
+                        value = getattr(part, name, None)
+                        # What is fitted shares the lists that are parameters, and reads them.
+                        own = fitted or isinstance(part, _IN_PLACE.get(name, ()))
+                        as_is = not own or type(value) in _ATOMS
+                        found[name] = value, value if as_is else _copied(value)
+                        waiting.append(value)
+                self._held[id(part)] = part, found
 
     @property
     def changed(self) -> str:
@@ -153,11 +151,13 @@ class Held:
     @contextmanager
     def draws_once(self) -> Iterator[None]:
         """Let generators draw their numbers again if the work inside fails, and other is done."""
-        found = [each for _, known in self._held.values() for each, _ in known.values()]
-        found += [getattr(each, "random_state", None) for each in found]
         bits = [check_random_state(None)._bit_generator]
-        bits += [each._bit_generator for each in found if isinstance(each, np.random.RandomState)]
-        bits += [each.bit_generator for each in found if isinstance(each, np.random.Generator)]
+        for held in [each for _, known in self._held.values() for each, _ in known.values()]:
+            for each in (held, getattr(held, "random_state", None)):
+                if isinstance(each, np.random.RandomState):
+                    bits.append(each._bit_generator)
+                elif isinstance(each, np.random.Generator):
+                    bits.append(each.bit_generator)
         states = [each.state for each in bits]
         try:
             yield
@@ -180,15 +180,18 @@ def _items(value: Any) -> dict[Any, Any] | None:
 
 def _copied(value: Any) -> Any:
     """Return what is in a list of named estimators as a tuple, and else as nested mappings."""
-    if type(value) is list and all(map(_is_named, value)):
+    if type(value) is list and _are_named(value):
         return tuple(value)
     items = _items(value)
     return value if items is None else {key: _copied(each) for key, each in items.items()}
 
 
-def _is_named(each: Any) -> bool:
-    named = type(each) is tuple and len(each) == 2 and type(each[0]) is str
-    return named and _items(each[1]) is None
+def _are_named(values: list[Any]) -> bool:
+    for each in values:
+        named = type(each) is tuple and len(each) == 2 and type(each[0]) is str
+        if not named or isinstance(each[1], list | tuple | dict | np.ndarray):
+            return False
+    return True
 
 
 def _unchanged(known: Any, now: Any) -> bool:

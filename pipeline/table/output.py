@@ -30,7 +30,7 @@ def container(estimator: Estimator) -> str:
     >>> container(StandardScaler().set_output(transform="pandas"))
     'pandas'
     """
-    maker = _maker(estimator)
+    maker = _maker(estimator) if isinstance(estimator, Pipeline) else estimator
     if not hasattr(maker, "set_output"):
         return "default"
     return str(_get_output_config("transform", maker)["dense"])

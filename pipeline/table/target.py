@@ -60,7 +60,7 @@ def check_weights(weights: Array, X: Table, step: str) -> np.ndarray:
 
 def tell_order(X: Table, values: Target, name: str) -> None:
     """Warn where labels say that values may be of other rows; a list has a method `index`."""
-    if any(callable(getattr(each, "index", callable)) for each in (values, X)):
+    if callable(getattr(values, "index", callable)) or callable(getattr(X, "index", callable)):
         return
     if frames.is_partitioned(X) or len(values) != len(X):
         return

@@ -199,7 +199,7 @@ def test_reasons_from_everywhere_come_at_once() -> None:
 )
 def test_column_transformer_after_another_step_is_refused(steps: list[Any]) -> None:
     op = compile_transformer(only("x", Pipeline(steps), ["a", "b"]), "s", RowSpec())
-    (reason,) = [reason for each in op.walk() for reason in each.reasons]
+    (reason,) = [reason for each in op.tree for reason in each.reasons]
     assert reason.why == "a ColumnTransformer must come first in its pipeline"
 
 

@@ -218,7 +218,7 @@ def _reference(task: Task, pipeline: Estimator, split: Split, path: Path, outcom
     steps = _Reference(before if before is not None and len(before) else None, last, outcome)
     _learn_and_answer(task, steps, split, read, outcome)
     outcome.model = pipeline
-    outcome.placements = [_placed(leaf.estimator, leaf.path) for leaf in compile(pipeline).leaves()]
+    outcome.placements = [_placed(leaf.estimator, leaf.path) for leaf in compile(pipeline).leaves]
 
 
 class _Reference:

@@ -30,7 +30,7 @@ def test_twin_has_what_we_call_and_no_parameter_is_left_out(original: type) -> N
 
 @each_spec
 def test_parameters_construct_the_class(estimator: Any) -> None:
-    leaves = [leaf.estimator for leaf in compile(estimator).leaves()]
+    leaves = [leaf.estimator for leaf in compile(estimator).leaves]
     for step in (each for each in leaves if type(each) in text.CUML):
         params = text.parameters(step, "step", "float32")
         assert params.items() <= load(text.CUML[type(step)])(**params).get_params().items()
