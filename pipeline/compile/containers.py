@@ -25,7 +25,7 @@ from sklearn.utils._user_interface import _print_elapsed_time
 
 from pipeline.blocks.block import Numbers, join
 from pipeline.blocks.csr import check_numbers, count_cells, most_cells
-from pipeline.blocks.table import Once, Read
+from pipeline.blocks.table import Read
 from pipeline.compile.flat import FlatProgram, side_by_side
 from pipeline.compile.nodes import (
     BlockNode,
@@ -123,11 +123,7 @@ class _SideBySide(BlockNode):
 
     def __init__(self, estimator: Estimator, branches: Sequence[Branch]) -> None:
         self.estimator, self.branches = estimator, branches
-
-    @property
-    def children(self) -> Sequence[BlockNode]:  # type: ignore[override]
-        """The nodes of the branches."""
-        return [branch.node for branch in self.branches]
+        self.children = [branch.node for branch in branches]
 
     def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
         """Fit the branches one after the other."""
@@ -138,8 +134,9 @@ class _SideBySide(BlockNode):
                 rows, columns = table.narrowed(branch.names), replace(source, names=branch.names)
             branch.node, read = branch.node.learn(rows, columns, y)
             reads.append(read)
+        self.children = [branch.node for branch in self.branches]
         self.judge(table, reads)
-        return Once(lambda part: join([read(part) for read in reads]))
+        return lambda part: join([read(part) for read in reads])
 
     def judge(self, table: Data, reads: Sequence[Read]) -> None:  # noqa: B027 - most need not
         """Learn what follows from what the branches make of the training rows."""
@@ -183,27 +180,33 @@ class ColumnTransformerNode(_SideBySide):
     def judge(self, table: Data, reads: Sequence[Read]) -> None:
         """Learn whether so few cells are not zero that the rows are sparse."""
         makers: dict[bool, list[Read]] = {False: [], True: []}
+        fills = True
         for node, read in zip(self.children, reads, strict=True):
-            makers[node.makes_sparse(given=False)].append(read)
-        self.sparse = bool(makers[True]) and self._holds_few(table, makers[False], makers[True])
+            sparse = node.makes_sparse(given=False)
+            makers[sparse].append(read)
+            fills &= not sparse or node.fills_rows()
+        dense, ones = makers[False], makers[True]
+        self.sparse = bool(ones) and self._holds_few(table, dense, ones, fills=fills)
         if self.sparse:
-            check_numbers(table, makers[False])
+            check_numbers(table, dense)
 
-    def _holds_few(self, table: Data, dense: Sequence[Read], sparse: Sequence[Read]) -> bool:
+    def _holds_few(
+        self, table: Data, dense: Sequence[Read], sparse: Sequence[Read], *, fills: bool
+    ) -> bool:
         """Return whether few cells are not zero; they are counted if it is not sure before.
 
-        Of dense blocks, all cells count as such.
+        Of dense blocks, all cells count as such; `fills` says that sparse rows all have as many.
         """
         first = table.first()
-        full, rest = (sum(read(first).width for read in reads) for reads in (dense, sparse))
+        full = sum([read(first).width for read in dense])
+        rest = sum([read(first).width for read in sparse])
 
         def share(n_rows: int, there: int) -> float:
             return float((n_rows * full + there) / max(1, n_rows * (full + rest)))
 
         least: float = self.estimator.sparse_threshold
         most = share(1, most_cells(first, sparse))
-        makers = [node for node in self.children if node.makes_sparse(given=False)]
-        if most < least or all(node.fills_rows() for node in makers):
+        if fills or most < least:
             return most < least  # and of the rows to come, which can only have more columns
         self.counted = self.counted + count_cells(table, sparse)
         return share(*self.counted) < least

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
-from operator import methodcaller
+from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -78,17 +78,16 @@ class NodeInput:
 
     def reader(self, form: type) -> Read:
         """Return what reads a part's rows in a form."""
-        blocks, convert = self.blocks, CONVERT[form]
-        if blocks is None:
+        if self.blocks is None:
             return methodcaller("read", self.names, form)
-        return lambda part: convert(blocks(part), part)
+        return partial(_read_as, form, self.blocks)
 
     def objects(self, table: Data) -> bool:
-        """Return whether some of what comes in are Python objects."""
-        return any(
-            isinstance(block, Objects) and block.dtype.kind not in "iufb"
-            for block in flat(self.read(table.first()))
-        )
+        """Return whether some of what comes in are Python objects, which a step has made."""
+        if self.blocks is None:
+            return False
+        made = [each for each in flat(self.blocks(table.first())) if isinstance(each, Objects)]
+        return any(holds_others(each, table.like) for each in made)
 
     def width(self, table: Data) -> int:
         """Return the number of columns."""
@@ -99,6 +98,11 @@ class NodeInput:
     def numeric(self, table: Data) -> bool:
         """Return whether all columns are numbers."""
         return not any(holds_others(block, table.like) for block in flat(self.read(table.first())))
+
+
+def _read_as(form: type, blocks: Read, part: Part) -> Any:
+    block = blocks(part)
+    return block if isinstance(block, form) else CONVERT[form](block, part)
 
 
 def check_type(fitted: Estimator, estimator: Estimator) -> Any:
@@ -193,7 +197,7 @@ class BlockNode(ABC):
     @cached_property
     def widest(self) -> int:
         """The most columns that one of the fitted transformers reads."""
-        return max((node.widest for node in self.children), default=0)
+        return max(map(attrgetter("widest"), self.children), default=0)
 
     def then(self, source: NodeInput, blocks: Read) -> NodeInput:
         """Return the source of the node after this one.
@@ -249,16 +253,15 @@ class TransformerNode(BlockNode):
         if not self.widest:
             raise DataError(f"{type(twin.estimator).__name__}: the steps before it left no column")
         table.widest = max(table.widest, self.widest)
-        read = source.reader(self.form)
+        read = seen = source.reader(self.form)
         if source.blocks is not None:
-            unchecked = read
-            read = lambda part: twin.refuse_infinite(unchecked(part))  # noqa: E731
+            seen = lambda part: twin.refuse_infinite(read(part))  # noqa: E731
         weights, self.weights = self.weights, None
         aligned = []
         if twin.needs_target or weights is not None:
             aligned = table.bring(self._named(self._aligned, y, weights))
         stats = table.reduce(
-            lambda part: twin.statistics(read(part), *(part.of(aligned) if aligned else ())),
+            lambda part: twin.statistics(seen(part), *(part.of(aligned) if aligned else ())),
             twin.merge,
         )
         self._finish(stats)
@@ -269,22 +272,21 @@ class TransformerNode(BlockNode):
         return Once(partial(_apply_training, twin, read, aligned))
 
     def suited(self, table: Data, source: NodeInput) -> BlockNode:
-        """Return the stand-in where sparse rows or Python objects come in, or sparse rows go out.
+        """Return the stand-in where sparse rows or Python objects come in.
 
         What a twin writes sparse rows from is the positions of ones. On a GPU it reads the dense
         rows of a block, where that makes no difference to scikit-learn's.
         """
-        on_gpu = frames.device_of(table.like) == "cuda"
-        if source.sparse and (on_gpu or (self.sparse and self.stand_in is None)):
-            self._check_sparse()
+        if source.sparse:
+            on_gpu = frames.device_of(table.like) == "cuda"
+            if on_gpu or (self.sparse and self.stand_in is None):
+                self._check_sparse()
         if self.stand_in is None:
             return self
         if source.sparse and self.sparse:
             return self.stand_in("sparse rows come in")
         if source.objects(table):
             return self.stand_in("what comes in is no table of numbers or categories")
-        if self._makes_cells(source):
-            return self.stand_in("scikit-learn makes sparse rows, some of whose cells may be zero")
         return self
 
     def _check_sparse(self) -> None:
@@ -299,11 +301,6 @@ class TransformerNode(BlockNode):
             why = "of sparse rows scikit-learn makes other numbers than of dense ones"
             instead = "use sparse_threshold=0 or sparse_output=False before it, or device='auto'"
             raise Unsupported(Reason(name.lower(), why, instead))
-
-    def _makes_cells(self, source: NodeInput) -> bool:
-        """Return whether the rows are sparse, and not one-hot, and no more of them will come."""
-        more = self.keeps == "all" or self.twin.one_hot
-        return self.sparse and not more and self.makes_sparse(source.sparse)
 
     def _aligned(self, y: Target, weights: Array) -> list[Any]:
         """Return what the twin needs beside its blocks, one entry a row."""

@@ -56,9 +56,8 @@ class Twin(ABC, Generic[S]):
     supported_params: ClassVar[dict[str, tuple[Any, ...]]]
     reads: ClassVar[type[Numbers] | type[Categories] | type[Dates]]
     takes_sparse: ClassVar[bool] = False
-    """Whether scikit-learn's makes sparse rows of sparse ones."""
-    one_hot: ClassVar[bool] = False
-    """Whether sparse rows that it makes are the positions of ones."""
+    """Whether scikit-learn's makes sparse rows of sparse ones; of dense ones it makes the positions
+    of ones alone."""
     weighted: ClassVar[bool] = False
     """Whether `statistics` takes the weights of the rows, after the other aligned arrays."""
     needs_target: ClassVar[bool] = False
@@ -203,7 +202,7 @@ class Twin(ABC, Generic[S]):
     def record_names(self, n_features: int) -> None:
         """Set the attributes that scikit-learn's own `fit` sets on every transformer."""
         self.fitted.n_features_in_ = n_features
-        if self.names is not None and all(isinstance(name, str) for name in self.names):
+        if self.names is not None and {*map(type, self.names)} == {str}:
             self.fitted.feature_names_in_ = np.array(self.names, dtype=object)
 
 
