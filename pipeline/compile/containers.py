@@ -109,15 +109,11 @@ class Branch:
     names: Sequence[Any] | None
     """Columns of the table; None where all that comes in is read."""
 
-    def flatten(self, flat: FlatProgram, takes: int, sparse: Callable[[], bool]) -> int:
-        """Add the node, which reads the columns of the branch, or all there is."""
-        takes = takes if self.names is None else flat.columns(self.names)
-        return self.node.flatten(flat, takes, sparse)
-
 
 class _SideBySide(BlockNode):
     """Branches whose blocks stand side by side."""
 
+    children: list[BlockNode]
     resumed: Any = None
     """The fitted container of a saved model."""
 
@@ -128,13 +124,13 @@ class _SideBySide(BlockNode):
     def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
         """Fit the branches one after the other."""
         reads = []
-        for branch in self.branches:
+        for i, branch in enumerate(self.branches):
             rows, columns = table, source
             if branch.names is not None:
                 rows, columns = table.narrowed(branch.names), replace(source, names=branch.names)
             branch.node, read = branch.node.learn(rows, columns, y)
+            self.children[i] = branch.node
             reads.append(read)
-        self.children = [branch.node for branch in self.branches]
         self.judge(table, reads)
         return lambda part: join([read(part) for read in reads])
 
@@ -142,8 +138,11 @@ class _SideBySide(BlockNode):
         """Learn what follows from what the branches make of the training rows."""
 
     def flatten(self, flat: FlatProgram, takes: int, sparse: Callable[[], bool]) -> int:
-        """Add every branch."""
-        places = [branch.flatten(flat, takes, sparse) for branch in self.branches]
+        """Add every branch, which reads its columns, or all there is."""
+        places = []
+        for branch in self.branches:
+            columns = takes if branch.names is None else flat.columns(branch.names)
+            places.append(branch.node.flatten(flat, columns, sparse))
         return flat.add(side_by_side, *places)
 
     def makes_sparse(self, given: bool) -> bool:

@@ -86,8 +86,8 @@ class NodeInput:
         """Return whether some of what comes in are Python objects, which a step has made."""
         if self.blocks is None:
             return False
-        made = [each for each in flat(self.blocks(table.first())) if isinstance(each, Objects)]
-        return any(holds_others(each, table.like) for each in made)
+        blocks = flat(self.blocks(table.first()))
+        return not {each.dtype.kind for each in blocks if isinstance(each, Objects)} <= {*"iufb"}
 
     def width(self, table: Data) -> int:
         """Return the number of columns."""
@@ -264,7 +264,12 @@ class TransformerNode(BlockNode):
             lambda part: twin.statistics(seen(part), *(part.of(aligned) if aligned else ())),
             twin.merge,
         )
-        self._finish(stats)
+        if self.stats is not None:
+            stats = twin.merge(self.stats, stats)
+        if self.keeps == "all" or (self.keeps == "small" and not holds_rows(stats)):
+            self.stats = stats
+        self._named(twin.finalize, stats)
+        twin.record_names(self.widest)
         if twin.keeps_columns():
             return source.read
         if (kept := twin.picks()) is not None:
@@ -307,14 +312,6 @@ class TransformerNode(BlockNode):
         if weights is not None and not np.any(weights):
             raise ValueError("Sample weights must contain at least one non-zero number.")
         return [*self.twin.aligned(y), *([] if weights is None else [weights])]
-
-    def _finish(self, stats: Any) -> None:
-        if self.stats is not None:
-            stats = self.twin.merge(self.stats, stats)
-        if self.keeps == "all" or (self.keeps == "small" and not holds_rows(stats)):
-            self.stats = stats
-        self._named(self.twin.finalize, stats)
-        self.twin.record_names(self.widest)
 
     def _named(self, function: Callable[..., T], *args: Any) -> T:
         """Call a function of the twin; name the step and columns in an error of scikit-learn's."""

@@ -304,7 +304,7 @@ class OneHotEncoderTwin(EncoderTwin):
     def prepare(self) -> None:
         """Note the output column of each category."""
         super().prepare()
-        self._places = [self._places_of(j) for j in range(len(self.fitted.categories_))]
+        self._places = [*map(self._places_of, range(len(self.fitted.categories_)))]
         self._unknown = Tables(self.learnt, unknown_of)
 
     def _places_of(self, j: int) -> np.ndarray:

@@ -79,13 +79,12 @@ class Twin(ABC, Generic[S]):
     @classmethod
     def unsupported_reasons(cls, estimator: BaseEstimator, step: str) -> list[Reason]:
         """Return the reasons why this estimator is not supported; none when it is."""
-        default = _defaults(cls)
         reasons = []
-        for name, value in estimator.get_params(deep=False).items():
-            supported = cls.supported_params.get(name, (default[name],))
-            if value is default[name] or supported is ANY:
+        for name, default in _defaults(cls).items():
+            value, supported = getattr(estimator, name), cls.supported_params.get(name, (default,))
+            if value is default or supported is ANY:
                 continue
-            if not any(_same(value, other) for other in (default[name], *supported)):
+            if not any(_same(value, other) for other in (default, *supported)):
                 why = f"{name}={_shown(value)} is not supported yet"
                 values = " or ".join(map(_shown, supported))
                 suggestion = f"use {values}, or run the step in scikit-learn"
