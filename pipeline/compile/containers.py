@@ -23,9 +23,9 @@ from sklearn.preprocessing import FunctionTransformer
 # scikit-learn has no public way to print what `verbose` asks for.
 from sklearn.utils._user_interface import _print_elapsed_time
 
-from pipeline.blocks.block import Numbers, join
-from pipeline.blocks.csr import check_numbers, count_cells, most_cells
-from pipeline.blocks.table import Read
+from pipeline.blocks.block import Indicators, Numbers, join
+from pipeline.blocks.csr import check_numbers, count_cells
+from pipeline.blocks.table import Read, blocks_to_write
 from pipeline.compile.flat import FlatProgram, side_by_side
 from pipeline.compile.nodes import (
     BlockNode,
@@ -178,33 +178,36 @@ class ColumnTransformerNode(_SideBySide):
 
     def judge(self, table: Data, reads: Sequence[Read]) -> None:
         """Learn whether so few cells are not zero that the rows are sparse."""
-        makers: dict[bool, list[Read]] = {False: [], True: []}
+        of: dict[bool, list[Read]] = {False: [], True: []}
         fills = True
         for node, read in zip(self.children, reads, strict=True):
             sparse = node.makes_sparse(given=False)
-            makers[sparse].append(read)
-            fills &= not sparse or node.fills_rows()
-        dense, ones = makers[False], makers[True]
-        self.sparse = bool(ones) and self._holds_few(table, dense, ones, fills=fills)
+            of[sparse].append(read)
+            fills = fills and (not sparse or node.fills_rows())
+        self.sparse = bool(of[True]) and self._holds_few(table, of[False], of[True], fills=fills)
         if self.sparse:
-            check_numbers(table, dense)
+            check_numbers(table, of[False])
 
     def _holds_few(
         self, table: Data, dense: Sequence[Read], sparse: Sequence[Read], *, fills: bool
     ) -> bool:
         """Return whether few cells are not zero; they are counted if it is not sure before.
 
-        Of dense blocks, all cells count as such; `fills` says that sparse rows all have as many.
+        Of dense blocks, all cells count as such; of one-hot columns at most one each, which every
+        row has if it `fills` them.
         """
         first = table.first()
         full = sum([read(first).width for read in dense])
-        rest = sum([read(first).width for read in sparse])
+        rest = cells = 0
+        for block in [b for read in sparse for b in blocks_to_write(read, first, beside=False)]:
+            rest += block.width
+            cells += len(block.positions) if isinstance(block, Indicators) else block.width
 
         def share(n_rows: int, there: int) -> float:
             return float((n_rows * full + there) / max(1, n_rows * (full + rest)))
 
         least: float = self.estimator.sparse_threshold
-        most = share(1, most_cells(first, sparse))
+        most = share(1, cells)
         if fills or most < least:
             return most < least  # and of the rows to come, which can only have more columns
         self.counted = self.counted + count_cells(table, sparse)

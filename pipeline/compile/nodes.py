@@ -83,10 +83,8 @@ class NodeInput:
         return partial(_read_as, form, self.blocks)
 
     def objects(self, table: Data) -> bool:
-        """Return whether some of what comes in are Python objects, which a step has made."""
-        if self.blocks is None:
-            return False
-        blocks = flat(self.blocks(table.first()))
+        """Return whether some of what comes in are Python objects."""
+        blocks = flat(self.read(table.first()))
         return not {each.dtype.kind for each in blocks if isinstance(each, Objects)} <= {*"iufb"}
 
     def width(self, table: Data) -> int:
@@ -183,7 +181,8 @@ class BlockNode(ABC):
 
         It is that of scikit-learn's own step where this one refuses the rows.
         """
-        node = self.suited(table, source)
+        # Columns of the table are neither sparse rows nor objects that a step has made.
+        node = self if source.blocks is None else self.suited(table, source)
         node.fits_only = fits_only
         try:
             return node, node.fit(table, source, y)
@@ -270,9 +269,9 @@ class TransformerNode(BlockNode):
             self.stats = stats
         self._named(twin.finalize, stats)
         twin.record_names(self.widest)
-        if twin.keeps_columns():
+        if twin.selects and twin.keeps_columns():
             return source.read
-        if (kept := twin.picks()) is not None:
+        if twin.selects and (kept := twin.picks()) is not None:
             return Once(lambda part: take_columns(source.read(part), kept, part))
         return Once(partial(_apply_training, twin, read, aligned))
 

@@ -67,6 +67,8 @@ class Twin(ABC, Generic[S]):
     how many scikit-learn's own step transforms, and learns from, in less time than the twin."""
     exact: ClassVar[bool] = False
     """Whether `apply` makes scikit-learn's numbers to the last bit, of a fitted one of its own."""
+    selects: ClassVar[bool] = False
+    """Whether columns may come out as they came in: `keeps_columns` and `picks` say which."""
     takes_infinite: bool = False
     """Whether infinite numbers, which a step before may make, are as good as others."""
 
