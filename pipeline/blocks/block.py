@@ -239,7 +239,7 @@ class Joined:
     @property
     def width(self) -> int:
         """Number of output columns."""
-        return sum(block.width for block in self.blocks)
+        return sum(map(attrgetter("width"), self.blocks))
 
     def write(self, out: Array, start: int = 0) -> None:
         """Write each block into its own columns."""

@@ -256,9 +256,3 @@ def count_cells(table: Any, reads: Sequence[Read]) -> np.ndarray:
 
 def _add_each(a: tuple[int, Any], b: tuple[int, Any]) -> tuple[int, Any]:
     return a[0] + b[0], a[1] + b[1]
-
-
-def most_cells(row: Part, reads: Sequence[Read]) -> int:
-    """Return how many cells of a row at most are not zero: of one-hot columns, one each."""
-    blocks = [block for read in reads for block in blocks_to_write(read, row, beside=False)]
-    return sum(len(b.positions) if isinstance(b, Indicators) else b.width for b in blocks)

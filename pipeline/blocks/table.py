@@ -192,7 +192,7 @@ class Table:
 
     def first(self) -> Part:
         """Return the first row; of a table that is one block, all of it, which is made anyway."""
-        return self.whole if self.keeps else Part(self, slice(0, min(1, self.n_rows)))
+        return Part(self, slice(0, self.n_rows if self.keeps else min(1, self.n_rows)))
 
     @property
     def whole(self) -> Part:
@@ -217,7 +217,7 @@ class Table:
             n_parts = pieces() * -(-self.n_rows * max(self.widest, width) // gpu_cells())
             step = -(-self.n_rows // max(1, n_parts))
         if 0 < self.n_rows <= step:
-            return [self.whole]
+            return [Part(self, slice(0, self.n_rows))]
         edges = range(0, self.n_rows, max(1, step))
         return [Part(self, slice(i, min(i + edges.step, self.n_rows))) for i in edges]
 

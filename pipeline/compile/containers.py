@@ -23,9 +23,9 @@ from sklearn.preprocessing import FunctionTransformer
 # scikit-learn has no public way to print what `verbose` asks for.
 from sklearn.utils._user_interface import _print_elapsed_time
 
-from pipeline.blocks.block import Numbers, join
-from pipeline.blocks.csr import check_numbers, count_cells, most_cells
-from pipeline.blocks.table import Once, Read
+from pipeline.blocks.block import Indicators, Numbers, join
+from pipeline.blocks.csr import check_numbers, count_cells
+from pipeline.blocks.table import Read, blocks_to_write
 from pipeline.compile.flat import FlatProgram, side_by_side
 from pipeline.compile.nodes import (
     BlockNode,
@@ -109,44 +109,40 @@ class Branch:
     names: Sequence[Any] | None
     """Columns of the table; None where all that comes in is read."""
 
-    def flatten(self, flat: FlatProgram, takes: int, sparse: Callable[[], bool]) -> int:
-        """Add the node, which reads the columns of the branch, or all there is."""
-        takes = takes if self.names is None else flat.columns(self.names)
-        return self.node.flatten(flat, takes, sparse)
-
 
 class _SideBySide(BlockNode):
     """Branches whose blocks stand side by side."""
 
+    children: list[BlockNode]
     resumed: Any = None
     """The fitted container of a saved model."""
 
     def __init__(self, estimator: Estimator, branches: Sequence[Branch]) -> None:
         self.estimator, self.branches = estimator, branches
-
-    @property
-    def children(self) -> Sequence[BlockNode]:  # type: ignore[override]
-        """The nodes of the branches."""
-        return [branch.node for branch in self.branches]
+        self.children = [branch.node for branch in branches]
 
     def fit(self, table: Data, source: NodeInput, y: Target) -> Read:
         """Fit the branches one after the other."""
         reads = []
-        for branch in self.branches:
+        for i, branch in enumerate(self.branches):
             rows, columns = table, source
             if branch.names is not None:
                 rows, columns = table.narrowed(branch.names), replace(source, names=branch.names)
             branch.node, read = branch.node.learn(rows, columns, y)
+            self.children[i] = branch.node
             reads.append(read)
         self.judge(table, reads)
-        return Once(lambda part: join([read(part) for read in reads]))
+        return lambda part: join([read(part) for read in reads])
 
     def judge(self, table: Data, reads: Sequence[Read]) -> None:  # noqa: B027 - most need not
         """Learn what follows from what the branches make of the training rows."""
 
     def flatten(self, flat: FlatProgram, takes: int, sparse: Callable[[], bool]) -> int:
-        """Add every branch."""
-        places = [branch.flatten(flat, takes, sparse) for branch in self.branches]
+        """Add every branch, which reads its columns, or all there is."""
+        places = []
+        for branch in self.branches:
+            columns = takes if branch.names is None else flat.columns(branch.names)
+            places.append(branch.node.flatten(flat, columns, sparse))
         return flat.add(side_by_side, *places)
 
     def makes_sparse(self, given: bool) -> bool:
@@ -182,28 +178,37 @@ class ColumnTransformerNode(_SideBySide):
 
     def judge(self, table: Data, reads: Sequence[Read]) -> None:
         """Learn whether so few cells are not zero that the rows are sparse."""
-        makers: dict[bool, list[Read]] = {False: [], True: []}
+        of: dict[bool, list[Read]] = {False: [], True: []}
+        fills = True
         for node, read in zip(self.children, reads, strict=True):
-            makers[node.makes_sparse(given=False)].append(read)
-        self.sparse = bool(makers[True]) and self._holds_few(table, makers[False], makers[True])
+            sparse = node.makes_sparse(given=False)
+            of[sparse].append(read)
+            fills = fills and (not sparse or node.fills_rows())
+        self.sparse = bool(of[True]) and self._holds_few(table, of[False], of[True], fills=fills)
         if self.sparse:
-            check_numbers(table, makers[False])
+            check_numbers(table, of[False])
 
-    def _holds_few(self, table: Data, dense: Sequence[Read], sparse: Sequence[Read]) -> bool:
+    def _holds_few(
+        self, table: Data, dense: Sequence[Read], sparse: Sequence[Read], *, fills: bool
+    ) -> bool:
         """Return whether few cells are not zero; they are counted if it is not sure before.
 
-        Of dense blocks, all cells count as such.
+        Of dense blocks, all cells count as such; of one-hot columns at most one each, which every
+        row has if it `fills` them.
         """
         first = table.first()
-        full, rest = (sum(read(first).width for read in reads) for reads in (dense, sparse))
+        full = sum([read(first).width for read in dense])
+        rest = cells = 0
+        for block in [b for read in sparse for b in blocks_to_write(read, first, beside=False)]:
+            rest += block.width
+            cells += len(block.positions) if isinstance(block, Indicators) else block.width
 
         def share(n_rows: int, there: int) -> float:
             return float((n_rows * full + there) / max(1, n_rows * (full + rest)))
 
         least: float = self.estimator.sparse_threshold
-        most = share(1, most_cells(first, sparse))
-        makers = [node for node in self.children if node.makes_sparse(given=False)]
-        if most < least or all(node.fills_rows() for node in makers):
+        most = share(1, cells)
+        if fills or most < least:
             return most < least  # and of the rows to come, which can only have more columns
         self.counted = self.counted + count_cells(table, sparse)
         return share(*self.counted) < least

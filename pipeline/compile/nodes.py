@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
-from operator import methodcaller
+from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -78,17 +78,14 @@ class NodeInput:
 
     def reader(self, form: type) -> Read:
         """Return what reads a part's rows in a form."""
-        blocks, convert = self.blocks, CONVERT[form]
-        if blocks is None:
+        if self.blocks is None:
             return methodcaller("read", self.names, form)
-        return lambda part: convert(blocks(part), part)
+        return partial(_read_as, form, self.blocks)
 
     def objects(self, table: Data) -> bool:
         """Return whether some of what comes in are Python objects."""
-        return any(
-            isinstance(block, Objects) and block.dtype.kind not in "iufb"
-            for block in flat(self.read(table.first()))
-        )
+        blocks = flat(self.read(table.first()))
+        return not {each.dtype.kind for each in blocks if isinstance(each, Objects)} <= {*"iufb"}
 
     def width(self, table: Data) -> int:
         """Return the number of columns."""
@@ -99,6 +96,11 @@ class NodeInput:
     def numeric(self, table: Data) -> bool:
         """Return whether all columns are numbers."""
         return not any(holds_others(block, table.like) for block in flat(self.read(table.first())))
+
+
+def _read_as(form: type, blocks: Read, part: Part) -> Any:
+    block = blocks(part)
+    return block if isinstance(block, form) else CONVERT[form](block, part)
 
 
 def check_type(fitted: Estimator, estimator: Estimator) -> Any:
@@ -179,7 +181,8 @@ class BlockNode(ABC):
 
         It is that of scikit-learn's own step where this one refuses the rows.
         """
-        node = self.suited(table, source)
+        # Columns of the table are neither sparse rows nor objects that a step has made.
+        node = self if source.blocks is None else self.suited(table, source)
         node.fits_only = fits_only
         try:
             return node, node.fit(table, source, y)
@@ -193,7 +196,7 @@ class BlockNode(ABC):
     @cached_property
     def widest(self) -> int:
         """The most columns that one of the fitted transformers reads."""
-        return max((node.widest for node in self.children), default=0)
+        return max(map(attrgetter("widest"), self.children), default=0)
 
     def then(self, source: NodeInput, blocks: Read) -> NodeInput:
         """Return the source of the node after this one.
@@ -249,42 +252,45 @@ class TransformerNode(BlockNode):
         if not self.widest:
             raise DataError(f"{type(twin.estimator).__name__}: the steps before it left no column")
         table.widest = max(table.widest, self.widest)
-        read = source.reader(self.form)
+        read = seen = source.reader(self.form)
         if source.blocks is not None:
-            unchecked = read
-            read = lambda part: twin.refuse_infinite(unchecked(part))  # noqa: E731
+            seen = lambda part: twin.refuse_infinite(read(part))  # noqa: E731
         weights, self.weights = self.weights, None
         aligned = []
         if twin.needs_target or weights is not None:
             aligned = table.bring(self._named(self._aligned, y, weights))
         stats = table.reduce(
-            lambda part: twin.statistics(read(part), *(part.of(aligned) if aligned else ())),
+            lambda part: twin.statistics(seen(part), *(part.of(aligned) if aligned else ())),
             twin.merge,
         )
-        self._finish(stats)
-        if twin.keeps_columns():
+        if self.stats is not None:
+            stats = twin.merge(self.stats, stats)
+        if self.keeps == "all" or (self.keeps == "small" and not holds_rows(stats)):
+            self.stats = stats
+        self._named(twin.finalize, stats)
+        twin.record_names(self.widest)
+        if twin.selects and twin.keeps_columns():
             return source.read
-        if (kept := twin.picks()) is not None:
+        if twin.selects and (kept := twin.picks()) is not None:
             return Once(lambda part: take_columns(source.read(part), kept, part))
         return Once(partial(_apply_training, twin, read, aligned))
 
     def suited(self, table: Data, source: NodeInput) -> BlockNode:
-        """Return the stand-in where sparse rows or Python objects come in, or sparse rows go out.
+        """Return the stand-in where sparse rows or Python objects come in.
 
         What a twin writes sparse rows from is the positions of ones. On a GPU it reads the dense
         rows of a block, where that makes no difference to scikit-learn's.
         """
-        on_gpu = frames.device_of(table.like) == "cuda"
-        if source.sparse and (on_gpu or (self.sparse and self.stand_in is None)):
-            self._check_sparse()
+        if source.sparse:
+            on_gpu = frames.device_of(table.like) == "cuda"
+            if on_gpu or (self.sparse and self.stand_in is None):
+                self._check_sparse()
         if self.stand_in is None:
             return self
         if source.sparse and self.sparse:
             return self.stand_in("sparse rows come in")
         if source.objects(table):
             return self.stand_in("what comes in is no table of numbers or categories")
-        if self._makes_cells(source):
-            return self.stand_in("scikit-learn makes sparse rows, some of whose cells may be zero")
         return self
 
     def _check_sparse(self) -> None:
@@ -300,24 +306,11 @@ class TransformerNode(BlockNode):
             instead = "use sparse_threshold=0 or sparse_output=False before it, or device='auto'"
             raise Unsupported(Reason(name.lower(), why, instead))
 
-    def _makes_cells(self, source: NodeInput) -> bool:
-        """Return whether the rows are sparse, and not one-hot, and no more of them will come."""
-        more = self.keeps == "all" or self.twin.one_hot
-        return self.sparse and not more and self.makes_sparse(source.sparse)
-
     def _aligned(self, y: Target, weights: Array) -> list[Any]:
         """Return what the twin needs beside its blocks, one entry a row."""
         if weights is not None and not np.any(weights):
             raise ValueError("Sample weights must contain at least one non-zero number.")
         return [*self.twin.aligned(y), *([] if weights is None else [weights])]
-
-    def _finish(self, stats: Any) -> None:
-        if self.stats is not None:
-            stats = self.twin.merge(self.stats, stats)
-        if self.keeps == "all" or (self.keeps == "small" and not holds_rows(stats)):
-            self.stats = stats
-        self._named(self.twin.finalize, stats)
-        self.twin.record_names(self.widest)
 
     def _named(self, function: Callable[..., T], *args: Any) -> T:
         """Call a function of the twin; name the step and columns in an error of scikit-learn's."""

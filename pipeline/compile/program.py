@@ -23,7 +23,7 @@ from pipeline.blocks.dask import Data, Partitions
 from pipeline.blocks.table import Read, Reading, Table
 from pipeline.compile.build import BuildOptions, build
 from pipeline.compile.flat import FlatProgram, warnings_of
-from pipeline.compile.nodes import BlockNode, Keeps, NodeInput
+from pipeline.compile.nodes import BlockNode, Keeps, NodeInput, TransformerNode
 from pipeline.compile.own import choose_own
 from pipeline.compile.rules import compile_transformer, obstacles_to_batches
 from pipeline.compile.spec import Op, RowSpec, columns_of
@@ -225,9 +225,10 @@ class Program:
         assert self.node is not None
         assert self.head is not None
         self.flat = FlatProgram(self.node, self.head)
-        self._warn = warnings_of(leaf.twin for leaf in self.node.leaves())
+        ends = self.node.ends()
+        self._warn = warnings_of([end.twin for end in ends if isinstance(end, TransformerNode)])
         # What workers make is seen when they have run.
-        self._sparse = None if self.workers else self.makes_sparse
+        self._sparse = None if WorkerNode in map(type, ends) else self.makes_sparse
 
     @property
     def takes(self) -> RowSpec:
@@ -431,11 +432,11 @@ def _same(read: Read, table: Table) -> Read:
 
 def _spec_of(table: Data, head: pd.DataFrame) -> RowSpec:
     """Return what is known of the rows of a table."""
-    device, known = frames.device_of(table.like), columns_of(head)
+    known = columns_of(head)
     if not isinstance(table, Table):
-        return RowSpec(device, **known)
+        return RowSpec(frames.device_of(table.like), **known)
     by_column = table.framed or by_columns(table.X)
-    return RowSpec(device, n_rows=table.n_rows, order="F" if by_column else "C", **known)
+    return RowSpec(table.device, n_rows=table.n_rows, order="F" if by_column else "C", **known)
 
 
 def as_table(X: Any, step: str) -> Data:

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.utils import check_array
 
 from pipeline.blocks.block import Block, Categories, Indicators, Numbers
 from pipeline.errors import DataError, in_words_of
@@ -27,7 +28,6 @@ from pipeline.table.convert import Origin
 from pipeline.twins.statistics.categories import (
     CategorySums,
     count_category_rows,
-    make_table,
     merge_columns,
     positions,
     tally_columns,
@@ -153,10 +153,11 @@ class EncoderTwin(Twin[list[CategorySums]]):
 
     def prepare(self) -> None:
         """Start without any look-up table, and hash the categories."""
-        self.learnt = [Learnt(categories) for categories in self.fitted.categories_]
+        self.learnt = [*map(Learnt, self.fitted.categories_)]
         self.tables = Tables(self.learnt, self.table_of)
-        for index in (learnt.index for learnt in self.learnt):
+        for learnt in self.learnt:
             # pandas fills its hash table when first asked, which is no work for two threads.
+            index = learnt.index
             index.get_indexer(index[[-1, -1]] if len(index) else index)
 
     def fit_sklearn(self, encoder: Any, row: Any) -> None:
@@ -239,14 +240,12 @@ def fit_counted(
     """Fit an encoder on distinct values as if each came as often as the statistics say.
 
     scikit-learn takes a table apart into columns, and counts their values, each in a
-    private method. On the way into these it is given columns that differ in length, and
-    the true counts; all else is its own.
+    private method. On the way into these it is given columns that differ in length, checked as
+    it checks its own, and the true counts; all else is its own. Of the row it reads the names.
     """
     group = encoder._fit_infrequent_category_mapping
-    present = [column.present() for column in stats]
-    alone = [None] * len(present) if names is None else [[name] for name in names]
-    tables = map(make_table, ([values] for values in present), alone)
-    apart = [encoder._check_X(table, ensure_all_finite="allow-nan")[0][0] for table in tables]
+    check = partial(check_array, ensure_2d=False, dtype=None, ensure_all_finite="allow-nan")
+    apart = [check(column.present()) for column in stats]
 
     def by_true_counts(n_samples: int, counts: Array, missing_indices: dict[int, int]) -> None:
         learnt = zip(stats, encoder.categories_, strict=True)
@@ -255,7 +254,8 @@ def fit_counted(
 
     encoder._fit_infrequent_category_mapping = by_true_counts
     encoder._check_X = lambda X, **options: (apart, 1, len(apart))
-    fit(make_table([values[:1] for values in present], names))
+    row = np.zeros((1, len(apart)))
+    fit(row if names is None else pd.DataFrame(row, columns=list(names)))
     del encoder._fit_infrequent_category_mapping, encoder._check_X
 
 
@@ -287,7 +287,6 @@ class OneHotEncoderTwin(EncoderTwin):
         **any_value("sparse_output", "dtype", "feature_name_combiner"),
         "drop": ("first", "if_binary"),
     }
-    one_hot = True
 
     @classmethod
     def makes_sparse(cls, estimator: Estimator, given: bool) -> bool:
@@ -300,15 +299,22 @@ class OneHotEncoderTwin(EncoderTwin):
         return params.drop is None and isinstance(params.categories, str)
 
     def prepare(self) -> None:
-        """Note how many output columns there are of each column."""
+        """Note the output columns of each column."""
         super().prepare()
-        known = [np.arange(len(learnt) + 1) < len(learnt) for learnt in self.fitted.categories_]
-        self._known = Tables(self.learnt, known.__getitem__)
-        places = map(self.table_of, range(len(known)))
-        self._widths = [int(each[:-1].max(initial=UNKNOWN)) + 1 for each in places]
+        self._known = Tables(self.learnt, self._known_of)
+        self._places = [*map(self._places_of, range(len(self.learnt)))]
+        self._widths = [int(each[:-1].max(initial=UNKNOWN)) + 1 for each in self._places]
+
+    def _known_of(self, j: int) -> np.ndarray:
+        """Return True for each category, and last False for other values."""
+        n_categories = len(self.fitted.categories_[j])
+        return np.arange(n_categories + 1) < n_categories
 
     def table_of(self, j: int) -> np.ndarray:
         """Return the output column of each category, and last that of unknown values."""
+        return self._places[j]
+
+    def _places_of(self, j: int) -> np.ndarray:
         learnt = self.fitted.categories_[j]
         places = grouped(self.fitted, j, learnt)
         joins = self.estimator.handle_unknown in ("infrequent_if_exist", "warn")

@@ -50,6 +50,7 @@ class _SelectorTwin(Twin[S]):
 
     exact = True
     reads = Numbers
+    selects = True
     takes_sparse = True
 
     def warn(self) -> None:

@@ -59,6 +59,7 @@ class FunctionTransformerTwin(Twin[np.ndarray]):
     }
     reads = Numbers
     slower = {"F": MANY, "C": MANY}
+    selects = True
     takes_infinite = True
 
     @classmethod

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.impute._base import _safe_min
 
 from pipeline.blocks.block import Categories, Numbers, fill_missing
 from pipeline.table import encode, frames
+from pipeline.table.borrowed import borrow
 from pipeline.table.output import container
 from pipeline.twins.statistics.categories import (
     CategorySums,
@@ -102,7 +102,7 @@ class SimpleImputerTwin(Twin[Seen]):
 
     def finalize(self, stats: Seen) -> None:
         """Fit scikit-learn's imputer on a table of one row: the statistics."""
-        self.fitted = clone(self.estimator).fit(self._row(stats.values))
+        self.fitted = borrow(self.estimator).fit(self._row(stats.values))
         if self.estimator.add_indicator:
             self.fitted.indicator_._fit(stats.missing[None], precomputed=True)
         self.prepare()

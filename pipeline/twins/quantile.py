@@ -137,7 +137,6 @@ class KBinsDiscretizerTwin(FiniteTwin[RowBlocks]):
         "n_bins", "encode", "strategy", "quantile_method", "dtype", "subsample", "random_state"
     )
     weighted = True
-    one_hot = True
     slower = {"F": range(500_000), "C": range(500_000)}
 
     @classmethod

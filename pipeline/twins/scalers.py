@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.base import clone
 from sklearn.preprocessing import (
     MaxAbsScaler,
     MinMaxScaler,
@@ -25,6 +24,7 @@ from sklearn.preprocessing._data import _handle_zeros_in_scale
 from pipeline.blocks.block import Block, Numbers
 from pipeline.errors import DataError
 from pipeline.table import frames
+from pipeline.table.borrowed import borrow
 from pipeline.twins.statistics.min_max import MinMax, min_max
 from pipeline.twins.statistics.moments import Moments, moments
 from pipeline.twins.statistics.quantiles import RowBlocks, median, quantile
@@ -55,7 +55,7 @@ class StandardScalerTwin(Twin[Moments]):
     def finalize(self, stats: Moments) -> None:
         """Set `mean_`, `var_`, `scale_` and `n_samples_seen_` as scikit-learn does."""
         estimator = self.estimator
-        fitted = self.fitted = clone(estimator)
+        fitted = self.fitted = borrow(estimator)
         # Not a number for a column without values, and NumPy warns of it as scikit-learn does.
         mean = stats.mean + 0.0 / stats.rows
         fitted.mean_ = mean if estimator.with_mean or estimator.with_std else None
@@ -88,7 +88,7 @@ class _RangeTwin(Twin[MinMax]):
         """Fit scikit-learn's scaler on two rows, the bounds; they are all it looks for."""
         table = floats(np.stack([stats.low, stats.high]))
         table[:, stats.empty] = np.nan
-        self.fitted = clone(self.estimator).fit(table)
+        self.fitted = borrow(self.estimator).fit(table)
         self.fitted.n_samples_seen_ = stats.n_rows
 
 
@@ -148,7 +148,7 @@ class RobustScalerTwin(Twin[RowBlocks]):
         """Set `center_` and `scale_` as scikit-learn does."""
         estimator = self.estimator
         # scikit-learn checks the parameters.
-        fitted = self.fitted = clone(estimator).fit(np.zeros((1, stats.n_columns)))
+        fitted = self.fitted = borrow(estimator).fit(np.zeros((1, stats.n_columns)))
         self.refuse_columns(stats.counts == 0, "hold no values; leave them out")
         fitted.center_ = median(stats) if estimator.with_centering else None
         fitted.scale_ = None
@@ -239,7 +239,7 @@ class StatelessTwin(FiniteTwin[int]):
 
     def finalize(self, stats: int) -> None:
         """Fit scikit-learn's transformer on one row; it checks the parameters."""
-        self.fitted = clone(self.estimator).fit(np.zeros((1, stats)))
+        self.fitted = borrow(self.estimator).fit(np.zeros((1, stats)))
 
 
 class NormalizerTwin(StatelessTwin):

@@ -56,9 +56,8 @@ class Twin(ABC, Generic[S]):
     supported_params: ClassVar[dict[str, tuple[Any, ...]]]
     reads: ClassVar[type[Numbers] | type[Categories] | type[Dates]]
     takes_sparse: ClassVar[bool] = False
-    """Whether scikit-learn's makes sparse rows of sparse ones."""
-    one_hot: ClassVar[bool] = False
-    """Whether sparse rows that it makes are the positions of ones."""
+    """Whether scikit-learn's makes sparse rows of sparse ones; of dense ones it makes the positions
+    of ones alone."""
     weighted: ClassVar[bool] = False
     """Whether `statistics` takes the weights of the rows, after the other aligned arrays."""
     needs_target: ClassVar[bool] = False
@@ -68,6 +67,8 @@ class Twin(ABC, Generic[S]):
     how many scikit-learn's own step transforms, and learns from, in less time than the twin."""
     exact: ClassVar[bool] = False
     """Whether `apply` makes scikit-learn's numbers to the last bit, of a fitted one of its own."""
+    selects: ClassVar[bool] = False
+    """Whether columns may come out as they came in: `keeps_columns` and `picks` say which."""
     takes_infinite: bool = False
     """Whether infinite numbers, which a step before may make, are as good as others."""
 
@@ -80,13 +81,12 @@ class Twin(ABC, Generic[S]):
     @classmethod
     def unsupported_reasons(cls, estimator: BaseEstimator, step: str) -> list[Reason]:
         """Return the reasons why this estimator is not supported; none when it is."""
-        default = _defaults(cls)
         reasons = []
-        for name, value in estimator.get_params(deep=False).items():
-            supported = cls.supported_params.get(name, (default[name],))
-            if value is default[name] or supported is ANY:
+        for name, default in _defaults(cls).items():
+            value, supported = getattr(estimator, name), cls.supported_params.get(name, (default,))
+            if value is default or supported is ANY:
                 continue
-            if not any(_same(value, other) for other in (default[name], *supported)):
+            if not any(_same(value, other) for other in (default, *supported)):
                 why = f"{name}={_shown(value)} is not supported yet"
                 values = " or ".join(map(_shown, supported))
                 suggestion = f"use {values}, or run the step in scikit-learn"
@@ -203,7 +203,7 @@ class Twin(ABC, Generic[S]):
     def record_names(self, n_features: int) -> None:
         """Set the attributes that scikit-learn's own `fit` sets on every transformer."""
         self.fitted.n_features_in_ = n_features
-        if self.names is not None and all(isinstance(name, str) for name in self.names):
+        if self.names is not None and {*map(type, self.names)} == {str}:
             self.fitted.feature_names_in_ = np.array(self.names, dtype=object)
 
 

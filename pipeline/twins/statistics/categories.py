@@ -89,7 +89,7 @@ def tally_columns(
     columns: Sequence[encode.Coded], sums_of: Callable[[Any], Any]
 ) -> list[CategorySums]:
     """Return the sums of each column, which one copy brings to the host: each waits for a GPU."""
-    sums = frames.all_to_host([sums_of(column) for column in columns])
+    sums = frames.all_to_host([*map(sums_of, columns)])
     return [
         CategorySums(column.values, each, objects=isinstance(column, encode.CodedObjects))
         for column, each in zip(columns, sums, strict=True)
