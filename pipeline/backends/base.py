@@ -103,7 +103,8 @@ class Model:
             made = partitioned.compute_each(_call_unless_empty, X, self, method, params)
             return partitioned.concatenate([each for each in made if each is not None])
         y = [params.pop("y")] if "y" in params else []  # which `score` may call otherwise
-        return getattr(self.native, method)(self.typed(X), *y, **params)
+        X = X if self.dtype == "auto" else self.typed(X)
+        return getattr(self.native, method)(X, *y, **params)
 
     def typed(self, X: Table) -> Any:
         """Return rows as they are, or as a matrix of the type that it learns from."""

@@ -147,7 +147,7 @@ class Table:
 
     def _few_numbers(self, names: Sequence[Any]) -> list[np.ndarray]:
         """Return columns as `_number` does, and look once whether a number is infinite."""
-        columns = list(map(self._plain, names))
+        columns = [self._plain(name) for name in names]
         floats = [column for column in columns if column.dtype.kind == "f"]
         if floats and np.isinf(np.concatenate(floats)).any():
             for name in names:
@@ -384,8 +384,10 @@ def write_matrix(
         kind = np.dtype(dtype)
     if not first:
         return table.xp.zeros((table.n_rows, 0), dtype=kind)
-    shape = (table.n_rows, sum(map(attrgetter("width"), first)))
-    with making(shape, kind) if making else nullcontext():
+    context: AbstractContextManager[Any] = nullcontext()
+    if making is not None:
+        context = making((table.n_rows, sum(map(attrgetter("width"), first))), kind)
+    with context:
         return _write(table, read, seen, first, [kind] * len(first), order=order)[kind]
 
 

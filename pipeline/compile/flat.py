@@ -6,6 +6,7 @@ they are given, which columns they pick, and where a step before may have made i
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -75,8 +76,8 @@ class WholeCall(NamedTuple):
     """What makes the same of few rows, sooner; empty where nothing does."""
     types: Sequence[tuple[Any, Any]] = ()
     """Columns and their types, for which it is so: of others these may make other bits."""
-    warn: Sequence[Callable[[], None]] = ()
-    """Warns of what these will make, as scikit-learn does."""
+    warnings: Sequence[str] = ()
+    """What scikit-learn warns of whenever it makes these."""
 
 
 class FlatProgram:
@@ -133,7 +134,7 @@ class FlatProgram:
         few: list[Any] = [*self.calls[n_calls:], Call(_same, (place,), out)]
         given = self.known[takes]
         types = [(n, self.dtypes[n]) for n in (self.names if given is None else given.names)]
-        self.calls[n_calls:] = [whole._replace(few=few, types=types, warn=warnings_of(twins))]
+        self.calls[n_calls:] = [whole._replace(few=few, types=types, warnings=warnings_of(twins))]
 
     def add_twin(self, twin: Twin[Any], form: type, takes: int) -> int:
         """Add what a twin makes of a block."""
@@ -166,8 +167,7 @@ class FlatProgram:
             if not isinstance(call, WholeCall):
                 calls.append(call)
             elif call.few and table.n_rows < FEW_ROWS and table.has(call.types):
-                for warn in call.warn:
-                    warn()
+                warn(call.warnings)
                 calls += call.few
             else:
                 before = _reader(self.known, calls, *call.takes)
@@ -176,9 +176,15 @@ class FlatProgram:
         return _reader(self.known, calls, self.last)
 
 
-def warnings_of(twins: Iterable[Twin[Any]]) -> list[Callable[[], None]]:
-    """Return what warns of what twins make, of those that may have something to say."""
-    return [twin.warn for twin in twins if type(twin).warn is not Twin.warn]
+def warnings_of(twins: Iterable[Twin[Any]]) -> list[str]:
+    """Return what scikit-learn warns of whenever it does what these twins do."""
+    return [said for twin in twins if (said := twin.warning())]
+
+
+def warn(said: Iterable[str]) -> None:
+    """Warn once for all blocks, as scikit-learn does."""
+    for each in said:
+        warnings.warn(each, UserWarning, stacklevel=3)
 
 
 def _reader(known: Sequence[Any], calls: Sequence[Call], place: int) -> Read:

@@ -336,7 +336,8 @@ class Plan:
         """Return rows as the last step takes them, on its device."""
         X = self.bring(X)
         for step, after in pairwise(self.steps):
-            X = after.bring(step.call("transform", X))
+            X = step.call("transform", X)
+            X = X if step.device == after.device == "cpu" else after.bring(X)
         return X
 
     def to_sklearn(self) -> Any:

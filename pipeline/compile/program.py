@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
@@ -22,7 +22,7 @@ from pipeline.blocks.csr import write_sparse
 from pipeline.blocks.dask import Data, Partitions
 from pipeline.blocks.table import Read, Reading, Table
 from pipeline.compile.build import BuildOptions, build
-from pipeline.compile.flat import FlatProgram, warnings_of
+from pipeline.compile.flat import FlatProgram, warn, warnings_of
 from pipeline.compile.nodes import BlockNode, Keeps, NodeInput, TransformerNode
 from pipeline.compile.own import choose_own
 from pipeline.compile.rules import compile_transformer, obstacles_to_batches
@@ -94,7 +94,7 @@ class Program:
         self.estimator, self.dtype, self.step = estimator, dtype, step
         self.node: BlockNode | None = None
         self.flat: FlatProgram | None = None
-        self._warn: list[Callable[[], None]] = []
+        self._warnings: list[str] = []
         self._sparse: bool | None = None
         self.width = self.widest = 0
         self.head: pd.DataFrame | None = None
@@ -226,7 +226,7 @@ class Program:
         assert self.head is not None
         self.flat = FlatProgram(self.node, self.head)
         ends = self.node.ends()
-        self._warn = warnings_of([end.twin for end in ends if isinstance(end, TransformerNode)])
+        self._warnings = warnings_of([end.twin for end in ends if isinstance(end, TransformerNode)])
         # What workers make is seen when they have run.
         self._sparse = None if WorkerNode in map(type, ends) else self.makes_sparse
 
@@ -274,8 +274,8 @@ class Program:
 
     def _write(self, table: Data, reading: Reading) -> Any:
         assert self.node is not None
-        for warn in self._warn:
-            warn()
+        if self._warnings:
+            warn(self._warnings)
         names = self._names() if self.framed else []
         if isinstance(table, Partitions):
             sparse = self.makes_sparse and frames.device_of(table.like) == "cpu"

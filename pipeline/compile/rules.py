@@ -243,7 +243,7 @@ def check_parameters(how: Any, path: str) -> None:
 
 
 def check_names(how: Any, path: str) -> None:
-    """Check that a container holds what has names, each one once.
+    """Check the parameters of a container: it holds what has names, each one once.
 
     Raises
     ------
@@ -258,6 +258,8 @@ def check_names(how: Any, path: str) -> None:
         how._validate_names(names)
         if {*map(len, getattr(how, held))} - {values}:
             raise ValueError(f"{held} is no list of {values} values each")
+        if kind is not FeatureUnion:  # scikit-learn declares nothing of its parameters
+            how._validate_params()
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{where}: {error}") from error
     if not names and kind is not ColumnTransformer:

@@ -24,7 +24,7 @@ from pipeline.table import frames
 from pipeline.table.borrowed import shown
 from pipeline.table.convert import as_passed, convert, is_arrow, without_na
 from pipeline.table.output import container, framed
-from pipeline.table.shared import SharedRows
+from pipeline.table.shared import SharedRows, table_of
 from pipeline.trace import record
 from pipeline.typing import Estimator, Params, ReadParams, Table, Target
 
@@ -193,6 +193,7 @@ def sparse_refused(X: Table) -> Iterator[None]:
     try:
         yield
     except (NotImplementedError, TypeError, ValueError) as theirs:
+        X = table_of(X)
         ours = isinstance(theirs, PipelineError) or not frames.holds_sparse(X)
         # Columns are selected from some forms alone; SciPy's words for it are not about that.
         selects = getattr(X, "format", "csr") in ("csr", "csc")

@@ -39,7 +39,7 @@ from pipeline.system.environment import packages
 from pipeline.table import frames
 from pipeline.table.output import categorize, container, framed
 from pipeline.table.schema import Schema
-from pipeline.table.shared import SharedRows, table_of
+from pipeline.table.shared import SharedRows
 from pipeline.trace import ANSWER, ExecutionLog, execution_log
 from pipeline.typing import Array, Estimator, Params, Table, Target
 
@@ -75,7 +75,7 @@ class Answers(Lifts):
             X = as_given.materialize(X)
         n_rows = 0 if self.host_bytes is None else as_given.count_if_known(X)
         log_of = execution_log(host_bytes=self.host_bytes, n_rows=n_rows)
-        with as_given.sparse_refused(table_of(X)), log_of as log:
+        with as_given.sparse_refused(X), log_of as log:
             try:
                 made = self._call_plan(method, X, params)
             except Refused as refused:

@@ -53,10 +53,9 @@ class _SelectorTwin(Twin[S]):
     selects = True
     takes_sparse = True
 
-    def warn(self) -> None:
-        """Warn as scikit-learn does where no column is left."""
-        if not self.fitted.get_support().any():
-            warnings.warn(NONE_LEFT, UserWarning, stacklevel=2)
+    def warning(self) -> str:
+        """Return what scikit-learn says where no column is left."""
+        return "" if self.fitted.get_support().any() else NONE_LEFT
 
     def picks(self) -> np.ndarray | None:
         """Return the columns that are selected of a frame, each of which keeps its type."""

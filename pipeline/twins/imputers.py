@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -115,19 +114,17 @@ class SimpleImputerTwin(Twin[Seen]):
             return median(stats)[None]
         return make_table([*map(_most_frequent, stats)], self.names)
 
-    def warn(self) -> None:
-        """Warn as scikit-learn does of columns without any value at fit, which are dropped."""
-        statistics = self.fitted.statistics_
-        dropped = np.flatnonzero(statistics != statistics)
-        if len(dropped) and not self.estimator.keep_empty_features:
-            named = getattr(self.fitted, "feature_names_in_", np.arange(len(statistics)))
-            warnings.warn(
-                f"Skipping features without any observed values: {named[dropped]}. At least one "
-                "non-missing value is needed for imputation with "
-                f"strategy='{self.estimator.strategy}'.",
-                UserWarning,
-                stacklevel=2,
-            )
+    def warning(self) -> str:
+        """Return what scikit-learn says of columns without any value at fit, which are dropped."""
+        n_columns = len(self.fitted.statistics_)
+        if len(self._kept) == n_columns:
+            return ""
+        named = getattr(self.fitted, "feature_names_in_", np.arange(n_columns))
+        return (
+            f"Skipping features without any observed values: {np.delete(named, self._kept)}. At "
+            "least one non-missing value is needed for imputation with "
+            f"strategy='{self.estimator.strategy}'."
+        )
 
     def apply(self, block: Numbers | Categories) -> Numbers | Categories:
         """Fill the missing values, and put the indicators behind.

@@ -152,8 +152,9 @@ class Twin(ABC, Generic[S]):
     def prepare(self) -> None:  # noqa: B027 - most need nothing
         """Derive from `fitted` what `apply` reads beside it."""
 
-    def warn(self) -> None:  # noqa: B027 - most need nothing
-        """Warn of what `transform` will make, once for all blocks, as scikit-learn does."""
+    def warning(self) -> str:
+        """Return what scikit-learn warns of whenever it transforms; empty for nothing."""
+        return ""
 
     @abstractmethod
     def apply(self, block: Any) -> Block:
