@@ -97,7 +97,7 @@ def contribute(model: Any, X: Table, background: Table = None) -> Contributions:
     """Return what each column of X adds to the answers of a fitted `Accelerated`."""
     refuse_partitions(X, "an explanation")
     X = as_given.materialize(X)
-    step, fitted = _last(model)
+    step, (_, fitted) = model.plan_.steps[-1], _steps(model)
     find = _explainer(fitted, step.name)
     if find is not _linear and background is not None:
         why = f"the trees of {type(fitted).__name__} know their training rows"
@@ -127,15 +127,10 @@ def contribute(model: Any, X: Table, background: Table = None) -> Contributions:
     return Contributions(values, base, groups.columns, name, labels)
 
 
-def _last(model: Any) -> tuple[Step, Any]:
-    """Return the step that runs the last estimator, and that estimator, fitted."""
-    step = model.plan_.steps[-1]
-    if model.plan_.as_given:
-        lifted = model._lifted
-        return step, lifted[-1] if isinstance(lifted, Pipeline) else lifted
-    if isinstance(step.worker, XGBoostModel):
-        return step, step.worker.native
-    return step, step.worker.to_sklearn()
+def _steps(model: Any) -> tuple[list[tuple[str, Estimator]], Estimator]:
+    """Return the fitted steps before the last estimator, and that estimator."""
+    lifted = model._lifted
+    return (lifted.steps[:-1], lifted[-1]) if isinstance(lifted, Pipeline) else ([], lifted)
 
 
 def _rows(model: Any, X: Table) -> Any:
@@ -143,8 +138,8 @@ def _rows(model: Any, X: Table) -> Any:
     refuse_partitions(X, "an explanation")
     X = model.inputs_.take(X)
     if model.plan_.as_given:
-        lifted = model._lifted
-        return lifted[:-1].transform(X) if isinstance(lifted, Pipeline) and lifted[:-1] else X
+        before, _ = _steps(model)
+        return Pipeline(before).transform(X) if before else X
     if not model._takes(X):
         raise DataError("X is sparse, and the model has learnt from dense rows; pass X.toarray()")
     return model.plan_.transform(X)
@@ -156,11 +151,7 @@ def _groups(model: Any, width: int) -> Groups:
     names = takes.names or (
         range(takes.n_features) if takes.n_features else [getattr(takes, "column", None) or "text"]
     )
-    if model.plan_.as_given:
-        lifted = model._lifted
-        steps = lifted.steps[:-1] if isinstance(lifted, Pipeline) else []
-    else:
-        steps = [pair for step in model.plan_.steps[:-1] for pair in step.to_sklearn().items()]
+    steps, _ = _steps(model)
     origins = [frozenset({at}) for at in range(len(names))]
     if steps:
         origins = trace_columns(Pipeline(steps), origins, width)

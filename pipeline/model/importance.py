@@ -19,7 +19,6 @@ from sklearn.metrics import check_scoring
 from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
 
 from pipeline.backends.xgboost.ranking import is_ranker
-from pipeline.compile.compile import named_steps
 from pipeline.compile.plan import Plan
 from pipeline.compile.program import Program
 from pipeline.errors import ConfigError, DataError, Refused, in_words_of
@@ -216,7 +215,7 @@ def _asks_only(model: Estimator, scorer: Score) -> bool:
     if isinstance(scorer, _MultimetricScorer):
         return all(_asks_only(model, each) for each in scorer._scorers.values())
     if isinstance(scorer, _PassthroughScorer):
-        return not is_ranker(named_steps(model.estimator)[-1][1])
+        return not is_ranker(model.plan_.steps[-1].worker.estimator)
     return isinstance(scorer, _BaseScorer) or getattr(scorer, "reads_answers_only", False) is True
 
 

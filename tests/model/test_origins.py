@@ -127,9 +127,12 @@ def test_of_what_does_not_say_how_much_it_makes_nothing_is_known() -> None:
     assert find_sources(FunctionTransformer(lambda X: X), 3) is None
 
 
-def test_a_step_behind_that_mixes_mixes_all() -> None:
+def test_a_step_behind_that_mixes_mixes_what_it_reads() -> None:
     columns = make_column_transformer((StandardScaler(), ["a"]), (KNNImputer(), ["b"]))
     sources = find_sources(columns.fit(TABLE), TABLE.shape[1])
     assert [sources.move_with(at) for at in range(2)] == [True, False]
     sources = find_sources(make_pipeline(columns, PCA(2)).fit(TABLE), TABLE.shape[1])
     assert not sources.move_with(0)
+    beside = make_column_transformer((PCA(1), [1]), (StandardScaler(), [0]))
+    sources = find_sources(make_pipeline(columns, beside).fit(TABLE), TABLE.shape[1])
+    assert [sources.move_with(at) for at in range(2)] == [True, False]
