@@ -47,9 +47,13 @@ def compute_on_cluster(cluster: Cluster, tasks: Sequence[Any]) -> Sequence[Any]:
     WorkerLost
         Every attempt at a task lost a worker.
     """
-    futures = cluster.client.compute(list(tasks))
-    gather = partial(cluster.client.gather, futures, asynchronous=True)
-    return watch(cluster, gather, frozenset())
+    return gather(cluster, cluster.client.compute(list(tasks)))
+
+
+def gather(cluster: Cluster, futures: Sequence[Any]) -> Sequence[Any]:
+    """Return the results of tasks that were begun; see `compute_on_cluster` for errors."""
+    work = partial(cluster.client.gather, futures, asynchronous=True)
+    return watch(cluster, work, frozenset())
 
 
 def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) -> T:

@@ -95,8 +95,6 @@ class Contributions:
 
 def contribute(model: Any, X: Table, background: Table = None) -> Contributions:
     """Return what each column of X adds to the answers of a fitted `Accelerated`."""
-    refuse_partitions(X, "an explanation")
-    X = as_given.materialize(X)
     step, (_, fitted) = model.plan_.steps[-1], _steps(model)
     find = _explainer(fitted, step.name)
     if find is not _linear and background is not None:
@@ -111,8 +109,7 @@ def contribute(model: Any, X: Table, background: Table = None) -> Contributions:
                 "a linear model is explained against other rows, and there is only one; pass "
                 "background=, such as the training rows"
             )
-        other = rows if background is None else _rows(model, as_given.materialize(background))
-        mean = _means(other)
+        mean = _means(rows if background is None else _rows(model, background))
     name, answer = _answer(model, step, fitted, rows)
     work = partial(find, step, fitted, rows, groups, mean)
     made = model._on_host(run(work, step.name, "contributions", step.device, ANSWER))
@@ -136,7 +133,7 @@ def _steps(model: Any) -> tuple[list[tuple[str, Estimator]], Estimator]:
 def _rows(model: Any, X: Table) -> Any:
     """Return rows as the last estimator reads them, on its device."""
     refuse_partitions(X, "an explanation")
-    X = model.inputs_.take(X)
+    X = model.inputs_.take(as_given.materialize(X))
     if model.plan_.as_given:
         before, _ = _steps(model)
         return Pipeline(before).transform(X) if before else X

@@ -94,15 +94,11 @@ def pack_steps(worker: StepWorker, number: int) -> Packed:
         file = f"step-{number}.ubj"
         trees = bytes(worker.native.get_booster().save_raw("ubj"))
         return Packed(BoosterState(file=file), None, None, {file: trees})
-    row = getattr(worker, "row", None)
-    if not isinstance(worker, Model) or row is None:
-        return Packed(ModelState(), None, worker.to_sklearn(), {})
-    state = ModelState(
-        dtype=worker.dtype,  # type: ignore[arg-type]
-        rows=str(np.asarray(row).dtype),
-        width=row.shape[1],
-    )
-    names = list(row.columns) if hasattr(row, "columns") else None
+    state, names, row = ModelState(), None, worker.row
+    if row is not None:
+        known: Any = {"dtype": worker.dtype, "rows": str(np.asarray(row).dtype)}
+        state = ModelState(width=row.shape[1], **known)
+        names = list(row.columns) if hasattr(row, "columns") else None
     return Packed(state, names, worker.to_sklearn(), {})
 
 
