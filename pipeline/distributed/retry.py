@@ -72,8 +72,14 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) 
     except PipelineError:
         raise
     except Exception as error:
-        said = _explain_killed(error)
-        if not said and needed and (lost := _find_lost(cluster, needed, error)):
+        said = ""
+        if type(error).__name__ == "KilledWorker":
+            said = (
+                f"a task lost its worker {getattr(error, 'allowed_failures', 0) + 1} times: out of "
+                "memory (memory_limit=, smaller partitions), killed, or a broken machine; see the "
+                "workers' logs"
+            )
+        elif needed and (lost := _find_lost(cluster, needed, error)):
             # What the work holds on workers, and has begun since, would be made again, and wait for
             # those that are gone.
             clear_frames(error.__traceback__)
@@ -89,16 +95,6 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) 
         if not said:
             raise
         raise WorkerLost(said) from error
-
-
-def _explain_killed(error: Exception) -> str:
-    """Return what Dask's error says of a task that killed its workers; empty for another error."""
-    if type(error).__name__ != "KilledWorker":
-        return ""
-    return (
-        f"a task lost its worker {getattr(error, 'allowed_failures', 0) + 1} times: out of memory "
-        "(memory_limit=, smaller partitions), killed, or a broken machine; see the workers' logs"
-    )
 
 
 def _free(cluster: Cluster, needed: Set[str], n_workers: int) -> None:

@@ -122,8 +122,8 @@ def _categories(
     inode, the time of its last change and its size, one after the other.
     """
     paths = [file for file, *_ in files]
-    tables = [pq.read_table(f, columns=[*names], page_checksum_verification=True) for f in paths]
-    whole = pa.concat_tables(tables).unify_dictionaries()
+    read = pq.read_table(paths, columns=[*names], page_checksum_verification=True)
+    whole = read.unify_dictionaries()
     found = {}
     for name, column in zip(names, whole.columns, strict=True):
         empty = pa.array([], column.type.value_type)

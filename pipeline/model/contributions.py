@@ -240,17 +240,15 @@ def _linear(step: Step, fitted: Estimator, rows: Any, groups: Groups, mean: np.n
     base = np.broadcast_to(np.ravel(fitted.intercept_), len(coef)) + coef @ mean
     rows = frames.matrix(rows)
     xp = frames.xp(rows.data if frames.is_sparse(rows) else rows)
-    made = xp.empty((rows.shape[0], len(coef), len(groups.columns) + 1))
+    made = xp.zeros((rows.shape[0], len(coef), len(groups.columns) + 1))
     made[:, :, -1] = frames.to_device_of(base, made)
     if frames.is_sparse(rows):
         _sum_cells(made, rows, coef, mean, groups)
         return made
     for place, columns in enumerate(groups.of_matrix):
-        if len(columns) == 0:
-            made[:, :, place] = 0
-            continue
-        off = rows[:, columns] - frames.to_device_of(mean[columns], made)
-        made[:, :, place] = off @ frames.to_device_of(coef[:, columns].T.copy(), made)
+        if len(columns):
+            off = rows[:, columns] - frames.to_device_of(mean[columns], made)
+            made[:, :, place] = off @ frames.to_device_of(coef[:, columns].T.copy(), made)
     return made
 
 
