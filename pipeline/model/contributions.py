@@ -25,6 +25,7 @@ from pipeline.table import frames
 from pipeline.trace import ANSWER
 from pipeline.typing import Array, Estimator, Name, Table
 
+Steps = list[tuple[str, Estimator]]
 TOLERANCE = 1e-4
 """How far a sum may be from the answer, relative to the largest of 1 and the summed numbers."""
 
@@ -95,13 +96,13 @@ class Contributions:
 
 def contribute(model: Any, X: Table, background: Table = None) -> Contributions:
     """Return what each column of X adds to the answers of a fitted `Accelerated`."""
-    step, (_, fitted) = model.plan_.steps[-1], _steps(model)
+    step, (before, fitted) = model.plan_.steps[-1], _steps(model)
     find = _explainer(fitted, step.name)
     if find is not _linear and background is not None:
         why = f"the trees of {type(fitted).__name__} know their training rows"
         raise ConfigError(f"background: {why}; leave it out")
-    rows = _rows(model, X)
-    groups = _groups(model, int(rows.shape[1]))
+    rows = _rows(model, X, before)
+    groups = _groups(model, int(rows.shape[1]), before)
     mean = None
     if find is _linear:
         if background is None and rows.shape[0] < 2:
@@ -109,7 +110,7 @@ def contribute(model: Any, X: Table, background: Table = None) -> Contributions:
                 "a linear model is explained against other rows, and there is only one; pass "
                 "background=, such as the training rows"
             )
-        mean = _means(rows if background is None else _rows(model, background))
+        mean = _means(rows if background is None else _rows(model, background, before))
     name, answer = _answer(model, step, fitted, rows)
     work = partial(find, step, fitted, rows, groups, mean)
     made = model._on_host(run(work, step.name, "contributions", step.device, ANSWER))
@@ -124,34 +125,37 @@ def contribute(model: Any, X: Table, background: Table = None) -> Contributions:
     return Contributions(values, base, groups.columns, name, labels)
 
 
-def _steps(model: Any) -> tuple[list[tuple[str, Estimator]], Estimator]:
+def _steps(model: Any) -> tuple[Steps, Estimator]:
     """Return the fitted steps before the last estimator, and that estimator."""
+    *first, last = model.plan_.steps
+    if not model.plan_.as_given:
+        before = [pair for step in first for pair in step.to_sklearn().items()]
+        boosted = isinstance(last.worker, XGBoostModel)
+        return before, last.worker.native if boosted else last.worker.to_sklearn()
     lifted = model._lifted
     return (lifted.steps[:-1], lifted[-1]) if isinstance(lifted, Pipeline) else ([], lifted)
 
 
-def _rows(model: Any, X: Table) -> Any:
+def _rows(model: Any, X: Table, before: Steps) -> Any:
     """Return rows as the last estimator reads them, on its device."""
     refuse_partitions(X, "an explanation")
     X = model.inputs_.take(as_given.materialize(X))
     if model.plan_.as_given:
-        before, _ = _steps(model)
         return Pipeline(before).transform(X) if before else X
     if not model._takes(X):
         raise DataError("X is sparse, and the model has learnt from dense rows; pass X.toarray()")
     return model.plan_.transform(X)
 
 
-def _groups(model: Any, width: int) -> Groups:
+def _groups(model: Any, width: int, before: Steps) -> Groups:
     """Return how the columns of the matrix are summed to those of the table."""
     takes = model.inputs_
     names = takes.names or (
         range(takes.n_features) if takes.n_features else [getattr(takes, "column", None) or "text"]
     )
-    steps, _ = _steps(model)
     origins = [frozenset({at}) for at in range(len(names))]
-    if steps:
-        origins = trace_columns(Pipeline(steps), origins, width)
+    if before:
+        origins = trace_columns(Pipeline(before), origins, width)
     if len(origins) != width:
         why = f"its steps make {len(origins)} columns by what they say, and {width} in fact"
         raise Unsupported(Reason(type(model.estimator).__name__, why, OTHERWISE))
