@@ -191,47 +191,31 @@ They make a row of that row alone, to the last bit, whatever rows are beside it.
 """
 
 
-@dataclass(frozen=True)
-class Sources:
-    """What the columns are made of that a fitted transformer makes."""
+def find_made_alone(fitted: Estimator, n_columns: int, width: int) -> list[list[int] | None]:
+    """Return, for each column of a table, the columns that are made of it alone, row by row.
 
-    origins: Origins
-    """The columns that feed each of them."""
-    by_row: frozenset[int]
-    """The columns that came in and that no other transformers read than those of `_BY_ROW`."""
-
-    def fed_by(self, column: int) -> list[int]:
-        """Return the columns that a column feeds."""
-        return [place for place, origin in enumerate(self.origins) if column in origin]
-
-    def move_with(self, column: int) -> bool:
-        """Return whether what a column feeds is made of it alone, row by row."""
-        alone = all(len(self.origins[place]) == 1 for place in self.fed_by(column))
-        return alone and column in self.by_row
-
-    def matters(self, column: int) -> bool:
-        """Return whether anything may depend on it: the word of your own functions is not taken."""
-        return column not in self.by_row or bool(self.fed_by(column))
-
-
-def find_sources(fitted: Estimator, n_columns: int) -> Sources | None:
-    """Return what the columns are made of that a fitted transformer makes.
-
-    None where a transformer does not say how many columns it makes.
+    They move as it does. None where a fitted transformer, which makes `width` columns, makes some
+    of several columns or of several rows, or where that is not known.
 
     Examples
     --------
     >>> from sklearn.preprocessing import OneHotEncoder
-    >>> sources = find_sources(OneHotEncoder().fit([["a", "x"], ["b", "x"]]), 2)
-    >>> sources.fed_by(0), sources.move_with(0)
-    ([0, 1], True)
+    >>> find_made_alone(OneHotEncoder().fit([["a", "x"], ["b", "x"]]), 2, 3)
+    [[0, 1], [2]]
     """
-    columns, not_by_row = range(n_columns), set[int]()
+    columns, mixed = range(n_columns), set[int]()
     try:
-        origins = trace_columns(fitted, [frozenset([i]) for i in columns], None, not_by_row)
+        origins = trace_columns(fitted, [frozenset([i]) for i in columns], None, mixed)
     except Unsupported:
-        return None
-    return Sources(origins, frozenset(columns) - not_by_row)
+        return [None] * n_columns
+    if len(origins) != width:
+        return [None] * n_columns
+    made: list[list[int]] = [[] for _ in columns]
+    for place, origin in enumerate(origins):
+        mixed.update(origin if len(origin) > 1 else ())
+        for column in origin:
+            made[column].append(place)
+    return [None if column in mixed else made[column] for column in columns]
 
 
 def _is_elementwise(fitted: FunctionTransformer) -> bool:
