@@ -31,8 +31,6 @@ class Groups:
 
     columns: tuple[Name, ...]
     """The name of each group: that of a column, or those of several, joined by commas."""
-    members: tuple[tuple[int, ...], ...]
-    """The positions of these columns in the table."""
     sums: csr_matrix
 
     @property
@@ -63,7 +61,7 @@ def group(origins: Origins, names: Names) -> Groups:
     found = [(row, places[tuple(sorted(each))]) for row, each in enumerate(origins) if each]
     rows, columns = np.array(found, dtype=int).reshape(-1, 2).T
     sums = csr_matrix((np.ones(len(found)), (rows, columns)), (len(origins), len(members)))
-    return Groups(tuple(_name(each, names) for each in members), members, sums)
+    return Groups(tuple(_name(each, names) for each in members), sums)
 
 
 def _name(member: tuple[int, ...], names: Names) -> Name:
