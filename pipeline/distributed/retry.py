@@ -72,7 +72,6 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) 
     except PipelineError:
         raise
     except Exception as error:
-        said = ""
         if type(error).__name__ == "KilledWorker":
             said = (
                 f"a task lost its worker {getattr(error, 'allowed_failures', 0) + 1} times: out of "
@@ -92,7 +91,7 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) 
                 f"worker {', '.join(sorted(lost))} was lost; its log says why: out of memory "
                 "(memory_limit=, smaller partitions), killed, or a broken machine"
             )
-        if not said:
+        else:
             raise
         raise WorkerLost(said) from error
 
