@@ -256,12 +256,12 @@ class Predictor:
         """Warn of texts at fit that are missing values in CSV, as far as a profile knows them."""
         format = self.model.table_format_
         columns = format.columns if format else {}
-        kept = {name: getattr(how, "values", ()) for name, how in columns.items()}
-        known = {
-            name: sorted({*(learnt.values or ())} & {*MISSING} - {*kept.get(name, ())})
-            for name, learnt in self.model.profile_.items()
-        }
-        if lost := {name: texts for name, texts in known.items() if texts}:
+        lost = {}
+        for name, learnt in self.model.profile_.items():
+            marks = {*MISSING} - {*getattr(columns.get(name), "values", ())}
+            if texts := sorted(marks & {*(learnt.values or ())}):
+                lost[name] = texts
+        if lost:
             warnings.warn(
                 f"{self.job.source}: the model knows the texts {lost}, which stand for missing "
                 "values in CSV; give it Parquet",
