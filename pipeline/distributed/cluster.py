@@ -107,24 +107,23 @@ _running: ContextVar[Cluster | None] = ContextVar("cluster", default=None)
 
 def active() -> Cluster | None:
     """Return the cluster that this code runs in: ours, or that of the user's own client."""
-    ours = _running.get()
-    if ours is not None or "distributed" not in sys.modules:
+    if (ours := _running.get()) is not None:
         return ours
-    try:
-        return Cluster(load("distributed.default_client")())
-    except ValueError:  # There is none.
-        return None
+    client = _known_to_dask("default_client")
+    return None if client is None else Cluster(client)
 
 
 def on_a_worker() -> bool:
     """Return whether this code runs in a task of a cluster, which others would wait for."""
-    if "distributed" not in sys.modules:
-        return False
-    try:
-        load("distributed.get_worker")()
-    except ValueError:
-        return False
-    return True
+    return _known_to_dask("get_worker") is not None
+
+
+def _known_to_dask(name: str) -> Any:
+    """Return what a function of Dask finds; None where it finds none, or is not in use."""
+    if "distributed" in sys.modules:
+        with suppress(ValueError):
+            return load(f"distributed.{name}")()
+    return None
 
 
 @contextmanager

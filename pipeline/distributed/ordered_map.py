@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from pipeline.distributed.cluster import Cluster, active
-from pipeline.distributed.retry import watch
+from pipeline.distributed.cluster import active
+from pipeline.distributed.retry import gather
 from pipeline.optional import load
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ def map_in_order(
         for piece in pieces:
             held.append(send(*piece))
             if len(held) >= most:
-                yield _result(cluster, held.popleft())
+                yield from gather(cluster, [held.popleft()])
         while held:
-            yield _result(cluster, held.popleft())
+            yield from gather(cluster, [held.popleft()])
     finally:
         for future in held:
             future.release()
@@ -72,8 +72,3 @@ def hold_on_workers(client: Client, value: Any, **options: Any) -> Future:
     The result of a task, unlike scattered data, is made again when its worker is lost.
     """
     return submit_task(client, lambda held: held, value, **options)
-
-
-def _result(cluster: Cluster, future: Future) -> Any:
-    gather = partial(cluster.client.gather, [future], asynchronous=True)
-    return watch(cluster, gather, frozenset())[0]

@@ -47,9 +47,13 @@ def compute_on_cluster(cluster: Cluster, tasks: Sequence[Any]) -> Sequence[Any]:
     WorkerLost
         Every attempt at a task lost a worker.
     """
-    futures = cluster.client.compute(list(tasks))
-    gather = partial(cluster.client.gather, futures, asynchronous=True)
-    return watch(cluster, gather, frozenset())
+    return gather(cluster, cluster.client.compute(list(tasks)))
+
+
+def gather(cluster: Cluster, futures: Sequence[Any]) -> Sequence[Any]:
+    """Return the results of tasks that were begun; see `compute_on_cluster` for errors."""
+    work = partial(cluster.client.gather, futures, asynchronous=True)
+    return watch(cluster, work, frozenset())
 
 
 def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) -> T:
@@ -68,8 +72,13 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) 
     except PipelineError:
         raise
     except Exception as error:
-        said = _explain_killed(error)
-        if not said and needed and (lost := _find_lost(cluster, needed, error)):
+        if type(error).__name__ == "KilledWorker":
+            said = (
+                f"a task lost its worker {getattr(error, 'allowed_failures', 0) + 1} times: out of "
+                "memory (memory_limit=, smaller partitions), killed, or a broken machine; see the "
+                "workers' logs"
+            )
+        elif needed and (lost := _find_lost(cluster, needed, error)):
             # What the work holds on workers, and has begun since, would be made again, and wait for
             # those that are gone.
             clear_frames(error.__traceback__)
@@ -82,19 +91,9 @@ def watch(cluster: Cluster, work: Callable[[], Awaitable[T]], needed: Set[str]) 
                 f"worker {', '.join(sorted(lost))} was lost; its log says why: out of memory "
                 "(memory_limit=, smaller partitions), killed, or a broken machine"
             )
-        if not said:
+        else:
             raise
         raise WorkerLost(said) from error
-
-
-def _explain_killed(error: Exception) -> str:
-    """Return what Dask's error says of a task that killed its workers; empty for another error."""
-    if type(error).__name__ != "KilledWorker":
-        return ""
-    return (
-        f"a task lost its worker {getattr(error, 'allowed_failures', 0) + 1} times: out of memory "
-        "(memory_limit=, smaller partitions), killed, or a broken machine; see the workers' logs"
-    )
 
 
 def _free(cluster: Cluster, needed: Set[str], n_workers: int) -> None:

@@ -122,8 +122,8 @@ def _categories(
     inode, the time of its last change and its size, one after the other.
     """
     paths = [file for file, *_ in files]
-    tables = [pq.read_table(f, columns=[*names], page_checksum_verification=True) for f in paths]
-    whole = pa.concat_tables(tables).unify_dictionaries()
+    read = pq.read_table(paths, columns=[*names], page_checksum_verification=True)
+    whole = read.unify_dictionaries()
     found = {}
     for name, column in zip(names, whole.columns, strict=True):
         empty = pa.array([], column.type.value_type)
@@ -167,17 +167,11 @@ def _date(kind: pa.DataType, value: Any) -> Any:
     return point.tz_localize(zone) if zone and point.tz is None else point
 
 
-def read_parquet(
-    path: Path,
-    features: Sequence[str] | str,
-    target: str | Sequence[str],
-    rows: Filter,
-    device: str,
-) -> tuple[Any, Any]:
+def read_parquet(path: Path, *asked: Any) -> tuple[Any, Any]:
     """Return what `read_columns` does of a file that `make data` makes, as errors say."""
     damaged = "; remove it or `make clean-data`, then `make data`"
     with reading(path, missing="; make it with `make data`", damaged=damaged):
-        return read_columns(path, features, target, rows, device)
+        return read_columns(path, *asked)
 
 
 def read_columns(
@@ -198,9 +192,9 @@ def read_columns(
     targets = [target] if isinstance(target, str) else list(target)
     named = [features] if isinstance(features, str) else features
     names = list(dict.fromkeys([*named, *targets]))
+    read = _on_gpu if device == "cuda" else _on_host
     try:
-        rows = typed(path, rows)
-        frame, y = (_on_gpu if device == "cuda" else _on_host)(path, names, targets, rows)
+        frame, y = read(path, names, targets, typed(path, rows))
     except Exception as error:
         raise_if_exhausted(error, "input", "read", device)
         raise

@@ -40,7 +40,6 @@ def sniff(
     *,
     encoding: str | None = None,
     delimiter: str | None = None,
-    skip_rows: int | None = None,
     missing: Collection[str] = (),
     keep: Collection[str] = (),
     day_first: bool | None = None,
@@ -60,7 +59,7 @@ def sniff(
     of_file: dict[str, Any] = {}
     options, files, notes = Options(day_first, decimal, labels), [], []
     if isinstance(source, str | Path):
-        sources = open_sources(Path(source), given=Given(encoding, delimiter, skip_rows, True))
+        sources = open_sources(Path(source), given=Given(encoding, delimiter, strip_names=True))
         encodings = (file.encoding for file in sources if file.encoding != "utf-8")
         of_file["encoding"] = next(encodings, "utf-8")
         if files := [file for file in sources if isinstance(file, CsvSource)]:

@@ -25,6 +25,7 @@ from pipeline.table import frames
 from pipeline.trace import ANSWER
 from pipeline.typing import Array, Estimator, Name, Table
 
+Steps = list[tuple[str, Estimator]]
 TOLERANCE = 1e-4
 """How far a sum may be from the answer, relative to the largest of 1 and the summed numbers."""
 
@@ -95,15 +96,13 @@ class Contributions:
 
 def contribute(model: Any, X: Table, background: Table = None) -> Contributions:
     """Return what each column of X adds to the answers of a fitted `Accelerated`."""
-    refuse_partitions(X, "an explanation")
-    X = as_given.materialize(X)
-    step, fitted = _last(model)
+    step, (before, fitted) = model.plan_.steps[-1], _steps(model)
     find = _explainer(fitted, step.name)
     if find is not _linear and background is not None:
         why = f"the trees of {type(fitted).__name__} know their training rows"
         raise ConfigError(f"background: {why}; leave it out")
-    rows = _rows(model, X)
-    groups = _groups(model, int(rows.shape[1]))
+    rows = _rows(model, X, before)
+    groups = _groups(model, int(rows.shape[1]), before)
     mean = None
     if find is _linear:
         if background is None and rows.shape[0] < 2:
@@ -111,8 +110,7 @@ def contribute(model: Any, X: Table, background: Table = None) -> Contributions:
                 "a linear model is explained against other rows, and there is only one; pass "
                 "background=, such as the training rows"
             )
-        other = rows if background is None else _rows(model, as_given.materialize(background))
-        mean = _means(other)
+        mean = _means(rows if background is None else _rows(model, background, before))
     name, answer = _answer(model, step, fitted, rows)
     work = partial(find, step, fitted, rows, groups, mean)
     made = model._on_host(run(work, step.name, "contributions", step.device, ANSWER))
@@ -127,43 +125,37 @@ def contribute(model: Any, X: Table, background: Table = None) -> Contributions:
     return Contributions(values, base, groups.columns, name, labels)
 
 
-def _last(model: Any) -> tuple[Step, Any]:
-    """Return the step that runs the last estimator, and that estimator, fitted."""
-    step = model.plan_.steps[-1]
-    if model.plan_.as_given:
-        lifted = model._lifted
-        return step, lifted[-1] if isinstance(lifted, Pipeline) else lifted
-    if isinstance(step.worker, XGBoostModel):
-        return step, step.worker.native
-    return step, step.worker.to_sklearn()
+def _steps(model: Any) -> tuple[Steps, Estimator]:
+    """Return the fitted steps before the last estimator, and that estimator."""
+    *first, last = model.plan_.steps
+    if not model.plan_.as_given:
+        before = [pair for step in first for pair in step.to_sklearn().items()]
+        boosted = isinstance(last.worker, XGBoostModel)
+        return before, last.worker.native if boosted else last.worker.to_sklearn()
+    lifted = model._lifted
+    return (lifted.steps[:-1], lifted[-1]) if isinstance(lifted, Pipeline) else ([], lifted)
 
 
-def _rows(model: Any, X: Table) -> Any:
+def _rows(model: Any, X: Table, before: Steps) -> Any:
     """Return rows as the last estimator reads them, on its device."""
     refuse_partitions(X, "an explanation")
-    X = model.inputs_.take(X)
+    X = model.inputs_.take(as_given.materialize(X))
     if model.plan_.as_given:
-        lifted = model._lifted
-        return lifted[:-1].transform(X) if isinstance(lifted, Pipeline) and lifted[:-1] else X
+        return Pipeline(before).transform(X) if before else X
     if not model._takes(X):
         raise DataError("X is sparse, and the model has learnt from dense rows; pass X.toarray()")
     return model.plan_.transform(X)
 
 
-def _groups(model: Any, width: int) -> Groups:
+def _groups(model: Any, width: int, before: Steps) -> Groups:
     """Return how the columns of the matrix are summed to those of the table."""
     takes = model.inputs_
     names = takes.names or (
         range(takes.n_features) if takes.n_features else [getattr(takes, "column", None) or "text"]
     )
-    if model.plan_.as_given:
-        lifted = model._lifted
-        steps = lifted.steps[:-1] if isinstance(lifted, Pipeline) else []
-    else:
-        steps = [pair for step in model.plan_.steps[:-1] for pair in step.to_sklearn().items()]
     origins = [frozenset({at}) for at in range(len(names))]
-    if steps:
-        origins = trace_columns(Pipeline(steps), origins, width)
+    if before:
+        origins = trace_columns(Pipeline(before), origins, width)
     if len(origins) != width:
         why = f"its steps make {len(origins)} columns by what they say, and {width} in fact"
         raise Unsupported(Reason(type(model.estimator).__name__, why, OTHERWISE))
@@ -252,17 +244,15 @@ def _linear(step: Step, fitted: Estimator, rows: Any, groups: Groups, mean: np.n
     base = np.broadcast_to(np.ravel(fitted.intercept_), len(coef)) + coef @ mean
     rows = frames.matrix(rows)
     xp = frames.xp(rows.data if frames.is_sparse(rows) else rows)
-    made = xp.empty((rows.shape[0], len(coef), len(groups.columns) + 1))
+    made = xp.zeros((rows.shape[0], len(coef), len(groups.columns) + 1))
     made[:, :, -1] = frames.to_device_of(base, made)
     if frames.is_sparse(rows):
         _sum_cells(made, rows, coef, mean, groups)
         return made
     for place, columns in enumerate(groups.of_matrix):
-        if len(columns) == 0:
-            made[:, :, place] = 0
-            continue
-        off = rows[:, columns] - frames.to_device_of(mean[columns], made)
-        made[:, :, place] = off @ frames.to_device_of(coef[:, columns].T.copy(), made)
+        if len(columns):
+            off = rows[:, columns] - frames.to_device_of(mean[columns], made)
+            made[:, :, place] = off @ frames.to_device_of(coef[:, columns].T.copy(), made)
     return made
 
 

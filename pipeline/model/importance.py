@@ -19,12 +19,11 @@ from sklearn.metrics import check_scoring
 from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
 
 from pipeline.backends.xgboost.ranking import is_ranker
-from pipeline.compile.compile import named_steps
 from pipeline.compile.plan import Plan
 from pipeline.compile.program import Program
 from pipeline.errors import ConfigError, DataError, Refused, in_words_of
 from pipeline.model.inputs import refuse_partitions
-from pipeline.model.origins import Sources, find_sources
+from pipeline.model.origins import find_made_alone
 from pipeline.table import frames
 from pipeline.table.convert import convert
 from pipeline.table.schema import Schema
@@ -55,7 +54,7 @@ class PreparedTable:
         worker = plan.steps[0].worker
         self.program = worker if isinstance(worker, Program) and len(plan.steps) > 1 else None
         self.matrix = self._made(self.X)
-        self.sources = self._find_sources()
+        self.made_alone = self._find_made_alone()
 
     def _made(self, X: Table) -> Any:
         if self.program is None:
@@ -63,23 +62,21 @@ class PreparedTable:
         before, after = self.plan.steps[:2]
         return after.bring(before.call("transform", X))
 
-    def _find_sources(self) -> Sources | None:
-        """Return what the columns of the matrix are made of; None where it is not known."""
-        on_gpu = frames.device_of(self.matrix) == "cuda"
+    def _find_made_alone(self) -> list[list[int] | None]:
+        """Return which columns of the matrix are permuted where one of the table is."""
+        on_gpu, n_columns = frames.device_of(self.matrix) == "cuda", int(self.X.shape[1])
         if frames.is_frame(self.matrix) or (on_gpu and frames.is_sparse(self.matrix)):
-            return None
+            return [None] * n_columns
         made = "passthrough" if self.program is None else self.program.to_sklearn()
-        found = find_sources(made, int(self.X.shape[1]))
-        same = found is not None and len(found.origins) == self.matrix.shape[1]
-        return found if same else None
+        return find_made_alone(made, n_columns, self.matrix.shape[1])
 
     def permuted(self, column: int | None, order: np.ndarray) -> Any:
         """Return the matrix with the cells of a column of the table in another order."""
-        if column is None or (self.sources is not None and not self.sources.matters(column)):
+        if column is None:
             return self.matrix
-        if self.sources is None or not self.sources.move_with(column):
+        if (made := self.made_alone[column]) is None:
             return self._made(permute(self.X, [column], order))
-        return permute(self.matrix, self.sources.fed_by(column), order)
+        return permute(self.matrix, made, order) if made else self.matrix
 
 
 class PreparedRows:
@@ -216,7 +213,7 @@ def _asks_only(model: Estimator, scorer: Score) -> bool:
     if isinstance(scorer, _MultimetricScorer):
         return all(_asks_only(model, each) for each in scorer._scorers.values())
     if isinstance(scorer, _PassthroughScorer):
-        return not is_ranker(named_steps(model.estimator)[-1][1])
+        return not is_ranker(model.plan_.steps[-1].worker.estimator)
     return isinstance(scorer, _BaseScorer) or getattr(scorer, "reads_answers_only", False) is True
 
 

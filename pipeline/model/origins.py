@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,6 @@ class Groups:
 
     columns: tuple[Name, ...]
     """The name of each group: that of a column, or those of several, joined by commas."""
-    members: tuple[tuple[int, ...], ...]
-    """The positions of these columns in the table."""
     sums: csr_matrix
 
     @property
@@ -62,20 +61,26 @@ def group(origins: Origins, names: Names) -> Groups:
     found = [(row, places[tuple(sorted(each))]) for row, each in enumerate(origins) if each]
     rows, columns = np.array(found, dtype=int).reshape(-1, 2).T
     sums = csr_matrix((np.ones(len(found)), (rows, columns)), (len(origins), len(members)))
-    return Groups(tuple(_name(each, names) for each in members), members, sums)
+    return Groups(tuple(_name(each, names) for each in members), sums)
 
 
 def _name(member: tuple[int, ...], names: Names) -> Name:
     return names[member[0]] if len(member) == 1 else ", ".join(str(names[at]) for at in member)
 
 
-def trace_columns(fitted: Estimator, origins: Origins, width: int | None = None) -> Origins:
+def trace_columns(
+    fitted: Estimator,
+    origins: Origins,
+    width: int | None = None,
+    not_by_row: set[int] | None = None,
+) -> Origins:
     """Return which columns feed those that a fitted transformer makes.
 
     A transformer that is not known may make anything of all that it is given: all of it feeds
     each column.
 
-    `width` is the number of columns that it makes, where that is known.
+    `width` is the number of columns that it makes, where that is known. `not_by_row` takes the
+    columns that other transformers read than those of `_BY_ROW`.
 
     Raises
     ------
@@ -93,16 +98,34 @@ def trace_columns(fitted: Estimator, origins: Origins, width: int | None = None)
         return origins
     if isinstance(fitted, str):  # "drop"
         return []
+    kind, found, read = type(fitted), Origins(), set() if not_by_row is None else not_by_row
+    if kind is Pipeline:
+        steps = [step for _, step in fitted.steps if step is not None and step != "passthrough"]
+        for step, after in zip_longest(steps, steps[1:]):
+            taken = width if after is None else getattr(after, "n_features_in_", None)
+            origins = trace_columns(step, origins, taken, read)
+        return origins
+    if kind is FeatureUnion:
+        for _, step in fitted.transformer_list:
+            found += trace_columns(step, origins, None, read)
+        return found
+    if kind is ColumnTransformer:
+        # scikit-learn says by no public attribute which positions a key stands for.
+        places = fitted._transformer_to_input_indices
+        for name, step, _ in fitted.transformers_:
+            made = fitted.output_indices_[name]
+            if given := [origins[at] for at in places[name]]:
+                found += trace_columns(step, given, made.stop - made.start, read)
+        return found
     if isinstance(fitted, SelectorMixin):
         return [origins[at] for at in fitted.get_support(indices=True)]
-    if (public := _public(fitted)) in _KNOWN:
-        return _KNOWN[public](fitted, origins, width)
-    return _mixed(fitted, origins, width)
-
-
-def _public(fitted: Estimator) -> str:
-    kind = type(fitted)
-    return ".".join((*kind.__module__.split(".")[:2], kind.__name__))
+    if kind is FunctionTransformer and _is_elementwise(fitted):
+        return origins
+    if rule := _BY_ROW.get(".".join((*kind.__module__.split(".")[:2], kind.__name__))):
+        return rule(fitted, origins, width)
+    read.update(*origins)
+    told = kind is FunctionTransformer and fitted.feature_names_out == "one-to-one"
+    return origins if told else _mixed(fitted, origins, width)
 
 
 def _mixed(fitted: Estimator, origins: Origins, width: int | None) -> Origins:
@@ -116,30 +139,6 @@ def _mixed(fitted: Estimator, origins: Origins, width: int | None) -> Origins:
             why = f"it does not say how many columns it makes: {error}"
             raise Unsupported(Reason(step, why, "give it get_feature_names_out")) from error
     return [frozenset().union(*origins)] * width
-
-
-def _pipeline(fitted: Pipeline, origins: Origins, width: int | None) -> Origins:
-    steps = [step for _, step in fitted.steps if step is not None and step != "passthrough"]
-    for i, step in enumerate(steps):
-        after = steps[i + 1] if i + 1 < len(steps) else None
-        taken = width if after is None else getattr(after, "n_features_in_", None)
-        origins = trace_columns(step, origins, taken)
-    return origins
-
-
-def _column_transformer(fitted: ColumnTransformer, origins: Origins, width: int | None) -> Origins:
-    found: Origins = []
-    read = fitted._transformer_to_input_indices
-    for name, step, _ in fitted.transformers_:
-        made = fitted.output_indices_[name]
-        given = [origins[at] for at in read[name]]
-        found += trace_columns(step, given, made.stop - made.start) if given else []
-    return found
-
-
-def _function(fitted: FunctionTransformer, origins: Origins, width: int | None) -> Origins:
-    alike = _is_elementwise(fitted) or fitted.feature_names_out == "one-to-one"
-    return origins if alike else _mixed(fitted, origins, width)
 
 
 def _imputer(fitted: Estimator, origins: Origins, width: int | None) -> Origins:
@@ -184,82 +183,37 @@ _BY_ROW: dict[str, Rule] = {
     "sklearn.feature_extraction.TfidfVectorizer": _mixed,
     "pipeline.twins.CalendarFeatures": _evenly,
 }
-"""Transformers that make a row of that row alone, to the last bit, whatever rows are beside it."""
-_KNOWN: dict[str, Rule] = _BY_ROW | {
-    "sklearn.pipeline.Pipeline": _pipeline,
-    "sklearn.compose.ColumnTransformer": _column_transformer,
-    "sklearn.pipeline.FeatureUnion": lambda of, at, width: [
-        each for _, step in of.transformer_list for each in trace_columns(step, at)
-    ],
-    "sklearn.preprocessing.FunctionTransformer": _function,
-}
-"""Public name of a class -> which columns feed those that it makes."""
+"""Public name of a class -> which columns feed those that it makes.
+
+They make a row of that row alone, to the last bit, whatever rows are beside it.
+"""
 
 
-@dataclass(frozen=True)
-class Sources:
-    """What the columns are made of that a fitted transformer makes."""
+def find_made_alone(fitted: Estimator, n_columns: int, width: int) -> list[list[int] | None]:
+    """Return, for each column of a table, the columns that are made of it alone, row by row.
 
-    origins: Origins
-    """The columns that feed each of them."""
-    by_row: frozenset[int]
-    """The columns that came in and that no other transformers read than those of `_BY_ROW`."""
-
-    def fed_by(self, column: int) -> list[int]:
-        """Return the columns that a column feeds."""
-        return [place for place, origin in enumerate(self.origins) if column in origin]
-
-    def move_with(self, column: int) -> bool:
-        """Return whether what a column feeds is made of it alone, row by row."""
-        alone = all(len(self.origins[place]) == 1 for place in self.fed_by(column))
-        return alone and column in self.by_row
-
-    def matters(self, column: int) -> bool:
-        """Return whether anything may depend on it: the word of your own functions is not taken."""
-        return column not in self.by_row or bool(self.fed_by(column))
-
-
-def find_sources(fitted: Estimator, n_columns: int) -> Sources | None:
-    """Return what the columns are made of that a fitted transformer makes.
-
-    None where a transformer does not say how many columns it makes.
+    They move as it does. None where a fitted transformer, which makes `width` columns, makes some
+    of several columns or of several rows, or where that is not known.
 
     Examples
     --------
     >>> from sklearn.preprocessing import OneHotEncoder
-    >>> sources = find_sources(OneHotEncoder().fit([["a", "x"], ["b", "x"]]), 2)
-    >>> sources.fed_by(0), sources.move_with(0)
-    ([0, 1], True)
+    >>> find_made_alone(OneHotEncoder().fit([["a", "x"], ["b", "x"]]), 2, 3)
+    [[0, 1], [2]]
     """
+    columns, mixed = range(n_columns), set[int]()
     try:
-        origins = trace_columns(fitted, [frozenset([i]) for i in range(n_columns)])
+        origins = trace_columns(fitted, [frozenset([i]) for i in columns], None, mixed)
     except Unsupported:
-        return None
-    return Sources(origins, frozenset(range(n_columns)) - _not_by_row(fitted, n_columns))
-
-
-def _not_by_row(fitted: Estimator, n_columns: int) -> frozenset[int]:
-    """Return the columns that go through a transformer which is not `_BY_ROW`."""
-    if type(fitted) is Pipeline and all(_is_by_row(step) for _, step in fitted.steps[1:]):
-        return _not_by_row(fitted.steps[0][1], n_columns)
-    if type(fitted) is ColumnTransformer:
-        # scikit-learn says by no public attribute which positions a key stands for.
-        read = fitted._transformer_to_input_indices
-        branches = [read[name] for name, step, _ in fitted.transformers_ if not _is_by_row(step)]
-        return frozenset().union(*branches)
-    return frozenset() if _is_by_row(fitted) else frozenset(range(n_columns))
-
-
-def _is_by_row(fitted: Any) -> bool:
-    if fitted is None or isinstance(fitted, str):
-        return True
-    kind = type(fitted)
-    if kind in (Pipeline, FeatureUnion):
-        steps = fitted.steps if kind is Pipeline else fitted.transformer_list
-        return all(_is_by_row(step) for _, step in steps)
-    if kind is FunctionTransformer:
-        return _is_elementwise(fitted)
-    return _public(fitted) in _BY_ROW or isinstance(fitted, SelectorMixin)
+        return [None] * n_columns
+    if len(origins) != width:
+        return [None] * n_columns
+    made: list[list[int]] = [[] for _ in columns]
+    for place, origin in enumerate(origins):
+        mixed.update(origin if len(origin) > 1 else ())
+        for column in origin:
+            made[column].append(place)
+    return [None if column in mixed else made[column] for column in columns]
 
 
 def _is_elementwise(fitted: FunctionTransformer) -> bool:

@@ -82,17 +82,15 @@ class _Sharing:
         """Return what the first steps have made, and their number; or take the rows."""
         for done in range(len(self.keys) - 1, 0, -1):
             if (kept := self._cache(done).get(self.keys[done])) is not None:
-                self._take_over(kept)
+                self.takes = kept.takes
+                for step, fitted in zip(self.plan.steps, kept.steps, strict=False):
+                    why = "a fit on the same rows has made it"
+                    with record(step.name, REUSED, fitted.device, why):
+                        step.continue_as(fitted)
                 return kept.takes, kept.rows, done
         self.takes, X = take(self.rows.rows())
         X = _on_device(self.plan, self.rows, X, lambda table: take(table)[1])
         return self.takes, X, 0
-
-    def _take_over(self, kept: Prefix) -> None:
-        self.takes = kept.takes
-        for step, fitted in zip(self.plan.steps, kept.steps, strict=False):
-            with record(step.name, REUSED, fitted.device, "a fit on the same rows has made it"):
-                step.continue_as(fitted)
 
     def keep(self, done: int, X: Any) -> None:
         """Keep the first steps, fitted, and what they have made of the training rows."""

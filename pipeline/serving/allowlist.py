@@ -111,17 +111,11 @@ def loads(data: bytes, where: str) -> Any:
         The bytes are no such file.
     """
     try:
-        with ZipFile(io.BytesIO(data)) as archive:
-            # What is stored as it is cannot become larger than the file.
-            if any(part.compress_type != ZIP_STORED for part in archive.infolist()):
-                raise DataError(f"{where}: not a model: its parts are compressed")
         data = _renamed(data)
         with warnings.catch_warnings():
             # One warning of other versions for the whole model, by the manifest, is enough.
             warnings.simplefilter("ignore", InconsistentVersionWarning)
             return load("skops.io").loads(data, trusted=TRUSTED)
-    except DataError:
-        raise
     except load("skops.io.exceptions.UntrustedTypesFoundException") as error:
         strangers = _strangers(data)
         raise ConfigError(f"{where}: holds types that are not trusted: {strangers}") from error
@@ -133,6 +127,9 @@ def loads(data: bytes, where: str) -> Any:
 def _renamed(data: bytes) -> bytes:
     """Return a file that names the modules of `_INSTEAD`."""
     with ZipFile(io.BytesIO(data)) as archive:
+        # What is stored as it is cannot become larger than the file.
+        if any(part.compress_type != ZIP_STORED for part in archive.infolist()):
+            raise ValueError("its parts are compressed")
         parts = {name: archive.read(name) for name in archive.namelist()}
     named, schema = b'"__module__": "%s"', parts["schema.json"]
     for there, ours in _INSTEAD.items():

@@ -99,12 +99,9 @@ def is_model(folder: Path) -> bool:
 def _sums(text: bytes, folder: Path) -> dict[str, str]:
     # Not splitlines: there are more ends of lines than one.
     *lines, rest = text.decode("ascii", "replace").split("\n")
-    matches = [_SUM.fullmatch(line) for line in lines]
-    if rest or not lines or not all(matches):
-        raise DataError(f"{folder / SUMS}: damaged: not a list of sums")
-    sums = {match[2]: match[1] for match in matches if match}
-    if MANIFEST not in sums or SUMS in sums or len(sums) != len(lines):
-        raise DataError(f"{folder / SUMS}: damaged: it does not list {MANIFEST} and parts once")
+    sums = {match[2]: match[1] for line in lines if (match := _SUM.fullmatch(line))}
+    if rest or MANIFEST not in sums or SUMS in sums or len(sums) != len(lines):
+        raise DataError(f"{folder / SUMS}: damaged: no list of {MANIFEST} and parts, each once")
     return sums
 
 

@@ -34,18 +34,14 @@ def is_csv(target: Path) -> bool:
     return ending == ".csv"
 
 
-def check_cells(target: Path, table: pa.Table) -> None:
-    """Refuse columns of lists, bytes and the like, where the file holds text."""
-    for field in table.schema if is_csv(target) else ():
-        if pa.types.is_nested(field.type) or "binary" in str(field.type):
-            raise ConfigError(
-                f"{target}: the column {field.name!r} holds {field.type}, which is no cell of "
-                "text; write a .parquet file, or do not copy the column"
-            )
-
-
-def _decoded(kind: pa.DataType) -> pa.DataType:
-    kind = decoded_type(kind)
+def _cell_type(target: Path, column: pa.Field) -> pa.DataType:
+    """Return what the cells of a column are as text; lists, bytes and the like are refused."""
+    kind = decoded_type(column.type)
+    if pa.types.is_nested(kind) or "binary" in str(kind):
+        raise ConfigError(
+            f"{target}: the column {column.name!r} holds {kind}, which is no cell of text; write "
+            "a .parquet file, or do not copy the column"
+        )
     return pa.string() if pa.types.is_string_view(kind) else kind
 
 
@@ -56,14 +52,15 @@ class TableWriter:
     """
 
     def __init__(self, draft: Path, target: Path) -> None:
-        self.csv = is_csv(target)
+        self.csv, self.target = is_csv(target), target
         self.stream = draft.open("wb")
         self.writer: Any = None
 
     def write(self, table: pa.Table) -> None:
         """Write some rows."""
         if self.writer is None and self.csv:
-            self.schema = pa.schema([(each.name, _decoded(each.type)) for each in table.schema])
+            types = [(each.name, _cell_type(self.target, each)) for each in table.schema]
+            self.schema = pa.schema(types)
             self.writer = pyarrow.csv.CSVWriter(self.stream, self.schema)
         elif self.writer is None:
             self.schema = table.schema

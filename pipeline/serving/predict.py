@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -218,8 +218,7 @@ def run_job(job: PredictionJob, say: Say) -> Record:
 
 def batches(job: PredictionJob) -> int:
     """Return the number of batches there will be; 0 where that is not known beforehand."""
-    rows = row_count(job.source)
-    return 0 if rows is None else -(-rows // job.rows)
+    return -(-(row_count(job.source) or 0) // job.rows)
 
 
 class _Batch(NamedTuple):
@@ -257,12 +256,12 @@ class Predictor:
         """Warn of texts at fit that are missing values in CSV, as far as a profile knows them."""
         format = self.model.table_format_
         columns = format.columns if format else {}
-        kept = {name: getattr(how, "values", ()) for name, how in columns.items()}
-        known = {
-            name: sorted({*(learnt.values or ())} & {*MISSING} - {*kept.get(name, ())})
-            for name, learnt in self.model.profile_.items()
-        }
-        if lost := {name: texts for name, texts in known.items() if texts}:
+        lost = {}
+        for name, learnt in self.model.profile_.items():
+            marks = {*MISSING} - {*getattr(columns.get(name), "values", ())}
+            if texts := sorted(marks & {*(learnt.values or ())}):
+                lost[name] = texts
+        if lost:
             warnings.warn(
                 f"{self.job.source}: the model knows the texts {lost}, which stand for missing "
                 "values in CSV; give it Parquet",
@@ -304,9 +303,10 @@ class Predictor:
     def _kinds(self) -> dict[str, str]:
         """Return what the columns of a text file are read as."""
         taken = self.model.inputs_
+        if taken.names is not None:
+            return {**getattr(taken, "kinds", {})}
         known = {TextInput: "text", Schema: "number"}.get(type(taken), "")
-        one = dict.fromkeys(self.features, known)
-        return one if taken.names is None else {**getattr(taken, "kinds", {})}
+        return dict.fromkeys(self.features, known)
 
     def write(self, draft: Path, say: Say) -> Record:
         """Write the predictions of all rows to a file, and return what is said of them."""
@@ -320,25 +320,18 @@ class Predictor:
         size, cluster = self.job.rows, active()
         tables = enumerate(self.source.tables(size))
         placed = ((table, number * size) for number, table in tables)
-        predicted: Iterator[_Batch]
-        if cluster is None:
-            predicted = starmap(self._batch, placed)
-        else:
-            predicted = ordered_map.map_in_order(_predict_batch, self, placed)
+        on_workers = partial(ordered_map.map_in_order, _predict_batch, self)
+        predict = partial(starmap, self._batch) if cluster is None else on_workers
         of = f" of {total:,}" if total is not None else ""
         counted: dict[str, Difference] = {}
         valued: set[str] = set()
-        names: list[str] = []
         rows = n_batches = 0
-        for batch in predicted:
+        for batch in predict(placed):
             writer.write(batch.output)
             for name, more in batch.counted.items():
-                if name in counted:
-                    counted[name].add(more)
-                else:
-                    counted[name] = more
+                if (known := counted.setdefault(name, more)) is not more:
+                    known.add(more)
             valued |= batch.valued
-            names = batch.output.column_names
             rows, n_batches = rows + len(batch.output), n_batches + 1
             say(f"{rows:,} rows{of}")
         if not rows:
@@ -359,7 +352,7 @@ class Predictor:
             columns=list(counted.values()),
             cluster="" if cluster is None else cluster.about,
             output=str(self.job.target),
-            output_columns=names,
+            output_columns=writer.schema.names,
             cautions=[*drift.cautions(counted, self.model.profile_), *self._empty(valued)],
         )
 
@@ -380,7 +373,6 @@ class Predictor:
         known = [(names.get(n, n), table[copy_of(n)]) for n in self.copied]
         known = known or [("row", np.arange(start, start + len(table)))]
         output = pa.table(unique([*known, *answers.items()]))
-        outputs.check_cells(self.job.target, output)
         valued = {name for name in table.column_names if table[name].null_count < len(table)}
         return _Batch(output, counted, valued)
 

@@ -99,15 +99,13 @@ def save(model: Accelerated, path: str | Path, about: About | None = None) -> Pa
 
 def pack(model: Accelerated, about: About) -> tuple[dict[str, bytes], Manifest]:
     """Return the parts of a fitted model, and the manifest that describes them."""
-    packed = [
-        steps.pack_steps(step.worker, number) for number, step in enumerate(model.plan_.steps)
-    ]
-    names = [step.name for step in model.plan_.steps]
+    plan = model.plan_
+    packed = [steps.pack_steps(step.worker, number) for number, step in enumerate(plan.steps)]
     settings = {name: getattr(model, name) for name in state.Settings.__struct_fields__}
     saved = state.SavedState(
         settings=state.Settings(**settings),
         inputs=state.pack_inputs(model.inputs_),
-        steps=list(zip(names, [each.state for each in packed], strict=True)),
+        steps=[(step.name, each.state) for step, each in zip(plan.steps, packed, strict=True)],
         profile=model.profile_,
         output=vars(model).get("_sklearn_output_config", {}).get("transform"),
     )
@@ -134,7 +132,7 @@ def pack(model: Accelerated, about: About) -> tuple[dict[str, bytes], Manifest]:
         estimator=source_code.code(model.estimator),
         device=model.device_,
         device_why=model.device_why_,
-        plan=placement_records(model.plan_.placements),
+        plan=placement_records(plan.placements),
         metrics={name: float(value) for name, value in about.metrics.items()},
         data_sha256=about.data_sha256,
         certificate=msgspec.to_builtins(getattr(model, "certificate_", None)),

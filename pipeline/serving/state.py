@@ -82,8 +82,7 @@ def encode(state: SavedState, objects: SavedObjects) -> dict[str, bytes]:
         A part of the model, as a function of your own, cannot be kept without pickle.
     """
     text = msgspec.json.format(msgspec.json.encode(state), indent=1) + b"\n"
-    held = {name: getattr(objects, name) for name in objects.__struct_fields__}
-    return {STATE: text, MODEL: allowlist.dump_skops(held)}
+    return {STATE: text, MODEL: allowlist.dump_skops(msgspec.structs.asdict(objects))}
 
 
 def decode(files: Mapping[str, bytes]) -> tuple[SavedState, SavedObjects]:
@@ -140,17 +139,13 @@ def pack_inputs(inputs: Input) -> InputState:
         return InputState(kind="texts", column=inputs.column)
     if isinstance(inputs, LabelInput):
         return InputState(kind="labels")
+    assert isinstance(inputs, DaskInput | Schema)
+    width, sparse = inputs.n_features, inputs.sparse
     if isinstance(inputs, Schema):
-        named = inputs.columns
-        held = None if named is None else [*named.values()]
-        return InputState(
-            kind="table", n_features=inputs.n_features, columns=held, sparse=inputs.sparse
-        )
-    assert isinstance(inputs, DaskInput)
+        held = None if inputs.columns is None else [*inputs.columns.values()]
+        return InputState(kind="table", n_features=width, columns=held, sparse=sparse)
     columns = [Column(kind) for kind in inputs.kinds.values()]
-    return InputState(
-        kind="partitions", n_features=inputs.n_features, columns=columns, sparse=inputs.sparse
-    )
+    return InputState(kind="partitions", n_features=width, columns=columns, sparse=sparse)
 
 
 def unpack_inputs(

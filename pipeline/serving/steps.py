@@ -20,7 +20,6 @@ from pipeline.backends.cuml.documents import DocumentsModel
 from pipeline.backends.cuml.text import Vectorizer
 from pipeline.backends.xgboost.xgboost_model import XGBoostModel
 from pipeline.blocks.block import Categories, Dates, Numbers
-from pipeline.compile.compile import named_steps
 from pipeline.compile.nodes import check_type
 from pipeline.compile.plan import Plan, Step, StepWorker, make_host_step
 from pipeline.compile.program import Program, header
@@ -95,15 +94,11 @@ def pack_steps(worker: StepWorker, number: int) -> Packed:
         file = f"step-{number}.ubj"
         trees = bytes(worker.native.get_booster().save_raw("ubj"))
         return Packed(BoosterState(file=file), None, None, {file: trees})
-    row = getattr(worker, "row", None)
-    if not isinstance(worker, Model) or row is None:
-        return Packed(ModelState(), None, worker.to_sklearn(), {})
-    state = ModelState(
-        dtype=worker.dtype,  # type: ignore[arg-type]
-        rows=str(np.asarray(row).dtype),
-        width=row.shape[1],
-    )
-    names = list(row.columns) if hasattr(row, "columns") else None
+    state, names, row = ModelState(), None, worker.row
+    if row is not None:
+        known: Any = {"dtype": worker.dtype, "rows": str(np.asarray(row).dtype)}
+        state = ModelState(width=row.shape[1], **known)
+        names = list(row.columns) if hasattr(row, "columns") else None
     return Packed(state, names, worker.to_sklearn(), {})
 
 
@@ -133,51 +128,48 @@ def unpack_steps(plan: Plan, saved: Sequence[tuple[str, Packed]], *, fallback: b
             f"the steps of the state, {names}, are not those of the estimator, {here}; "
             "load the model with the version that saved it, or fit it again"
         )
-    estimators = dict(named_steps(plan.estimator))
-    if plan.as_given:
-        estimators = {step.name: plan.estimator for step in plan.steps}
     for step, (_, packed) in zip(plan.steps, saved, strict=True):
-        _resume(step, packed, estimators.get(step.name), fallback=fallback)
+        _resume(step, packed, fallback=fallback)
 
 
-def _resume(step: Step, packed: Packed, estimator: Estimator, *, fallback: bool) -> None:
+def _resume(step: Step, packed: Packed, *, fallback: bool) -> None:
     """Make a step the fitted one that was saved."""
     worker, state = step.worker, packed.state
     if isinstance(state, ProgramState) and isinstance(worker, Program):
-        forms = [FORMS[form] for form in state.forms]
-        names = packed.names or []
-        head = header(names, state.dtypes)
-        own = state.own if step.device == "cpu" else []
         worker.resume(
-            packed.fitted, head, forms, framed=state.framed, workers=state.workers, own=own
+            packed.fitted,
+            header(packed.names or [], state.dtypes),
+            [FORMS[form] for form in state.forms],
+            framed=state.framed,
+            workers=state.workers,
+            own=state.own if step.device == "cpu" else [],
         )
         worker.width, worker.dtype = state.width, state.dtype
     elif isinstance(state, BoosterState) and isinstance(worker, XGBoostModel):
         worker.resume(packed.files[state.file])
     elif isinstance(state, ModelState) and isinstance(worker, Model):
-        fitted = check_type(packed.fitted, estimator)
-        _take_over(step, fitted, estimator, fallback=fallback)
+        _take_over(step, check_type(packed.fitted, worker.estimator), fallback=fallback)
         _recall(step.worker, state, packed)
     else:
         raise DataError(f"{step.name}: was saved as another kind of step")
 
 
-def _take_over(step: Step, fitted: Estimator, estimator: Estimator, *, fallback: bool) -> None:
+def _take_over(step: Step, fitted: Estimator, *, fallback: bool) -> None:
     """Run a fitted estimator, on the host where the device of the step does not take it."""
     if isinstance(step.worker, HostModel):
         step.worker.native = fitted
         return
     try:
         if not isinstance(step.worker, Cuml | Vectorizer | DocumentsModel):
-            why = f"a saved {type(estimator).__name__} has no way onto the GPU"
+            why = f"a saved {type(fitted).__name__} has no way onto the GPU"
             raise Unsupported(Reason(step.name, why, "use device='auto', or fit it there"))
         step.worker.resume(fitted)
     except Unsupported as refused:
         if not fallback and step.device != "cpu":
             raise
-        host = make_host_step(step.name, estimator, refused.reasons, asked=step.device)
-        step.continue_as(host)
-        _take_over(step, fitted, estimator, fallback=fallback)
+        how, why_not = step.worker.estimator, refused.reasons
+        step.continue_as(make_host_step(step.name, how, why_not, asked=step.device))
+        _take_over(step, fitted, fallback=fallback)
 
 
 def _recall(worker: StepWorker, state: ModelState, packed: Packed) -> None:

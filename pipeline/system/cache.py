@@ -12,7 +12,7 @@ from weakref import WeakSet
 class Cache:
     """What was made, by key; where room is short, the least recently used goes first.
 
-    Threads may share it. A pickled cache is empty.
+    Threads may share it.
 
     Parameters
     ----------
@@ -40,10 +40,6 @@ class Cache:
         self._values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._lock = RLock()
         _CACHES.add(self)
-
-    def __reduce__(self) -> Any:
-        """Leave the values behind."""
-        return Cache, (self.room_bytes, self.device)
 
     def get(self, key: Hashable) -> Any:
         """Return a value, which is the most recently used one now; None where there is none."""

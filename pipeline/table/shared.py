@@ -15,18 +15,15 @@ from typing import Any
 
 import joblib
 import numpy as np
-import psutil
 
 from pipeline.errors import ConfigError, DataError
-from pipeline.system import gpu
+from pipeline.system import gpu, hardware
 from pipeline.system.cache import Cache
 from pipeline.system.memory import is_exhausted
 from pipeline.table import frames
 from pipeline.trace import record
 from pipeline.typing import Names, Table
 
-NOWHERE = "nowhere"
-"""In a cache: the table is not kept there."""
 PART = 4
 """By default, what was made of a table may fill a PART-th of the memory that is available."""
 
@@ -51,7 +48,7 @@ class SharedTable:
             room = self.room_bytes
             if room is None:
                 known = [each.memory_bytes for each in gpu.probe().devices if each.memory_bytes]
-                free = int(psutil.virtual_memory().available)
+                free = hardware.describe().memory_free_bytes
                 free = min(free, self.limit_bytes or free)
                 room = (min(known) if device == "cuda" and known else free) // PART
             self._caches[device] = Cache(room, device)
@@ -66,22 +63,23 @@ class SharedTable:
         cache, key = self.cache(device), ("table", _form(rows))
         with self._lock:
             if (kept := cache.get(key)) is None:
-                kept = self._copied(device, key, take)
-                cache.put(key, kept, frames.nbytes(kept) if kept is not NOWHERE else 0)
-            return None if kept is NOWHERE else kept
+                whole = self._copied(device, key, take)
+                kept = (whole,)  # which may be None
+                cache.put(key, kept, 0 if whole is None else frames.nbytes(whole))
+            return kept[0]
 
     def _copied(self, device: str, key: tuple[str, Any], take: Callable[[Table], Any]) -> Any:
         room = self.cache(device).room_bytes // 2  # What is made of it needs the rest.
         try:
             whole = take(self.X)
             if _form(whole) != key[1] or frames.nbytes(whole) > room:
-                return NOWHERE
+                return None
             with record("input", "copy", device, "the whole table, once"):
                 return frames.to_device(whole, device)
         except Exception as error:
             if not isinstance(error, DataError) and not is_exhausted(error):
                 raise
-            return NOWHERE
+            return None
 
     @cached_property
     def file(self) -> str:

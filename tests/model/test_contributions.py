@@ -159,12 +159,15 @@ def test_rows_are_their_own_background_and_one_row_needs_another() -> None:
         model.contributions(TABLE, background=TABLE[:0])
 
 
-@pytest.mark.quick(1)
-@pytest.mark.parametrize(
+ONE_OF_EACH_KIND = pytest.mark.parametrize(
     "last",
     [XGBRegressor(n_estimators=5), Ridge(), RandomForestRegressor(5, random_state=0)],
     ids=lambda each: type(each).__name__,
 )
+
+
+@pytest.mark.quick(1)
+@ONE_OF_EACH_KIND
 def test_a_saved_model_and_every_form_of_the_table_are_explained_alike(
     last: Any, tmp_path: Path
 ) -> None:
@@ -267,11 +270,7 @@ def test_trees_need_shap(monkeypatch: pytest.MonkeyPatch) -> None:
         model.contributions(TABLE)
 
 
-@pytest.mark.parametrize(
-    "last",
-    [XGBRegressor(n_estimators=5), Ridge(), RandomForestRegressor(5, random_state=0)],
-    ids=lambda each: type(each).__name__,
-)
+@ONE_OF_EACH_KIND
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix], ids=["array", "sparse"])
 def test_rows_without_names_are_numbered(last: Any, form: Any) -> None:
     X = form(np.where(RNG.random((ROWS, 4)) < 0.5, 0, RNG.normal(size=(ROWS, 4))))

@@ -28,7 +28,7 @@ from sklearn.preprocessing import (
 )
 
 from pipeline import CalendarFeatures
-from pipeline.model.origins import find_sources, trace_columns
+from pipeline.model.origins import find_made_alone, trace_columns
 
 pytestmark = pytest.mark.filterwarnings("ignore:Skipping features without any observed values")
 
@@ -113,23 +113,25 @@ def test_a_column_changes_where_one_that_feeds_it_does_and_nowhere_else(name: st
 def test_what_is_said_to_come_from_a_column_alone_moves_with_its_rows(name: str) -> None:
     fitted = make_column_transformer(EXACT[name]).fit(TABLE, CLASSES)
     before, order = dense(fitted.transform(TABLE)), RNG.permutation(ROWS)
-    sources = find_sources(fitted, TABLE.shape[1])
+    made_alone = find_made_alone(fitted, TABLE.shape[1], before.shape[1])
     for at, label in enumerate(TABLE):
         made = dense(fitted.transform(TABLE.assign(**{label: TABLE[label].to_numpy()[order]})))
-        outputs = sources.fed_by(at)
-        if sources.move_with(at):
+        if (outputs := made_alone[at]) is not None:
             np.testing.assert_array_equal(made[:, outputs], before[order][:, outputs])
         else:
             assert name in MIXED
 
 
 def test_of_what_does_not_say_how_much_it_makes_nothing_is_known() -> None:
-    assert find_sources(FunctionTransformer(lambda X: X), 3) is None
+    assert find_made_alone(FunctionTransformer(lambda X: X), 3, 3) == [None] * 3
+    assert find_made_alone(StandardScaler(), 3, 4) == [None] * 3
 
 
-def test_a_step_behind_that_mixes_mixes_all() -> None:
+def test_a_step_behind_that_mixes_mixes_what_it_reads() -> None:
     columns = make_column_transformer((StandardScaler(), ["a"]), (KNNImputer(), ["b"]))
-    sources = find_sources(columns.fit(TABLE), TABLE.shape[1])
-    assert [sources.move_with(at) for at in range(2)] == [True, False]
-    sources = find_sources(make_pipeline(columns, PCA(2)).fit(TABLE), TABLE.shape[1])
-    assert not sources.move_with(0)
+    assert find_made_alone(columns.fit(TABLE), TABLE.shape[1], 2)[:3] == [[0], None, []]
+    behind = make_pipeline(columns, PCA(2)).fit(TABLE)
+    assert find_made_alone(behind, TABLE.shape[1], 2)[:3] == [None, None, []]
+    beside = make_column_transformer((PCA(1), [1]), (StandardScaler(), [0]))
+    behind = make_pipeline(columns, beside).fit(TABLE)
+    assert find_made_alone(behind, TABLE.shape[1], 2)[:3] == [[1], None, []]

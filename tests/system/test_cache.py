@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 from pipeline.system.cache import Cache, empty
 
 
@@ -22,13 +20,6 @@ def test_what_is_too_large_is_not_kept_and_moves_nothing() -> None:
     cache.put("a", "A", 4)
     cache.put("b", "B", 5)
     assert (cache.get("a"), cache.get("b"), cache.held_bytes) == ("A", None, 4)
-
-
-def test_a_pickled_cache_is_empty_and_as_large() -> None:
-    cache = Cache(4)
-    cache.put("a", "A", 4)
-    other = pickle.loads(pickle.dumps(cache))
-    assert (other.room_bytes, other.held_bytes, other.get("a")) == (4, 0, None)
 
 
 def test_a_device_is_emptied_when_its_memory_is_needed() -> None:
