@@ -21,7 +21,7 @@ from pipeline.backends.base import Placement
 from pipeline.backends.cpu import HOST, is_xgboost
 from pipeline.backends.xgboost.xgboost_model import find_bad_params
 from pipeline.compile.spec import CONTAINERS, Form, Op, RowSpec
-from pipeline.errors import ConfigError, Reason, Unsupported, in_words_of
+from pipeline.errors import ConfigError, Reason, Unsupported, final, in_words_of
 from pipeline.twins import TWINS
 from pipeline.typing import Estimator
 
@@ -253,13 +253,16 @@ def check_names(how: Any, path: str) -> None:
     kind, where = type(how), path or type(how).__name__.lower()
     values = 3 if kind is ColumnTransformer else 2
     held = {Pipeline: "steps", FeatureUnion: "transformer_list"}.get(kind, "transformers")
+    if kind is not FeatureUnion:  # scikit-learn declares nothing of its parameters
+        try:
+            how._validate_params()
+        except ValueError as error:
+            raise final(in_words_of(error, ConfigError(f"{where}: {error}"))) from error
     try:
         names = [name for name, *_ in getattr(how, held)]
         how._validate_names(names)
         if {*map(len, getattr(how, held))} - {values}:
             raise ValueError(f"{held} is no list of {values} values each")
-        if kind is not FeatureUnion:  # scikit-learn declares nothing of its parameters
-            how._validate_params()
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{where}: {error}") from error
     if not names and kind is not ColumnTransformer:
