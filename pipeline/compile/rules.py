@@ -80,6 +80,8 @@ def _pipeline(how: Pipeline, path: str, spec: RowSpec) -> Op:
     prefix = f"{path}." if path else ""
     given, children = spec, []
     for name, part in how.steps:
+        if isinstance(part, str) and part != "passthrough":
+            raise ConfigError(f"{prefix}{name}: {part!r} is not a scikit-learn estimator")
         children.append(compile_transformer(part, f"{prefix}{name}", given))
         given = children[-1].out
     reasons = []
