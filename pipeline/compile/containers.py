@@ -178,15 +178,18 @@ class ColumnTransformerNode(_SideBySide):
 
     def judge(self, table: Data, reads: Sequence[Read]) -> None:
         """Learn whether so few cells are not zero that the rows are sparse."""
-        of: dict[bool, list[Read]] = {False: [], True: []}
+        dense: list[Read] = []
+        sparse: list[Read] = []
         fills = True
         for node, read in zip(self.children, reads, strict=True):
-            sparse = node.makes_sparse(given=False)
-            of[sparse].append(read)
-            fills = fills and (not sparse or node.fills_rows())
-        self.sparse = bool(of[True]) and self._holds_few(table, of[False], of[True], fills=fills)
+            if node.makes_sparse(given=False):
+                sparse.append(read)
+                fills = fills and node.fills_rows()
+            else:
+                dense.append(read)
+        self.sparse = bool(sparse) and self._holds_few(table, dense, sparse, fills=fills)
         if self.sparse:
-            check_numbers(table, of[False])
+            check_numbers(table, dense)
 
     def _holds_few(
         self, table: Data, dense: Sequence[Read], sparse: Sequence[Read], *, fills: bool
