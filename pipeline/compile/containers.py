@@ -27,12 +27,7 @@ from pipeline.blocks.block import Indicators, Numbers, join
 from pipeline.blocks.csr import check_numbers, count_cells
 from pipeline.blocks.table import Read, blocks_to_write
 from pipeline.compile.flat import FlatProgram, side_by_side
-from pipeline.compile.nodes import (
-    BlockNode,
-    NodeInput,
-    Passthrough,
-    check_type,
-)
+from pipeline.compile.nodes import BlockNode, NodeInput, Passthrough, check_type
 from pipeline.table.convert import without_na
 from pipeline.typing import Estimator, Target
 
@@ -178,30 +173,30 @@ class ColumnTransformerNode(_SideBySide):
 
     def judge(self, table: Data, reads: Sequence[Read]) -> None:
         """Learn whether so few cells are not zero that the rows are sparse."""
-        of: dict[bool, list[Read]] = {False: [], True: []}
-        fills = True
+        dense: list[Read] = []
+        makers: list[tuple[BlockNode, Read]] = []
         for node, read in zip(self.children, reads, strict=True):
-            sparse = node.makes_sparse(given=False)
-            of[sparse].append(read)
-            fills = fills and (not sparse or node.fills_rows())
-        self.sparse = bool(of[True]) and self._holds_few(table, of[False], of[True], fills=fills)
+            if node.makes_sparse(given=False):
+                makers.append((node, read))
+            else:
+                dense.append(read)
+        self.sparse = bool(makers) and self._holds_few(table, dense, makers)
         if self.sparse:
-            check_numbers(table, of[False])
+            check_numbers(table, dense)
 
-    def _holds_few(
-        self, table: Data, dense: Sequence[Read], sparse: Sequence[Read], *, fills: bool
-    ) -> bool:
+    def _holds_few(self, table: Data, dense: Sequence[Read], makers: Sequence[Any]) -> bool:
         """Return whether few cells are not zero; they are counted if it is not sure before.
 
-        Of dense blocks, all cells count as such; of one-hot columns at most one each, which every
-        row has if it `fills` them.
+        Of dense blocks, all cells count as such; of one-hot columns at most one of a row each.
         """
-        first = table.first()
+        first, fills = table.first(), True
         full = sum([read(first).width for read in dense])
         rest = cells = 0
-        for block in [b for read in sparse for b in blocks_to_write(read, first, beside=False)]:
-            rest += block.width
-            cells += len(block.positions) if isinstance(block, Indicators) else block.width
+        for node, read in makers:
+            fills = fills and node.fills_rows()
+            for block in blocks_to_write(read, first, beside=False):
+                rest += block.width
+                cells += len(block.positions) if isinstance(block, Indicators) else block.width
 
         def share(n_rows: int, there: int) -> float:
             return float((n_rows * full + there) / max(1, n_rows * (full + rest)))
@@ -210,7 +205,7 @@ class ColumnTransformerNode(_SideBySide):
         most = share(1, cells)
         if fills or most < least:
             return most < least  # and of the rows to come, which can only have more columns
-        self.counted = self.counted + count_cells(table, sparse)
+        self.counted = self.counted + count_cells(table, [read for _, read in makers])
         return share(*self.counted) < least
 
     def makes_sparse(self, given: bool) -> bool:

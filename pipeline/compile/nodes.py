@@ -18,14 +18,7 @@ import numpy as np
 from sklearn.preprocessing import QuantileTransformer
 from sklearn.utils import get_tags
 
-from pipeline.blocks.block import (
-    Block,
-    Objects,
-    Unread,
-    flat,
-    holds_others,
-    take_columns,
-)
+from pipeline.blocks.block import Block, Objects, Unread, flat, holds_others, take_columns
 from pipeline.blocks.table import Once, Part, Read
 from pipeline.compile.flat import CONVERT, FlatProgram
 from pipeline.errors import DataError, PipelineError, Reason, Refused, Unsupported, in_both_words

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
-from sklearn.utils import check_array
+from sklearn.utils import assert_all_finite
 
 from pipeline.blocks.block import Block, Categories, Indicators, Numbers
 from pipeline.errors import DataError, in_words_of
@@ -240,12 +240,15 @@ def fit_counted(
     """Fit an encoder on distinct values as if each came as often as the statistics say.
 
     scikit-learn takes a table apart into columns, and counts their values, each in a
-    private method. On the way into these it is given columns that differ in length, checked as
-    it checks its own, and the true counts; all else is its own. Of the row it reads the names.
+    private method. On the way into these it is given columns that differ in length, and
+    the true counts; all else is its own. Names of several types are for it to refuse; where all
+    are text, `record_names` sets them.
     """
     group = encoder._fit_infrequent_category_mapping
-    check = partial(check_array, ensure_2d=False, dtype=None, ensure_all_finite="allow-nan")
-    apart = [check(column.present()) for column in stats]
+    apart = [column.present() for column in stats]
+    for values in apart:
+        if values.dtype.kind == "f":
+            assert_all_finite(values, allow_nan=True)
 
     def by_true_counts(n_samples: int, counts: Array, missing_indices: dict[int, int]) -> None:
         learnt = zip(stats, encoder.categories_, strict=True)
@@ -254,8 +257,10 @@ def fit_counted(
 
     encoder._fit_infrequent_category_mapping = by_true_counts
     encoder._check_X = lambda X, **options: (apart, 1, len(apart))
-    row = np.zeros((1, len(apart)))
-    fit(row if names is None else pd.DataFrame(row, columns=list(names)))
+    row: Any = np.zeros((1, len(apart)))
+    if names is not None and len({*map(type, names)}) > 1:
+        row = pd.DataFrame(row, columns=list(names))
+    fit(row)
     del encoder._fit_infrequent_category_mapping, encoder._check_X
 
 

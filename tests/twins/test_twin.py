@@ -26,6 +26,7 @@ from pipeline import Accelerated
 from pipeline.compile.program import Program
 from pipeline.errors import Unsupported
 from pipeline.twins import TWINS
+from pipeline.twins.twin import Twin
 from tests.names import plain
 from tests.twins.parity import dense
 
@@ -95,3 +96,9 @@ def test_every_parameter_is_honoured_or_refused(original: type) -> None:
         reasons = twin.unsupported_reasons(estimator, "step")
         honours_all = twin.supported_params.get(parameter) == ()
         assert [reason.parameter for reason in reasons] == ([] if honours_all else [parameter])
+
+
+@pytest.mark.parametrize("twin", TWINS.values(), ids=lambda twin: twin.__name__)
+def test_twins_that_hand_columns_on_say_so(twin: type[Twin[Any]]) -> None:
+    own = twin.keeps_columns is not Twin.keeps_columns or twin.picks is not Twin.picks
+    assert twin.selects is own
