@@ -29,6 +29,7 @@ from pipeline.blocks.block import (
 )
 from pipeline.blocks.table import FEW_ROWS, Part, Read, Table
 from pipeline.errors import DataError
+from pipeline.table import frames
 from pipeline.twins.twin import Twin
 
 CONVERT: dict[type, Callable[[Block, Part], Any]] = {
@@ -99,7 +100,8 @@ class FlatProgram:
     """
 
     def __init__(self, node: Flattens, head: pd.DataFrame) -> None:
-        self.names, self.dtypes = list(head.columns), dict(head.dtypes)
+        self.names = head.columns.tolist()
+        self.dtypes = dict(zip(self.names, frames.types(head), strict=True))
         self.known: list[Any] = [Unread(self.names)]
         self.calls: list[Call | WholeCall] = []
         self.last = node.flatten(self, 0, bool)

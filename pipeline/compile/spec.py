@@ -108,9 +108,9 @@ def spec_of(X: Table, device: str = "cpu") -> RowSpec:
     if frames.holds_sparse(X):
         return RowSpec(device, "sparse")
     if type(X) is pd.DataFrame and X.size and X.columns.is_unique:
-        dtypes = tuple(X.dtypes)
+        dtypes = tuple(frames.types(X))
         if object not in dtypes:
-            return RowSpec(device, "dense", tuple(X.columns), dtypes, len(X), "F")
+            return RowSpec(device, "dense", tuple(X.columns.tolist()), dtypes, len(X), "F")
     elif type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "iuf":
         n_rows, width = X.shape
         order: Literal["C", "F"] = "F" if by_columns(X) else "C"
@@ -120,7 +120,7 @@ def spec_of(X: Table, device: str = "cpu") -> RowSpec:
 
 def columns_of(head: pd.DataFrame) -> dict[str, Any]:
     """Return the names and types of the columns of a table, of which `head` is a row."""
-    return {"names": tuple(head.columns), "dtypes": tuple(head.dtypes)}
+    return {"names": tuple(head.columns.tolist()), "dtypes": tuple(frames.types(head))}
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import has_fit_parameter
 from pipeline.backends.text_input import documents, labels, reads_text
 from pipeline.compile.compile import compile_step
 from pipeline.compile.rules import columns_read, needs_order
-from pipeline.compile.spec import Op
+from pipeline.compile.spec import Op, columns_of
 from pipeline.errors import DataError
 from pipeline.table import frames
 from pipeline.table.convert import convert
@@ -77,9 +77,9 @@ def fit_input(first: Op, X: Table) -> tuple[Input, Any]:
 
 def _columns_read(first: Op, head: pd.DataFrame) -> list[Any] | None:
     """Return the columns that a step reads of a table, of which `head` is a row."""
-    names, dtypes = tuple(head.columns), tuple(head.dtypes)
-    if (names, dtypes) != (first.takes.names, first.takes.dtypes):
-        takes = replace(first.takes, device="cpu", names=names, dtypes=dtypes)
+    known = columns_of(head)
+    if (*known.values(),) != (first.takes.names, first.takes.dtypes):
+        takes = replace(first.takes, device="cpu", **known)
         first = compile_step(first.estimator, first.path, takes)
     return columns_read(first)
 

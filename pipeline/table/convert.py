@@ -63,7 +63,7 @@ def convert(X: Table, *, objects: bool = False) -> Table:
     if frames.is_frame(X):
         if not X.columns.is_unique:
             raise repeated(X.columns)
-        for kind in X.dtypes:
+        for kind in frames.types(X):
             if isinstance(kind, _LOOSE) and frames.library(X) == "pandas":
                 X = _settle(X, how)
                 break
@@ -241,7 +241,7 @@ def as_passed(X: Table) -> Any:
         return without_na(X.assign(**objects))
     if not (kind := X.attrs.get(_ARRAY)):
         return X
-    if all(each.kind in _PLAIN for each in X.dtypes):
+    if all(each.kind in _PLAIN for each in frames.types(X)):
         return frames.matrix(X)
     return X.to_numpy().astype(str) if kind == "U" else X.to_numpy()
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import partial
+from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
@@ -92,6 +93,14 @@ def is_sparse(X: object) -> bool:
     )
 
 
+def types(X: Table) -> list[Any]:
+    """Return the types of the columns of a frame, in order."""
+    if type(X) is not pd.DataFrame:
+        return list(X.dtypes)
+    frame: Any = X
+    return [*map(attrgetter("dtype"), frame._iter_column_arrays())]  # of no series, made for it
+
+
 def holds_sparse(X: Table, names: Collection[Name] | None = None) -> bool:
     """Return whether an object is a sparse matrix, or a frame some of whose columns are sparse.
 
@@ -100,25 +109,25 @@ def holds_sparse(X: Table, names: Collection[Name] | None = None) -> bool:
     """
     if not is_frame(X):
         return is_sparse(X)
-    for name, dtype in zip(X.columns, X.dtypes, strict=True):
-        if isinstance(dtype, pd.SparseDtype) and (names is None or name in names):
-            return True
-    return False
+    kinds = [isinstance(dtype, pd.SparseDtype) for dtype in types(X)]
+    return any(kinds) and (names is None or not {*X.columns[kinds]}.isdisjoint(names))
 
 
 def head(X: Table) -> pd.DataFrame:
     """Return the first row as a pandas frame: the table's schema, on the host."""
+    if type(X) is pd.DataFrame:
+        return X[:1]
     if _LIBRARY[type(X)] != "cudf":
         return pd.DataFrame(to_device(X[:1], "cpu"))
     # To cuDF a row that is no copy takes all the memory behind it, categories come with all their
     # values, and a null makes floats and objects of the integers and bools of just these rows.
     plain = {n: t.kind for n, t in X.dtypes.items() if isinstance(t, np.dtype) and t.kind in "iub"}
-    types = {name: NULLABLE[kind] for name, kind in plain.items() if X[name].hasnans}
+    kinds = {name: NULLABLE[kind] for name, kind in plain.items() if X[name].hasnans}
     first = X[:1].copy()
     for name in (name for name, dtype in X.dtypes.items() if str(dtype) == "category"):
         first[name] = first[name].astype(first[name].cat.categories.dtype)
-        types[name] = "category"
-    return to_device(first, "cpu").astype(types)
+        kinds[name] = "category"
+    return to_device(first, "cpu").astype(kinds)
 
 
 def column(X: Table, name: Name) -> Any:
@@ -132,8 +141,8 @@ def arrays(X: Table) -> dict[Name, Any]:
     >>> arrays(pd.DataFrame({"n": [1.5], "t": ["a"]}))["n"]
     array([1.5])
     """
-    columns: Any = X._iter_column_arrays()
-    return dict(zip(X.columns.tolist(), columns, strict=True))
+    frame: Any = X
+    return dict(zip(X.columns.tolist(), frame._iter_column_arrays(), strict=True))
 
 
 def at(X: Table, rows: np.ndarray | slice) -> Any:
@@ -298,7 +307,7 @@ def to_device(X: Table, device: str) -> Any:
 
 
 def _all_sparse(X: Table) -> bool:
-    return all(isinstance(dtype, pd.SparseDtype) for dtype in X.dtypes)
+    return all(isinstance(dtype, pd.SparseDtype) for dtype in types(X))
 
 
 def _as_rows(X: pd.DataFrame) -> Any:

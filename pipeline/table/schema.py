@@ -143,7 +143,7 @@ fitted on numbers; convert it (pandas.to_numeric)
     def _describe(self, X: Table) -> dict[Name, Column]:
         """Return what there is to remember of the columns of a frame."""
         described: dict[Name, Column] = {}
-        for name, dtype in zip(X.columns, X.dtypes, strict=True):
+        for name, dtype in zip(X.columns.tolist(), frames.types(X), strict=True):
             if isinstance(dtype, np.dtype) and dtype.kind in _PLAIN:
                 described[name] = _PLAIN[dtype.kind]
             elif isinstance(dtype, pd.StringDtype):
@@ -197,12 +197,12 @@ fitted on numbers; convert it (pandas.to_numeric)
         """Return whether X is a frame such as was taken as it is, none of it sparse."""
         if type(X) is not pd.DataFrame or not len(X) or X.columns.tolist() != self.names:
             return False
-        return [held.dtype for held in frames.arrays(X).values()] == self._taken
+        return frames.types(X) == self._taken
 
     def _remember(self, taken: Table, given: Table, changed: Collection[Name]) -> None:
         """Remember the types of a frame that is taken as it is given."""
         if taken is given and not changed and type(taken) is pd.DataFrame:
-            types = list(taken.dtypes)
+            types = frames.types(taken)
             odd = object in types or pd.SparseDtype in map(type, types)
             self._taken = None if odd else types
 

@@ -25,7 +25,7 @@ from pipeline.twins.statistics.categories import (
 )
 from pipeline.twins.statistics.moments import Moments, moments
 from pipeline.twins.statistics.quantiles import RowBlocks, median
-from pipeline.twins.twin import ANY, FEW, MANY, Twin
+from pipeline.twins.twin import ALL, ANY, Twin
 from pipeline.typing import Array
 
 AVERAGES = ("mean", "median")
@@ -60,14 +60,14 @@ class SimpleImputerTwin(Twin[Seen]):
     }
     exact = True
     reads = Numbers
-    slower = {"F": range(500_000), "C": range(10_000)}
+    slower = {"F": range(3_000, 500_000), "C": range(1_500, 10_000)}
 
     @classmethod
     def slower_at(cls, estimator: SimpleImputer) -> Mapping[str, range]:
-        """Return the rows by what is counted or sorted of them."""
-        if estimator.strategy == "most_frequent":
-            return {"F": MANY, "C": MANY}
-        return {"F": FEW, "C": FEW} if estimator.strategy == "median" else cls.slower
+        """Return all rows where their values are counted, and none where they are sorted."""
+        if estimator.strategy in AVERAGES:
+            return cls.slower if estimator.strategy == "mean" else {}
+        return {"F": ALL, "C": ALL}
 
     def form(self, numeric: Callable[[], bool]) -> type:
         """Return `Categories` where a column holds anything but numbers."""

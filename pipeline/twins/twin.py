@@ -22,9 +22,10 @@ from pipeline.typing import Array, Estimator, Target
 
 S = TypeVar("S")
 
-MANY, FEW = range(10_000, 2**63), range(20_000)
-"""In `Twin.slower`: the rows of which reading them column by column, and handing them to threads,
-costs more than the arithmetic; and those of which the twin's way of learning costs more."""
+ALL, MANY, FEW = range(2**63), range(10_000, 2**63), range(20_000)
+"""In `Twin.slower`: all numbers of rows; those of which reading them column by column, and handing
+them to threads, costs more than the arithmetic; and those of which the twin's way of learning does.
+"""
 
 ANY: tuple[Any, ...] = ()
 """In `Twin.supported_params`: every value that scikit-learn allows."""

@@ -135,7 +135,7 @@ def test_columns_are_named_where_sklearn_names_none() -> None:
 @pytest.mark.parametrize(
     ("estimator", "n_rows"),
     [
-        (RobustScaler(), 100),
+        (RobustScaler(), 5_000),
         (QuantileTransformer(n_quantiles=20), 100),
         (SimpleImputer(strategy="most_frequent"), ROWS),
     ],

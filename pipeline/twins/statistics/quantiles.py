@@ -20,6 +20,9 @@ from pipeline.table import encode, frames
 from pipeline.twins.statistics.min_max import MinMax, min_max
 from pipeline.typing import Array
 
+SMALL = 2**16
+"""Cells of which a statistic is found sooner than threads are started."""
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -149,7 +152,8 @@ def _of_columns(stat: RowBlocks, find: Callable[[np.ndarray], Any], none: Any) -
         values = column[~np.isnan(column)]
         return find(values) if len(values) else none
 
-    return np.stack(on_all_cores(found, range(stat.n_columns), stat.blocks[0]))
+    apply = map if stat.blocks[0].size < SMALL else threads.each
+    return np.stack([*apply(found, range(stat.n_columns))])
 
 
 def _quantiles_on_gpu(stat: RowBlocks, q: np.ndarray) -> np.ndarray:
