@@ -12,14 +12,7 @@ import pytest
 
 from pipeline import trace
 from pipeline.errors import BudgetExceeded
-from pipeline.trace import (
-    ANSWER,
-    SMALL,
-    ExecutionLog,
-    execution_log,
-    record,
-    record_transfer,
-)
+from pipeline.trace import ANSWER, SMALL, ExecutionLog, execution_log, record, record_transfer
 
 
 def test_entries_come_in_the_order_they_end_with_their_time() -> None:

@@ -16,14 +16,7 @@ import numpy as np
 from scipy import sparse
 from sklearn import get_config
 
-from pipeline.blocks.block import (
-    Block,
-    Indicators,
-    Numbers,
-    Objects,
-    Sparse,
-    common_type,
-)
+from pipeline.blocks.block import Block, Indicators, Numbers, Objects, Sparse, common_type
 from pipeline.blocks.table import Part, Read, Table, blocks_to_write, seen_part
 from pipeline.errors import DataError, Reason, Unsupported
 from pipeline.optional import load

@@ -24,13 +24,7 @@ from pipeline.model import as_given, sharing
 from pipeline.model.certificate import Certificate, certify
 from pipeline.model.contributions import Contributions, contribute
 from pipeline.model.importance import PreparedRows, importance
-from pipeline.model.inputs import (
-    DaskInput,
-    Input,
-    is_a,
-    refuse_partitions,
-    take_rows,
-)
+from pipeline.model.inputs import DaskInput, Input, is_a, refuse_partitions, take_rows
 from pipeline.model.lifted import Lifts
 from pipeline.model.methods import spec_has
 from pipeline.model.routing import METHODS as METADATA

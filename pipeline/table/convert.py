@@ -232,6 +232,8 @@ def as_passed(X: Table) -> Any:
 
     >>> as_passed(convert([["a", 1]])).tolist()
     [['a', 1]]
+    >>> as_passed(convert(np.array([["a"]]))).dtype
+    dtype('<U1')
     """
     if not frames.is_frame(X):
         return X

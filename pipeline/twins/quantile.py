@@ -18,10 +18,7 @@ from pipeline.errors import Reason, Unsupported
 from pipeline.optional import load
 from pipeline.table import frames
 from pipeline.twins.scalers import FiniteTwin, floats, require_finite
-from pipeline.twins.statistics.quantiles import (
-    RowBlocks,
-    draw_rows,
-)
+from pipeline.twins.statistics.quantiles import RowBlocks, draw_rows
 from pipeline.twins.twin import ANY, FEW, Twin, any_value
 from pipeline.typing import Array, Estimator
 

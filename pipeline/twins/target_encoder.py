@@ -21,12 +21,7 @@ from pipeline.errors import DataError, Reason
 from pipeline.table import encode, frames
 from pipeline.table.target import encode_labels
 from pipeline.twins.encoders import EncoderTwin, Tables, sums_at
-from pipeline.twins.statistics.categories import (
-    CategorySums,
-    place_codes,
-    tally,
-    tally_columns,
-)
+from pipeline.twins.statistics.categories import CategorySums, place_codes, tally, tally_columns
 from pipeline.twins.twin import any_value
 
 OWN = (KFold, StratifiedKFold)

@@ -3,10 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    VotingClassifier,
-)
+from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from xgboost import XGBClassifier, XGBRegressor
 

@@ -7,11 +7,7 @@ from scipy.stats import loguniform, randint, uniform
 from sklearn.linear_model import Ridge
 from xgboost import XGBRegressor
 
-from pipeline.benchmark.record.trials import (
-    edges_of,
-    records_of_space,
-    records_of_trials,
-)
+from pipeline.benchmark.record.trials import edges_of, records_of_space, records_of_trials
 from pipeline.model.accelerated import Accelerated
 from pipeline.tuning.space import Space
 

@@ -11,14 +11,7 @@ from scipy import sparse
 from sklearn.preprocessing import OneHotEncoder
 
 from pipeline.blocks import table as module
-from pipeline.blocks.block import (
-    Block,
-    Indicators,
-    Numbers,
-    Sparse,
-    common_type,
-    join,
-)
+from pipeline.blocks.block import Block, Indicators, Numbers, Sparse, common_type, join
 from pipeline.blocks.csr import write_sparse
 from pipeline.blocks.table import Part, Table
 from pipeline.compile.program import Program

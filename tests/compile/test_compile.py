@@ -293,8 +293,11 @@ def test_columns_that_are_read_are_those_of_the_first_step_that_does_something()
         (ColumnTransformer([("a", StandardScaler())]), "transformers is no list of 3 values each"),
         (FeatureUnion([("a", StandardScaler)]), "Expected an estimator instance"),
         (Pipeline([]), "comes before others and transforms nothing"),
+        (FeatureUnion([("p", make_pipeline("drop"))]), "p.drop: 'drop' is not a scikit-learn"),
+        (FeatureUnion([("p", Pipeline([("s", PCA())], verbose=-1))]), "The 'verbose' parameter"),
+        (make_column_transformer(*BRANCHES, remainder=7), "The 'remainder' parameter of Column"),
     ],
-    ids=range(6),
+    ids=range(9),
 )
 def test_containers_of_another_shape_are_refused_by_name(bad: Any, said: str) -> None:
     for ask in (explain, lambda whole, _: Accelerated(whole, device="cpu").fit(X, X["b"])):

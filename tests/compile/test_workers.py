@@ -17,12 +17,7 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401 - makes 
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    OneHotEncoder,
-    StandardScaler,
-    TargetEncoder,
-)
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler, TargetEncoder
 
 from pipeline import Accelerated, explain, load, save
 from pipeline.blocks import table

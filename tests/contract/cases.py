@@ -10,12 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.feature_selection import (
-    SelectKBest,
-    SelectPercentile,
-    chi2,
-    f_classif,
-)
+from sklearn.feature_selection import SelectKBest, SelectPercentile, chi2, f_classif
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold

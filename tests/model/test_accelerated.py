@@ -9,22 +9,14 @@ import pytest
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.decomposition import PCA
-from sklearn.ensemble import (
-    AdaBoostClassifier,
-    StackingClassifier,
-)
+from sklearn.ensemble import AdaBoostClassifier, StackingClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import (
-    GridSearchCV,
-)
+from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier, LocalOutlierFactor
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
-from sklearn.preprocessing import (
-    Normalizer,
-    StandardScaler,
-)
+from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import has_fit_parameter

@@ -25,11 +25,7 @@ from sklearn.ensemble import (
 )
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import (
-    LogisticRegression,
-    PoissonRegressor,
-    Ridge,
-)
+from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler

@@ -24,11 +24,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    MinMaxScaler,
-    Normalizer,
-    StandardScaler,
-)
+from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 from xgboost import XGBClassifier, XGBRanker, XGBRegressor
 
 from tests.programs import on_cpu

@@ -18,16 +18,11 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.decomposition import PCA
-from sklearn.ensemble import (
-    RandomForestClassifier,
-)
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge
-from sklearn.model_selection import (
-    GridSearchCV,
-    TunedThresholdClassifierCV,
-)
+from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, TargetEncoder
 from sklearn.svm import SVC, LinearSVC

@@ -9,16 +9,10 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import (
-    BaggingRegressor,
-)
+from sklearn.ensemble import BaggingRegressor
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import (
-    LogisticRegression,
-    Ridge,
-    SGDClassifier,
-)
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline, make_union

@@ -14,9 +14,7 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.utils.estimator_checks import (
-    check_estimator,
-)
+from sklearn.utils.estimator_checks import check_estimator
 from xgboost import XGBClassifier, XGBRegressor
 
 from pipeline import Accelerated

@@ -22,12 +22,7 @@ from sklearn.feature_selection import SelectKBest, chi2
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import (
-    MaxAbsScaler,
-    MinMaxScaler,
-    OneHotEncoder,
-    StandardScaler,
-)
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
 
 from pipeline import Accelerated, load, save

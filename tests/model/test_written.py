@@ -15,12 +15,7 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import (
-    LabelEncoder,
-    OneHotEncoder,
-    PowerTransformer,
-    StandardScaler,
-)
+from sklearn.preprocessing import LabelEncoder, OneHotEncoder, PowerTransformer, StandardScaler
 from xgboost import XGBClassifier
 
 import pipeline

@@ -24,12 +24,7 @@ from xgboost import XGBClassifier
 from pipeline import Accelerated
 from pipeline.errors import ConfigError, DataError
 from pipeline.serving.load import load
-from pipeline.serving.predict import (
-    SCHEMA,
-    PredictionJob,
-    Record,
-    run_job,
-)
+from pipeline.serving.predict import SCHEMA, PredictionJob, Record, run_job
 from pipeline.serving.save import save
 from tests import programs
 from tests.commands import call, started

@@ -8,15 +8,7 @@ import pytest
 
 from pipeline.errors import DataError
 from pipeline.table import datetimes, encode, frames
-from tests.twins.columns import (
-    BOOLEANS,
-    CATEGORICAL,
-    MIXED,
-    NUMBERS,
-    OURS_ALONE,
-    TEXT,
-    frame,
-)
+from tests.twins.columns import BOOLEANS, CATEGORICAL, MIXED, NUMBERS, OURS_ALONE, TEXT, frame
 
 EVERY = CATEGORICAL | OURS_ALONE
 

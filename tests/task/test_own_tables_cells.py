@@ -9,13 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.task.nasty import (
-    ROWS,
-    same,
-    take,
-    workspace,
-    written,
-)
+from tests.task.nasty import ROWS, same, take, workspace, written
 
 __all__ = ["workspace"]
 

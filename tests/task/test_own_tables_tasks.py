@@ -11,14 +11,7 @@ import pytest
 
 from pipeline.errors import ConfigError, DataError
 from tests.names import one_in
-from tests.task.nasty import (
-    ROWS,
-    predicted,
-    same,
-    take,
-    workspace,
-    written,
-)
+from tests.task.nasty import ROWS, predicted, same, take, workspace, written
 
 __all__ = ["workspace"]
 

@@ -22,13 +22,7 @@ from sklearn.linear_model import (
     RidgeClassifier,
     SGDClassifier,
 )
-from sklearn.metrics import (
-    accuracy_score,
-    cohen_kappa_score,
-    f1_score,
-    log_loss,
-    make_scorer,
-)
+from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score, log_loss, make_scorer
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline

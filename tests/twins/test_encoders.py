@@ -21,13 +21,7 @@ from pipeline.errors import DataError
 from tests.names import one_in, plain
 from tests.strategies import tables
 from tests.twins.columns import CATEGORICAL, OURS_ALONE, frame, with_nan
-from tests.twins.parity import (
-    assert_both_refuse,
-    assert_parity,
-    close,
-    quiet,
-    sklearn_fit,
-)
+from tests.twins.parity import assert_both_refuse, assert_parity, close, quiet, sklearn_fit
 
 ROWS = 160
 UNKNOWN = ["error", "ignore", "infrequent_if_exist", "warn"]

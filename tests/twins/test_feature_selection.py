@@ -27,12 +27,7 @@ from pipeline.compile.program import Program
 from pipeline.twins import feature_selection
 from tests.names import one_in, plain
 from tests.twins.cases import ROWS, numbers
-from tests.twins.parity import (
-    assert_both_refuse,
-    assert_parity,
-    cut,
-    quiet,
-)
+from tests.twins.parity import assert_both_refuse, assert_parity, cut, quiet
 
 _rng = np.random.default_rng(7)
 REAL = _rng.normal(size=ROWS)

@@ -17,19 +17,8 @@ from sklearn.preprocessing import OneHotEncoder
 from pipeline.compile.program import Program
 from tests.strategies import tables
 from tests.twins.cases import ROWS, STRATEGIES, holes
-from tests.twins.columns import (
-    MIXED,
-    NUMBERS,
-    OURS_ALONE,
-    TEXT,
-    frame,
-    with_nan,
-)
-from tests.twins.parity import (
-    assert_parity,
-    close,
-    sklearn_fit,
-)
+from tests.twins.columns import MIXED, NUMBERS, OURS_ALONE, TEXT, frame, with_nan
+from tests.twins.parity import assert_parity, close, sklearn_fit
 
 FREQUENT = ["most_frequent", "constant"]
 

@@ -50,13 +50,7 @@ from tests.twins.cases import (
     target,
 )
 from tests.twins.columns import BOOLEANS, NUMBERS, frame
-from tests.twins.parity import (
-    assert_both_refuse,
-    assert_parity,
-    cut,
-    quiet,
-    sklearn_fit,
-)
+from tests.twins.parity import assert_both_refuse, assert_parity, cut, quiet, sklearn_fit
 
 
 def table_for(estimator: Any) -> pd.DataFrame:

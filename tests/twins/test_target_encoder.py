@@ -22,12 +22,7 @@ from pipeline.errors import DataError
 from pipeline.twins.target_encoder import OWN, _folds
 from tests.names import one_in
 from tests.strategies import tables
-from tests.twins.parity import (
-    assert_both_refuse,
-    assert_parity,
-    close,
-    sklearn_fit,
-)
+from tests.twins.parity import assert_both_refuse, assert_parity, close, sklearn_fit
 
 ROWS = 240
 _rng = np.random.default_rng(3)
