@@ -118,7 +118,7 @@ class Table:
 
     @cached_property
     def _held(self) -> dict[Any, Any]:
-        """The columns as pandas holds them; nothing of other tables."""
+        """The columns as pandas holds them, not to be written to; empty for other tables."""
         return frames.arrays(self.X) if isinstance(self.X, pd.DataFrame) else {}
 
     def _convert(self, form: type, names: Sequence[Any]) -> Iterable[Any]:
@@ -184,7 +184,7 @@ class Table:
         return None if own else column, infinite
 
     def has(self, types: Sequence[tuple[Any, Any]]) -> bool:
-        """Return whether columns have these types; categories may be other ones of their type."""
+        """Return whether columns have these types, whatever categories they list."""
         held = self._held or self.X
         found = [held[name].dtype if self.framed else self.X.dtype for name, _ in types]
         fitted = [dtype for _, dtype in types]
@@ -349,7 +349,7 @@ def _small(column: encode.Coded) -> encode.Coded:
 
 
 def _alike(dtype: Any, other: Any) -> bool:
-    """Return whether two types are one, but for categories."""
+    """Return whether two types are equal, apart from which categories they list."""
     if isinstance(dtype, pd.CategoricalDtype) and isinstance(other, pd.CategoricalDtype):
         return bool(dtype.categories.dtype == other.categories.dtype)
     return bool(dtype == other)

@@ -76,7 +76,7 @@ class WholeCall(NamedTuple):
     few: Sequence[Call] = ()
     """What makes the same of few rows, sooner; empty where nothing does."""
     types: Sequence[tuple[Any, Any]] = ()
-    """Columns and their types, for which it is so: of others these may make other bits."""
+    """Columns and their types, for which `few` makes the same bits."""
     warnings: Sequence[str] = ()
     """What scikit-learn warns of whenever it makes these."""
 
@@ -108,7 +108,7 @@ class FlatProgram:
         calls = [call for call in self.calls if isinstance(call, Call)]
         every = len(calls) == len(self.calls)
         self._read = _reader(self.known, calls, self.last) if every else None
-        """What reads the rows of any table; None where a call needs all of them."""
+        """What reads the rows of any table; None where a call needs all rows at once."""
 
     def columns(self, names: Sequence[Any]) -> int:
         """Return the place of columns of the table."""

@@ -336,8 +336,7 @@ class Plan:
         """Return rows as the last step takes them, on its device."""
         X = self.bring(X)
         for step, after in pairwise(self.steps):
-            X = step.call("transform", X)
-            X = X if step.device == after.device == "cpu" else after.bring(X)
+            X = after.bring(step.call("transform", X))
         return X
 
     def to_sklearn(self) -> Any:

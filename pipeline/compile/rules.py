@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+from sklearn import get_config
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -235,31 +236,36 @@ def check_parameters(how: Any, path: str) -> None:
     if isinstance(how, type):
         said = f"Expected an estimator instance ({how.__name__}()), got estimator class instead"
         raise in_words_of(TypeError(f"{said} ({how.__name__})."), ConfigError(f"At {path}"))
-    if hasattr(how, "_parameter_constraints") and type(how) not in CONTAINERS:
+    if type(how) not in CONTAINERS:
         try:
-            how._validate_params()
+            _validate(how)
         except ValueError as error:
             raise ConfigError(f"{path}: {error}") from error
-    elif is_xgboost(how) and (reasons := find_bad_params(how, path)):
+    if is_xgboost(how) and (reasons := find_bad_params(how, path)):
         raise Unsupported(*reasons)
 
 
+def _validate(how: Any) -> None:
+    """Let scikit-learn judge the parameters that it declares, unless its settings forbid it."""
+    if hasattr(how, "_parameter_constraints") and not get_config()["skip_parameter_validation"]:
+        how._validate_params()
+
+
 def check_names(how: Any, path: str) -> None:
-    """Check the parameters of a container: it holds what has names, each one once.
+    """Check the parameters of a container, and that it holds what has names, each one once.
 
     Raises
     ------
     ConfigError
-        It does not, or it holds nothing.
+        A value is out of range, or the container does not hold that, or it holds nothing.
     """
     kind, where = type(how), path or type(how).__name__.lower()
     values = 3 if kind is ColumnTransformer else 2
     held = {Pipeline: "steps", FeatureUnion: "transformer_list"}.get(kind, "transformers")
-    if kind is not FeatureUnion:  # scikit-learn declares nothing of its parameters
-        try:
-            how._validate_params()
-        except ValueError as error:
-            raise final(in_words_of(error, ConfigError(f"{where}: {error}"))) from error
+    try:
+        _validate(how)
+    except ValueError as error:
+        raise final(in_words_of(error, ConfigError(f"{where}: {error}"))) from error
     try:
         names = [name for name, *_ in getattr(how, held)]
         how._validate_names(names)

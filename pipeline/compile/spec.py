@@ -163,16 +163,20 @@ class Op:
     place: Placement | None = None
     note: str = ""
 
-    @cached_property
+    @property
     def tree(self) -> list[Op]:
         """It and all inside it, in the order of the estimator."""
-        found, waiting = [], [self]
+        return [self, *self._below]
+
+    @cached_property
+    def _below(self) -> tuple[Op, ...]:
+        found, waiting = [], [*self.children[::-1]]
         while waiting:
             found.append(op := waiting.pop())
             waiting += op.children[::-1]
-        return found
+        return tuple(found)
 
-    @cached_property
+    @property
     def leaves(self) -> list[Op]:
         """What is inside it and holds nothing, or itself."""
         inner = (*CONTAINERS, type(None))

@@ -9,7 +9,7 @@ import re
 import warnings
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TypeAlias, get_args
+from typing import TypeAlias
 
 import pandas as pd
 import pyarrow as pa
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from pipeline.errors import DataError
 from pipeline.files.csv import MISSING
-from pipeline.files.table_format import ColumnFormat, Date, Decimal, Duration, Number, Text, Time
+from pipeline.files.table_format import ColumnFormat, Date, Duration, Number, Text, Time
 from pipeline.table import arrow_types
 from pipeline.table.arrow_types import MOMENT, Cells, is_text
 
@@ -31,12 +31,16 @@ NOUNS: dict[type[Typed], str] = {
 }
 
 
-NUMBERS = [
-    Number(decimal=mark, thousands=group)
-    for group in ("", ",", ".", " ", "'")
-    for mark in get_args(Decimal)
-    if mark != group
-]
+NUMBERS = (
+    Number(),
+    Number(decimal=","),
+    Number(thousands=","),
+    Number(decimal=",", thousands="."),
+    Number(thousands=" "),
+    Number(decimal=",", thousands=" "),
+    Number(thousands="'"),
+    Number(decimal=",", thousands="'"),
+)
 """Marks of decimals and thousands; of those that fit as well, the first counts."""
 DAYS = {
     "%d.%m.%Y": "-/. ",

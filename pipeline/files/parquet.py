@@ -122,7 +122,8 @@ def _categories(
     inode, the time of its last change and its size, one after the other.
     """
     paths = [file for file, *_ in files]
-    read = pq.read_table(paths, columns=[*names], page_checksum_verification=True)
+    options: Any = {"columns": [*names], "page_checksum_verification": True}
+    read = pq.read_table(paths, partitioning=None, **options)  # "key=value" in a path is no column
     whole = read.unify_dictionaries()
     found = {}
     for name, column in zip(names, whole.columns, strict=True):

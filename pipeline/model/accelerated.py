@@ -49,7 +49,7 @@ from pipeline.table.output import CONTAINERS, contained, container, framed, hand
 from pipeline.table.schema import Schema
 from pipeline.table.shared import SharedRows, table_of
 from pipeline.trace import ExecutionLog, execution_log
-from pipeline.typing import Array, Estimator, Params, Table, Target
+from pipeline.typing import Array, Estimator, Params, ReadParams, Table, Target
 
 
 class _Learnt(NamedTuple):
@@ -314,10 +314,12 @@ class Accelerated(Answers):
         X = as_given.materialize(X) if asked else X
         apart = isinstance(X, SharedRows)
         plan = make_plan(whole, LoweringOptions(self._falls_back, self.dtype, apart))
+        shared: ReadParams = {}
+        keys: Sequence[str] = ()
         if apart:
             takes, X, shared, keys = sharing.begin_fit(X, y, plan)
         else:
-            (takes, X), shared, keys = inputs.fit_input(plan.ops[0], X), {}, ()
+            takes, X = inputs.fit_input(plan.ops[0], X)
         if params.get("eval_set"):
             sets = list(inputs.validate_eval_set(params["eval_set"], takes))
             ready = partial(sharing.transform, plan, keys, takes)
@@ -399,7 +401,7 @@ class Accelerated(Answers):
             own.pop(name, None)
         if self.inputs_.n_features is not None:
             own["n_features_in_"] = self.inputs_.n_features
-        if names and not [name for name in names if not isinstance(name, str)]:
+        if names and {*map(type, names)} == {str}:  # as scikit-learn takes names for such
             own["feature_names_in_"] = np.array(names, dtype=object)
 
     @spec_has("transform")

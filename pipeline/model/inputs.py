@@ -78,7 +78,7 @@ def fit_input(first: Op, X: Table) -> tuple[Input, Any]:
 def _columns_read(first: Op, head: pd.DataFrame) -> list[Any] | None:
     """Return the columns that a step reads of a table, of which `head` is a row."""
     known = columns_of(head)
-    if (*known.values(),) != (first.takes.names, first.takes.dtypes):
+    if known != {"names": first.takes.names, "dtypes": first.takes.dtypes}:
         takes = replace(first.takes, device="cpu", **known)
         first = compile_step(first.estimator, first.path, takes)
     return columns_read(first)

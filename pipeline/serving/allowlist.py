@@ -120,7 +120,8 @@ def loads(data: bytes, where: str) -> Any:
         strangers = _strangers(data)
         raise ConfigError(f"{where}: holds types that are not trusted: {strangers}") from error
     except Exception as error:  # skops raises whatever a broken file leads it to
-        said = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:200]}"
+        kind = "" if isinstance(error, DataError) else f"{type(error).__name__}: "
+        said = f"{kind}{str(error).partition(chr(10))[0][:200]}"
         raise DataError(f"{where}: not a model: {said}") from error
 
 
@@ -129,7 +130,7 @@ def _renamed(data: bytes) -> bytes:
     with ZipFile(io.BytesIO(data)) as archive:
         # What is stored as it is cannot become larger than the file.
         if any(part.compress_type != ZIP_STORED for part in archive.infolist()):
-            raise ValueError("its parts are compressed")
+            raise DataError("its parts are compressed")
         parts = {name: archive.read(name) for name in archive.namelist()}
     named, schema = b'"__module__": "%s"', parts["schema.json"]
     for there, ours in _INSTEAD.items():

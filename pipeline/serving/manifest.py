@@ -101,7 +101,7 @@ def _sums(text: bytes, folder: Path) -> dict[str, str]:
     *lines, rest = text.decode("ascii", "replace").split("\n")
     sums = {match[2]: match[1] for line in lines if (match := _SUM.fullmatch(line))}
     if rest or MANIFEST not in sums or SUMS in sums or len(sums) != len(lines):
-        raise DataError(f"{folder / SUMS}: damaged: no list of {MANIFEST} and parts, each once")
+        raise DataError(f"{folder / SUMS}: damaged: it does not list {MANIFEST} and each part once")
     return sums
 
 

@@ -121,18 +121,22 @@ class Held:
             elif isinstance(part, dict | np.ndarray):
                 waiting += (_items(part) or {}).values()
             elif not isinstance(part, type) and hasattr(part, "get_params"):
-                if id(part) in self._held:
-                    continue
-                found: dict[str, tuple[Any, Any]] = {}
-                for name in vars(part) if fitted else part.get_params(deep=False):
-                    if name[:1] != "_":
-                        value = getattr(part, name, None)
-                        # What is fitted shares the lists that are parameters, and reads them.
-                        own = fitted or isinstance(part, _IN_PLACE.get(name, ()))
-                        as_is = not own or type(value) in _ATOMS
-                        found[name] = value, value if as_is else _copied(value)
-                        waiting.append(value)
-                self._held[id(part)] = part, found
+                waiting += () if id(part) in self._held else self._keep(part)
+
+    def _keep(self, part: Estimator) -> list[Any]:
+        """Remember what an estimator holds, and return it."""
+        found: dict[str, tuple[Any, Any]] = {}
+        held = []
+        for name in vars(part) if self.fitted else part.get_params(deep=False):
+            if name[:1] != "_":
+                value = getattr(part, name, None)
+                # What is fitted shares the lists that are parameters, and reads them.
+                own = self.fitted or isinstance(part, _IN_PLACE.get(name, ()))
+                as_is = not own or type(value) in _ATOMS
+                found[name] = value, value if as_is else _copied(value)
+                held.append(value)
+        self._held[id(part)] = part, found
+        return held
 
     @property
     def changed(self) -> str:

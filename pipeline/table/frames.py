@@ -116,7 +116,7 @@ def holds_sparse(X: Table, names: Collection[Name] | None = None) -> bool:
 def head(X: Table) -> pd.DataFrame:
     """Return the first row as a pandas frame: the table's schema, on the host."""
     if type(X) is pd.DataFrame:
-        return X[:1]
+        return pd.DataFrame(X[:1])  # without its `attrs`
     if _LIBRARY[type(X)] != "cudf":
         return pd.DataFrame(to_device(X[:1], "cpu"))
     # To cuDF a row that is no copy takes all the memory behind it, categories come with all their

@@ -194,7 +194,7 @@ fitted on numbers; convert it (pandas.to_numeric)
         return _replaced(X, changed) if changed else X
 
     def knows(self, X: Table) -> bool:
-        """Return whether X is a frame such as was taken as it is, none of it sparse."""
+        """Return whether X has the columns and types of a dense frame that was taken unchanged."""
         if type(X) is not pd.DataFrame or not len(X) or X.columns.tolist() != self.names:
             return False
         return frames.types(X) == self._taken

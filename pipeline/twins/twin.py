@@ -22,10 +22,12 @@ from pipeline.typing import Array, Estimator, Target
 
 S = TypeVar("S")
 
-ALL, MANY, FEW = range(2**63), range(10_000, 2**63), range(20_000)
-"""In `Twin.slower`: all numbers of rows; those of which reading them column by column, and handing
-them to threads, costs more than the arithmetic; and those of which the twin's way of learning does.
-"""
+ALL = range(2**63)
+"""In `Twin.slower`: any number of rows."""
+MANY = range(10_000, 2**63)
+"""Rows of which reading them column by column, and starting threads, costs more than arithmetic."""
+FEW = range(20_000)
+"""Rows from which the twin takes longer to learn."""
 
 ANY: tuple[Any, ...] = ()
 """In `Twin.supported_params`: every value that scikit-learn allows."""
@@ -57,8 +59,8 @@ class Twin(ABC, Generic[S]):
     supported_params: ClassVar[dict[str, tuple[Any, ...]]]
     reads: ClassVar[type[Numbers] | type[Categories] | type[Dates]]
     takes_sparse: ClassVar[bool] = False
-    """Whether scikit-learn's makes sparse rows of sparse ones; of dense ones it makes the positions
-    of ones alone."""
+    """Whether scikit-learn's step makes sparse rows of sparse ones. Of dense rows, sparse ones are
+    one-hot columns alone."""
     weighted: ClassVar[bool] = False
     """Whether `statistics` takes the weights of the rows, after the other aligned arrays."""
     needs_target: ClassVar[bool] = False

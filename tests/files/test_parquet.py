@@ -49,6 +49,17 @@ def test_categories_have_the_levels_of_the_whole_file(small_flights: Path) -> No
     assert X["carrier"].nunique() <= whole["carrier"].cat.categories.size
 
 
+def test_categories_are_those_of_the_files_whatever_their_folders_are_called(
+    tmp_path: Path,
+) -> None:
+    for folder, values in (("kind=a", "xy"), ("kind=b", "zy")):
+        (tmp_path / folder).mkdir()
+        rows = pd.DataFrame({"kind": pd.Categorical([*values])})
+        rows.to_parquet(tmp_path / folder / "rows.parquet")
+    files = tuple((file, 0, 0, 0) for file in sorted(tmp_path.rglob("*.parquet")))
+    assert [*parquet._categories(files, ("kind",))["kind"].categories] == ["x", "y", "z"]
+
+
 def test_a_missing_file_is_reported_with_a_suggestion(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none\.parquet: no such file; make it with `make data`"):
         parquet.read_parquet(tmp_path / "none.parquet", FEATURES, "late", LATE, "cpu")

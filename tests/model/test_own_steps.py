@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -265,6 +266,13 @@ def test_few_rows_of_other_types_are_sklearns() -> None:
     model = Accelerated(zero, device="cpu").fit(rows)
     with pytest.raises(ValueError, match="bool"):
         model.transform(rows[:3] > 0)
+
+
+def test_a_model_holds_nothing_that_is_attached_to_the_frame_of_its_fit() -> None:
+    attached = X[["a"]].copy()
+    attached.attrs["how"] = lambda: 0  # which cannot be pickled
+    model = Accelerated(StandardScaler(), device="cpu").fit(attached)
+    assert pickle.loads(pickle.dumps(model)).n_features_in_ == 1
 
 
 def test_wide_blocks_are_not_kept() -> None:

@@ -8,8 +8,6 @@ exactly: the result does not depend on how the rows were cut, to rounding.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from operator import methodcaller
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -91,8 +89,10 @@ def stack_moments(values: Array, xp: ModuleType, weights: Array = None) -> Any:
     # CuPy makes arrays in C order, and adds along their last axis much faster than across it.
     values = values.T
 
-    add = methodcaller("sum", axis=-1, dtype="float64")
-    total: Callable[[Any], Any] = add if weights is None else lambda array: add(array * weights)
+    def total(array: Array) -> Any:
+        weighted = array if weights is None else array * weights
+        return weighted.sum(axis=-1, dtype="float64")
+
     missing = xp.isnan(values)
     count = total(~missing)
     known = count + (count == 0)
