@@ -27,7 +27,7 @@ from pipeline.blocks.block import Indicators, Numbers, join
 from pipeline.blocks.csr import check_numbers, count_cells
 from pipeline.blocks.table import Read, blocks_to_write
 from pipeline.compile.flat import FlatProgram, side_by_side
-from pipeline.compile.nodes import BlockNode, NodeInput, Passthrough, check_type
+from pipeline.compile.nodes import BlockNode, NodeInput, Passthrough, TransformerNode, check_type
 from pipeline.table.convert import without_na
 from pipeline.typing import Estimator, Target
 
@@ -66,6 +66,11 @@ class PipelineNode(BlockNode):
         for node in self.children:
             given = node.makes_sparse(given)
         return given
+
+    def transformed(self) -> list[TransformerNode]:
+        """Return all before the last node, and what that transforms."""
+        before = [leaf for node in self.children[:-1] for leaf in node.leaves()]
+        return before + self.children[-1].transformed()
 
     def fills_rows(self) -> bool:
         """Return whether the last node fills them."""
@@ -247,6 +252,10 @@ class FeatureUnionNode(_SideBySide):
         if source.framed and source.names is not None:
             self.row = pd.DataFrame(self.row, columns=list(source.names))
         return super().fit(table, source, y)
+
+    def transformed(self) -> list[TransformerNode]:
+        """Return what each branch, which is fitted alone, transforms."""
+        return [leaf for branch in self.branches for leaf in branch.node.transformed()]
 
     def to_sklearn(self) -> FeatureUnion:
         """Return a `FeatureUnion` of fitted transformers."""

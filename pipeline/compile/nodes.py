@@ -159,6 +159,10 @@ class BlockNode(ABC):
         """Return the transformers that twins run, in the order of the estimator."""
         return [node for node in self.ends() if isinstance(node, TransformerNode)]
 
+    def transformed(self) -> list[TransformerNode]:
+        """Return those of them whose rows scikit-learn makes in a `fit`: not of a last step."""
+        return self.leaves() if self.children else []
+
     def forms(self) -> Iterator[type]:
         """Yield the form of block that each transformer reads that has a twin, in order."""
         return chain.from_iterable(node.own_forms for node in self.ends())

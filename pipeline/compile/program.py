@@ -114,6 +114,8 @@ class Program:
             On the host.
         """
         self._fit(X, y, keeps="small", fits_only=True)
+        assert self.node is not None
+        warn(warnings_of(leaf.twin for leaf in self.node.transformed()))
         return self
 
     def partial_fit(self, X: Any, y: Any = None, **params: Any) -> Program:

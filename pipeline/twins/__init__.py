@@ -21,7 +21,10 @@ from pipeline.twins.function import FunctionTransformerTwin
 from pipeline.twins.imputers import SimpleImputerTwin
 from pipeline.twins.polynomial import PolynomialFeaturesTwin
 from pipeline.twins.power import PowerTransformerTwin
-from pipeline.twins.quantile import KBinsDiscretizerTwin, QuantileTransformerTwin
+from pipeline.twins.quantile import (
+    KBinsDiscretizerTwin,
+    QuantileTransformerTwin,
+)
 from pipeline.twins.scalers import (
     MaxAbsScalerTwin,
     MinMaxScalerTwin,

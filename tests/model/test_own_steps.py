@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
     MaxAbsScaler,
@@ -266,6 +267,31 @@ def test_few_rows_of_other_types_are_sklearns() -> None:
     model = Accelerated(zero, device="cpu").fit(rows)
     with pytest.raises(ValueError, match="bool"):
         model.transform(rows[:3] > 0)
+
+
+IMPUTED = make_pipeline(SimpleImputer(), RobustScaler())
+
+
+@pytest.mark.parametrize("method", ["fit", "fit_transform"])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        SimpleImputer(),
+        IMPUTED,
+        make_pipeline(StandardScaler(), SimpleImputer()),
+        make_union(SimpleImputer(), IMPUTED),
+        make_column_transformer((SimpleImputer(), ["a", "b"])),
+    ],
+    ids=["imputer", "first", "last", "union", "columns"],
+)
+def test_a_fit_warns_of_dropped_columns_where_sklearn_does(estimator: Any, method: str) -> None:
+    said = []
+    for model in (clone(estimator), Accelerated(clone(estimator), device="cpu")):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            getattr(model, method)(X[:100].assign(b=np.nan))
+        said.append([str(w.message) for w in caught if "Skipping" in str(w.message)])
+    assert said[0] == said[1]
 
 
 def test_a_model_holds_nothing_that_is_attached_to_the_frame_of_its_fit() -> None:

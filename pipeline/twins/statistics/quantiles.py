@@ -140,7 +140,8 @@ def median(stat: RowBlocks) -> np.ndarray:
     if stat.xp is not np:
         (found,) = _quantiles_on_gpu(stat, np.array([0.5]))
         return found.astype(np.result_type(stat.dtype, "float32"), copy=False)
-    return _of_columns(stat, np.median, np.nan)
+    found = _of_columns(stat, np.median, np.nan)
+    return found.astype(stat.dtype, copy=False) if stat.dtype.kind == "f" else found
 
 
 def _of_columns(stat: RowBlocks, find: Callable[[np.ndarray], Any], none: Any) -> np.ndarray:
