@@ -25,9 +25,9 @@ S = TypeVar("S")
 ALL = range(2**63)
 """In `Twin.slower`: any number of rows."""
 MANY = range(10_000, 2**63)
-"""Rows of which reading them column by column, and starting threads, costs more than arithmetic."""
+"""Numbers of rows for which reading columns and starting threads costs more than arithmetic."""
 FEW = range(20_000)
-"""Rows from which the twin takes longer to learn."""
+"""Numbers of rows for which the twin takes longer to learn."""
 
 ANY: tuple[Any, ...] = ()
 """In `Twin.supported_params`: every value that scikit-learn allows."""
