@@ -17,7 +17,7 @@ from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.publish import publish
 from pipeline.benchmark.record import results
-from pipeline.benchmark.report.tables import summary_table
+from pipeline.benchmark.report.tables import leaderboard
 from pipeline.benchmark.report.terminal import terminal_report
 from pipeline.errors import ConfigError, clean
 from pipeline.task.own.new_task import Choices, NewTask, create
@@ -41,14 +41,17 @@ class Report(results.Results, frozen=True, kw_only=True):
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        found, table = verdict(self), summary_table(self)
+        found, table = verdict(self), leaderboard(self)
         rows = [[cell.text for cell in row] for row in table.rows]
+        numbers = [name for name, side in zip(table.head, table.align, strict=True) if side == "r"]
         return notebook.render_parts(
             self.task.title,
             notebook.Link("Report:", self.page, quote(self.page)),
-            notebook.Lines(found.cautions, "Before a score is believed:", "caution"),
-            notebook.HtmlTable(table.head, rows, found.badge, numbers=table.head[5:]),
-            notebook.Lines([*filter(None, [found.skipped]), found.parity, found.gpu]),
+            notebook.Lines(found.cautions, "Before you trust a score:", "caution"),
+            notebook.HtmlTable(
+                table.head, rows, found.badge, numbers=[table.head[2], *table.head[6:]]
+            ),
+            notebook.Lines([*filter(None, (found.parity, found.skipped))]),
         )
 
 

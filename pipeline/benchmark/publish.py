@@ -10,9 +10,9 @@ from rich.console import Console
 
 from pipeline.benchmark.compare import Comparison
 from pipeline.benchmark.record import results
-from pipeline.benchmark.report.cells import cells_csv
 from pipeline.benchmark.report.html import write_page
 from pipeline.benchmark.report.panels import comparison_page
+from pipeline.benchmark.report.runs_csv import runs_csv
 from pipeline.benchmark.report.terminal import terminal_report
 from pipeline.benchmark.run.resume import FinishedRuns
 from pipeline.errors import clean
@@ -88,7 +88,7 @@ def write_again(folder: Path, price: results.Price | None = None) -> None:
 def render(measured: results.Results, folder: Path) -> None:
     """Write the report's files into a folder; the same results give the same bytes.
 
-    They are ``index.html``, ``report.md`` and ``cells.csv``.
+    They are ``index.html``, ``report.md`` and ``runs.csv``.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def render(measured: results.Results, folder: Path) -> None:
         The folder is not writable, the disk is full, or a file is in the way.
     """
     write_page(comparison_page(measured), folder)
-    write_text(folder / "cells.csv", cells_csv(measured))
+    write_text(folder / "runs.csv", runs_csv(measured))
 
 
 def find_finished(folder: Path, comparison: Comparison, *, resume: bool = True) -> FinishedRuns:

@@ -12,7 +12,7 @@ from scipy.stats import gmean
 
 from pipeline.benchmark.judge.statistics import over_tasks
 from pipeline.benchmark.record.results import Results, dumps
-from pipeline.benchmark.report.cells import cells_csv
+from pipeline.benchmark.report.runs_csv import runs_csv
 from pipeline.benchmark.report.gallery_page import build_gallery, compared, speed_table
 from pipeline.errors import DataError
 from tests.benchmark import fixtures
@@ -72,7 +72,7 @@ def test_the_mean_is_geometric_each_task_counts_once_and_what_fails_not_at_all()
              fixtures.failed()]  # fmt: skip
     entries = of_tasks(*every)
     records = [*entries.values()]
-    table = pd.read_csv(io.StringIO(cells_csv(*records)))
+    table = pd.read_csv(io.StringIO(runs_csv(*records)))
     table = table[(table["variant"] == "cpu") & (table["parity"] != "FAIL")].dropna(
         subset="time_ratio"
     )

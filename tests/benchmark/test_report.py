@@ -221,7 +221,7 @@ def test_the_same_record_gives_the_same_bytes(tmp_path: Path) -> None:
         render(fuller.everything(), folder)
         pages.append({path.name: path.read_bytes() for path in folder.iterdir()})
     assert pages[0] == pages[1]
-    assert set(pages[0]) == {"index.html", "report.md", "cells.csv"}
+    assert set(pages[0]) == {"index.html", "report.md", "runs.csv"}
 
 
 def test_a_row_of_the_speed_table_reads_as_the_record() -> None:

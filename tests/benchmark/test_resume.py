@@ -135,10 +135,10 @@ def test_pages_that_cannot_all_be_written_again_stay_as_they_were(
     folder = tmp_path / "r"
     with publishing(folder) as draft:
         (draft / "results.json").write_bytes(results.dumps(fixtures.normal()))
-        for name in ("index.html", "report.md", "cells.csv", "notes.txt"):
+        for name in ("index.html", "report.md", "runs.csv", "notes.txt"):
             (draft / name).write_text("old")
     there = {path.name: path.read_bytes() for path in folder.iterdir()}
-    monkeypatch.setattr(publish, "cells_csv", lambda measured: 1 / 0)
+    monkeypatch.setattr(publish, "runs_csv", lambda measured: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         publish.write_again(folder)
     assert there == {path.name: path.read_bytes() for path in folder.iterdir()}

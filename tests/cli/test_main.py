@@ -103,7 +103,7 @@ def test_report_writes_pages_beside_the_record(small_home: Path, tmp_path: Path)
     )  # fmt: skip
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines()[-1] == f"report: {(out / 'index.html').as_uri()}"
-    pages = {"index.html", "report.md", "cells.csv"}
+    pages = {"index.html", "report.md", "runs.csv"}
     assert {path.name for path in out.iterdir()} == {*pages, "results.json"}
     record = results.load(out / "results.json")
     assert [len(cell.runs) for cell in record.cells] == [3, 3]

@@ -14,7 +14,7 @@ the test rows at random and d_g the difference without group g, the variance of 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -30,16 +30,18 @@ OTHER = "other"
 RESAMPLES = 2_000
 LEVEL = 0.95
 FEW = 5
-"""With fewer runs on either side the interval covers less often than it says."""
+"""With fewer runs on either side there is no verdict: the interval covers too seldom."""
 TOO_FEW = 3
-"""With fewer runs on either side no interval is given."""
+"""With fewer runs on either side there is no interval."""
+BUSY = 0.25
+"""Share of the processors' time that other processes took, above which there is no verdict."""
 TASKS = 5
 """With fewer there is no mean over tasks."""
 ROUNDING = 1e-12
 """A difference that equals its margin but for the last bits of a double is equal to it."""
 
-Outcome = Literal["faster", "slower", "no difference shown"]
-Parity = Literal["PASS", "FAIL", "INCONCLUSIVE", "not judged"]
+Outcome = Literal["faster", "slower", "no difference shown", "no verdict"]
+Parity = Literal["PASS", "FAIL", "INCONCLUSIVE", "no margin"]
 _Times = npt.NDArray[np.float64]
 Score = Callable[[Any, Any], float]
 GROUPS = 20
@@ -54,11 +56,15 @@ class Ratio(NamedTuple):
     """The 95 % interval; None where the runs are too few."""
     n: int
     """Runs on the side that has fewer."""
+    doubt: str = ""
+    """Why there is no verdict; empty where there is one."""
 
     @property
     def outcome(self) -> Outcome:
         """Faster or slower only where the interval leaves 1 out."""
-        if self.interval is None or self.interval[0] <= 1 <= self.interval[1]:
+        if self.doubt or self.interval is None:
+            return "no verdict"
+        if self.interval[0] <= 1 <= self.interval[1]:
             return "no difference shown"
         return "faster" if self.interval[1] < 1 else "slower"
 
@@ -98,7 +104,7 @@ class MetricParity(NamedTuple):
     def judged(self) -> Parity:
         """What may be said of it."""
         if self.margin is None or (self.reference is None and self.value is None):
-            return "not judged"
+            return "no margin"
         if self.difference is None or np.isnan(self.difference):
             return "FAIL"
         low, high = self.interval or (self.difference, self.difference)
@@ -121,12 +127,33 @@ def speed(results: Results, pipeline: str, variant: str) -> Speed | None:
         return None
     times = _totals(cell)
     base = None if variant == REFERENCE else measured(results, pipeline, REFERENCE)
-    against = ratio(times, _totals(base)) if base else None
+    doubt = "the machine was busy" if base and busy(results, cell, base) else ""
+    against = ratio(times, _totals(base), doubt) if base else None
     median = float(np.median(times))
     return Speed(len(times), median, float(times.min()), float(times.max()), against)
 
 
-def ratio(times: _Times, reference: _Times) -> Ratio | None:
+def others_share(results: Results, cells: Iterable[Cell]) -> float | None:
+    """Return the share of the processors' time that other processes took during timed runs.
+
+    None where no run has it recorded.
+    """
+    runs = [run for cell in cells for run in cell.runs if run.other_cpu_seconds is not None]
+    total = results.machine.cores * sum(run.total for run in runs)
+    return sum(run.other_cpu_seconds or 0.0 for run in runs) / total if total else None
+
+
+def busy(results: Results, *cells: Cell) -> bool:
+    """Return whether other processes disturbed the timed runs of these cells.
+
+    They did where they took more than `BUSY` of the processors' time. In a record without that
+    measurement the load average before the first run must not exceed the number of processors.
+    """
+    share, machine = others_share(results, cells), results.machine
+    return machine.load_before > machine.cores if share is None else share > BUSY
+
+
+def ratio(times: _Times, reference: _Times, doubt: str = "") -> Ratio | None:
     """Compare two samples of times by the ratio of their medians.
 
     Both samples are resampled with replacement, independently and with a fixed seed; the interval
@@ -136,18 +163,21 @@ def ratio(times: _Times, reference: _Times) -> Ratio | None:
     ----------
     times, reference : ndarray of shape (n_runs,)
         Seconds.
+    doubt : str
+        Why there is no verdict, however many runs there are.
     """
     if min(times.min(), reference.min()) <= 0:
         return None
     n = min(len(times), len(reference))
     value = float(np.median(times) / np.median(reference))
+    doubt = f"fewer than {FEW} runs" if n < FEW else doubt
     if n < TOO_FEW:
-        return Ratio(value, None, n)
+        return Ratio(value, None, n, doubt)
 
     def ratio_of_medians(times: _Times, reference: _Times, axis: int) -> Any:
         return np.median(times, axis=axis) / np.median(reference, axis=axis)
 
-    return Ratio(value, interval_of((times, reference), ratio_of_medians), n)
+    return Ratio(value, interval_of((times, reference), ratio_of_medians), n, doubt)
 
 
 def interval_of(samples: tuple[_Times, ...], statistic: Callable[..., Any]) -> tuple[float, float]:
@@ -198,10 +228,10 @@ def parity(results: Results, pipeline: str, variant: str) -> list[MetricParity]:
 def cell_parity(results: Results, pipeline: str, variant: str) -> Parity:
     """Return PASS only where the cell ran and every declared metric passes; the worst otherwise."""
     if variant == REFERENCE:
-        return "not judged"
+        return "no margin"
     judged = {row.judged for row in parity(results, pipeline, variant)}
     order: tuple[Parity, ...] = ("FAIL", "INCONCLUSIVE", "PASS")
-    return next((word for word in order if word in judged), "not judged")
+    return next((word for word in order if word in judged), "no margin")
 
 
 def over_tasks(records: Sequence[Results], variant: str) -> Ratio | None:
@@ -210,8 +240,8 @@ def over_tasks(records: Sequence[Results], variant: str) -> Ratio | None:
     The mean of ratios does not depend on what they are over (Fleming and Wallace, "How not to lie
     with statistics: the correct way to summarize benchmark results", Communications of the ACM 29,
     1986). Pipelines of one task are no independent draws, so each task counts once, by the mean of
-    its logarithms, and the interval is bootstrapped over tasks. What was not timed is left out, and
-    so is what fails on quality.
+    its logarithms, and the interval is bootstrapped over tasks. Left out is what was not timed,
+    what has no verdict and what fails on quality.
     """
     means = []
     for each in records:
@@ -220,6 +250,7 @@ def over_tasks(records: Sequence[Results], variant: str) -> Ratio | None:
             for pipeline in each.pipelines
             if (timed := speed(each, pipeline.name, variant))
             and timed.ratio
+            and not timed.ratio.doubt
             and cell_parity(each, pipeline.name, variant) != "FAIL"
         ]
         means += [np.log(ratios).mean()] if ratios else []

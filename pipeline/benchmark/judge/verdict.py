@@ -6,18 +6,21 @@ was absent. What weakens the conclusions is said too.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Literal, NamedTuple
 
 from pipeline.benchmark.judge.statistics import (
+    BUSY,
     FEW,
     REFERENCE,
     Parity,
     Speed,
     cell_parity,
     measured,
+    others_share,
     parity,
     speed,
 )
@@ -25,11 +28,11 @@ from pipeline.benchmark.record.results import Cell, Results, Variant
 from pipeline.benchmark.record.tuning_record import TuningRecord
 from pipeline.task.cautions.caution import RANKS, in_rank
 from pipeline.task.cautions.scores import of_scores
-from pipeline.task.numerals import on_gpu
+from pipeline.task.numerals import on_gpu, share
 
 IDLE = 1.5
 """Factor of busy processors beyond which a variant had more of the machine than the reference."""
-BUSY = 0.5
+LOADED = 0.5
 """Load average per processor above which the machine was not quiet."""
 SHOWN = 8
 """Cautions that a terminal shows."""
@@ -58,12 +61,12 @@ class Verdict(NamedTuple):
     """The same in words, with the reason."""
     headlines: Sequence[Headline]
     """One per pipeline and variant."""
+    best: str
+    """The pipeline with the best first metric; empty where none is known to be better."""
     skipped: str
-    """Which variants did not run, and why; empty if all did."""
+    """Which variants did not run, and why; empty if all did or the badge says it."""
     parity: str
     """Quality parity of all runs in one sentence."""
-    gpu: str
-    """Which GPU was used, or why none was."""
     caveats: Sequence[str]
     """What weakens the conclusions."""
 
@@ -82,9 +85,9 @@ def verdict(results: Results) -> Verdict:
         kind=kind,
         badge=badge,
         headlines=headlines,
-        skipped=_skipped(results),
+        best=_best(results),
+        skipped=_skipped(results, kind),
         parity=_parity(headlines),
-        gpu=_gpu(results),
         caveats=[*_caveats(results)],
     )
 
@@ -94,15 +97,36 @@ def _badge(results: Results) -> tuple[Kind, str]:
     lost = [p.name for p in results.pipelines if not measured(results, p.name, REFERENCE)]
     ran = [variant for variant in _rivals(results) if _ran(results, variant)]
     reasons = {
-        f"the reference has no times on {', '.join(lost)}": bool(lost),
+        f"plain scikit-learn has no times on {', '.join(lost)}": bool(lost),
         "the task declares no margin of quality": not results.task.margins,
-        "nothing but the reference ran": not ran,
+        "only plain scikit-learn ran": not ran,
     }
     if why := next((why for why, holds in reasons.items() if holds), ""):
         return "not comparable", f"not comparable: {why}"
-    if any(on_gpu(variant.device) for variant in ran):
-        return "comparable", "comparable"
-    return "CPU only", "CPU only: no GPU claim is made"
+    gpus = [variant for variant in _rivals(results) if on_gpu(variant.device)]
+    if names := ", ".join(variant.name for variant in gpus if variant in ran):
+        where = ", ".join(gpu.name for gpu in results.machine.gpus) or "an unnamed GPU"
+        return "comparable", f"comparable: {names} ran on {where}"
+    whys = [results.machine.no_gpu_why, *(v.why for v in gpus), "no variant for a GPU ran"]
+    return "CPU only", f"CPU only: {next(filter(None, whys)).rstrip('.')}"
+
+
+def ranked(results: Results) -> list[str]:
+    """Return the names of the pipelines, the best first metric first, where they share one."""
+    names = [pipeline.name for pipeline in results.pipelines]
+    firsts = {name: found for name in names if (found := first_metric(results, name))}
+    shared = {metric for metric, _ in firsts.values()}
+    sign = results.scoring.sign(next(iter(shared))) if len(shared) == 1 else None
+    if sign is None:
+        return names
+    return sorted(names, key=lambda n: -sign * firsts[n][1] if n in firsts else math.inf)
+
+
+def _best(results: Results) -> str:
+    """Return the first of `ranked` if it ran and there is an order."""
+    first = ranked(results)[0] if results.pipelines else ""
+    found = first_metric(results, first)
+    return first if found and results.scoring.sign(found[0]) else ""
 
 
 def _rivals(results: Results) -> list[Variant]:
@@ -113,11 +137,11 @@ def _ran(results: Results, variant: Variant) -> bool:
     return any(measured(results, each.name, variant.name) for each in results.pipelines)
 
 
-def _skipped(results: Results) -> str:
-    """Name the variants that did not run, by reason."""
+def _skipped(results: Results, kind: Kind) -> str:
+    """Name the variants that did not run, by reason, but those of the GPU that the badge names."""
     reasons: dict[str, list[str]] = {}
     for variant in _rivals(results):
-        if variant.status != "ok":
+        if variant.status != "ok" and not (kind == "CPU only" and on_gpu(variant.device)):
             reasons.setdefault(variant.why or "no reason recorded", []).append(variant.name)
     said = (f"{', '.join(names)} ({why})" for why, names in reasons.items())
     return f"Not run: {'; '.join(said)}." if reasons else ""
@@ -138,36 +162,29 @@ def _parity(headlines: Sequence[Headline]) -> str:
     counts = Counter(line.parity for line in headlines if line.speed is not None)
     lost, unsure = sum(line.speed is None for line in headlines), counts["INCONCLUSIVE"]
     judged = counts["PASS"] + counts["FAIL"] + unsure
-    rest = f"; {unsure} inconclusive: more test rows would tell" if unsure else ""
+    rest = f"; {unsure} inconclusive: too few test rows" if unsure else ""
     rest += f"; {lost} did not run" if lost else ""
-    found = f"{counts['PASS']} of {judged} within the declared margins" if judged else "not judged"
+    found = f"{counts['PASS']} of {judged} within the declared margins" if judged else "no margin"
     return f"Quality parity: {found}{rest}."
-
-
-def _gpu(results: Results) -> str:
-    gpus = [variant for variant in _rivals(results) if on_gpu(variant.device)]
-    if ran := [variant.name for variant in gpus if _ran(results, variant)]:
-        names = ", ".join(gpu.name for gpu in results.machine.gpus) or "a GPU that is not named"
-        return f"{', '.join(ran)} ran on {names}."
-    whys = [results.machine.no_gpu_why, *(v.why for v in gpus), "no variant for a GPU ran"]
-    return f"No GPU was used: {next(filter(None, whys)).rstrip('.')}."
 
 
 def _caveats(results: Results) -> Iterator[str]:
     """Yield what weakens the conclusions, a sentence each."""
     machine = results.machine
-    if machine.load_before > BUSY * machine.cores:
+    if machine.load_before > LOADED * machine.cores:
         yield (
             f"The machine was busy: load average {machine.load_before:.2f} on {machine.cores} "
             "processors before the first run."
         )
+    if (others := others_share(results, results.cells) or 0.0) > BUSY:
+        yield f"The machine was busy: other processes took {share(others)} of its processors' time."
     if resumed := results.protocol.resumed:
         yield f"The comparison was interrupted and resumed: {resumed} runs are from before."
     if results.source.dirty:
         yield "The code had changes that no commit holds."
     least = min((len(cell.runs) for cell in results.cells if cell.runs), default=FEW)
     if least < FEW:
-        yield f"Cells with fewer than {FEW} timed runs (the least: {least}): intervals indicative."
+        yield f"Some variants have {least} timed runs; a verdict needs {FEW} (--repeats {FEW})."
     for pipeline in results.pipelines:
         theirs = _processors(measured(results, pipeline.name, REFERENCE))
         for variant in results.variants:
@@ -182,12 +199,11 @@ def _cell_caveats(
     if len(cell.runs) < results.protocol.repeats:
         yield f"{where}: {len(cell.runs)} timed runs of {results.protocol.repeats} planned."
     if on_gpu(variant.device) and not any(on_gpu(step.device) for step in cell.placement):
-        yield f"{where}: no step is recorded as having run on the GPU."
+        yield f"{where}: no step ran on the GPU."
     if theirs and (ours := _processors(cell)) > IDLE * theirs:
         yield (
-            f"{where}: {ours:.1f} of {results.machine.cores} processors were busy, the reference's "
-            f"{theirs:.1f}: part of the speed is that of more processors (set n_jobs, see the "
-            "threads)."
+            f"{where} used {ours:.1f} of {results.machine.cores} processors, plain scikit-learn "
+            f"{theirs:.1f}: part of the speed comes from more processors (set n_jobs)."
         )
 
 

@@ -99,6 +99,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """Stage of `STAGES` -> seconds; what the stages leave over is not attributed."""
     cpu_seconds: float | None = None
     """Processor time of all threads; divided by `total`, the processors that were busy."""
+    other_cpu_seconds: float | None = None
+    """What other processes took meanwhile of the processors that this one may use."""
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

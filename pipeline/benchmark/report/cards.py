@@ -2,15 +2,58 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+import re
+import shlex
+from itertools import groupby, pairwise
+from typing import NamedTuple
 
+from pipeline.benchmark.judge.verdict import first_metric
 from pipeline.benchmark.record.results import Results
+from pipeline.optional import PYTHON
 from pipeline.records import Machine
-from pipeline.task.numerals import size
+from pipeline.task.numerals import beside_dummy, size
 
 MOST_CLASSES = 30
 """Classes that are named."""
+_KEPT = "--rows", "--years", "--seed", "--split", "--data-home", "--set"
+"""Options of a comparison that say what a pipeline is trained on, or change it."""
 Card = list[tuple[str, str]]
+
+
+class Use(NamedTuple):
+    """The pipeline to use, why, the commands that train it and predict, and the same in Python."""
+
+    title: str
+    why: str
+    commands: str
+    code: str
+
+
+def how_to_use(results: Results, best: str) -> Use | None:
+    """Return how to use the best pipeline; None where no pipeline is known to be the best."""
+    if not best:
+        return None
+    name, value = first_metric(results, best) or ("", 0.0)
+    rows = f"{results.task.rows_test:,} test rows"
+    model = f"runs/{results.task.name}/{best}.model"
+    run = shlex.join([PYTHON, "-m", "pipeline", *_training(results, best)])
+    predict = shlex.join([PYTHON, "-m", "pipeline", "predict", model, "new.csv", "predictions.csv"])
+    return Use(
+        f"Best pipeline: {best}",
+        f"{beside_dummy(name, value, results.baseline)}, on {rows}",
+        f"{run}\n{predict}",
+        f"import pipeline\nmodel = pipeline.load({model!r})\nmodel.predict(new_rows)",
+    )
+
+
+def _training(results: Results, pipeline: str) -> list[str]:
+    """Return the words that train a pipeline with the options that a comparison had."""
+    try:
+        words = shlex.split(re.sub(r"(?<= --)([a-z-]+)=", r"\1 ", results.source.command))
+    except ValueError:
+        words = []
+    kept = [word for pair in pairwise(words) if pair[0] in _KEPT for word in pair]
+    return ["run", results.task.name, *kept, "--pipelines", pipeline]
 
 
 def fairness(results: Results) -> Card:
@@ -22,10 +65,7 @@ def fairness(results: Results) -> Card:
     )
     named = [f"{name} (positive)" if name == task.positive else name for name in task.classes]
     more = f" and {len(named) - MOST_CLASSES} more" if len(named) > MOST_CLASSES else ""
-    variants = (
-        f"{v.name}: {v.title} on {v.device}, {v.status}" + (f", {v.why}" if v.why else "")
-        for v in results.variants
-    )
+    variants = (f"{v.name}: {v.title}" for v in results.variants if v.status == "ok")
     facts = [
         ("Task", f"{task.title} ({task.name})"),
         ("Data", f"{data.path}, {size(data.bytes)}; {data.source}; {data.licence}"),
@@ -35,30 +75,30 @@ def fairness(results: Results) -> Card:
         ("Columns", f"{task.columns:,}"),
         ("Target", ": ".join(filter(None, (f"{task.target}, {task.kind}", task.about_target)))),
         ("Classes", ", ".join(named[:MOST_CLASSES]) + more),
-        ("Weights of the rows", task.weight),
+        ("Weights", task.weight),
         ("Margins", ", ".join(f"{k} ±{v:g}" for k, v in task.margins.items()) or "none declared"),
         ("Seed", str(results.protocol.seed)),
-        ("What differs", "; ".join(variants)),
+        ("Variants", "; ".join(variants)),
     ]
     return [(name, value) for name, value in facts if value]
 
 
 def protocol(results: Results) -> Card:
-    """Return how the runs were made, and in which order."""
+    """Return how the runs were timed, and in which order."""
     plan = results.protocol
     streak = max((len(list(group)) for _, group in groupby(plan.order)), default=0)
-    kind = "interleaved" if streak == 1 else f"up to {streak} of one cell in a row"
+    kind = "interleaved" if streak == 1 else f"up to {streak} of one kind in a row"
     return [
         ("Inside the clock", plan.clock),
         ("Isolation", plan.isolation),
-        ("Warm-ups", f"{plan.warmups} per cell, not counted"),
-        ("Timed runs", f"{plan.repeats} per cell"),
+        ("Warm-ups", f"{plan.warmups} per pipeline and variant, not counted"),
+        ("Timed runs", f"{plan.repeats} per pipeline and variant"),
         ("Order", f"{len(plan.order)} runs, {kind}: {', '.join(plan.order)}"),
     ]
 
 
 def machine_line(host: Machine) -> str:
-    """Return what something ran on, in one line.
+    """Return the machine in one line.
 
     Examples
     --------
@@ -67,14 +107,14 @@ def machine_line(host: Machine) -> str:
     ...     load_before=0.0, gpus=[], no_gpu_why="",
     ... )
     >>> machine_line(host)
-    'CPU 1, 8 logical processors, 16.0 GiB, no GPU'
+    'CPU 1, 8 logical processors, 16.0 GiB'
     """
-    gpus = ", ".join(gpu.name for gpu in host.gpus) or "no GPU"
-    return f"{host.cpu}, {host.cores} logical processors, {size(host.memory_bytes)}, {gpus}"
+    every = host.cpu, f"{host.cores} logical processors", size(host.memory_bytes)
+    return ", ".join([*every, *(gpu.name for gpu in host.gpus)])
 
 
 def machine_rows(host: Machine) -> Card:
-    """Return what something ran on."""
+    """Return what describes a machine."""
     threads = ", ".join(f"{name} = {value}" for name, value in host.threads.items())
     gpus = "; ".join(
         f"{gpu.name}, {size(gpu.memory_bytes)}, driver {gpu.driver}, "
@@ -90,7 +130,7 @@ def machine_rows(host: Machine) -> Card:
         ("System", host.system),
         ("Python", host.python),
         ("Packages", ", ".join(f"{name} {version}" for name, version in host.packages.items())),
-        ("GPU", gpus or f"none used: {host.no_gpu_why or 'not said'}"),
+        *([("GPU", gpus)] if gpus else []),
     ]
 
 
@@ -100,6 +140,6 @@ def reproduction(results: Results) -> Card:
     state = "with changes that no commit holds" if source.dirty else "clean working tree"
     return [
         ("Commit", f"{source.commit}, {state}"),
-        ("Made", results.created),
+        ("Created", results.created),
         ("Record", f"results.json, schema {results.schema}"),
     ]

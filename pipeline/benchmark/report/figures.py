@@ -1,14 +1,13 @@
 """The figures of the report: bars for HTML and CSS, curves for matplotlib.
 
-Bars stand in per cent of the page's width, so that their text keeps its size on a phone and on
-paper. Curves are SVG with text as text and the colours of the style sheet; the same numbers give
-the same bytes.
+Bars are in per cent of their box, so that their text keeps its size on a phone and on paper.
+Curves are SVG with text as text and the colours of the style sheet; the same numbers give the
+same bytes.
 """
 
 from __future__ import annotations
 
 import io
-import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
-from pipeline.benchmark.judge.statistics import measured, speed
-from pipeline.benchmark.record.results import Results
-from pipeline.benchmark.report.html_table import how_fast, pairs
+from pipeline.benchmark.judge.statistics import OTHER, REFERENCE, measured, speed, stages
+from pipeline.benchmark.judge.verdict import first_metric, ranked, verdict
+from pipeline.benchmark.record.results import STAGES, Results
+from pipeline.benchmark.report.html_table import TONES, TableCell, claim, span
 from pipeline.errors import clean
-from pipeline.task.numerals import short
+from pipeline.task.numerals import beside_dummy, seconds, short
 
 HUES = 5
 """Accent colours that the style sheet knows."""
@@ -51,8 +51,6 @@ _STYLE = {
     "grid.color": _RULE,
     "axes.axisbelow": True,
 }
-APART = 24
-"""Per cent of an axis between two ticks."""
 _FORMATS = {"both": "o-", "ideal": "--"}
 
 T = TypeVar("T")
@@ -60,29 +58,28 @@ Floats = Sequence[float] | npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Bar:
-    """A row of a figure: a value with what it ranges over, in per cent of the axis.
+class Stack:
+    """The median time of a variant, in per cent of the longest bar of its pipeline.
 
-    `text` says it, `hue` is the number of an accent colour.
+    `parts` are number, start and width of each stage; `ends` are the interval's, if there is one.
     """
 
     label: str
-    text: str
-    low: float
-    middle: float
-    high: float
-    hue: int = 1
-    tone: str = ""
+    time: str
+    parts: tuple[tuple[int, float, float], ...]
+    ends: tuple[float, float] | None
+    speed: TableCell
+    span: str
+    quality: TableCell | None
 
 
 @dataclass(frozen=True)
-class Bars:
-    """Bars under a title; ticks are per cent and labels, `one` is where the bars part."""
+class Stacks:
+    """The stacks of each pipeline under its name and score; `stages` are named by their number."""
 
     title: str
-    bars: tuple[Bar, ...]
-    ticks: tuple[tuple[float, str], ...]
-    one: float
+    stages: tuple[tuple[int, str], ...]
+    pipelines: tuple[tuple[str, str, tuple[Stack, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -124,36 +121,6 @@ class Curves:
     def svg(self, name: str) -> Markup:
         """Return the figure for an HTML page in which no other has this name."""
         return Markup(_named(_drawn(self, name), self, name))  # noqa: S704
-
-
-@dataclass(frozen=True)
-class Scale:
-    """A logarithmic axis from `low` to `high`, in per cent, with some room at both ends.
-
-    >>> Scale(1, 100)(10)
-    50.0
-    """
-
-    low: float
-    high: float
-
-    def __call__(self, value: float) -> float:
-        """Return the per cent of the axis at which a value stands."""
-        room = max((self.high / self.low) ** 0.07, 1.1)
-        start, end, at = (math.log(x) for x in (self.low / room, self.high * room, value))
-        return round(100 * (at - start) / (end - start), 2)
-
-    def ticks(self) -> tuple[tuple[float, str], ...]:
-        """Return round speeds that are `APART` per cent or more apart, of all the 1.
-
-        >>> [label for _, label in Scale(0.2, 40).ticks()]
-        ['5× slower', 'equal', '5× faster']
-        """
-        kept: dict[float, str] = {}
-        for value in sorted(round_values(self.low, self.high, log=True), key=lambda v: v != 1):
-            if all(abs(self(value) - other) >= APART for other in kept):
-                kept[self(value)] = _speed_tick(value)
-        return tuple(sorted(kept.items()))
 
 
 def round_values(low: float, high: float, *, log: bool = False, most: int = 6) -> list[float]:
@@ -253,31 +220,57 @@ def each_variant(results: Results, find: Callable[[str], T | None]) -> dict[str,
     return {name: each for name, each in values.items() if each}
 
 
-def speed_figure(results: Results) -> Bars | None:
-    """Return the speed of all variants against the reference on one logarithmic axis, or None."""
-    ratios = [
-        (f"{pipeline}, {variant}", hue(results, variant), item.ratio)
-        for pipeline, variant in pairs(results)
-        if (item := speed(results, pipeline, variant)) and item.ratio
-    ]
-    if not ratios:
+def stage_figure(results: Results) -> Stacks | None:
+    """Return the median time of each variant as stacked stages, or None if nothing was timed."""
+    pipelines = []
+    for name in ranked(results):
+        first = first_metric(results, name)
+        stacks = _stacks(results, name)
+        if stacks:
+            score = beside_dummy(*first, results.baseline) if first else ""
+            pipelines.append((name, score, stacks))
+    if not pipelines:
         return None
-    ends = [1 / end for *_, ratio in ratios for end in (1.0, ratio.value, *(ratio.interval or ()))]
-    scale = Scale(min(ends), max(ends))
-    bars = []
-    for label, number, ratio in ratios:
-        low, high = ratio.interval or (ratio.value, ratio.value)
-        said = how_fast(ratio)
-        low, middle, high = map(scale, (1 / high, 1 / ratio.value, 1 / low))
-        bars.append(Bar(label, said.text, low, middle, high, number, said.tone))
-    title = "Speed against the reference, with its 95 % interval"
-    return Bars(title, tuple(bars), scale.ticks(), scale(1.0))
+    seen = {part[0] for *_, stacks in pipelines for stack in stacks for part in stack.parts}
+    names = [(number, name) for number, name in enumerate((*STAGES, OTHER)) if number in seen]
+    return Stacks("Median time of one run, by stage", tuple(names), tuple(pipelines))
 
 
-def _speed_tick(value: float) -> str:
-    if value == 1:
-        return "equal"
-    return f"{value:.3g}× faster" if value > 1 else f"{1 / value:.3g}× slower"
+def _stacks(results: Results, pipeline: str) -> tuple[Stack, ...]:
+    """Return a bar for each variant that was timed; the longest, with its interval, fills 100 %."""
+    lines = {line.variant: line for line in verdict(results).headlines if line.pipeline == pipeline}
+    timed = each_variant(results, lambda variant: speed(results, pipeline, variant))
+    base = timed[REFERENCE].median if REFERENCE in timed else 0.0
+    intervals = {
+        variant: [base * end for end in each.ratio.interval]
+        for variant, each in timed.items()
+        if each.ratio and each.ratio.interval
+    }
+    every = [each.median for each in timed.values()]
+    longest = max((*every, *(high for _, high in intervals.values())), default=0.0)
+    if longest <= 0:
+        return ()
+    stacks = []
+    for variant, each in timed.items():
+        parts, start = [], 0.0
+        for number, taken in enumerate(stages(results, pipeline, variant).values()):
+            width = 100 * max(taken, 0.0) / longest
+            parts += [(number, round(start, 2), round(width, 2))] if width >= 0.01 else []
+            start += width
+        low, high = (round(100 * end / longest, 2) for end in intervals.get(variant, (0.0, 0.0)))
+        line, ratio = lines.get(variant), each.ratio
+        stacks.append(
+            Stack(
+                label=variant,
+                time=f"{seconds(each.median)} s",
+                parts=tuple(parts),
+                ends=(low, high) if high else None,
+                speed=claim(ratio, line.parity) if line else TableCell(""),
+                span=span(ratio) if ratio and line and line.parity != "FAIL" else "",
+                quality=TableCell(line.judged, TONES.get(line.parity, "quiet")) if line else None,
+            )
+        )
+    return tuple(stacks)
 
 
 def size_figure(results: Results, pipeline: str) -> Curves | None:

@@ -18,10 +18,10 @@ from pipeline.benchmark.judge.statistics import (
 from pipeline.benchmark.judge.verdict import first_metric
 from pipeline.benchmark.record.results import Results, load
 from pipeline.benchmark.report.cards import machine_line
-from pipeline.benchmark.report.cells import cells_csv
 from pipeline.benchmark.report.html import page_html
 from pipeline.benchmark.report.html_table import ReportTable, Row, TableCell, how_fast, row, span
 from pipeline.benchmark.report.panels import Page, Panel, Piece
+from pipeline.benchmark.report.runs_csv import runs_csv
 from pipeline.errors import DataError
 from pipeline.optional import PYTHON
 from pipeline.system.atomic import write_text
@@ -123,5 +123,5 @@ def build_gallery(out: Path) -> Path:
     if not records:
         raise DataError(f"{out}: holds no report; `{PYTHON} -m pipeline report TASK` makes one")
     write_text(out / "index.html", page_html(gallery_page(records)))
-    write_text(out / "gallery.csv", cells_csv(*records.values()))
+    write_text(out / "gallery.csv", runs_csv(*records.values()))
     return out / "index.html"

@@ -8,7 +8,7 @@ from functools import wraps
 from itertools import groupby
 from typing import NamedTuple
 
-from pipeline.benchmark.judge.statistics import Ratio
+from pipeline.benchmark.judge.statistics import Parity, Ratio
 from pipeline.benchmark.record.results import Results
 from pipeline.task.numerals import MISSING, times
 
@@ -51,28 +51,42 @@ def row(*values: str | TableCell) -> Row:
 
 
 def how_fast(ratio: Ratio) -> TableCell:
-    """Write how fast a variant is, where a difference is shown.
+    """Write how fast a variant is, or why that is not known.
 
     Examples
     --------
     >>> how_fast(Ratio(0.4, (0.39, 0.41), 7)), how_fast(Ratio(1.4, (0.9, 1.5), 7)).text
     (TableCell(text='2.50× faster', tone='good', link=''), 'no difference shown')
+    >>> how_fast(Ratio(0.4, (0.39, 0.41), 3, "fewer than 5 runs")).text
+    'no verdict: fewer than 5 runs'
     """
-    shown = ratio.outcome in ("faster", "slower")
-    return TableCell(_faster(ratio.value) if shown else ratio.outcome, TONES.get(ratio.outcome, ""))
+    if ratio.outcome in ("faster", "slower"):
+        return TableCell(faster(ratio.value), TONES[ratio.outcome])
+    return TableCell(": ".join(filter(None, (ratio.outcome, ratio.doubt))))
+
+
+def claim(ratio: Ratio | None, parity: Parity) -> TableCell:
+    """Write how fast a variant is, if its quality allows to say so.
+
+    >>> claim(Ratio(0.5, (0.4, 0.6), 7), "FAIL").text, claim(None, "no margin").text
+    ('no claim: quality fails', '–')
+    """
+    if ratio is None:
+        return TableCell(MISSING)
+    return TableCell("no claim: quality fails", "bad") if parity == "FAIL" else how_fast(ratio)
 
 
 def span(ratio: Ratio) -> str:
-    """Write the interval of how fast a variant is, or that the runs are too few.
+    """Write the interval of how fast a variant is, where there are enough runs for one.
 
     Examples
     --------
     >>> span(Ratio(0.4, (0.25, 0.5), 7)), span(Ratio(1.4, (0.8, 1.5), 3)), span(Ratio(1, None, 2))
-    ('2.00–4.00×', '1.50× slower to 1.25× faster', '– (n=2)')
+    ('2.00–4.00×', '1.50× slower to 1.25× faster', '–')
     """
     if ratio.interval is None:
-        return f"{MISSING} (n={ratio.n})"
-    one, other = (_faster(end) for end in sorted(ratio.interval, reverse=True))
+        return MISSING
+    one, other = (faster(end) for end in sorted(ratio.interval, reverse=True))
     if one.endswith("slower") and other.endswith("slower"):
         one, other = other, one
     if one.split()[1] == other.split()[1]:
@@ -80,7 +94,12 @@ def span(ratio: Ratio) -> str:
     return f"{one} to {other}"
 
 
-def _faster(ratio: float) -> str:
+def faster(ratio: float) -> str:
+    """Write a ratio of times in one direction.
+
+    >>> faster(0.4), faster(1.25)
+    ('2.50× faster', '1.25× slower')
+    """
     return f"{times(1 / ratio)} faster" if ratio <= 1 else f"{times(ratio)} slower"
 
 

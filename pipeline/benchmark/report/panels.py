@@ -38,6 +38,8 @@ class Page(NamedTuple):
     lead: str
     panels: dict[str, Panel]
     files: dict[str, str]
+    kind: str = ""
+    """What the page is, in a few words above its title."""
 
 
 def shown(panels: Mapping[str, Panel], record: object) -> dict[str, Panel]:
@@ -52,17 +54,18 @@ def shown(panels: Mapping[str, Panel], record: object) -> dict[str, Panel]:
 def comparison_page(results: Results) -> Page:
     """Return the page of a comparison."""
     task, ran = results.task, [each for each in results.variants if each.status != "skipped"]
-    rows = f"{task.rows_train:,} rows to train on and {task.rows_test:,} to test on"
+    by = " and ".join(each.title for each in ran)
     lead = (
-        f"{', '.join(each.title for each in ran)}: {count(len(results.pipelines), 'pipeline')}, "
-        f"{rows}. {cards.machine_line(results.machine)}. {results.created[:10]}."
+        f"{count(len(results.pipelines), 'pipeline')}, each run by {by}. "
+        f"{task.rows_train:,} training rows, {task.rows_test:,} test rows. "
+        f"{cards.machine_line(results.machine)}. {results.created[:10]}."
     )
     files = {
-        "results.json": "the record, from which every number here is derived",
+        "results.json": "the record that all numbers come from",
         "report.md": "this page as Markdown",
-        "cells.csv": "the runs as a table",
+        "runs.csv": "all runs as a table",
     }
-    return Page(f"{task.title}: the comparison", lead, shown(PANELS, results), files)
+    return Page(task.title, lead, shown(PANELS, results), files, "Comparison with scikit-learn")
 
 
 def numbered(
@@ -84,28 +87,29 @@ def pointed(kind: str, title: str, points: Iterable[str]) -> Iterator[Piece]:
 def _verdict(results: Results) -> Iterator[Piece]:
     found = verdict(results)
     yield Piece("text", found.badge, f"badge {found.kind.lower().replace(' ', '-')}")
-    yield Piece("table", tables.summary_table(results), "summary", "summary")
-    yield Piece("text", found.skipped, "soft")
+    about = (
+        "Each pipeline has its own scale; the line at the end of a bar is the 95 % interval of the "
+        "comparison with plain scikit-learn."
+    )
+    yield Piece("stacks", figures.stage_figure(results), "times", about)
+    yield Piece("use", cards.how_to_use(results, found.best), "use")
+    yield Piece("table", tables.leaderboard(results), "leaderboard", "board")
     if not results.baseline:
         none = results.task.kind in ("ranking", "clusters")
-        why = f"For {results.task.kind} there is no dummy." if none else "No dummy was recorded."
-        yield Piece("text", why, "soft")
-    yield Piece("items", (found.parity, found.gpu))
-    yield from pointed("cautions", "Before a score is believed", found.cautions)
-    yield from pointed("caveats", "Read with care", found.caveats)
+        why = f"{results.task.kind} has no dummy." if none else "No dummy was recorded."
+        yield Piece("text", why[0].upper() + why[1:], "soft")
+    yield Piece("items", [*filter(None, (found.parity, found.skipped))])
+    yield from pointed("cautions", "Before you trust a score", found.cautions)
+    yield from pointed("caveats", "Limits of this comparison", found.caveats)
 
 
 def _speed(results: Results) -> Iterator[Piece]:
     yield Piece("table", tables.speed_table(results), "speed-table", "speed")
-    about = "Logarithmic axis: right of the dashed line the variant is faster, left of it slower."
-    yield Piece("bars", figures.speed_figure(results), "speeds", about)
     yield Piece("table", tables.stage_table(results), "stage-table")
 
 
 def _scaling(results: Results) -> Iterator[Piece]:
-    about = (
-        "Both axes are logarithmic. A dot is a median, the bar through it the range of the runs."
-    )
+    about = "Both axes are logarithmic. A dot is a median; its bar is the range of the runs."
     sizes = figures.each_pipeline(results, figures.size_figure)
     yield from numbered("curves", sizes, "sizes", about=about)
     lost = (p for p in results.points if p.status != "ok")
@@ -132,11 +136,11 @@ def _quality(results: Results) -> Iterator[Piece]:
 def _machine(results: Results) -> Iterator[Piece]:
     yield Piece("code", results.source.command)
     yield Piece("card", cards.reproduction(results))
-    yield Piece("heading", "The same for all")
+    yield Piece("heading", "The same for all variants")
     yield Piece("card", cards.fairness(results))
-    yield Piece("heading", "How the runs were made")
+    yield Piece("heading", "Protocol")
     yield Piece("card", cards.protocol(results))
-    yield Piece("heading", "The machine")
+    yield Piece("heading", "Machine")
     yield Piece("card", cards.machine_rows(results.machine))
     for pipeline in results.pipelines:
         yield Piece("heading", f"{pipeline.name}: {pipeline.title}")
@@ -145,10 +149,10 @@ def _machine(results: Results) -> Iterator[Piece]:
 
 PANELS = {
     "verdict": Panel("Verdict", _verdict),
-    "speed": Panel("Speed", _speed, "seconds, intervals of the speed, stages"),
-    "scaling": Panel("How time grows with the rows", _scaling, "other sizes of the table"),
-    "placement": Panel("Where each step ran", _placement, "devices, bytes, memory, energy, cost"),
-    "quality": Panel("Quality side by side", _quality, "metrics, margins, agreement, mistakes"),
+    "speed": Panel("Speed", _speed, "times, intervals, stages"),
+    "scaling": Panel("Time by number of rows", _scaling, "smaller samples of the table"),
+    "placement": Panel("Resources", _placement, "devices, copies, memory, energy, cost"),
+    "quality": Panel("Quality", _quality, "metrics, margins, agreement, errors"),
     "machine": Panel("How to reproduce", _machine, "command, data, protocol, machine, code"),
 }
 """By anchor, in the order of the page."""

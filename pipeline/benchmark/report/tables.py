@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pipeline.benchmark.judge.statistics import (
-    FEW,
     OTHER,
     REFERENCE,
     MetricParity,
@@ -14,7 +13,7 @@ from pipeline.benchmark.judge.statistics import (
     speed,
     stages,
 )
-from pipeline.benchmark.judge.verdict import Headline, first_metric, verdict
+from pipeline.benchmark.judge.verdict import Headline, first_metric, ranked, verdict
 from pipeline.benchmark.record.results import STAGES, Cell, Results
 from pipeline.benchmark.report.html_table import (
     TONES,
@@ -22,17 +21,28 @@ from pipeline.benchmark.report.html_table import (
     TableCell,
     Values,
     by_pair,
+    claim,
     how_fast,
     pairs,
     row,
     span,
 )
-from pipeline.task.numerals import MISSING, difference, metric, score, seconds, share, size, times
+from pipeline.task.numerals import (
+    MISSING,
+    difference,
+    metric,
+    on_gpu,
+    score,
+    seconds,
+    share,
+    size,
+    times,
+)
 
 _GAPS = {"max_difference": "Largest difference", "mean_difference": "Mean difference"}
 _CHANCES = {"max_difference": "Largest |Δp|", "mean_difference": "Mean |Δp|"}
 _CLUSTERS = {"adjusted_rand": "Adjusted Rand index", "shared_neighbours": "Shared neighbours"}
-ANSWERS = {
+COMPARED = {
     "binary": ("predicted probabilities", {**_CHANCES, "same_decision": "Same decision at 0.5"}),
     "multiclass": ("predicted classes", {**_CHANCES, "same_decision": "Same class"}),
     "regression": ("predicted numbers", _GAPS),
@@ -43,44 +53,46 @@ ANSWERS = {
 _SHARES = "same_decision", "shared_neighbours"
 
 
-def summary_table(results: Results) -> ReportTable:
-    """Return a row for each pipeline and variant that was to run: how fast, how equal, how good."""
-    lines = verdict(results).headlines
-    firsts = {each.name: first_metric(results, each.name) for each in results.pipelines}
+def leaderboard(results: Results) -> ReportTable:
+    """Return a row for each pipeline and variant: how good, how equal, how fast; best first."""
+    every = ranked(results)
+    firsts = {name: first_metric(results, name) for name in every}
     names = {found[0] for found in firsts.values() if found}
     one = names.pop() if len(names) == 1 else ""
     dummy = f", dummy {score(results.baseline[one])}" if one in results.baseline else ""
-    note = "Seconds: median time of a run, end to end, and plain scikit-learn's in brackets."
-    least = min((line.speed.n for line in lines if line.speed), default=FEW)
-    if least < FEW:
-        note += f" Intervals are indicative: {least} runs."
-    head = "Pipeline", "Variant", "Speed", "Interval, 95 %", "Quality", f"{one}{dummy}" or "Score"
+    head = f"{one}{dummy}" or "Score", "Quality", "Speed", "Interval, 95 %"
+    lines = {(line.pipeline, line.variant): line for line in verdict(results).headlines}
     rows = []
-    for line in lines:
-        first = firsts[line.pipeline]
-        values = _found(results, line, first[0] if first else "", one)
-        rows.append(row(line.pipeline, line.variant, *values))
+    for pipeline, variant in sorted(pairs(results), key=lambda pair: every.index(pair[0])):
+        first, line = firsts[pipeline], lines.get((pipeline, variant))
+        values = _measurements(results, (pipeline, variant), line, first[0] if first else "", one)
+        rows.append(row(pipeline, variant, *values))
+    note = (
+        "Seconds are medians. Fit and predict are the last step's; the total has reading and "
+        "preprocessing, too. Speed and interval compare the totals with plain scikit-learn's."
+    )
+    times = "Fit, s", "Predict, s", "Total, s"
     return ReportTable(
-        "Against plain scikit-learn", (*head, "Seconds"), "lllllrr", tuple(rows), note
+        "Leaderboard", ("Pipeline", "Variant", *head, *times), "llrlllrrr", tuple(rows), note
     )
 
 
-def _found(results: Results, line: Headline, metric: str, head: str) -> Values:
-    """Return how fast and how good a variant is, or why it has no times."""
-    cell = measured(results, line.pipeline, line.variant)
-    if line.speed is None or cell is None:
-        why = TableCell(absence(results, line.pipeline, line.variant), "bad")
-        return why, *[MISSING] * 4
-    failed, ratio = line.parity == "FAIL", line.speed.ratio
+def _measurements(
+    results: Results, pair: tuple[str, str], line: Headline | None, metric: str, head: str
+) -> Values:
+    """Return how good and how fast a variant is, or why it has no times."""
+    cell, timed = measured(results, *pair), speed(results, *pair)
+    if timed is None or cell is None:
+        return TableCell(absence(results, *pair), "bad"), *[MISSING] * 6
+    parts = stages(results, *pair)
     value = score(cell.metrics[metric]) if metric in cell.metrics else MISSING
-    plain = speed(results, line.pipeline, REFERENCE)
-    figure = how_fast(ratio) if ratio else TableCell(MISSING)
     return (
-        TableCell("no claim, as quality fails", "bad") if failed else figure,
-        span(ratio) if ratio and not failed else MISSING,
-        TableCell(line.judged, TONES.get(line.parity, "quiet")),
         value if metric == head or value == MISSING else f"{metric} {value}",
-        seconds(line.speed.median) + (f" ({seconds(plain.median)})" if plain else ""),
+        TableCell(line.judged, TONES.get(line.parity, "quiet")) if line else MISSING,
+        claim(timed.ratio, line.parity if line else "no margin"),
+        span(timed.ratio) if timed.ratio and line and line.parity != "FAIL" else MISSING,
+        *(seconds(parts[name]) for name in ("fit", "predict")),
+        seconds(timed.median),
     )
 
 
@@ -88,10 +100,10 @@ def _found(results: Results, line: Headline, metric: str, head: str) -> Values:
     "Wall time of one run, end to end",
     ("Median, s", "Min–max, s", "n", "Speed", "Interval", "Warm-up, s"),
     "rrrllr",
-    "Speed: the reference's median time over the variant's, or the other way round where it is "
-    "slower. Interval: percentile bootstrap of the ratio of medians, 95 %, each on its own and "
-    "not adjusted for their number; it covers the noise from run to run on this machine and "
-    "nothing else. The warm-up is the first run of the process and is in no other column.",
+    "Speed compares the median with plain scikit-learn's. Interval: 95 %, percentile bootstrap of "
+    "the ratio of medians, without a correction for the number of comparisons; it covers the "
+    "noise from run to run on this machine. The warm-up is the first run of the process; no "
+    "other column counts it.",
 )
 def speed_table(results: Results, pipeline: str, variant: str) -> Values:
     """Return times and speeds, one row per pipeline and variant."""
@@ -103,7 +115,7 @@ def speed_table(results: Results, pipeline: str, variant: str) -> Values:
     warmup = TableCell(seconds(cell.warmup.total) if cell.warmup else MISSING, "quiet")
     figures = seconds(timed.median), spread, str(timed.n)
     if timed.ratio is None:
-        alone = "the reference" if variant == REFERENCE else "no reference to compare"
+        alone = "the reference" if variant == REFERENCE else "no times of plain scikit-learn"
         return *figures, TableCell(alone, "quiet"), MISSING, warmup
     return *figures, how_fast(timed.ratio), span(timed.ratio), warmup
 
@@ -120,8 +132,8 @@ def absence(results: Results, pipeline: str, variant: str) -> str:
     "Where the time goes: median seconds per stage",
     [f"{name.capitalize()}, s" for name in (*STAGES, OTHER, "total")],
     "r" * (len(STAGES) + 2),
-    "Other is the median total less the medians of the stages; as medians do not add "
-    "exactly, it can fall a little below 0.",
+    "Other is the median total minus the medians of the stages. Medians do not add up exactly, so "
+    "it can be slightly below 0.",
 )
 def stage_table(results: Results, pipeline: str, variant: str) -> Values | None:
     """Return median seconds per stage; each row adds up to its total."""
@@ -130,13 +142,15 @@ def stage_table(results: Results, pipeline: str, variant: str) -> Values | None:
 
 
 def placement_tables(results: Results) -> Iterator[ReportTable]:
-    """Yield one table per pipeline: what runs each step in each variant, on which device."""
+    """Yield what runs each step of a pipeline in each variant, if any of them used a GPU."""
     for info in results.pipelines:
         every = (results.cell(info.name, variant.name) for variant in results.variants)
         cells = [cell for cell in every if cell and cell.placement]
+        if not any(on_gpu(place.device) for cell in cells for place in cell.placement):
+            continue
         steps = dict.fromkeys(place.step for cell in cells for place in cell.placement)
         yield ReportTable(
-            f"What ran each step of {info.name}, and where",
+            f"Steps of {info.name}: implementation and device",
             ("Step", *(cell.variant for cell in cells)),
             "l" + "l" * len(cells),
             tuple(row(step, *(_place(cell, step) for cell in cells)) for step in steps),
@@ -151,16 +165,16 @@ def _place(cell: Cell, step: str) -> str:
 
 
 @by_pair(
-    "What moved between host and device in the last timed run",
-    ("Entries", "Time of the calls, s", "To the device", "To the host"),
+    "Copies between host and GPU in the last timed run",
+    ("Calls", "Time, s", "To the GPU", "To the host"),
     "rrrr",
 )
 def movement_table(results: Results, pipeline: str, variant: str) -> Values | None:
-    """Return the bytes that crossed between host and device, per cell."""
+    """Return the bytes that crossed between host and device, of what used a GPU."""
     cell = results.cell(pipeline, variant)
-    if cell is None or not cell.execution_log:
+    log = cell.execution_log if cell else []
+    if not any(on_gpu(entry.device) for entry in log):
         return None
-    log = cell.execution_log
     crossed = [entry.to_device_bytes for entry in log], [entry.to_host_bytes for entry in log]
     spent = seconds(sum(entry.seconds for entry in log))
     return str(len(log)), spent, *(size(sum(each)) for each in crossed)
@@ -168,37 +182,38 @@ def movement_table(results: Results, pipeline: str, variant: str) -> Values | No
 
 def quality_table(results: Results) -> ReportTable:
     """Return each metric beside the reference's, with its declared margin."""
-    names = "Pipeline", "Variant", "Metric", "Dummy", "Reference", "Value", "Difference"
+    names = "Pipeline", "Variant", "Metric", "Dummy", "Reference", "Value"
     return ReportTable(
-        "Metrics on the test rows, against the reference",
-        (*names, "95 % interval", "Margin", "Seed to seed", "Parity"),
-        "lllrrrrrrrl",
+        "Metrics on the test rows, compared with plain scikit-learn",
+        (*names, "Difference, 95 % interval", "Margin", "Seed to seed", "Quality"),
+        "lllrrrrrrl",
         tuple(
             row(pipeline, variant, *_metric(item, results.baseline.get(item.metric)))
             for pipeline, variant in pairs(results)
             if variant != REFERENCE
             for item in parity(results, pipeline, variant)
         ),
-        "PASS: the whole interval of the difference is within the margin, declared before any run; "
-        "FAIL: the whole of it is beyond the margin and beyond what the reference moves from seed "
-        "to seed; INCONCLUSIVE: neither. The interval is over the test rows, both models judged on "
-        "the same ones. A metric without a margin is shown but not judged. The dummy looks at no "
-        "column: it answers with the shares of the classes, or with the mean.",
+        "PASS: the interval of the difference is within the margin, which the task declared before "
+        "any run. FAIL: the interval is beyond the margin, and beyond what the reference varies "
+        "from seed to seed. INCONCLUSIVE: neither. The interval is over the test rows, which both "
+        "models share. A metric without a margin has no verdict. The dummy uses no column: it "
+        "predicts the shares of the classes, or the mean.",
     )
 
 
 def _metric(item: MetricParity, dummy: float | None) -> Values:
     margin = MISSING if item.margin is None else f"{item.margin:g}"
-    interval = " to ".join(difference(bound) for bound in item.interval) or MISSING
+    interval = " to ".join(difference(bound) for bound in item.interval)
     noise = f"{item.noise:.2g}" if item.noise else MISSING
-    values = metric(item.reference), metric(item.value), difference(item.difference)
+    values = metric(item.reference), metric(item.value)
+    gap = difference(item.difference) + (f" ({interval})" if interval else "")
     judged = TableCell(item.judged, TONES.get(item.judged, "quiet"))
-    return item.metric, metric(dummy), *values, interval, margin, noise, judged
+    return item.metric, metric(dummy), *values, gap, margin, noise, judged
 
 
 def agreement_table(results: Results) -> ReportTable:
-    """Return how far the answers lie from the reference's."""
-    what, head = ANSWERS[results.task.kind]
+    """Return how far the predictions are from the reference's."""
+    what, head = COMPARED[results.task.kind]
 
     def write(results: Results, pipeline: str, variant: str) -> Values | None:
         cell = measured(results, pipeline, variant)
@@ -210,24 +225,24 @@ def agreement_table(results: Results) -> ReportTable:
             for name, value in values.items()
         ]
 
-    caption = f"Agreement of {what} with the reference, over all test rows"
+    caption = f"Agreement of the {what} with plain scikit-learn's, over all test rows"
     return by_pair(caption, head.values(), "r" * len(head))(write)(results)
 
 
 def resource_table(results: Results) -> ReportTable:
     """Return what the runs of each cell took of the machine."""
-    head = "Peak memory", "Ratio", "Busy processors", "GPU in use", "GPU memory", "Energy"
+    head = "Peak memory", "Ratio", "Processors used", "GPU in use", "GPU memory", "Energy"
     note = (
-        "Peak memory: resident host memory of the process, libraries included, and its ratio to "
-        "the reference's. Busy processors: mean over the last timed run. GPU: mean share of the "
-        "time in which a kernel ran, and the most memory in use, of the whole GPU. "
+        "Peak memory: resident host memory of the process with its libraries, and its ratio to "
+        "plain scikit-learn's. Processors: mean of the last timed run. GPU: share of the time in "
+        "which a kernel ran, and most memory in use by all processes. "
     )
     found = [cell.usage for p in pairs(results) if (cell := measured(results, *p)) and cell.usage]
     energy = [(part, each) for usage in found for part, each in usage.energy.items()]
     said = {f"Energy of the {part}: {each.how}." for part, each in energy}
-    lost = {f"Not measured: {what}: {w}." for u in found for what, w in u.not_measured.items()}
+    lost = {f"Not measured: {what} ({w})." for u in found for what, w in u.not_measured.items()}
     note += " ".join([*sorted(said), *sorted(lost)])
-    return by_pair("What the runs took", head, "rrrrrr", note)(_resources)(results)
+    return by_pair("Resources", head, "rrrrrr", note)(_resources)(results)
 
 
 def _resources(results: Results, pipeline: str, variant: str) -> Values | None:
@@ -261,10 +276,9 @@ def cost_table(results: Results) -> ReportTable:
         return seconds(timed.median), f"{cost:.3g}" if cost < 1_000 else f"{cost:,.0f}", even
 
     head = "Median, s", f"Cost of 1,000 runs, {unit}", f"Break-even, {unit} an hour"
-    told = f"At {price.per_hour:g} {unit} an hour" if price else ""
+    rate = f"At {price.per_hour:g} {unit} an hour" if price else ""
     note = (
-        f"{told}, of the whole machine, for the time end to end, without its start and storage. "
-        "Break-even: the price of another machine on which the reference takes as long as here, "
-        "and its runs cost as much."
+        f"{rate} for the machine, end to end, without its start and storage. Break-even: at this "
+        "price, a machine on which plain scikit-learn takes as long as here costs as much per run."
     )
     return by_pair("Cost", head, "rrr", note)(write)(results)

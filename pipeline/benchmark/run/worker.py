@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import psutil
+
 from pipeline.benchmark.judge import integrity
 from pipeline.benchmark.run import measure
 from pipeline.benchmark.run.measure import Outcome
@@ -41,6 +43,8 @@ class RunReport(Outcome):
     threads: dict[str, str]
     cpu_seconds: float
     """Of all threads of the process."""
+    other_cpu_seconds: float
+    """See `others_seconds`."""
     usage: Usage
     work: dict[str, str]
     """See `pipeline.benchmark.judge.integrity`."""
@@ -154,7 +158,7 @@ def once(job: Job) -> RunReport:
 
 def measured(what: Task, job: Job) -> tuple[Outcome, RunReport]:
     """Run a job of a task in this process; return the outcome and its report."""
-    start = time.process_time()
+    others, start = others_seconds(), time.process_time()
     with watching(gpu=job.variant in ON_GPU) as seen:
         outcome = measure.measure_once(
             what, what.pipeline(job.pipeline, job.seed, job.changes), job
@@ -166,9 +170,29 @@ def measured(what: Task, job: Job) -> tuple[Outcome, RunReport]:
         peak_rss_bytes=peak,
         threads=environment.threads(),
         cpu_seconds=cpu_seconds,
+        other_cpu_seconds=max(0.0, others_seconds() - others),
         usage=seen[0],
         work=integrity.work(outcome.model),
     )
+
+
+def others_seconds() -> float:
+    """Return the processor time that other processes have taken since the machine started.
+
+    It is of the processors that this process may use; what a hypervisor gave to other machines
+    counts too. Processes that this one has started are no others.
+    """
+    own = psutil.Process()
+    able = set(own.cpu_affinity()) if hasattr(own, "cpu_affinity") else None
+    taken = 0.0
+    for number, each in enumerate(psutil.cpu_times(percpu=True)):
+        if able is None or number in able:  # a guest's time is in the user's, too
+            rest = "idle", "iowait", "guest", "guest_nice"
+            taken += sum(each) - sum(getattr(each, name, 0.0) for name in rest)
+    for process in [own, *own.children(recursive=True)]:
+        with suppress(psutil.NoSuchProcess):
+            taken -= sum(process.cpu_times()[:4])
+    return taken
 
 
 def peak_rss() -> int:

@@ -14,7 +14,7 @@ _FORMULA = r"^(?=[=+\-@\t\r])"
 """Where a spreadsheet takes a text for a formula."""
 
 
-def cells_csv(*every: Results) -> str:
+def runs_csv(*every: Results) -> str:
     """Return CSV with a row for each pipeline and variant, those that did not run among them.
 
     Numbers are not rounded; seconds, bytes and shares of 1 are named in the head. What was not

@@ -10,12 +10,12 @@ import pytest
 from msgspec.structs import replace
 
 from pipeline.benchmark.record.results import Results
-from pipeline.benchmark.report.cells import cells_csv
+from pipeline.benchmark.report.runs_csv import runs_csv
 from tests.benchmark import fixtures, fuller
 
 
 def read(results: Results) -> pd.DataFrame:
-    return pd.read_csv(io.StringIO(cells_csv(results)))
+    return pd.read_csv(io.StringIO(runs_csv(results)))
 
 
 def test_it_is_read_by_pandas_and_has_the_records_values() -> None:
