@@ -134,11 +134,24 @@ class CalibrationBin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Share of the positive class, 0 to 1."""
 
 
+class Curve(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A curve over the thresholds of a binary task, thinned to the points that show its shape."""
+
+    x: list[float]
+    y: list[float]
+    area: float
+    """Of all points: roc_auc, or the average precision."""
+
+
 class Diagnostics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the answers for the test rows are right and wrong, by the kind of the task."""
 
     calibration: list[CalibrationBin] = []
     """Of a binary task: bins of as many rows each, by probability."""
+    roc: Curve | None = None
+    """Of a binary task: the true positive rate over the false positive rate."""
+    precision_recall: Curve | None = None
+    """Of a binary task: the precision over the recall."""
     quantiles: dict[str, float] = {}
     """Of a regression: share of the rows -> the residual that so many are below."""
     confusion: list[list[float]] = []

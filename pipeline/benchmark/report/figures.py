@@ -53,7 +53,7 @@ _STYLE = {
 }
 APART = 24
 """Per cent of an axis between two ticks."""
-_FORMATS = {"both": "o-", "ideal": "--"}
+_FORMATS = {"both": "o-", "line": "-", "ideal": "--"}
 
 T = TypeVar("T")
 Floats = Sequence[float] | npt.NDArray[np.float64]
