@@ -130,7 +130,7 @@ def test_the_same_few_categories_in_both_parts_are_no_copies() -> None:
 @pytest.mark.parametrize("kind", ["ranking", "clusters"])
 def test_of_ranks_and_clusters_only_the_columns_are_looked_at(kind: str) -> None:
     [only] = said(table(x=1, state=table()["good"]), "good", kind)
-    assert only.startswith("One value or none: 'x': nothing can be learnt")
+    assert only.startswith("note: One value or none: 'x': nothing can be learnt")
 
 
 def test_the_worst_comes_first() -> None:
@@ -193,7 +193,7 @@ def of_parts(train: pd.DataFrame, test: pd.DataFrame, folder: Path, **changes: A
     split = Split([("part", "==", "train")], [("part", "==", "test")], "")
     names = ["size", "age", "town"]
     both = pd.concat([train, test], ignore_index=True)
-    return examine.of_task(*task_of(both, folder, split=split, features=names, **changes))
+    return examine.of_task(*task_of(both, folder, split=split, features=names, **changes)).cautions
 
 
 CLASSES = {"target": "good", "kind": "multiclass", "metrics": ["f1_macro"]}
@@ -233,9 +233,9 @@ def test_a_sound_split_is_passed_over(changes: dict[str, Any], tmp_path: Path) -
 
 def test_cautions_are_muted_by_their_ids(tmp_path: Path) -> None:
     frame = table(x=1, number=np.arange(N))
-    found = examine.of_task(*task_of(frame, tmp_path))
+    found = examine.of_task(*task_of(frame, tmp_path)).cautions
     assert [each.rpartition(" ")[2] for each in found] == ["[row-id]", "[constant]"]
-    assert examine.of_task(*task_of(frame, tmp_path, mute=["row-id"])) == found[1:]
+    assert examine.of_task(*task_of(frame, tmp_path, mute=["row-id"])).cautions == found[1:]
     task, job = task_of(frame, tmp_path, mute=["row-id", "constant"])
     assert before_runs(task, job).cautions == []
     with pytest.raises(ConfigError, match="'rowid'; did you mean 'row-id'"):

@@ -16,6 +16,7 @@ import msgspec
 from pipeline import records
 from pipeline.records import DataInfo, Machine, Movement, PlacementRecord, Source, Usage
 from pipeline.records import dumps as dumps
+from pipeline.task.cautions.overview import TableSummary
 from pipeline.task.scoring import ScoringInfo
 from pipeline.task.task import Kind
 
@@ -240,11 +241,14 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     price: Price | None = None
     """If it was given."""
     cautions: list[str] = []
-    """What is to be known of the table, its split and the fits before a score is believed."""
+    """What to know of the table, its split and the fits before a score is believed, each as
+    ``severity: text [id]``; the severities are critical, warning and note."""
     baseline: dict[str, float] = {}
     """Metric -> the value of scikit-learn's dummy, which looks at no column: the shares of the
     classes, or the mean of the number. Empty for rankings and clusters."""
     scoring: ScoringInfo = ScoringInfo()
+    table: TableSummary | None = None
+    """The columns of the training and test rows: kinds, missing values, ranges, drift."""
 
     def cell(self, pipeline: str, variant: str) -> Cell | None:
         """Return the cell of a pipeline and a variant, or None."""

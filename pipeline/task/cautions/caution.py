@@ -56,7 +56,9 @@ def of_names(
     """
     if found:
         said = ", ".join(f"{name!r}{remark}" for name, remark in [*found.items()][:NAMED])
-        yield Caution(id, f"{what}: {said}{rest(len(found))}: {way}.", [column] if column else [*found])
+        yield Caution(
+            id, f"{what}: {said}{rest(len(found))}: {way}.", [column] if column else [*found]
+        )
 
 
 def in_rank(found: Iterable[Caution], mute: Collection[str] = ()) -> list[str]:

@@ -141,7 +141,8 @@ class TableSample:
         self.in_test = np.zeros(len(table), dtype=bool) if test is None else test
         most = max(min(MOST_ROWS, MOST_CELLS // max(len(self.features), 1)), 1_000)
         self.rows = np.arange(len(table))
-        if len(table) > most:
+        self.is_part = len(table) > most
+        if self.is_part:
             draw = np.random.default_rng(0)
             self.rows = np.sort(draw.choice(len(table), most, replace=False))
             table = table.take(self.rows)

@@ -16,9 +16,7 @@ DRIFTED = 0.65
 """AUC of one column, or of the target, as to which part a row is in."""
 
 
-def of_split(
-    table: TableSample, groups: str = "", times: Sequence[str] = ()
-) -> Iterator[Caution]:
+def of_split(table: TableSample, groups: str = "", times: Sequence[str] = ()) -> Iterator[Caution]:
     """Yield what to know of the parts of a split that goes by groups or by times."""
     here, there = table.train, table.test
     if table.kind in ("ranking", "clusters") or not (here.any() and there.any() and table.target):
