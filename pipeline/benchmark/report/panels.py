@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report import cards, figures, mistakes, tables
+from pipeline.benchmark.report.column_table import column_table
 from pipeline.task.numerals import count
 
 
@@ -128,7 +129,11 @@ def _quality(results: Results) -> Iterator[Piece]:
     calibrated = figures.each_pipeline(results, mistakes.calibration_figure)
     yield from numbered("curves", calibrated, "calibration", about=mistakes.HOW_CALIBRATED)
     yield Piece("table", mistakes.residual_table(results), "residual-table")
-    yield from numbered("table", mistakes.confusion_tables(results), "confusion")
+    yield from numbered("table", mistakes.confusion_tables(results), "confusion", "fixed")
+
+
+def _columns(results: Results) -> Iterator[Piece]:
+    yield Piece("table", column_table(results), "columns-table", "columns")
 
 
 def _machine(results: Results) -> Iterator[Piece]:
@@ -151,6 +156,7 @@ PANELS = {
     "scaling": Panel("How time grows with the rows", _scaling, "other sizes of the table"),
     "placement": Panel("Where each step ran", _placement, "devices, bytes, memory, energy, cost"),
     "quality": Panel("Quality side by side", _quality, "metrics, margins, agreement, mistakes"),
+    "columns": Panel("Columns", _columns, "kinds, missing values, ranges, drift, cautions"),
     "machine": Panel("How to reproduce", _machine, "command, data, protocol, machine, code"),
 }
 """By anchor, in the order of the page."""

@@ -72,10 +72,10 @@ def summarize(table: TableSample, cautions: Sequence[Caution], *, sampled: bool)
 
     Examples
     --------
-    >>> rows = pa.table({"x": [1.0, None, 3.0], "y": ["a", "b", "a"]})
+    >>> rows = pa.table({"x": [1.0, None, 3.0, 4.0], "y": ["a", "b"] * 2})
     >>> found = summarize(TableSample(rows, "y", "binary", ["x"]), [], sampled=False)
     >>> [(each.name, each.kind, each.distinct) for each in found.columns]
-    [('y', 'category', 2), ('x', 'number', 2)]
+    [('y', 'category', 2), ('x', 'number', 3)]
     """
     known = {column.name: column for column in table.columns}
     if table.target is not None:
