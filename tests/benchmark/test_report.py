@@ -303,7 +303,7 @@ def test_each_column_has_a_row_and_what_is_not_known_a_dash() -> None:
     dash = "–"
     assert rows == [
         ["late (target)", "category", "0 %", "2", *[dash] * 3, "1 (50.0 %)", "0.510", dash],
-        ["distance", "number", "80.0 %", "12,345", "-0.5", "900", "1,234,570", dash, "0.701",
+        ["distance", "number", "80.0 %", "12,345", "-0.5", "900", "1,234,567", dash, "0.701",
          "mostly-missing, drift"],
         ["sold", "date", "0 %", "300", "2013-01-01", "2013-06-30", "2013-12-31", dash, dash, dash],
         [fixtures.HOSTILE, "list<item: int64>", "0 %", *[dash] * 7],

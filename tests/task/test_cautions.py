@@ -256,7 +256,8 @@ def test_columns_are_summarized_with_their_drift_and_cautions(tmp_path: Path) ->
 
 def test_the_first_columns_of_many_are_summarized(tmp_path: Path) -> None:
     wide = {f"c{i}": draw(i).normal(size=40) for i in range(overview.MOST_SHOWN + 5)}
-    summary = examine.of_task(*task_of(table(40, **wide), tmp_path)).table
+    frame = pd.concat([table(40), pd.DataFrame(wide)], axis=1)
+    summary = examine.of_task(*task_of(frame, tmp_path)).table
     assert (len(summary.columns), summary.left_out) == (overview.MOST_SHOWN, 9)
 
 

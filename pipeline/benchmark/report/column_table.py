@@ -52,8 +52,11 @@ def _row(column: ColumnSummary, is_target: bool) -> tuple[TableCell, ...]:
 
 
 def _value(value: float | str | None) -> str:
-    if value is None:
-        return MISSING
-    return (
-        value if isinstance(value, str) else f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.6g}"
-    )
+    """Write a number with four digits, or more where it has more before the point.
+
+    >>> _value(0.123456), _value(1_234_567.0), _value(1e300), _value("2013-01-01")
+    ('0.1235', '1,234,567', '1e+300', '2013-01-01')
+    """
+    if value is None or isinstance(value, str):
+        return value or MISSING
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
