@@ -214,7 +214,8 @@ def _draw(axes: Any, line: Line, later: int) -> None:
     if len(line.low):
         ends = np.asarray([line.low, line.high], float)[:, kept]
         axes.vlines(x, *ends, color=colour, linewidth=1.2 + 1.6 * later)
-    sizes = {"linewidth": 1.4 + 1.6 * later, "markersize": 5 + 2.5 * later}
+    wider = 3.0 if line.kind == "line" else 1.6
+    sizes = {"linewidth": 1.4 + wider * later, "markersize": 5 + 2.5 * later}
     axes.plot(x, y, _FORMATS[line.kind], color=colour, **sizes)
 
 

@@ -41,7 +41,7 @@ class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Of the rows with a value, those with the most frequent one."""
     drift: float | None = None
     """How well the column alone separates test rows from training rows, as an AUC on held-out
-    rows: 0.5 where they are alike, 1 where no value is in both. None without two parts."""
+    rows: about 0.5 where they are alike, 1 where no value is in both. None without two parts."""
     cautions: list[str] = []
     """Ids of the cautions about it."""
 
@@ -106,6 +106,8 @@ def _summary(
     counts = np.bincount(codes[codes >= 0])
     rows, distinct = int(counts.sum()), int(np.count_nonzero(counts))
     kind = _kind(field.type, column, rows, distinct)
+    if column is table.target and table.kind in ("binary", "multiclass"):
+        kind = "category"
     found: dict[str, Any] = {}
     if rows and kind in ("number", "date"):
         numbers = np.sort(column.numbers[here][codes >= 0])
