@@ -14,8 +14,8 @@ HEAD = (
 )  # fmt: skip
 NOTE = (
     "Drift: the AUC with which the column alone separates test rows from training rows, on "
-    "held-out rows; 0.5 or less means no difference, and above {:g} there is a caution. An infinite number "
-    "counts as missing."
+    "held-out rows; 0.5 or less means no difference, and above {:g} there is a caution. An "
+    "infinite number counts as missing."
 )
 
 

@@ -18,7 +18,7 @@ HOW_CALIBRATED = (
     "is positive, with its 95 % interval (Wilson's). On the diagonal, probabilities hold."
 )
 HOW_CURVED = (
-    "Left the ROC curve, right the precision–recall curve, over all thresholds of the probability "
+    "The ROC curve and the precision–recall curve are over all thresholds of the probability "
     "or score. The areas are those of all test rows; the lines have at most 100 points of each "
     "curve. The first variant has the widest line, so that equal curves are both visible."
 )
