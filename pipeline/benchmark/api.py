@@ -48,9 +48,7 @@ class Report(results.Results, frozen=True, kw_only=True):
             self.task.title,
             notebook.Link("Report:", self.page, quote(self.page)),
             notebook.Lines(found.cautions, "Before you trust a score:", "caution"),
-            notebook.HtmlTable(
-                table.head, rows, found.badge, numbers=[table.head[2], *table.head[6:]]
-            ),
+            notebook.HtmlTable(table.head, rows, found.badge, numbers=numbers),
             notebook.Lines([*filter(None, (found.parity, found.skipped))]),
         )
 

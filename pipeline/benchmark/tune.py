@@ -130,7 +130,7 @@ class TunedBatch:
         measure.check(self.task, self.job, self.pipelines)
         entries = tuned_variants(self.device)
         load = environment.load_average()
-        noted, baseline, scoring = before_runs(self.task, self.job)
+        noted, baseline, scoring, _ = before_runs(self.task, self.job)
         names = [each.name for each in entries if each.status == "ok"]
         found, searches = self._search_all(names, studies, say), len(names) * len(self.pipelines)
         records, outcome = self._judge_all(found, folder, say)

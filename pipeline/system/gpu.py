@@ -5,7 +5,7 @@ asks the driver through its own command, `nvidia-smi`::
 
     $ python3 pipeline/system/gpu.py
     cpu
-    [gpu] cpu: no NVIDIA driver (nvidia-smi was not found)
+    [gpu] cpu: no NVIDIA driver (nvidia-smi is missing)
 
 The answer, ``cpu``, ``cu12`` or ``cu13``, is the only thing on standard output.
 """
@@ -73,7 +73,7 @@ def probe() -> Probe:
     why_not = unsupported(sys.platform, platform.machine(), libc)
     path = "" if why_not else shutil.which("nvidia-smi") or shutil.which(_ON_WSL)
     if not path:
-        return Probe(why_not=why_not or "no NVIDIA driver (nvidia-smi was not found)")
+        return Probe(why_not=why_not or "no NVIDIA driver (nvidia-smi is missing)")
     return _ask(path)
 
 

@@ -10,6 +10,7 @@ from pipeline.benchmark.record.results import (
     Agreement,
     CalibrationBin,
     Cell,
+    Curve,
     Diagnostics,
     Interval,
     PipelineInfo,
@@ -73,6 +74,8 @@ def diagnostics() -> Diagnostics:
             CalibrationBin(rows=6734, weight=6734.0, predicted=share, positive=0.9 * share)
             for share in shares
         ],
+        roc=Curve(x=[0.0, 0.2, 1.0], y=[0.0, 0.7, 1.0], area=0.8123),
+        precision_recall=Curve(x=[0.0, 0.5, 1.0], y=[1.0, 0.6, 0.25], area=0.6),
     )
 
 

@@ -5,12 +5,29 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from pipeline.benchmark.record.results import FilePart, Point, Price, Results
+from pipeline.task.cautions.overview import ColumnSummary, TableSummary
 from pipeline.task.scoring import ScoringInfo
 from tests.benchmark import fixtures
 
 STARTS = {"logistic": 0.0, "forest": 1.6, "boosting": 0.6}
 """Seconds that a run on the GPU takes, however few the rows."""
 PRICE = Price(per_hour=3.6, currency="EUR")
+
+TABLE = TableSummary(
+    rows=9_000,
+    sampled=True,
+    left_out=3,
+    columns=[
+        ColumnSummary(name="late", kind="category", missing=0.0, distinct=2, most_frequent="1",
+                      share=0.5, drift=0.51),
+        ColumnSummary(name="distance", kind="number", missing=0.8, distinct=12_345, low=-0.5,
+                      median=900.0, high=1_234_567.0, drift=0.7012,
+                      cautions=["mostly-missing", "drift"]),
+        ColumnSummary(name="sold", kind="date", missing=0.0, distinct=300, low="2013-01-01",
+                      median="2013-06-30", high="2013-12-31"),
+        ColumnSummary(name=fixtures.HOSTILE, kind="list<item: int64>", missing=0.0),
+    ],
+)  # fmt: skip
 
 
 def everything() -> Results:
@@ -24,7 +41,7 @@ def everything() -> Results:
         base, "logistic", "cpu", diagnostics=found, model=part, predictions=part
     )
     scoring = ScoringInfo(signs={"roc_auc": 1}, best={"roc_auc": 1.0}, mute=["drift"])
-    return replace(base, price=PRICE, scoring=scoring)
+    return replace(base, price=PRICE, scoring=scoring, table=TABLE)
 
 
 def hostile() -> Results:
@@ -35,6 +52,7 @@ def hostile() -> Results:
         base,
         points=[replace(p, pipeline=names[p.pipeline], status="ok", why=bad) for p in full.points],
         price=replace(PRICE, currency=bad),
+        table=TABLE,
     )
 
 

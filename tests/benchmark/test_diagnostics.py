@@ -7,7 +7,13 @@ import pytest
 from sklearn.calibration import calibration_curve
 from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import confusion_matrix
+from sklearn.metrics import (
+    average_precision_score,
+    confusion_matrix,
+    precision_recall_curve,
+    roc_auc_score,
+    roc_curve,
+)
 
 from pipeline.benchmark.judge import diagnostics
 from pipeline.benchmark.judge.diagnostics import diagnose
@@ -44,8 +50,42 @@ def test_equal_probabilities_are_in_one_bin() -> None:
 
 def test_scores_of_outliers_are_no_probabilities() -> None:
     truth, chance = binary(50)
-    assert diagnose(truth, chance, "binary", None, IsolationForest()) is None
-    assert diagnose(truth, chance * 3, "binary", None, LogisticRegression()) is None
+    for scores, program in ((chance, IsolationForest()), (chance * 3, LogisticRegression())):
+        result = diagnose(truth, scores, "binary", None, program)
+        assert result is not None
+        assert result.calibration == []
+        assert result.roc is not None
+        assert result.roc.area == roc_auc_score(truth, scores)
+
+
+@pytest.mark.parametrize("rows", [200, 5_000])
+def test_curves_are_those_of_scikit_learn_in_few_points(rows: int) -> None:
+    random = np.random.default_rng(5)
+    truth, weight = random.integers(0, 2, rows), random.integers(0, 4, rows).astype(float)
+    chance = 1 / (1 + np.exp(-(truth - 0.5 + random.normal(size=rows))))
+    result = found(metrics.fields(target=truth, weight=weight), chance, "binary", None)
+    roc, both = result.roc, result.precision_recall
+    assert roc is not None
+    assert both is not None
+    assert roc.area == roc_auc_score(truth, chance, sample_weight=weight)
+    assert both.area == average_precision_score(truth, chance, sample_weight=weight)
+    false, true, _ = roc_curve(truth, chance, sample_weight=weight)
+    precision, recall, _ = precision_recall_curve(truth, chance, sample_weight=weight)
+    for curve, x, y in ((roc, false, true), (both, recall, precision)):
+        assert 50 < len(curve.x) <= diagnostics.POINTS
+        points = np.column_stack([x, y])
+        each = np.column_stack([curve.x, curve.y])
+        apart = np.linalg.norm(each[:, None] - points, axis=2)
+        assert apart.min(axis=1).max() < 1e-5, "each kept point is one of the curve's"
+        assert apart.min(axis=0).max() < 0.05, "no part of the curve is without a point"
+    assert np.trapezoid(roc.y, roc.x) == pytest.approx(roc.area, abs=0.005)
+
+
+def test_one_class_or_a_score_that_is_not_finite_has_no_curve() -> None:
+    one = found(np.ones(9), np.linspace(0, 1, 9), "binary", None)
+    assert (one.roc, one.precision_recall) == (None, None)
+    odd = found(np.arange(9) % 2, np.array([np.inf, *range(8)]), "binary", None)
+    assert odd.roc is None
 
 
 def test_residuals_are_those_of_a_quantile() -> None:

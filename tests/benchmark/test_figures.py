@@ -78,6 +78,23 @@ def test_a_calibration_that_is_too_low_lies_below_the_diagonal() -> None:
     assert all(low < y < high for low, y, high in zip(line.low, line.y, line.high, strict=True))
 
 
+def test_curves_over_thresholds_say_their_areas_and_stand_in_pairs() -> None:
+    drawn = [*mistakes.threshold_figures(fixtures.normal())]
+    assert [each.title for each in drawn[:2]] == [
+        "ROC curve, logistic",
+        "Precision–recall curve, logistic",
+    ]
+    assert [line.label for line in drawn[0].lines] == [
+        "reference, roc_auc 0.81230",
+        "cpu, roc_auc 0.81230",
+        "random scores",
+    ]
+    assert drawn[1].lines[0].label == "reference, average precision 0.60000"
+    assert drawn[1].lines[-1].y == (0.25, 0.25), "the share of the positive class"
+    widths = re.findall(r"stroke: var\(--v[01]\); stroke-width: ([\d.]+)", drawn[0].svg("n"))
+    assert float(widths[0]) > float(widths[1]), "equal lines are both seen"
+
+
 def texts(table: mistakes.ReportTable) -> list[list[str]]:
     return [[cell.text for cell in row] for row in table.rows]
 

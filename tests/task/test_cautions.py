@@ -16,7 +16,7 @@ from sklearn.metrics import accuracy_score, mean_absolute_error, r2_score
 
 from pipeline.benchmark.run.beforehand import before_runs
 from pipeline.errors import ConfigError
-from pipeline.task.cautions import examine
+from pipeline.task.cautions import examine, overview
 from pipeline.task.cautions.examine import of_table
 from pipeline.task.task import Job, Split, Task
 
@@ -130,7 +130,7 @@ def test_the_same_few_categories_in_both_parts_are_no_copies() -> None:
 @pytest.mark.parametrize("kind", ["ranking", "clusters"])
 def test_of_ranks_and_clusters_only_the_columns_are_looked_at(kind: str) -> None:
     [only] = said(table(x=1, state=table()["good"]), "good", kind)
-    assert only.startswith("One value or none: 'x': nothing can be learnt")
+    assert only.startswith("note: One value or none: 'x': nothing can be learnt")
 
 
 def test_the_worst_comes_first() -> None:
@@ -193,7 +193,7 @@ def of_parts(train: pd.DataFrame, test: pd.DataFrame, folder: Path, **changes: A
     split = Split([("part", "==", "train")], [("part", "==", "test")], "")
     names = ["size", "age", "town"]
     both = pd.concat([train, test], ignore_index=True)
-    return examine.of_task(*task_of(both, folder, split=split, features=names, **changes))
+    return examine.of_task(*task_of(both, folder, split=split, features=names, **changes)).cautions
 
 
 CLASSES = {"target": "good", "kind": "multiclass", "metrics": ["f1_macro"]}
@@ -231,11 +231,41 @@ def test_a_sound_split_is_passed_over(changes: dict[str, Any], tmp_path: Path) -
         assert of_parts(table(4 * rows), table(rows, 1), tmp_path, **changes) == []
 
 
+def test_columns_are_summarized_with_their_drift_and_cautions(tmp_path: Path) -> None:
+    days = pd.date_range("2018-01-01", periods=N, freq="D")
+    frame = table(x=1, sold=days, far=np.arange(N) % 4 // 3 + draw().normal(0, 0.01, N))
+    frame["town"] = pd.Series(["a", "b", "a", None] * (N // 4))
+    frame["sure"] = frame["age"] > 0
+    found = examine.of_task(*task_of(frame, tmp_path, mute=["constant"]))
+    assert (found.table.rows, found.table.sampled, found.table.left_out) == (N, False, 0)
+    columns = {each.name: each for each in found.table.columns}
+    assert [*columns] == ["price", "size", "age", "town", "x", "sold", "far", "sure"]
+    kinds = ["number", "number", "number", "category", "number", "date", "number", "boolean"]
+    assert [each.kind for each in columns.values()] == kinds
+    age, town, sold, far = (columns[name] for name in ("age", "town", "sold", "far"))
+    ordered = np.sort(frame["age"])
+    assert (age.low, age.median, age.high) == (ordered[0], ordered[N // 2 - 1], ordered[-1])
+    assert (town.missing, town.distinct, town.most_frequent) == (0.25, 2, "a")
+    assert town.share == pytest.approx(2 / 3)
+    assert (sold.low, sold.high) == ("2018-01-01", str(days[-1].date()))
+    assert age.drift == pytest.approx(0.5, abs=0.1)
+    assert far.drift == pytest.approx(1.0, abs=0.01)
+    assert (far.cautions, columns["x"].cautions, age.cautions) == (["drift"], [], [])
+    assert [each.rpartition(" ")[2] for each in found.cautions] == ["[drift]"]
+
+
+def test_the_first_columns_of_many_are_summarized(tmp_path: Path) -> None:
+    wide = {f"c{i}": draw(i).normal(size=40) for i in range(overview.MOST_SHOWN + 5)}
+    frame = pd.concat([table(40), pd.DataFrame(wide)], axis=1)
+    summary = examine.of_task(*task_of(frame, tmp_path)).table
+    assert (len(summary.columns), summary.left_out) == (overview.MOST_SHOWN, 9)
+
+
 def test_cautions_are_muted_by_their_ids(tmp_path: Path) -> None:
     frame = table(x=1, number=np.arange(N))
-    found = examine.of_task(*task_of(frame, tmp_path))
+    found = examine.of_task(*task_of(frame, tmp_path)).cautions
     assert [each.rpartition(" ")[2] for each in found] == ["[row-id]", "[constant]"]
-    assert examine.of_task(*task_of(frame, tmp_path, mute=["row-id"])) == found[1:]
+    assert examine.of_task(*task_of(frame, tmp_path, mute=["row-id"])).cautions == found[1:]
     task, job = task_of(frame, tmp_path, mute=["row-id", "constant"])
     assert before_runs(task, job).cautions == []
     with pytest.raises(ConfigError, match="'rowid'; did you mean 'row-id'"):

@@ -62,8 +62,8 @@ def unconverged(
     """Return a caution for each pipeline of which a solver gave up, unless it is muted.
 
     >>> work = {("linear", "cpu"): {"gave up": "max_iter=9"}, ("linear", "cuda"): {}}
-    >>> unconverged(work)[0].partition(": ")[0]
-    'linear stopped at max_iter=9 before its solver converged (cpu)'
+    >>> unconverged(work)[0].split(": ")[:2]
+    ['warning', 'linear stopped at max_iter=9 before its solver converged (cpu)']
     """
     found: dict[tuple[str, str], list[str]] = {}
     for (pipeline, variant), facts in work.items():

@@ -26,7 +26,7 @@ from pipeline.benchmark.judge.statistics import (
 )
 from pipeline.benchmark.record.results import Cell, Results, Variant
 from pipeline.benchmark.record.tuning_record import TuningRecord
-from pipeline.task.cautions.caution import RANKS, in_rank
+from pipeline.task.cautions.caution import RANKS, in_rank, line
 from pipeline.task.cautions.scores import of_scores
 from pipeline.task.numerals import on_gpu, share
 
@@ -255,6 +255,6 @@ def in_terminal(cautions: Sequence[str], where: object) -> Iterator[str]:
     >>> [*in_terminal(["'x' is a copy of the target."], "record.json")]
     ["caution: 'x' is a copy of the target."]
     """
-    yield from (f"caution: {caution}" for caution in cautions[:SHOWN])
+    yield from map(line, cautions[:SHOWN])
     if len(cautions) > SHOWN:
         yield f"{len(cautions) - SHOWN} more cautions: {where}"

@@ -16,6 +16,7 @@ import msgspec
 from pipeline import records
 from pipeline.records import DataInfo, Machine, Movement, PlacementRecord, Source, Usage
 from pipeline.records import dumps as dumps
+from pipeline.task.cautions.overview import TableSummary
 from pipeline.task.scoring import ScoringInfo
 from pipeline.task.task import Kind
 
@@ -136,11 +137,24 @@ class CalibrationBin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Share of the positive class, 0 to 1."""
 
 
+class Curve(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A curve over the thresholds of a binary task, thinned to the points that show its shape."""
+
+    x: list[float]
+    y: list[float]
+    area: float
+    """Of all points: roc_auc, or the average precision."""
+
+
 class Diagnostics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the answers for the test rows are right and wrong, by the kind of the task."""
 
     calibration: list[CalibrationBin] = []
     """Of a binary task: bins of as many rows each, by probability."""
+    roc: Curve | None = None
+    """Of a binary task: the true positive rate over the false positive rate."""
+    precision_recall: Curve | None = None
+    """Of a binary task: the precision over the recall."""
     quantiles: dict[str, float] = {}
     """Of a regression: share of the rows -> the residual that so many are below."""
     confusion: list[list[float]] = []
@@ -229,11 +243,14 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     price: Price | None = None
     """If it was given."""
     cautions: list[str] = []
-    """What is to be known of the table, its split and the fits before a score is believed."""
+    """What to know of the table, its split and the fits before a score is believed, each as
+    ``severity: text [id]``; the severities are critical, warning and note."""
     baseline: dict[str, float] = {}
     """Metric -> the value of scikit-learn's dummy, which looks at no column: the shares of the
     classes, or the mean of the number. Empty for rankings and clusters."""
     scoring: ScoringInfo = ScoringInfo()
+    table: TableSummary | None = None
+    """The columns of the training and test rows: kinds, missing values, ranges, drift."""
 
     def cell(self, pipeline: str, variant: str) -> Cell | None:
         """Return the cell of a pipeline and a variant, or None."""

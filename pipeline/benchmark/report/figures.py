@@ -51,7 +51,7 @@ _STYLE = {
     "grid.color": _RULE,
     "axes.axisbelow": True,
 }
-_FORMATS = {"both": "o-", "ideal": "--"}
+_FORMATS = {"both": "o-", "line": "-", "ideal": "--"}
 
 T = TypeVar("T")
 Floats = Sequence[float] | npt.NDArray[np.float64]
@@ -181,7 +181,8 @@ def _draw(axes: Any, line: Line, later: int) -> None:
     if len(line.low):
         ends = np.asarray([line.low, line.high], float)[:, kept]
         axes.vlines(x, *ends, color=colour, linewidth=1.2 + 1.6 * later)
-    sizes = {"linewidth": 1.4 + 1.6 * later, "markersize": 5 + 2.5 * later}
+    wider = 3.0 if line.kind == "line" else 1.6
+    sizes = {"linewidth": 1.4 + wider * later, "markersize": 5 + 2.5 * later}
     axes.plot(x, y, _FORMATS[line.kind], color=colour, **sizes)
 
 

@@ -1,21 +1,26 @@
-"""Where the predictions are wrong: calibration, residuals, confused classes."""
+"""Where the predictions are wrong: ROC, calibration, residuals, confused classes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from scipy.stats import binomtest
 
 from pipeline.benchmark.judge.diagnostics import QUANTILES
 from pipeline.benchmark.judge.statistics import measured
-from pipeline.benchmark.record.results import Diagnostics, Results
+from pipeline.benchmark.record.results import Curve, Diagnostics, Results
 from pipeline.benchmark.report.figures import Curves, Line, each_variant, hue
 from pipeline.benchmark.report.html_table import ReportTable, TableCell, Values, by_pair, pairs, row
-from pipeline.task.numerals import MISSING
+from pipeline.task.numerals import MISSING, metric
 
 HOW_CALIBRATED = (
     "A dot is a tenth of the test rows by probability: their mean probability, and the share that "
     "is positive, with its 95 % interval (Wilson's). On the diagonal, probabilities hold."
+)
+HOW_CURVED = (
+    "The ROC curve and the precision–recall curve are over all thresholds of the probability "
+    "or score. The areas are those of all test rows; the lines have at most 100 points of each "
+    "curve. The first variant has the widest line, so that equal curves are both visible."
 )
 _TITLES = {0.0: "Least", 0.5: "Median", 1.0: "Largest"}
 
@@ -23,6 +28,32 @@ _TITLES = {0.0: "Least", 0.5: "Median", 1.0: "Largest"}
 def _of_cell(results: Results, pipeline: str, variant: str) -> Diagnostics:
     cell = measured(results, pipeline, variant)
     return (cell.diagnostics if cell else None) or Diagnostics()
+
+
+def threshold_figures(results: Results) -> Iterator[Curves]:
+    """Yield the ROC curve and the precision–recall curve of each pipeline of a binary task."""
+    for pipeline in (each.name for each in results.pipelines):
+        if lines := _lines(results, pipeline, "roc_auc", lambda found: found.roc):
+            chance = Line("random scores", None, (0, 1), (0, 1), "ideal")
+            axes = "false positive rate", "true positive rate"
+            yield Curves(f"ROC curve, {pipeline}", (*lines, chance), *axes)
+        average, find = "average precision", lambda found: found.precision_recall
+        if lines := _lines(results, pipeline, average, find):
+            # Of the least threshold, the precision is the share of the positive class.
+            share = lines[0].y[-1]
+            chance = Line("random scores", None, (0, 1), (share, share), "ideal")
+            title = f"Precision–recall curve, {pipeline}"
+            yield Curves(title, (*lines, chance), "recall", "precision")
+
+
+def _lines(
+    results: Results, pipeline: str, area: str, find: Callable[[Diagnostics], Curve | None]
+) -> list[Line]:
+    found = each_variant(results, lambda name: find(_of_cell(results, pipeline, name)))
+    return [
+        Line(f"{name}, {area} {metric(curve.area)}", hue(results, name), curve.x, curve.y, "line")
+        for name, curve in found.items()
+    ]
 
 
 def calibration_figure(results: Results, pipeline: str) -> Curves | None:

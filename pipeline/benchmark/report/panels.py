@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from pipeline.benchmark.judge.verdict import verdict
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report import cards, figures, mistakes, tables
+from pipeline.benchmark.report.column_table import column_table
 from pipeline.task.numerals import count
 
 
@@ -127,10 +128,16 @@ def _placement(results: Results) -> Iterator[Piece]:
 def _quality(results: Results) -> Iterator[Piece]:
     yield Piece("table", tables.quality_table(results), "quality-table")
     yield Piece("table", tables.agreement_table(results), "agreement-table")
+    thresholds = mistakes.threshold_figures(results)
+    yield from numbered("curves", thresholds, "thresholds", about=mistakes.HOW_CURVED)
     calibrated = figures.each_pipeline(results, mistakes.calibration_figure)
     yield from numbered("curves", calibrated, "calibration", about=mistakes.HOW_CALIBRATED)
     yield Piece("table", mistakes.residual_table(results), "residual-table")
-    yield from numbered("table", mistakes.confusion_tables(results), "confusion")
+    yield from numbered("table", mistakes.confusion_tables(results), "confusion", "fixed")
+
+
+def _columns(results: Results) -> Iterator[Piece]:
+    yield Piece("table", column_table(results), "columns-table", "columns")
 
 
 def _machine(results: Results) -> Iterator[Piece]:
@@ -153,6 +160,7 @@ PANELS = {
     "scaling": Panel("Time by number of rows", _scaling, "smaller samples of the table"),
     "placement": Panel("Resources", _placement, "devices, copies, memory, energy, cost"),
     "quality": Panel("Quality", _quality, "metrics, margins, agreement, errors"),
+    "columns": Panel("Columns", _columns, "kinds, missing values, ranges, drift, cautions"),
     "machine": Panel("How to reproduce", _machine, "command, data, protocol, machine, code"),
 }
 """By anchor, in the order of the page."""

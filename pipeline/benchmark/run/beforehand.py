@@ -16,16 +16,18 @@ from sklearn.exceptions import UndefinedMetricWarning
 from pipeline.benchmark.run import measure
 from pipeline.task import metrics
 from pipeline.task.cautions.examine import of_task
+from pipeline.task.cautions.overview import TableSummary
 from pipeline.task.scoring import ScoringInfo
 from pipeline.task.task import Job, Task
 
 
 class Known(NamedTuple):
-    """Cautions, the worst first; the dummy's value of each metric; what the metrics are."""
+    """Cautions, the worst first; the dummy's value of each metric; the metrics; the columns."""
 
     cautions: list[str]
     baseline: dict[str, float]
     scoring: ScoringInfo
+    table: TableSummary | None = None
 
 
 def before_runs(task: Task, job: Job) -> Known:
@@ -35,16 +37,17 @@ def before_runs(task: Task, job: Job) -> Known:
     """
     noted: list[str] = []
     baseline: dict[str, float] = {}
+    table: TableSummary | None = None
     scoring, lacking = metrics.scoring_of(task), "The table was not looked through"
     try:
-        noted += of_task(task, job)
+        noted, table = of_task(task, job)
         lacking = "No dummy was scored"
         if task.kind not in ("ranking", "clusters"):
             baseline, scoring = _score(task, job)
     except Exception as error:
         why = " ".join(str(error).split())
         noted.insert(0, f"{lacking}: {type(error).__name__}: {why}")
-    return Known(noted, baseline, scoring)
+    return Known(noted, baseline, scoring, table)
 
 
 def _score(task: Task, job: Job) -> tuple[dict[str, float], ScoringInfo]:

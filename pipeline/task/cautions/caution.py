@@ -1,4 +1,4 @@
-"""Cautions: what to know before a score is believed, and a way out."""
+"""Cautions: what to know before a score is believed, and what to do about it."""
 
 from __future__ import annotations
 
@@ -26,38 +26,56 @@ RANKS = {
     "duplicate-column": 3,
 }
 """Id -> 1 where it makes a score worthless, 2 where it costs quality, 3 for a remark."""
+SEVERITIES = {1: "critical", 2: "warning", 3: "note"}
+"""Rank -> the word that is shown before the text of a caution."""
 
 
 class Caution(NamedTuple):
     """What is wrong, and what to do about it; ``Task(mute=[id])`` silences it.
 
     >>> print(Caution("constant", "'x' has one value: leave it out."))
-    'x' has one value: leave it out. [constant]
+    note: 'x' has one value: leave it out. [constant]
     """
 
     id: str
     text: str
+    columns: Collection[str] = ()
+    """The columns that it is about, if it is about some."""
 
     def __str__(self) -> str:
-        return f"{self.text} [{self.id}]"
+        return f"{SEVERITIES[RANKS[self.id]]}: {self.text} [{self.id}]"
 
 
-def of_names(id: str, what: str, found: Mapping[str, str], way: str) -> Iterator[Caution]:
-    """Yield a caution of columns or classes, each with a remark, if there are any.
+def of_names(
+    id: str, what: str, found: Mapping[str, str], way: str, column: str = ""
+) -> Iterator[Caution]:
+    """Yield a caution of columns, or of classes of a column, each with a remark, if there are any.
 
     >>> print(*of_names("constant", "One value", {"x": "", "y": " (none)"}, "leave it out"))
-    One value: 'x', 'y' (none): leave it out. [constant]
+    note: One value: 'x', 'y' (none): leave it out. [constant]
     """
     if found:
         said = ", ".join(f"{name!r}{remark}" for name, remark in [*found.items()][:NAMED])
-        yield Caution(id, f"{what}: {said}{rest(len(found))}: {way}.")
+        yield Caution(
+            id, f"{what}: {said}{rest(len(found))}: {way}.", [column] if column else [*found]
+        )
 
 
 def in_rank(found: Iterable[Caution], mute: Collection[str] = ()) -> list[str]:
     """Return cautions as texts, the worst first, without those of muted ids.
 
     >>> in_rank([Caution("constant", "'x'."), Caution("leak", "'y'.")], mute=["constant"])
-    ["'y'. [leak]"]
+    ["critical: 'y'. [leak]"]
     """
     kept = (caution for caution in found if caution.id not in mute)
     return [str(caution) for caution in sorted(kept, key=lambda caution: RANKS[caution.id])]
+
+
+def line(caution: str) -> str:
+    """Return a caution as a terminal shows it: with its severity, or as a caution without one.
+
+    >>> line("note: 'x' has one value. [constant]"), line("'x' has one value.")
+    ("note: 'x' has one value. [constant]", "caution: 'x' has one value.")
+    """
+    severe = caution.partition(": ")[0] in SEVERITIES.values()
+    return caution if severe else f"caution: {caution}"

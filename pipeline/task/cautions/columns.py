@@ -123,17 +123,26 @@ class TableSample:
         Columns to learn from.
     test : numpy.ndarray of bool, optional
         The test rows, where they are chosen.
+    train : numpy.ndarray of bool, optional
+        The training rows; by default the others.
     """
 
     def __init__(
-        self, table: pa.Table, target: str, kind: str, features: Sequence[str], test: Any = None
+        self,
+        table: pa.Table,
+        target: str,
+        kind: str,
+        features: Sequence[str],
+        test: Any = None,
+        train: Any = None,
     ) -> None:
         self.whole, self.target_name, self.kind = table, target, kind
         self.features = [name for name in features if name != target][:MOST_COLUMNS]
         self.in_test = np.zeros(len(table), dtype=bool) if test is None else test
         most = max(min(MOST_ROWS, MOST_CELLS // max(len(self.features), 1)), 1_000)
         self.rows = np.arange(len(table))
-        if len(table) > most:
+        self.is_part = len(table) > most
+        if self.is_part:
             draw = np.random.default_rng(0)
             self.rows = np.sort(draw.choice(len(table), most, replace=False))
             table = table.take(self.rows)
@@ -144,6 +153,8 @@ class TableSample:
             self.frame, self.rows = self.frame[known], self.rows[known]
             self.target = code_column(self.frame[target])
         self.test = self.in_test[self.rows]
+        self.train = ~self.test if train is None else train[self.rows]
+        self._drift: dict[str, float] = {}
 
     @cached_property
     def columns(self) -> list[CodedColumn]:
@@ -164,6 +175,20 @@ class TableSample:
         if self.kind == "regression":
             return rankdata(self.target.numbers) / len(self.frame), "continuous"
         return self.target.codes, "binary" if self.target.distinct < 3 else "multiclass"
+
+    def drift(self, column: CodedColumn) -> float | None:
+        """Return how well a column alone separates test rows from training rows, as an AUC.
+
+        It is computed once for each column; None where a part has fewer than two rows.
+        """
+        if min(self.train.sum(), self.test.sum()) < 2:
+            return None
+        if column.name not in self._drift:
+            here = self.train | self.test
+            part = column._replace(numbers=column.numbers[here], codes=column.codes[here])
+            score = held_out_score(part, self.test[here].astype(int), "binary")
+            self._drift[column.name] = score
+        return self._drift[column.name]
 
     @property
     def varies(self) -> bool:
@@ -219,6 +244,7 @@ def of_columns(table: TableSample) -> Iterator[Caution]:
                 f"{', '.join(said)}{rest(len(leaking))} alone tells {table.target_name!r} almost "
                 "perfectly: if it is not known before the target is, leave it out "
                 f"({ignore(leaking)}).",
+                leaking,
             )
         ids = [c.name for c in table.columns if is_row_id(c) and c.name not in leaking]
         way = f"it tells rows apart and nothing else; leave it out ({ignore(ids)})"

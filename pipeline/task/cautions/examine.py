@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from pyarrow.parquet import filters_to_expression
 from pipeline.files.files import Filter, table_files
 from pipeline.task.cautions.caution import Caution, in_rank
 from pipeline.task.cautions.columns import TableSample, of_columns
+from pipeline.task.cautions.overview import TableSummary, summarize
 from pipeline.task.cautions.rows import of_rows
 from pipeline.task.cautions.split import of_split
 from pipeline.task.folds import times_of
@@ -25,15 +27,24 @@ MOST_READ = 1_000_000
 """Rows of a task that are looked through; of more a share, at random."""
 
 
-def of_task(task: Task, job: Job) -> list[str]:
-    """Return the cautions of a task's data and of its split, as a job has them."""
+class Examined(NamedTuple):
+    """The cautions of a task's table and split, the worst first, and a summary of its columns."""
+
+    cautions: list[str]
+    table: TableSummary
+
+
+def of_task(task: Task, job: Job) -> Examined:
+    """Return the cautions of a task's data and of its split, as a job has them, and its columns."""
     name, split = split_of(task, job)
-    table = _read(job.path)
+    table, is_part = _read(job.path)
     train, test = (_chosen(table, rows) for rows in (split.train, split.test))
-    sample = TableSample(table, task.target, task.kind, task.columns, test & ~train)
+    sample = TableSample(table, task.target, task.kind, task.columns, test & ~train, train)
     found = of_sample(sample)
-    found += of_split(sample, train, split.groups, times_of(name, split))
-    return in_rank(found, task.mute)
+    found += of_split(sample, split.groups, times_of(name, split))
+    kept = [caution for caution in found if caution.id not in task.mute]
+    with _silent():
+        return Examined(in_rank(kept), summarize(sample, kept, sampled=is_part))
 
 
 def of_table(
@@ -45,24 +56,33 @@ def of_table(
 
     >>> rows = pa.table({"x": [0.0, 1.0] * 200, "y": ["no", "yes"] * 200})
     >>> print(of_table(rows, "y", "binary", ["x"])[0].partition(":")[0])
-    'x' (AUC 1.000) alone tells 'y' almost perfectly
+    critical
     """
     return in_rank(of_sample(TableSample(table, target, kind, features, test)))
 
 
 def of_sample(sample: TableSample) -> list[Caution]:
     """Return what to know of the columns and rows of a sample."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of classes with few rows, which the cautions name
+    with _silent():
         return [*of_columns(sample), *of_rows(sample)]
 
 
-def _read(path: Path) -> pa.Table:
-    """Return a table, of a long one a share of the rows at random."""
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Hide warnings of classes with few rows, which the cautions name, and of odd numbers."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _read(path: Path) -> tuple[pa.Table, bool]:
+    """Return a table, of a long one a share of the rows at random, and whether it is a share."""
     whole, draw = dataset.dataset(table_files(path)), np.random.default_rng(0)
     share = MOST_READ / max(whole.count_rows(), 1)
     kept = (b.filter(pa.array(draw.random(len(b)) < share)) for b in whole.to_batches())
-    return whole.to_table() if share >= 1 else pa.Table.from_batches(kept, whole.schema)
+    if share >= 1:
+        return whole.to_table(), False
+    return pa.Table.from_batches(kept, whole.schema), True
 
 
 def _chosen(table: pa.Table, rows: Filter) -> np.ndarray:

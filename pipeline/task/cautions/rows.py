@@ -92,6 +92,7 @@ def _groups(table: TableSample) -> Iterator[Caution]:
                 f"{column.name!r} has {count:,} values in {rows:,} rows: those of the same one "
                 "are in training and test, and scores are too good for new ones; to judge these: "
                 f"--split groups --by {quote(column.name)}.",
+                [column.name],
             )
             return
 
@@ -108,6 +109,7 @@ def _times(table: TableSample) -> Iterator[Caution]:
                 f"{table.target_name!r} changes with {column.name!r}: training has rows "
                 "that are later than those of the test, and scores are too good for what is to "
                 f"come; to judge that: --split time --by {quote(column.name)}.",
+                [column.name],
             )
             return
 
@@ -132,4 +134,4 @@ def _classes(table: TableSample) -> Iterator[Caution]:
     rare = {str(name): f" ({n} rows)" for name, n in counts.items() if n < FEWEST}
     what = f"Classes of {table.target_name!r} with fewer than {FEWEST} rows"
     way = "too few to learn and to judge; put them together with others"
-    yield from of_names("rare-class", what, rare, way)
+    yield from of_names("rare-class", what, rare, way, table.target_name)

@@ -8,7 +8,7 @@ from shlex import quote
 import numpy as np
 
 from pipeline.task.cautions.caution import Caution, of_names
-from pipeline.task.cautions.columns import CodedColumn, TableSample, held_out_score
+from pipeline.task.cautions.columns import CodedColumn, TableSample
 from pipeline.task.cautions.rows import says_when, starts_after
 from pipeline.task.numerals import named, share
 
@@ -16,14 +16,9 @@ DRIFTED = 0.65
 """AUC of one column, or of the target, as to which part a row is in."""
 
 
-def of_split(
-    table: TableSample, train: np.ndarray, groups: str = "", times: Sequence[str] = ()
-) -> Iterator[Caution]:
-    """Yield what to know of the parts of a split that goes by groups or by times.
-
-    The sample has the test rows; the training rows are told of the whole table.
-    """
-    here, there = train[table.rows], table.test
+def of_split(table: TableSample, groups: str = "", times: Sequence[str] = ()) -> Iterator[Caution]:
+    """Yield what to know of the parts of a split that goes by groups or by times."""
+    here, there = table.train, table.test
     if table.kind in ("ranking", "clusters") or not (here.any() and there.any() and table.target):
         return
     yield from _late(table, here, there, times)
@@ -34,7 +29,7 @@ def of_split(
         moved = [table.target, *(c for c in table.columns if c.name not in {*times, *later})]
         way = "draw the test rows at random (--split random), unless time or groups part them"
         way = "train on newer rows" if times or later else way
-        yield from _drifted(moved, here, there, way)
+        yield from _drifted(table, moved, way)
 
 
 def _late(
@@ -49,6 +44,7 @@ def _late(
                 "late-training",
                 f"The split goes by {named(times)}, and {share(late)} of the training rows are "
                 "later than the first test row: train on the rows before it alone.",
+                times,
             )
         return
     for column in table.every:
@@ -58,6 +54,7 @@ def _late(
                 f"All training rows are later than the test rows by {column.name!r}: a model that "
                 "is used learns from the past; judge on the last rows "
                 f"(--split time --by {quote(column.name)}).",
+                [column.name],
             )
             return
 
@@ -70,17 +67,13 @@ def _classes(table: TableSample, here: np.ndarray, there: np.ndarray) -> Iterato
         lost = sorted(str(name) for name in y.unique() if counts[part].get(name, 0) == 0)
         what = f"Classes of {table.target_name!r} without a {part} row"
         way = f"{way}; give both parts rows of it, or put it together with another"
-        yield from of_names("lacking-class", what, dict.fromkeys(lost, ""), way)
+        yield from of_names("lacking-class", what, dict.fromkeys(lost, ""), way, table.target_name)
 
 
-def _drifted(
-    columns: Sequence[CodedColumn], here: np.ndarray, there: np.ndarray, way: str
-) -> Iterator[Caution]:
-    """Yield which columns tell the parts apart, by more than few rows do by chance."""
-    sizes = np.array([here.sum(), there.sum()])
+def _drifted(table: TableSample, columns: Sequence[CodedColumn], way: str) -> Iterator[Caution]:
+    """Yield which columns separate the parts, by more than few rows do by chance."""
+    sizes = np.array([table.train.sum(), table.test.sum()])
     least = max(DRIFTED, 0.5 + 4 * (np.sum(1 / sizes) / 12) ** 0.5)
-    if sizes.min() < 2:
-        return
-    scores = {c.name: held_out_score(c, there.astype(int), "binary") for c in columns}
+    scores = {column.name: table.drift(column) or 0.0 for column in columns}
     far = {name: f" ({score:.2f})" for name, score in scores.items() if score > least}
     yield from of_names("drift", "Training and test rows differ (AUC of each column)", far, way)

@@ -27,6 +27,7 @@ from pipeline.files.sniff import sniff
 from pipeline.files.table_format import Decimal, TableFormat, Text
 from pipeline.optional import PYTHON
 from pipeline.system import atomic
+from pipeline.task.cautions.caution import line
 from pipeline.task.cautions.examine import of_table
 from pipeline.task.own.own_program import write_program
 from pipeline.task.own.own_table import FOLDS, SPLITS, OwnTable, cut_of, to_store
@@ -131,7 +132,7 @@ class NewTask:
         yield from (f"  {fact}" for fact in (*self._of_target(), *_of_columns(self.columns)))
         yield f"  judged on: {self.split}"
         yield from (f"  note: {note}" for note in _cut(self.notes))
-        yield from (f"  caution: {caution}" for caution in self.cautions)
+        yield from (f"  {line(caution)}" for caution in self.cautions)
         yield f"data: {self.data}"
         yield f"task: {self.task}, yours to change"
         yield f"next: make report TASK={self.name}"
