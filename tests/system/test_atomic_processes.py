@@ -40,7 +40,7 @@ from pathlib import Path
 from pipeline.errors import OutputLocked
 from pipeline.system.atomic import locked
 path, entered = Path(sys.argv[1]), 0
-while entered < 200:
+while entered < 3_000:
     with suppress(OutputLocked), locked(path):
         path.with_name("inside").touch(exist_ok=False)
         path.with_name("inside").unlink()
