@@ -142,7 +142,7 @@ def _publish(folder: Path, fill: Callable[[Path], None]) -> None:
         where = f" ({error.filename})" if error.filename else ""
         raise OutputError(
             f"{folder}: cannot be written: {error.strerror or error}{where}; "
-            "move what is in the way, free space on the disk, or choose another folder with --data-home"
+            "free disk space, move what is in the way, or choose another --data-home"
         ) from error
 
 

@@ -90,7 +90,7 @@ def test_something_in_the_way_cannot_be_written_over(tmp_path: Path, where: str)
         way[where].symlink_to(tmp_path / "nowhere")
     else:
         way[where].write_text("mine")
-    with pytest.raises(OutputError, match="another folder with --data-home") as caught:
+    with pytest.raises(OutputError, match="another --data-home") as caught:
         _store.prepare(home, tiny.CARD, tiny.build)
     assert str(way[where]) in str(caught.value)
     assert caught.value.exit_code == 73

@@ -91,7 +91,7 @@ def test_a_second_process_has_to_wait_and_the_lock_dies_with_the_first(tmp_path:
     put(folder, "old")
     with started("-c", HOLD, folder) as holder:
         assert holder.stdout.readline() == "holding\n"
-        with pytest.raises(OutputLocked, match="results: another process is writing here") as caught:
+        with pytest.raises(OutputLocked, match="another process is writing here") as caught:
             put(folder, "mine")
         assert caught.value.exit_code == 75
         draft = folder.with_name(f".results.draft-{holder.pid}")
