@@ -205,6 +205,17 @@ def list_() -> None:
         echo(f"{name:18} {about}")
 
 
+@commands.command()
+@click.argument("folders", nargs=-1, type=path, metavar="[FOLDER]...")
+def models(folders: tuple[Path, ...]) -> None:
+    """List the saved models in each FOLDER; by default in runs and reports."""
+    from pipeline.cli.models import model_lines
+
+    where = folders or (Path("runs"), Path("reports"))
+    said = f"no models in {', '.join(map(str, where))}; create one with `{COMMAND} run TASK`"
+    echo("\n".join(model_lines(where) or [said]))
+
+
 @commands.command("explain")
 @click.argument("task")
 @device

@@ -21,7 +21,7 @@ from pipeline.task import prepare
 from tasks.flights import TASK
 from tests.commands import ROOT, assert_one_message, call, python
 
-COMMANDS = "run compare report tune gallery predict data new-task list explain doctor"
+COMMANDS = "run compare report tune gallery predict data new-task list models explain doctor"
 HEAVY = {"sklearn", "pandas", "xgboost", "numpy", "rich", "pyarrow", "scipy", "matplotlib"}
 LOADED = """
 import runpy, sys
