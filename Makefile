@@ -37,8 +37,8 @@ UNKNOWN := $(filter-out $(VARIABLES) SHELL .% MAKE% MFLAGS GNUMAKEFLAGS VPATH CU
 CLOSE = import difflib, sys; near = difflib.get_close_matches(sys.argv[1].upper(), sys.argv[2:], 1); \
 	print(*(f"did you mean {each}?" for each in near))
 ifneq ($(UNKNOWN),)
-$(error unknown variable $(firstword $(UNKNOWN)); $(shell $(firstword $(PYTHON3)) -c '$(CLOSE)' \
-	'$(firstword $(UNKNOWN))' $(VARIABLES)) See `make help`)
+$(error $(strip unknown variable $(firstword $(UNKNOWN)); $(shell $(firstword $(PYTHON3)) -c \
+	'$(CLOSE)' '$(firstword $(UNKNOWN))' $(VARIABLES)) see `make help`))
 endif
 
 .PHONY: help setup setup-bench setup-tables setup-contract doctor list models new-task data fetched \
@@ -61,7 +61,6 @@ setup-bench setup-tables:
 endif
 setup-contract:
 	@$(SETUP) --gpu cu13 --venv .venv-contract
-
 doctor: ## Say what this machine has, what is wrong and how to fix it
 list: ## List the tasks: kind, rows, what is downloaded
 models: ## List the saved models, tuned ones too
@@ -86,7 +85,6 @@ gallery: setup ## Write a page over the reports that are there
 	$(RUN) gallery$(WRITTEN)
 predict: setup ## Predict the rows of a file: ARGS='MODEL IN OUT'
 	$(RUN) predict --device '$(DEVICE)' $(ARGS)
-
 bench: data bench-preprocessing bench-programs bench-searches bench-prediction bench-importance ## Measure TASK on this machine's CPU, and all that the docs claim
 	$(RUN) report '$(TASK)' --device cpu --repeats '$(or $(REPEATS),7)' --out 'docs/results/$(TASK)-cpu'
 	$(python) -m tools.docs

@@ -93,7 +93,7 @@ def test_a_variable_that_does_not_exist_is_an_error(given: str, near: str) -> No
     done = make("--dry-run", "report", given)
     assert (done.returncode, done.stdout) == (2, "")
     guess = f" did you mean {near}?" if near else ""
-    assert f"unknown variable {given.partition('=')[0]};{guess} See `make help`" in done.stderr
+    assert f"unknown variable {given.partition('=')[0]};{guess} see `make help`" in done.stderr
 
 
 def test_variables_of_make_itself_and_words_within_values_are_no_unknown_ones() -> None:
