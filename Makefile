@@ -1,5 +1,4 @@
-# `make` alone lists what can be made. Every target sets up what it needs.
-
+# `make` alone lists the targets. Every target sets up what it needs.
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
@@ -32,7 +31,17 @@ BENCH = $(python) -m tools.bench $(@:bench-%=%) --seed '$(SEED)'$(if $(REPEATS),
 PYTEST = OMP_NUM_THREADS=1 $(python) -m pytest --numprocesses logical --dist loadfile
 SETUP = python=$$(tools/find-python 3.11 $(PYTHON3)) && "$$python" tools/setup.py $(PYTHON3)
 
-.PHONY: help setup setup-bench setup-tables setup-contract doctor list new-task data fetched \
+VARIABLES = TASK DEVICE SEED ROWS YEARS PIPELINES REPEATS OUT ARGS TESTS GPU PYTHON PYTHON3
+GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v))
+UNKNOWN := $(filter-out $(VARIABLES) SHELL .% MAKE% MFLAGS GNUMAKEFLAGS VPATH CURDIR,$(GIVEN))
+CLOSE = import difflib, sys; near = difflib.get_close_matches(sys.argv[1].upper(), sys.argv[2:], 1); \
+	print(*(f"did you mean {each}?" for each in near))
+ifneq ($(UNKNOWN),)
+$(error $(strip unknown variable $(firstword $(UNKNOWN)); $(shell $(firstword $(PYTHON3)) -c \
+	'$(CLOSE)' '$(firstword $(UNKNOWN))' $(VARIABLES)) see `make help`))
+endif
+
+.PHONY: help setup setup-bench setup-tables setup-contract doctor list models new-task data fetched \
 	synthetic explain run compare report tune gallery predict bench bench-preprocessing \
 	bench-programs bench-searches bench-prediction bench-importance bench-tables gpu-proof test \
 	test-full test-sklearn fuzz test-contract contract-snapshot lint format types audit lock \
@@ -41,7 +50,6 @@ SETUP = python=$$(tools/find-python 3.11 $(PYTHON3)) && "$$python" tools/setup.p
 help: ## List the targets and variables
 	@sed -n 's/^\([a-z-]*\):.*## /make \1|/p; s/^\([A-Z3]*\) [:?]= *\(.*\)# /\1=\2|/p' Makefile | \
 		while IFS='|' read -r name text; do printf '  %-24s %s\n' "$$name" "$$text"; done
-
 setup: ## Make the environment .venv, or bring it up to date
 setup-bench: setup ## Add what the preprocessing is measured against to .venv
 setup-tables: setup ## Add packages with real tables to .venv
@@ -53,20 +61,18 @@ setup-bench setup-tables:
 endif
 setup-contract:
 	@$(SETUP) --gpu cu13 --venv .venv-contract
-
 doctor: ## Say what this machine has, what is wrong and how to fix it
-list: ## List the tasks: kind, rows, what is to be downloaded
+list: ## List the tasks: kind, rows, what is downloaded
+models: ## List the saved models, tuned ones too
 new-task: ## Make a task of your own table: ARGS='my.csv target --split time --by "sold on"'
-doctor list new-task: setup
+doctor list models new-task: setup
 	@$(RUN) $@ $(ARGS)
-
 data: setup ## Fetch and verify the data of TASK
 	$(RUN) data $(DATA) $(ARGS)
 fetched: setup
 	$(RUN) data $(DATA)
 synthetic: setup ## Generate a table of ROWS rows into data/synthetic
 	$(python) -m datasets synthetic --rows '$(or $(ROWS),1e6)' --seed '$(SEED)' $(ARGS)
-
 explain: setup ## Say where each step of TASK would run on DEVICE, and why; run nothing
 	$(RUN) explain '$(TASK)' $(CHOSEN) $(ARGS)
 run: ## Train and evaluate TASK once, on DEVICE
@@ -79,11 +85,9 @@ gallery: setup ## Write a page over the reports that are there
 	$(RUN) gallery$(WRITTEN)
 predict: setup ## Predict the rows of a file: ARGS='MODEL IN OUT'
 	$(RUN) predict --device '$(DEVICE)' $(ARGS)
-
 bench: data bench-preprocessing bench-programs bench-searches bench-prediction bench-importance ## Measure TASK on this machine's CPU, and all that the docs claim
 	$(RUN) report '$(TASK)' --device cpu --repeats '$(or $(REPEATS),7)' --out 'docs/results/$(TASK)-cpu'
 	$(python) -m tools.docs
-
 bench-preprocessing: setup-bench ## Measure the preprocessing beside scikit-learn and skrub
 bench-programs: setup ## Measure programs of everyday use beside plain scikit-learn
 bench-searches: setup ## Measure searches beside scikit-learn's
@@ -93,7 +97,6 @@ bench-preprocessing bench-programs bench-searches bench-prediction bench-importa
 	$(BENCH)
 bench-tables: setup-tables ## Hold tasks made of 20 real tables against programs written by hand
 	$(python) -m pytest -m slow tests/task/test_real_tables.py $(ARGS)
-
 gpu-proof: setup ## Show on a GPU what only a GPU can show; go on from before
 	$(python) -m tools.gpu_proof$(if $(OUT), --out '$(OUT)') $(ARGS)
 test: lint types ## Check style and types, then run the tests that are quick
@@ -109,7 +112,6 @@ test-contract: setup-contract ## Hold the GPU code against the real RAPIDS packa
 	$(contract_python) -m pytest -m contract_live
 contract-snapshot: setup-contract ## Renew what is recorded of the RAPIDS packages
 	$(contract_python) -m tests.contract.snapshot
-
 lint: setup ## Check style and format
 	$(python) -m ruff check .
 	$(python) -m ruff format --check .
@@ -122,8 +124,7 @@ audit: setup ## Look for known vulnerabilities of what is locked (needs a networ
 	failed=0; for lock in requirements/*.txt; do echo "$$lock"; $(python) -m pip_audit --strict \
 		--require-hashes --disable-pip --requirement "$$lock" || failed=1; done; exit $$failed
 
-# One resolution for all: what the CPU lock shares with the others has the same version. RAPIDS
-# decides first; it is for Python 3.12 and newer, and so is what it decides.
+# RAPIDS decides first, for Python 3.12 and newer; the CPU lock has the same versions.
 COMPILE = uv pip compile --universal --generate-hashes --no-annotate --no-emit-index-url \
 	--quiet --custom-compile-command 'make lock' $(ARGS)
 COMPILE_ALL = $(COMPILE) pyproject.toml --group tasks --group dev
@@ -135,7 +136,6 @@ lock: ## Hold requirements/*.txt to pyproject.toml (needs uv); ARGS=--upgrade ta
 	$(COMPILE_ALL) --python-version 3.12 --extra cu12 -c requirements/cpu.txt -o requirements/cu12.txt
 	for group in bench tables; do $(COMPILE) --python-version 3.11 --group $$group $(LIKE_CUDA) \
 		-c requirements/cpu.txt -o requirements/$$group.txt; done
-
 clean: ## Remove environments and caches; data, runs and reports stay
 	for venv in .venv .venv-contract; do [ ! -f "$$venv/pyvenv.cfg" ] || rm -rf -- "$$venv"; done
 	rm -rf .pytest_cache .ruff_cache .mypy_cache .hypothesis gpu_tabular_pipeline.egg-info

@@ -80,9 +80,9 @@ def _fetch(folder: Path, dataset: str, remote: Remote) -> Path:
         fetcher.fetch(remote.file, downloader=_receive)
     except (RequestException, ValueError) as error:
         raise DataError(
-            f"{dataset}: {remote.url} cannot be fetched: {error}. Run it again; or fetch it by "
-            f"hand and put it at {path}, or run `make data TASK={dataset} ARGS='--from <the file "
-            "or its folder>'`"
+            f"{dataset}: {remote.url} cannot be downloaded: {error}; try again, or "
+            f"download it with a browser and store it as {path}, or pass --from with the file or "
+            "its folder to the command `data`"
         ) from error
     return path
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import fcntl
 import json
 import logging
+import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import chain
@@ -97,8 +99,7 @@ def prepare(home: Path, card: Card, build: Build, given: Path | None = None) -> 
         is_told = isinstance(error, OSError | DataError)
         what = error if is_told else f"its manifest cannot be read ({error!r})"
         raise DataError(
-            f"{folder}: {what}. Remove {folder} (`make clean-data` removes all datasets), then run "
-            "`make data`"
+            f"{folder}: {what}; remove the folder {folder}, then run the same command again"
         ) from error
     log.info("%s: complete and intact", card.dataset)
     return parquet
@@ -126,13 +127,7 @@ def _publish(folder: Path, fill: Callable[[Path], None]) -> None:
         for module in ("pyarrow.compute", "pyarrow.csv", "pyarrow.parquet"):
             import_module(module)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        # The system lets the lock go however this process ends.
-        with folder.with_name(f".{folder.name}.lock").open("ab") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                log.info("%s: waiting for the run that is making it", folder.name)
-                fcntl.flock(lock, fcntl.LOCK_EX)
+        with _locked(folder):
             if folder.exists():
                 return
             shutil.rmtree(draft, ignore_errors=True)
@@ -146,9 +141,30 @@ def _publish(folder: Path, fill: Callable[[Path], None]) -> None:
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         raise OutputError(
-            f"{folder}: cannot write: {error.strerror or error}{where}. "
-            "Clear the way or make room, or choose another folder with --data-home"
+            f"{folder}: cannot be written: {error.strerror or error}{where}; "
+            "free disk space, move what is in the way, or choose another --data-home"
         ) from error
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Wait until no other process writes this dataset, and keep the others out."""
+    name = folder.with_name(f".{folder.name}.lock")
+    with ExitStack() as stack:
+        while True:
+            # The system lets the lock go however this process ends.
+            lock = stack.enter_context(name.open("ab"))
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                log.info("%s: waiting for the process that is writing it", folder.name)
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            # Whoever held the lock before may have removed the file since it was opened here.
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(lock.fileno()), name.stat()):
+                    break
+        stack.callback(name.unlink, missing_ok=True)  # while the lock is still held
+        yield
 
 
 def _write_parquet(path: Path, tables: Iterable[Any]) -> int:

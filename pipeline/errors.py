@@ -8,9 +8,10 @@ lost, 73 cannot write, 75 another run holds the folder, 130 interrupted.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TypeVar
 
 E = TypeVar("E", bound="PipelineError")
@@ -18,6 +19,8 @@ E = TypeVar("E", bound="PipelineError")
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+_LISTED = 30
+_SYNONYMS = {"gpu": "cuda", "nvidia": "cuda", "host": "cpu"}
 
 
 def clean(text: str) -> str:
@@ -61,6 +64,36 @@ class ConfigError(Refused):
     """A task, device, parameter or option that cannot be used as given."""
 
     exit_code = 2
+
+
+def close_to(name: str, known: Iterable[str]) -> str:
+    """Return the known name that was probably meant; empty where none is similar.
+
+    >>> close_to("gpu", ["auto", "cpu", "cuda"]), close_to("Taxy", ["taxi"]), close_to("x", ["y"])
+    ('cuda', 'taxi', '')
+    """
+    names = {str(each).lower(): str(each) for each in known}
+    name = str(name).lower()
+    name = _SYNONYMS[name] if _SYNONYMS.get(name) in names else name
+    return next((names[each] for each in get_close_matches(name, names, n=1)), "")
+
+
+def pick(name: str, known: Collection[str], what: str) -> str:
+    """Return a name that is known.
+
+    >>> pick("taxy", ["taxi"], "task")
+    Traceback (most recent call last):
+        ...
+    pipeline.errors.ConfigError: unknown task 'taxy'; did you mean 'taxi'? Choose from: taxi
+    """
+    if name in [*known]:
+        return name
+    close, names = close_to(name, known), sorted(map(str, known))
+    choices = f"hoose from: {', '.join(names)}"
+    if len(names) > _LISTED:
+        choices = f"hoose one of {len(names)} names, such as {', '.join(names[:3])}"
+    way = f"did you mean {close!r}? C{choices}" if close else f"c{choices}"
+    raise ConfigError(f"unknown {what} {name!r}; {way}")
 
 
 class DataError(Refused):

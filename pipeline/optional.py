@@ -1,4 +1,4 @@
-"""The one place that imports packages by name, when they are needed."""
+"""The one place that imports packages by name when they are needed."""
 
 from __future__ import annotations
 
@@ -6,12 +6,31 @@ import importlib
 import importlib.util
 import sys
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from pipeline.errors import ConfigError
 
-PYTHON = ".venv/bin/python"
-"""What `make setup` makes, from the root of the repository."""
+DISTRIBUTION = "gpu-tabular-pipeline"
+IN_REPOSITORY = Path("tools/find-python").is_file()
+"""Whether this process started in the root of the repository, where `make` works."""
+PYTHON = ".venv/bin/python" if IN_REPOSITORY else "python"
+COMMAND = f"{PYTHON} -m pipeline"
+"""How users start the command line."""
+_EXTRAS = {"optuna": "tune", "dask": "cluster", "distributed": "cluster", "shap": "explain"}
+
+
+def to_install(package: str) -> str:
+    """Return what to do where an optional package is missing.
+
+    >>> to_install("optuna")
+    'run `make setup`'
+    """
+    if IN_REPOSITORY:
+        return "run `make setup`"
+    if extra := _EXTRAS.get(package):
+        return f"run `{PYTHON} -m pip install '{DISTRIBUTION}[{extra}]'`"
+    return f"see `{COMMAND} doctor`"
 
 
 def why_not_here(error: Exception) -> str:
@@ -28,7 +47,10 @@ def why_not_here(error: Exception) -> str:
     name = (getattr(error, "name", None) or "pipeline").partition(".")[0]
     if not isinstance(error, ModuleNotFoundError) or name == "pipeline":
         raise error
-    return f"{sys.executable} has no package {name}; run `make setup`, then use `{PYTHON}`"
+    way = f"run `make setup`, then use `{PYTHON}`"
+    if not IN_REPOSITORY:
+        way = f"install it with `{sys.executable} -m pip install {name}`"
+    return f"{sys.executable} has no package {name}; {way}"
 
 
 def available(package: str) -> bool:
@@ -75,5 +97,5 @@ def _module(path: str) -> Any:
         return importlib.import_module(path)
     except ModuleNotFoundError as error:
         if error.name and path.startswith(error.name):
-            raise ConfigError(f"{error.name} is not installed; run `make setup`") from error
+            raise ConfigError(f"{error.name} is not installed; {to_install(error.name)}") from error
         raise

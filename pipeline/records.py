@@ -141,6 +141,6 @@ def load_record(
     try:
         return msgspec.convert(adapt(msgspec.json.decode(path.read_bytes())), kind)
     except FileNotFoundError as error:
-        raise DataError(f"{path}: no such file; make one with `{command}`") from error
+        raise DataError(f"{path}: no such file; create one with `{command}`") from error
     except msgspec.DecodeError as error:
         raise DataError(f"{path}: not a {schema} file: {error}") from error

@@ -104,10 +104,9 @@ def old_results(folder: Path) -> Path:
 
 
 def intact(folder: Path) -> bool:
-    """Return whether the old results are there, and nothing beside them but the lock."""
+    """Return whether the old results are there, and nothing beside them."""
     beside = {path.name for path in folder.parent.iterdir()}
-    clean = beside == {folder.name, f".{folder.name}.lock"}
-    return clean and (folder / "record.json").read_text() == OLD
+    return beside == {folder.name} and (folder / "record.json").read_text() == OLD
 
 
 class Tty(io.StringIO):

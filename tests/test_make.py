@@ -85,6 +85,22 @@ def test_the_variables_reach_the_command(arguments, last) -> None:
     assert any(" -m pipeline data '" in line for line in lines[:-1]) == fetched
 
 
+@pytest.mark.parametrize(
+    ("given", "near"),
+    [("TASk=flights", "TASK"), ("device=cpu", "DEVICE"), ("PIPELINE=a b", "PIPELINES"), ("X=", "")],
+)
+def test_a_variable_that_does_not_exist_is_an_error(given: str, near: str) -> None:
+    done = make("--dry-run", "report", given)
+    assert (done.returncode, done.stdout) == (2, "")
+    guess = f" did you mean {near}?" if near else ""
+    assert f"unknown variable {given.partition('=')[0]};{guess} see `make help`" in done.stderr
+
+
+def test_variables_of_make_itself_and_words_within_values_are_no_unknown_ones() -> None:
+    lines = commands("list", "SHELL=/bin/bash", "ARGS=--set a__b=1 XYZ=2", "PYTHON=python")
+    assert lines[-1].endswith("list --set a__b=1 XYZ=2")
+
+
 ODD = ["it's", 'a "b"', "$HOME", "$(touch pwned)", "`touch pwned`", "a b;c&d", "\\n", "#x", "ü", ""]
 
 

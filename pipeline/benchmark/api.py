@@ -19,10 +19,10 @@ from pipeline.benchmark.publish import publish
 from pipeline.benchmark.record import results
 from pipeline.benchmark.report.tables import leaderboard
 from pipeline.benchmark.report.terminal import terminal_report
-from pipeline.errors import ConfigError, clean
+from pipeline.errors import ConfigError, clean, pick
 from pipeline.task.own.new_task import Choices, NewTask, create
 from pipeline.task.prepare import prepare
-from pipeline.task.task import FOLDER, pick
+from pipeline.task.task import FOLDER
 from pipeline.typing import Table
 
 

@@ -36,8 +36,8 @@ from pipeline.cli.options import (
     pipelines,
     whole,
 )
-from pipeline.errors import ConfigError, OutputError, clean
-from pipeline.optional import PYTHON, why_not_here
+from pipeline.errors import ConfigError, OutputError, clean, close_to, pick
+from pipeline.optional import COMMAND, why_not_here
 from pipeline.system.threads import keep_freed_memory
 from pipeline.task.prepare import choose_pipelines, prepare
 from pipeline.typing import Table
@@ -51,11 +51,16 @@ _UNHEARD = (errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EDQUOT, errno.EFBIG)
 
 
 class _Commands(click.Group):
-    """A group that lists commands in the order of their definition."""
+    """A group that lists commands in the order of their definition, and knows near names."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in order."""
         return list(self.commands)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Return a command; one that does not exist is an error with the near names."""
+        pick(args[0], self.commands, "command")
+        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -200,6 +205,17 @@ def list_() -> None:
         echo(f"{name:18} {about}")
 
 
+@commands.command()
+@click.argument("folders", nargs=-1, type=path, metavar="[FOLDER]...")
+def models(folders: tuple[Path, ...]) -> None:
+    """List the saved models in each FOLDER; by default in runs and reports."""
+    from pipeline.cli.models import model_lines
+
+    where = folders or (Path("runs"), Path("reports"))
+    said = f"no models in {', '.join(map(str, where))}; create one with `{COMMAND} run TASK`"
+    echo("\n".join(model_lines(where) or [said]))
+
+
 @commands.command("explain")
 @click.argument("task")
 @device
@@ -309,17 +325,38 @@ def _cautioning() -> Iterator[None]:
         warnings.formatwarning = before
 
 
+def _usage(error: click.ClickException) -> str:
+    """Return what click complains of in the form of all errors."""
+    context = getattr(error, "ctx", None)
+    wrong = error.format_message().rstrip(".")
+    way = f"see `{context.command_path if context else COMMAND} --help`"
+    if isinstance(error, click.NoSuchOption):
+        options = [
+            name
+            for each in (context.command.get_params(context) if context else ())
+            for name in (*each.opts, *each.secondary_opts)
+        ]
+        near = close_to(error.option_name, options)
+        wrong = f"unknown option {error.option_name!r}"
+        way = f"did you mean {near!r}? Or {way}" if near else way
+    wrong = wrong[0].lower() + wrong[1:]
+    return wrong if ";" in wrong else f"{wrong}; {way}"
+
+
 def main() -> None:
     """Run a command; every error that was meant to be read ends in one message and its code."""
     keep_freed_memory()
     try:
         with _terminable(), _speaking(), _cautioning():
-            commands(prog_name=f"{PYTHON} -m pipeline", standalone_mode=False)
+            commands(prog_name=COMMAND, standalone_mode=False)
     except (KeyboardInterrupt, click.Abort):
         _complain("interrupted; nothing was published")
         sys.exit(INTERRUPTED)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        _complain(f"error: {_usage(error)}")
         sys.exit(error.exit_code)
     except ModuleNotFoundError as error:
         _complain(f"error: {why_not_here(error)}")

@@ -33,8 +33,15 @@ def several(*options: Callable[..., Any]) -> Callable[..., Any]:
 
 def whole(*names: str, default: int, least: int, about: str) -> Callable[..., Any]:
     """Return an option that takes whole numbers from the least on."""
-    kind = click.IntRange(min=least)
+    kind = integer(least)
     return click.option(*names, default=default, type=kind, show_default=True, help=about)
+
+
+def integer(least: int, most: int | None = None) -> click.IntRange:
+    """Return the type of whole numbers within bounds, by the name that errors have for it."""
+    kind = click.IntRange(least, most)
+    kind.name = "integer"
+    return kind
 
 
 def switch(name: str, about: str) -> Callable[..., Any]:
@@ -88,7 +95,7 @@ generated = several(
 common_options = several(
     click.argument("task"),
     device,
-    click.option("--seed", default=0, type=click.IntRange(0, 2**32 - 1),
+    click.option("--seed", default=0, type=integer(0, 2**32 - 1),
                  help="For everything random.", show_default=True),
     pipelines,
     click.option("--split", help="A split of the task; its first by default."),
@@ -102,6 +109,6 @@ common_options = several(
 _WHERE = "Run on local or cuda workers, or on those of tcp://HOST:PORT."
 on_cluster = several(
     click.option("--cluster", metavar="WHERE", help=_WHERE),
-    click.option("--workers", type=click.IntRange(min=1), help="Of the cluster."),
+    click.option("--workers", type=integer(1), help="Of the cluster."),
 )
 """The options that say whose workers run a command."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import ClusterUnavailable, ConfigError
-from pipeline.optional import available, load
+from pipeline.optional import available, load, to_install
 from pipeline.system import hardware
 from pipeline.typing import Params
 
@@ -152,7 +152,7 @@ def cluster(where: str = "local", **options: Any) -> Iterator[Cluster]:
     """
     kind, checked = _check_options(where, options)
     if not available("distributed"):
-        raise ConfigError("Dask is not installed; run `make setup`")
+        raise ConfigError(f"Dask is not installed; {to_install('dask')}")
     begin = _connect if kind == "address" else _start
     if begin is _start:
         _check_main_guard()
@@ -241,7 +241,9 @@ def _start(where: str, options: ClusterOptions, stack: ExitStack) -> Cluster:
         make, arguments = load("dask_cuda.LocalCUDACluster"), cuda_arguments(options)
         about = "the GPU workers on this machine"
     else:
-        raise ConfigError("dask-cuda is not installed; run `make setup` on a machine with a GPU")
+        raise ConfigError(
+            f"dask-cuda is not installed; {to_install('dask-cuda')} on a machine with a GPU"
+        )
     # A terminal sends Ctrl-C to all processes. It does not reach those that start here, now and
     # later, as in the place of one that ended: they have the mask of the thread that starts them,
     # which has that of this one.

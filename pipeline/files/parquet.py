@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from pipeline.errors import DataError
 from pipeline.files.csv import plain_integers
 from pipeline.files.files import Filter, check_columns, reading, table_files
-from pipeline.optional import load
+from pipeline.optional import COMMAND, load
 from pipeline.system.memory import raise_if_exhausted
 from pipeline.table import frames
 from pipeline.table.arrow_types import decoded_type, is_date
@@ -169,9 +169,10 @@ def _date(kind: pa.DataType, value: Any) -> Any:
 
 
 def read_parquet(path: Path, *asked: Any) -> tuple[Any, Any]:
-    """Return what `read_columns` does of a file that `make data` makes, as errors say."""
-    damaged = "; remove it or `make clean-data`, then `make data`"
-    with reading(path, missing="; make it with `make data`", damaged=damaged):
+    """Return what `read_columns` does of the data of a task, as errors say."""
+    create = f"`{COMMAND} data TASK`"
+    damaged = f"; remove its folder, then create it again with {create}"
+    with reading(path, missing=f"; create it with {create}", damaged=damaged):
         return read_columns(path, *asked)
 
 

@@ -97,12 +97,19 @@ class PredictionJob:
         DataError
             There is no input.
         ConfigError
-            The output is the input, or lies in the model's folder, or has no name of a table.
+            The output is the input, or is in the model's folder, or has no name of a table.
+        OutputError
+            The folder of the output does not exist.
         """
         outputs.is_csv(self.target)
         if not self.source.exists():
             raise DataError(f"{self.source}: no such file")
         target = self.target.resolve()
+        if not target.parent.is_dir():
+            raise OutputError(
+                f"{self.target}: the folder {target.parent} does not exist; create it, or write to "
+                "another folder"
+            )
         if target.exists() and target.samefile(self.source):
             raise ConfigError(f"{self.target}: is the input; choose another name for the output")
         for folder, whole in ((self.model, manifest.is_model), (self.source, Path.is_dir)):

@@ -14,7 +14,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from glob import escape
 from pathlib import Path
 
@@ -79,7 +79,7 @@ def writing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Be the only one that writes a file or into a folder.
+    """Be the only process that writes a file or into a folder.
 
     Raises
     ------
@@ -87,14 +87,22 @@ def locked(path: Path) -> Iterator[None]:
         Another process is.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    # The lock file stays: removing it would let two processes lock two files of one name.
-    with (path.parent / f".{path.name}.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise OutputLocked(
-                f"{path}: another run is writing here; wait for it, or write to another place"
-            ) from error
+    name = path.parent / f".{path.name}.lock"
+    with ExitStack() as stack:
+        while True:
+            lock = stack.enter_context(name.open("w"))
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise OutputLocked(
+                    f"{path}: another process is writing here; wait for it, or write to another "
+                    "place"
+                ) from error
+            # Whoever held the lock before may have removed the file since it was opened here.
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(lock.fileno()), name.stat()):
+                    break
+        stack.callback(name.unlink, missing_ok=True)  # while the lock is still held
         yield
 
 

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.errors import ConfigError, DeviceUnavailable
-from pipeline.optional import available, load
+from pipeline.errors import DeviceUnavailable, pick
+from pipeline.optional import COMMAND, available, load, to_install
 from pipeline.system import gpu
 
 DEVICES = ("auto", "cpu", "cuda")
@@ -42,9 +42,7 @@ def choose(device: str) -> Choice:
     >>> choose("cpu")
     Choice(name='cpu', why='device="cpu" was asked for')
     """
-    if device not in DEVICES:
-        known = ", ".join(repr(name) for name in DEVICES)
-        raise ConfigError(f"device={device!r} is not one of {known}")
+    pick(device, DEVICES, "device")
     if device == "cpu":
         return Choice("cpu", 'device="cpu" was asked for')
     why_not = obstacle()
@@ -53,7 +51,7 @@ def choose(device: str) -> Choice:
     if device == "cuda":
         raise DeviceUnavailable(
             f'device="cuda" needs a usable NVIDIA GPU: {why_not}; use device="auto" or "cpu", '
-            "or see `make doctor`"
+            f"or see `{COMMAND} doctor`"
         )
     return Choice("cpu", f"no usable GPU: {why_not}")
 
@@ -64,7 +62,7 @@ def obstacle() -> str:
     if found:
         return found
     missing = [package for package in STACK if not available(package)]
-    return f"{', '.join(missing)} not installed (`make setup`)" if missing else ""
+    return f"{', '.join(missing)} not installed ({to_install(missing[0])})" if missing else ""
 
 
 def prepare_memory(device: str) -> None:

@@ -19,11 +19,9 @@ from typing import Literal
 
 from packaging.requirements import Requirement
 
-from pipeline.optional import version
+from pipeline.optional import DISTRIBUTION, IN_REPOSITORY, PYTHON, version
 from pipeline.system import devices, gpu, hardware
 
-DISTRIBUTION = "gpu-tabular-pipeline"
-REMAKE = "make clean-venv setup"
 TIMEOUT_S = 120.0
 
 _EXTRA_OF = {"cudf-cu13": "cu13", "cudf-cu12": "cu12", "cudf": "conda", "xgboost-cpu": "cpu"}
@@ -119,10 +117,10 @@ def package_problems(
     requirements: Sequence[Requirement], versions: Mapping[str, str], extra: str
 ) -> Iterator[Problem]:
     """Yield an error for each package of an extra that is missing or not of the version wanted."""
-    fix = f"{REMAKE} GPU={extra}" if extra in gpu.EXTRAS else REMAKE
+    fix = _fix(extra, anew=True)
     if not requirements:
         what = "the project is not installed here, so its packages cannot be checked"
-        yield Problem("warning", what, "make setup")
+        yield Problem("warning", what, _fix())
     for wanted in requirements:
         if wanted.marker is not None and not wanted.marker.evaluate({"extra": extra}):
             continue
@@ -140,7 +138,7 @@ def mismatch(installed: str, fits: str, why: str) -> list[Problem]:
     >>> mismatch("cu12", "cu13", "driver 580.95.05, compute capability 9.0")
     []
     """
-    fix = f"make setup GPU={fits}"
+    fix = _fix(fits)
     if not installed:
         return [Problem("error", "no XGBoost and no CUDA packages are installed", fix)]
     if installed == "cpu" and fits != "cpu":
@@ -154,13 +152,23 @@ def mismatch(installed: str, fits: str, why: str) -> list[Problem]:
     return []
 
 
+def _fix(extra: str = "", *, anew: bool = False) -> str:
+    """Return the command that installs the packages of an extra."""
+    if extra == "conda":
+        return "create the conda environment again from environment.yml"
+    if IN_REPOSITORY:
+        gpu_ = f" GPU={extra}" if extra else ""
+        return f"make{' clean-venv' if anew else ''} setup{gpu_}"
+    return f"{PYTHON} -m pip install '{DISTRIBUTION}[{extra or 'cpu'}]'"
+
+
 def _test_gpu(installed: str, obstacle: str) -> tuple[str, list[Problem]]:
     if installed not in _CUDA_EXTRAS:
         return "not run: no CUDA packages are installed", []
     if obstacle:
         return f"not run: {obstacle}", []
     failure, said = try_program(_GPU_PROGRAM)
-    fix = f"{REMAKE} GPU={installed}" if installed in gpu.EXTRAS else "make the environment anew"
+    fix = _fix(installed, anew=True)
     return said, [Problem("error", f"the GPU does not compute: {said}", fix)] if failure else []
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, pick
 
 
 def prepare(
@@ -43,8 +43,6 @@ def prepare(
 
 def choose_pipelines(text: str, known: Any) -> list[str]:
     """Return the names in a list with commas; all that are known for an empty one."""
-    from pipeline.task.task import pick
-
     names = [name.strip() for name in text.split(",") if name.strip()]
     return list(dict.fromkeys(pick(name, known, "pipeline") for name in names)) or list(known)
 

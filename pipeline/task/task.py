@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
-from difflib import get_close_matches
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, pick
 from pipeline.task.cautions.caution import RANKS
 from pipeline.task.faults import FOLDER as FOLDER
 from pipeline.task.faults import blamed_on
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from pipeline.files.files import Filter
     from pipeline.files.table_format import TableFormat
 
-_LISTED = 30
 Kind = Literal["binary", "multiclass", "regression", "ranking", "clusters"]
 CLOCK = "from opening the Parquet file to predictions of the test rows on the host"
 ON_GPU = ("cuda", "accel")
@@ -253,23 +251,6 @@ class Job:
     """Nested parameter name -> value, laid over the pipeline."""
     checkpoint: Path | None = None
     """Folder for the trees of a training that may be broken off."""
-
-
-def pick(name: str, known: Any, what: str) -> str:
-    """Return the name if it is known.
-
-    >>> pick("taxy", ["taxi"], "task")
-    Traceback (most recent call last):
-        ...
-    pipeline.errors.ConfigError: unknown task 'taxy'; did you mean 'taxi'? There are: taxi
-    """
-    if name in [*known]:
-        return name
-    close = [str(each) for each in known if str(each).lower() == str(name).lower()]
-    close = close or get_close_matches(str(name), map(str, known), n=1)
-    guess = f" did you mean {close[0]!r}?" if close else ""
-    there_are = f" There are: {', '.join(sorted(map(str, known)))}" if len(known) <= _LISTED else ""
-    raise ConfigError(f"unknown {what} {name!r};{guess}{there_are}")
 
 
 def task_names() -> list[str]:

@@ -102,7 +102,7 @@ def test_the_page_says_how_to_run_what_was_found() -> None:
 
 def test_what_is_no_record_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "tuning.json"
-    with pytest.raises(DataError, match="no such file; make one with `make tune`"):
+    with pytest.raises(DataError, match="no such file; create one with `.*-m pipeline tune"):
         load_tuning(path)
     path.write_text('{"schema": "pipeline.results/2"}')
     with pytest.raises(DataError, match=r"not a pipeline\.tuning/1 file"):

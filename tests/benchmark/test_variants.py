@@ -22,6 +22,6 @@ def test_what_cannot_run_is_skipped_with_the_reason(monkeypatch: pytest.MonkeyPa
     assert "intelex" not in reasons() | reasons("cpu")
     monkeypatch.setattr(devices, "obstacle", lambda: "")
     monkeypatch.setattr(devices, "choose", lambda device: None)
-    assert reasons() == {"accel": "cuml is not installed (`make setup`)"}
+    assert reasons() == {"accel": "cuml is not installed (run `make setup`)"}
     installed.add("cuml")
     assert reasons() == {}

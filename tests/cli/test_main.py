@@ -19,9 +19,9 @@ from pipeline.benchmark.record import results
 from pipeline.cli import main
 from pipeline.task import prepare
 from tasks.flights import TASK
-from tests.commands import ROOT, call, python
+from tests.commands import ROOT, assert_one_message, call, python
 
-COMMANDS = "run compare report tune gallery predict data new-task list explain doctor"
+COMMANDS = "run compare report tune gallery predict data new-task list models explain doctor"
 HEAVY = {"sklearn", "pandas", "xgboost", "numpy", "rich", "pyarrow", "scipy", "matplotlib"}
 LOADED = """
 import runpy, sys
@@ -111,20 +111,35 @@ def test_report_writes_pages_beside_the_record(small_home: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("words", "wrong", "way"),
     [
-        [],
-        ["predict", "model"],
-        ["run", "flights", "--seed", str(2**32)],
-        ["compare", "flights", "--repeats", "2"],
-        ["data", "synthetic", "--rows", "inf"],
+        ("frobnicate", "unknown command 'frobnicate'", "choose from: compare, data, "),
+        ("reprot flights", "unknown command 'reprot'", "did you mean 'report'? Choose from: "),
+        ("--frobnicate", "unknown option '--frobnicate'", "see `.venv/bin/python -m pipeline --h"),
+        (
+            "run flights --devise cpu",
+            "unknown option '--devise'",
+            "did you mean '--device'? Or see",
+        ),
+        ("tune flights --no-resum", "unknown option '--no-resum'", "did you mean '--no-resume'?"),
+        ("predict model", "missing argument 'IN'", "see `.venv/bin/python -m pipeline predict --h"),
+        ("run flights --seed x", "invalid value for '--seed': 'x' is not a valid integer", "see `"),
+        ("compare flights --repeats 2", "'--repeats': 2 is not in the range x>=3", "see `"),
+        ("data synthetic --rows inf", "'--rows': 'inf' is not a whole number", "see `"),
+        ("run flights more", "got unexpected extra argument (more)", "see `"),
+        ("run flights --out", "option '--out' requires an argument", "see `"),
     ],
 )
-def test_wrong_usage_ends_with_2(arguments: list[str]) -> None:
-    code, out, err = call(*arguments)
+def test_wrong_usage_ends_with_2_and_says_what_to_do(words: str, wrong: str, way: str) -> None:
+    done = call(*words.split())
+    assert_one_message(done, 2, f"{wrong}; {way}")
+    assert done.out == ""
+
+
+def test_no_command_at_all_shows_the_help() -> None:
+    code, out, err = call()
     assert (code, out) == (2, "")
-    assert "Usage:" in err
-    assert "Traceback" not in err
+    assert err.startswith("Usage: .venv/bin/python -m pipeline ")
 
 
 def test_a_reader_that_goes_away_is_no_fault() -> None:

@@ -45,7 +45,7 @@ DAMAGE = {
 def test_damage_is_told_and_neither_used_nor_repaired(made: Path, file: str, damage: str) -> None:
     DAMAGE[damage](made.with_name(file))
     listing = sorted(made.parent.iterdir())
-    with pytest.raises(DataError, match=f"Remove {made.parent}.*make clean-data.*make data"):
+    with pytest.raises(DataError, match=f"; remove the folder {made.parent}, then run"):
         _store.prepare(made.parents[1], tiny.CARD, never)
     assert sorted(made.parent.iterdir()) == listing
 
@@ -77,7 +77,7 @@ def fails(error: BaseException) -> Iterator[pa.Table]:
 def test_a_build_that_fails_leaves_nothing(tmp_path: Path, error: BaseException) -> None:
     with pytest.raises(type(error), match=str(error)):
         _store.prepare(tmp_path, tiny.CARD, lambda: chain(tiny.build(), fails(error)))
-    assert [path.name for path in tmp_path.iterdir()] == [".tiny.lock"]
+    assert [*tmp_path.iterdir()] == []
     assert _store.prepare(tmp_path, tiny.CARD, tiny.build).is_file()
 
 
@@ -90,7 +90,7 @@ def test_something_in_the_way_cannot_be_written_over(tmp_path: Path, where: str)
         way[where].symlink_to(tmp_path / "nowhere")
     else:
         way[where].write_text("mine")
-    with pytest.raises(OutputError, match="another folder with --data-home") as caught:
+    with pytest.raises(OutputError, match="another --data-home") as caught:
         _store.prepare(home, tiny.CARD, tiny.build)
     assert str(way[where]) in str(caught.value)
     assert caught.value.exit_code == 73

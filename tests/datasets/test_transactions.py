@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 from pathlib import Path
 
 import pytest
 
+from pipeline.system.atomic import locked
 from tests.commands import assert_one_message, call, intact, old_results
 
 
 @pytest.mark.parametrize("command", ["run", "compare", "report"])
 def test_a_second_writer_ends_with_75(command: str, small_home: Path, tmp_path: Path) -> None:
     out = old_results(tmp_path / "out" / "results")
-    with (out.parent / ".results.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(out):
         done = call(command, "flights", "--device", "cpu", "--data-home", small_home, "--out", out)
-    assert_one_message(done, 75, str(out), "another run is writing here")
+    assert_one_message(done, 75, str(out), "another process is writing here")
     assert intact(out)
 
 

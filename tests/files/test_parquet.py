@@ -61,21 +61,23 @@ def test_categories_are_those_of_the_files_whatever_their_folders_are_called(
 
 
 def test_a_missing_file_is_reported_with_a_suggestion(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none\.parquet: no such file; make it with `make data`"):
+    with pytest.raises(
+        DataError, match=r"none\.parquet: no such file; create it with `.*-m pipeline data TASK`"
+    ):
         parquet.read_parquet(tmp_path / "none.parquet", FEATURES, "late", LATE, "cpu")
 
 
 @pytest.mark.parametrize("column", [*FEATURES, "late"])
 def test_a_flipped_bit_in_a_page_is_caught(copy: Path, column: str) -> None:
     flip_a_bit(copy, column)
-    with pytest.raises(DataError, match=r"copy\.parquet: cannot be read: .*make clean-data"):
+    with pytest.raises(DataError, match=r"copy\.parquet: cannot be read: .*; remove its folder"):
         parquet.read_parquet(copy, FEATURES, "late", LATE, "cpu")
 
 
 @pytest.mark.parametrize("size", [0, 3, 1000, -1])
 def test_a_truncated_file_is_caught(copy: Path, size: int) -> None:
     os.truncate(copy, size if size >= 0 else copy.stat().st_size + size)
-    with pytest.raises(DataError, match=r"copy\.parquet: cannot be read.*make data"):
+    with pytest.raises(DataError, match=r"copy\.parquet: cannot be read.*-m pipeline data TASK"):
         parquet.read_parquet(copy, FEATURES, "late", LATE, "cpu")
 
 

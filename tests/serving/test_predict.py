@@ -87,7 +87,7 @@ def test_batches_of_any_size_give_what_one_call_gives(here: Here, rows: int) -> 
     np.testing.assert_array_equal(here.made()["probability"], here.wanted()[:, 1])
     assert (record.rows, record.batches) == (len(TABLE), -(-len(TABLE) // rows))
     names = {path.name for path in here.folder.iterdir()}
-    assert names == {"in.parquet", "out", "out.record.json", ".out.lock"}
+    assert names == {"in.parquet", "out", "out.record.json"}
 
 
 @pytest.mark.parametrize("name", [None, "id"])
@@ -113,7 +113,7 @@ def test_a_run_that_ends_early_leaves_the_old_predictions(here: Here) -> None:
     with pytest.raises(Ended):
         run_job(here.job(rows=40), say)
     names = {path.name for path in here.folder.iterdir()}
-    assert (here.target.read_text(), names) == ("old", {"in.parquet", "out", ".out.lock"})
+    assert (here.target.read_text(), names) == ("old", {"in.parquet", "out"})
 
 
 def test_predictions_never_lie_beside_the_record_of_others(

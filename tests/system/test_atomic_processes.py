@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,19 @@ while len(seen) < 5:
         assert other == before, f"{other} beside {before}"
         seen.add(before)
 print(len(seen))
+"""
+ENTER = """
+import sys
+from contextlib import suppress
+from pathlib import Path
+from pipeline.errors import OutputLocked
+from pipeline.system.atomic import locked
+path, entered = Path(sys.argv[1]), 0
+while entered < 3_000:
+    with suppress(OutputLocked), locked(path):
+        path.with_name("inside").touch(exist_ok=False)
+        path.with_name("inside").unlink()
+        entered += 1
 """
 KILL = """
 import os, signal, sys
@@ -77,7 +91,7 @@ def test_a_second_process_has_to_wait_and_the_lock_dies_with_the_first(tmp_path:
     put(folder, "old")
     with started("-c", HOLD, folder) as holder:
         assert holder.stdout.readline() == "holding\n"
-        with pytest.raises(OutputLocked, match="results: another run is writing here") as caught:
+        with pytest.raises(OutputLocked, match="another process is writing here") as caught:
             put(folder, "mine")
         assert caught.value.exit_code == 75
         draft = folder.with_name(f".results.draft-{holder.pid}")
@@ -85,6 +99,15 @@ def test_a_second_process_has_to_wait_and_the_lock_dies_with_the_first(tmp_path:
     assert (folder / "record.json").read_text() == "old"
     put(folder, "mine")
     assert holds(folder, "mine")
+
+
+def test_of_many_processes_one_at_a_time_is_inside_and_no_lock_file_stays(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        path = tmp_path / "results"
+        every = [stack.enter_context(started("-c", ENTER, path)) for _ in range(3)]
+        assert [each.communicate(timeout=300)[1] for each in every] == [""] * 3
+        assert [each.returncode for each in every] == [0] * 3
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_reader_never_misses_the_results_nor_sees_them_mixed(tmp_path: Path) -> None:

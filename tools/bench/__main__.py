@@ -9,8 +9,7 @@ from pathlib import Path
 
 import datasets
 from pipeline import records
-from pipeline.errors import ConfigError, PipelineError
-from pipeline.task.task import pick
+from pipeline.errors import ConfigError, PipelineError, pick
 from tools.bench import importance, prediction, preprocessing, programs, searches
 from tools.bench.record import say
 from tools.bench.runner import Ask, Claim, measure

@@ -29,7 +29,7 @@ from pipeline.backends.xgboost import shap_values as contributions
 from pipeline.backends.xgboost.structure import check_booster
 from pipeline.distributed.cluster import active
 from pipeline.errors import DataError, DeviceUnavailable, Reason, final
-from pipeline.optional import load
+from pipeline.optional import COMMAND, load
 from pipeline.table import frames, output, partitioned
 from pipeline.table.borrowed import borrow
 from pipeline.typing import Array, Estimator, Params, Table, Target
@@ -111,7 +111,7 @@ class XGBoostModel(Model):
         ran_on = json.loads(booster.save_config())["learner"]["generic_param"]["device"]
         if not ran_on.startswith(self.device):
             asked = f"XGBoost was told to train on {self.device!r} and trained on {ran_on!r}"
-            raise DeviceUnavailable(f"{asked}; see `make doctor`")
+            raise DeviceUnavailable(f"{asked}; see `{COMMAND} doctor`")
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
         """Return ``estimator.method(X)``; XGBoost brings its predictions to the host itself."""

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from pipeline import records
+from pipeline.optional import COMMAND
 from pipeline.records import DataInfo, Machine, Movement, PlacementRecord, Source, Usage
 from pipeline.records import dumps as dumps
 from pipeline.task.cautions.overview import TableSummary
@@ -267,7 +268,7 @@ def load(path: Path) -> Results:
         The file is missing, is not JSON, or does not have the schema.
     """
     return records.load_record(
-        path, Results, schema=SCHEMA, command="make report", adapt=_without_dropped
+        path, Results, schema=SCHEMA, command=f"{COMMAND} report TASK", adapt=_without_dropped
     )
 
 

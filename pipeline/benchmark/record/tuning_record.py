@@ -13,6 +13,7 @@ import msgspec
 
 from pipeline import records
 from pipeline.benchmark.record.results import FilePart, Interval, PipelineInfo, TaskInfo, Variant
+from pipeline.optional import COMMAND
 from pipeline.records import DataInfo, Machine, Source
 from pipeline.task.scoring import ScoringInfo
 
@@ -160,4 +161,6 @@ def load_tuning(path: Path) -> TuningRecord:
     DataError
         The file is missing, is not JSON, or does not have the schema.
     """
-    return records.load_record(path, TuningRecord, schema=TUNING_SCHEMA, command="make tune")
+    return records.load_record(
+        path, TuningRecord, schema=TUNING_SCHEMA, command=f"{COMMAND} tune TASK"
+    )

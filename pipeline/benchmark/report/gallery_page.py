@@ -23,7 +23,7 @@ from pipeline.benchmark.report.html_table import ReportTable, Row, TableCell, ho
 from pipeline.benchmark.report.panels import Page, Panel, Piece
 from pipeline.benchmark.report.runs_csv import runs_csv
 from pipeline.errors import DataError
-from pipeline.optional import PYTHON
+from pipeline.optional import COMMAND
 from pipeline.system.atomic import write_text
 from pipeline.task.numerals import MISSING, beside_dummy, count
 
@@ -121,7 +121,7 @@ def build_gallery(out: Path) -> Path:
     """
     records = {path.parent.name: load(path) for path in sorted(out.glob("*/results.json"))}
     if not records:
-        raise DataError(f"{out}: holds no report; `{PYTHON} -m pipeline report TASK` makes one")
+        raise DataError(f"{out}: holds no report; create one with `{COMMAND} report TASK`")
     write_text(out / "index.html", page_html(gallery_page(records)))
     write_text(out / "gallery.csv", runs_csv(*records.values()))
     return out / "index.html"

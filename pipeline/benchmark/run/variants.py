@@ -6,7 +6,7 @@ from msgspec import structs
 
 from pipeline.benchmark.judge.statistics import REFERENCE
 from pipeline.benchmark.record.results import Variant
-from pipeline.optional import available
+from pipeline.optional import available, to_install
 from pipeline.system import devices
 
 VARIANTS = tuple(
@@ -21,7 +21,7 @@ VARIANTS = tuple(
 )
 NEEDED = {
     "intelex": ("sklearnex", "scikit-learn-intelex is not installed"),
-    "accel": ("cuml", "cuml is not installed (`make setup`)"),
+    "accel": ("cuml", f"cuml is not installed ({to_install('cuml')})"),
 }
 """Variant -> the package that it needs, and what to say where it is missing."""
 

@@ -21,11 +21,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline import notebook
-from pipeline.errors import ConfigError, DataError, clean
+from pipeline.errors import ConfigError, DataError, clean, pick
 from pipeline.files.read import read_arrow
 from pipeline.files.sniff import sniff
 from pipeline.files.table_format import Decimal, TableFormat, Text
-from pipeline.optional import PYTHON
+from pipeline.optional import COMMAND
 from pipeline.system import atomic
 from pipeline.task.cautions.caution import line
 from pipeline.task.cautions.examine import of_table
@@ -33,7 +33,7 @@ from pipeline.task.own.own_program import write_program
 from pipeline.task.own.own_table import FOLDS, SPLITS, OwnTable, cut_of, to_store
 from pipeline.task.own.own_target import FEWEST, Class, Target, choose_positive, read_target
 from pipeline.task.own.roles import ROLES, Roles, assign_roles, role_of_type
-from pipeline.task.task import FOLDER, pick
+from pipeline.task.task import FOLDER
 from pipeline.typing import Table
 
 __all__ = ["Choices", "NewTask", "create"]
@@ -135,10 +135,10 @@ class NewTask:
         yield from (f"  {line(caution)}" for caution in self.cautions)
         yield f"data: {self.data}"
         yield f"task: {self.task}, yours to change"
-        yield f"next: make report TASK={self.name}"
-        yield f"or:   make run TASK={self.name}"
+        yield f"next: {COMMAND} report {self.name}"
+        yield f"or:   {COMMAND} run {self.name}"
         files = f"runs/{self.name}/boosting.model {quote(self.file)} runs/{self.name}.csv"
-        yield f"      {PYTHON} -m pipeline predict {files}"
+        yield f"      {COMMAND} predict {files}"
 
     @property
     def _title(self) -> str:

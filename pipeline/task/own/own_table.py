@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline.errors import ConfigError, DataError
+from pipeline.errors import ConfigError, DataError, pick
 from pipeline.files.files import table_files
 from pipeline.files.read import read_arrow
 from pipeline.files.table_format import TableFormat
@@ -27,7 +27,7 @@ from pipeline.table.arrow_types import is_text, usable
 from pipeline.task.folds import splitter_of
 from pipeline.task.own.own_target import FEWEST, Target, read_target
 from pipeline.task.own.roles import role_of_type
-from pipeline.task.task import Split, pick
+from pipeline.task.task import Split
 
 SPLITS = ("random", "time", "groups")
 FOLDS = 4
