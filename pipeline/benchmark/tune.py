@@ -1,13 +1,14 @@
-"""A batch of searches: the parameters of a task's pipelines, by all devices, for equal seconds.
+"""A batch of searches: the parameters of a task's pipelines, on each device, for equal seconds.
 
-No search sees the rows that a task is judged on. What is best by cross-validation of the training
-rows is fitted on all of them, and judged on the test rows beside the pipeline as it is.
+No search uses the test rows. The candidate with the best cross-validation score is fitted on all
+training rows, then scored on the test rows and compared with the default parameters.
 """
 
 from __future__ import annotations
 
 import shutil
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -56,10 +57,13 @@ from pipeline.task.task import Job, Task
 from pipeline.tuning import early_stopping
 from pipeline.tuning.search import Search
 from pipeline.tuning.space import Space
-from pipeline.tuning.study import seconds_in
+from pipeline.tuning.study import seconds_of, trials_in
 
 INTERRUPTED = "Ctrl-C"
-_WHOLE = {"ranking": "the rows of a query cannot be parted", "clusters": "nothing is learnt"}
+_NOT_TUNED = {
+    "ranking": "folds would split the rows of a query",
+    "clusters": "there is no target to score predictions against",
+}
 
 
 _Found = tuple[SearchRecord, Mapping[str, Any], float]
@@ -68,7 +72,7 @@ _Found = tuple[SearchRecord, Mapping[str, Any], float]
 
 @dataclass(frozen=True)
 class TunedBatch:
-    """What to search for.
+    """Searches for the parameters of a task's pipelines.
 
     Parameters
     ----------
@@ -79,18 +83,19 @@ class TunedBatch:
     device : {"auto", "cpu", "cuda"}
         ``"auto"`` takes the CPU and, where there is one, the GPU.
     trials : int
-        Of each search, with those of a study that goes on.
+        Of each search, including those of a study that is resumed.
     timeout : float, optional
-        Seconds of each search, with those of a study that goes on.
+        Seconds of each search, including those of a study that is resumed. The first trial always
+        runs to its end.
     folds : int
-        That the training rows are cut into.
+        Of the training rows.
     prune : bool
-        Whether candidates are stopped that are unlikely to become the best.
+        Whether to stop candidates that are unlikely to become the best.
     cluster : str, optional
-        Whose workers run the trials, as `pipeline.cluster` takes it.
+        The cluster that runs the trials, as in `pipeline.cluster`.
     workers : int, optional
     command : sequence of str
-        The words of the command line that does the same.
+        The words of the same command line.
     """
 
     task: Task
@@ -106,26 +111,29 @@ class TunedBatch:
     command: Sequence[str] = ()
 
     def run(self, folder: Path, studies: Path, say: Say) -> TuningRecord:
-        """Search, refit and judge; write the best model of each pipeline into a folder.
+        """Search, refit and score; write the best model of each pipeline into a folder.
 
         Parameters
         ----------
         folder : Path
-            Exists and is empty.
+            An empty folder.
         studies : Path
-            A folder with the studies, from which searches that were killed go on.
+            A folder for the studies; searches that were killed continue from them.
         say : callable
-            Gets a line of text for every step.
+            Takes a line of text for every step.
 
         Raises
         ------
         ConfigError
             A pipeline has no space, or the task is of a kind that is not tuned.
         DataError
-            A search has completed no trial.
+            No trial of a search was completed.
         """
-        if why := _WHOLE.get(self.task.kind):
-            raise ConfigError(f"{self.task.name}: a task of kind {self.task.kind!r}: {why}")
+        if why := _NOT_TUNED.get(self.task.kind):
+            raise ConfigError(
+                f"{self.task.name}: a task of kind {self.task.kind!r} cannot be tuned, as {why}; "
+                "set its parameters in the pipeline"
+            )
         spaces = {name: self._space(name) for name in self.pipelines}
         measure.check(self.task, self.job, self.pipelines)
         entries = tuned_variants(self.device)
@@ -133,7 +141,7 @@ class TunedBatch:
         noted, baseline, scoring, _ = before_runs(self.task, self.job)
         names = [each.name for each in entries if each.status == "ok"]
         found, searches = self._search_all(names, studies, say), len(names) * len(self.pipelines)
-        records, outcome = self._judge_all(found, folder, say)
+        records, outcome = self._score_all(found, folder, say)
         (metric, sign), plan = first_metric_of(self.task), self._plan
         return TuningRecord(
             schema=TUNING_SCHEMA,
@@ -169,15 +177,15 @@ class TunedBatch:
         except ConfigError as error:
             way = f"spaces={{{name!r}: {{'step__parameter': [1, 10, 100]}}}}"
             raise ConfigError(
-                f"{where} has no space to search: {error}; write {way} into "
+                f"{where} has no space to search: {error}; add {way} to the task in "
                 f"tasks/{self.task.name}.py"
             ) from error
         drawn = {each.rpartition("__")[2] for each in space.parameters}
         if stops in drawn or early_stopping.stops_early(space.estimator):
             raise ConfigError(
-                f"{where} has {stops}, and a pipeline that is fitted as it is has no rows to stop "
-                "by; set it to None and let n_estimators be drawn, or call Search in a script, "
-                "which holds such rows out"
+                f"{where} has {stops}, but the fit on all training rows holds out no rows for "
+                "early stopping; set it to None and search over n_estimators, or call Search in a "
+                "script, which holds out such rows"
             )
         return space
 
@@ -190,7 +198,7 @@ class TunedBatch:
         return plan_folds(self.task, self.job, self.folds)
 
     def _search_all(self, names: Sequence[str], studies: Path, say: Say) -> list[_Found]:
-        """Search pipeline by pipeline, each by all variants; Ctrl-C leaves out the rest."""
+        """Search for each pipeline in each variant; Ctrl-C leaves out the rest."""
         found: list[_Found] = []
         with optional_cluster(self.cluster, workers=self.workers):
             for pipeline, name in product(self.pipelines, names):
@@ -206,12 +214,12 @@ class TunedBatch:
 
     def _search(self, name: str, variant: str, studies: Path, say: Say) -> _Found:
         """Search in the space of a pipeline by one variant."""
-        time = "" if self.timeout is None else f", at most {self.timeout:g} s"
-        say(f"{name}  {variant}: {self.trials} trials of {self.folds} folds{time}")
+        time = "" if self.timeout is None else f", {self.timeout:g} s"
+        say(f"{name}  {variant}: at most {self.trials} trials of {self.folds} folds{time}")
         model = self._accelerated(name, variant)
         rows = read_learnt_rows(self.task, self.job, model.estimator, variant, self._plan)
         journal = studies / f"study-{name}-{variant}.journal"
-        goes_on, before, start = journal.exists(), seconds_in(journal), perf_counter()
+        resumed, before, start = journal.exists(), seconds_of(trials_in(journal)), perf_counter()
         left = None if self.timeout is None else max(self.timeout - before, 0.001)
         search = Search(
             model, space_of(self.task, name), trials=self.trials, timeout=left,
@@ -219,49 +227,55 @@ class TunedBatch:
             storage=journal, random_state=self.job.seed, verbose=1,
         )  # fmt: skip
         try:
-            with explained(f"{self.task.name}: the search over {name!r}"):
+            with (
+                explained(f"{self.task.name}: the search over {name!r}"),
+                warnings.catch_warnings(),
+            ):
+                warnings.filterwarnings("ignore", "timeout=", UserWarning)  # On the page.
                 search.fit(rows.X, rows.y, **rows.params)
         except ConfigError as error:
-            way = "; --no-resume begins anew" if goes_on else ""
+            way = "; --no-resume begins anew" if resumed else ""
             raise ConfigError(f"{error}{way}") from error
-        best = {key.removeprefix(PREFIX): value for key, value in search.best_params_.items()}
         seconds = before + perf_counter() - start
         space = Space.of(search.space, search.estimator)
         trials = records_of_trials(search.study_, space, first_metric_of(self.task)[1])
         number = int(search.cv_results_["trial"][search.best_index_])
         late = self.timeout is not None and seconds >= self.timeout
-        ended = "all trials" if len(trials) >= self.trials else "the time" if late else INTERRUPTED
+        ended = "all trials" if len(trials) >= self.trials else "timeout" if late else INTERRUPTED
+        default, found = trial_as_it_is(search.study_, space), search.best_params_
+        best = {key.removeprefix(PREFIX): value for key, value in found.items()}
         record = SearchRecord(
             pipeline=name,
             variant=variant,
             ended=ended,
             seconds=seconds,
             trials=trials,
-            default=trial_as_it_is(search.study_, space),
+            default=default,
             best=number,
             edges=edges_of(space, search.study_.get_trials()[number]),
         )
-        return record, best, search.best_score_
+        return record, {} if number == default else best, search.best_score_
 
-    def _judge_all(
+    def _score_all(
         self, found: Sequence[_Found], folder: Path, say: Say
     ) -> tuple[list[SearchRecord], Outcome]:
-        """Judge what was found on the test rows, and save the best model of each pipeline."""
+        """Score default and tuned pipelines on the test rows; save each pipeline's best model."""
         records = []
         for record, params, _ in found:
-            say(f"{record.pipeline}  {record.variant}: judging on the test rows")
-            (before, untuned), (last, tuned) = (self._judge(record, each) for each in ({}, params))
+            say(f"{record.pipeline}  {record.variant}: scoring on the test rows")
+            before, untuned = self._score(record, {})
+            last, tuned = self._score(record, params) if params else (before, untuned)
             rivals = [each for each in found if each[0].pipeline == record.pipeline]
             model = None
             if record is max(rivals, key=itemgetter(2))[0]:
                 where = folder / f"{record.pipeline}.model"
                 model = save_model(self.task, self.job, last, tuned.metrics, where)
-            apart = differences_of(self.task, tuned.metrics, last, before)
-            judged = {"untuned": untuned, "tuned": tuned, "model": model, "differences": apart}
-            records.append(structs.replace(record, **judged))
+            apart = differences_of(self.task, tuned.metrics, last, before) if params else {}
+            scored = {"untuned": untuned, "tuned": tuned, "model": model, "differences": apart}
+            records.append(structs.replace(record, **scored))
         return records, last
 
-    def _judge(
+    def _score(
         self, record: SearchRecord, params: Mapping[str, Any]
     ) -> tuple[Outcome, JudgedModel]:
         pipeline = self.task.pipeline(record.pipeline, self.job.seed, self.job.changes)
@@ -278,7 +292,7 @@ class TunedBatch:
 
 
 def space_of(task: Task, pipeline: str) -> Any:
-    """Return the space of a pipeline as `Search` takes it, within an `Accelerated`."""
+    """Return the `space` of a `Search` over a pipeline in an `Accelerated`."""
     given = task.spaces.get(pipeline, "default")
     if isinstance(given, str):
         return given
@@ -289,26 +303,27 @@ def tuned_variants(device: str) -> list[Variant]:
     """Return the CPU and the GPU, with the reason where one is left out."""
     cpu, cuda = (each for each in variants(device) if each.name in ("cpu", "cuda"))
     if device == "cuda":
-        cpu = structs.replace(cpu, status="skipped", why="device='cuda' was asked for")
+        cpu = structs.replace(cpu, status="skipped", why="--device is cuda")
     return [cpu, cuda]
 
 
 def publish_tuning(
     batch: TunedBatch, folder: Path, say: Say, *, resume: bool = True
 ) -> TuningRecord:
-    """Search, and keep ``tuning.json``, the models and the studies as a whole or not at all.
+    """Search, then publish ``tuning.json``, the models and the studies, or nothing on an error.
 
-    The studies go on from those of a command that was killed, and from those in the folder.
+    The searches continue from the studies of a command that was killed, and from those in the
+    folder.
 
     Parameters
     ----------
     batch : TunedBatch
     folder : Path
-        Takes the results; what was there is replaced once all is written.
+        For the results; earlier ones are replaced once all files are written.
     say : callable
-        Gets a line of text for every step.
+        Takes a line of text for every step.
     resume : bool, default=True
-        Whether to go on from studies that are there.
+        Whether to continue from earlier studies.
     """
     with publishing(folder) as draft:
         studies = folder.resolve().with_name(f".{folder.resolve().name}.runs")
@@ -322,12 +337,16 @@ def publish_tuning(
         except BaseException as error:
             if not any(studies.iterdir()):
                 studies.rmdir()
-            elif not isinstance(error, ConfigError):
-                said = "the trials that have ended are kept; the same command goes on after them"
+            elif not isinstance(error, ConfigError) and any(
+                each.state.name == "COMPLETE"
+                for path in studies.glob("study-*.journal")
+                for each in trials_in(path)
+            ):
+                said = "finished trials are kept; run the same command again to continue"
                 print(said, file=sys.stderr)
             raise
         (draft / TUNING_FILE).write_bytes(dumps(record))
-        render_tuning(record, draft)
+        render_tuning(record, draft, folder)
         _copy_studies(studies, draft)
     shutil.rmtree(studies, ignore_errors=True)
     return record

@@ -8,23 +8,27 @@ The letters beside the spaces are the repositories in which the ranges were read
 - H: hyperopt-sklearn (Komer, Bergstra, Eliasmith 2014)
 - T: TabRepo (Salinas, Erickson 2024)
 
-Choices of our own:
+Choices of this project ("own"):
 
 - The number of trees or iterations is in no space: more of them seldom predict worse and always
   cost more, so it stays as the estimator has it.
 - A parameter that is usually 0 and has a logarithmic range is left out (``gamma`` and ``reg_alpha``
-  of XGBoost, ``l2_regularization``), so that the estimator as it is can be the first candidate.
-- What other parameters rule out (``bootstrap``), or makes fits much longer (``criterion``), is too.
+  of XGBoost, ``l2_regularization``), so that the default can be the first candidate.
+- Parameters that others rule out (``bootstrap``) or that make fits much longer (``criterion``) are
+  left out too.
 - ``C`` of `LogisticRegression` has the range of the penalty of glmnet, whose inverse it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
+from sklearn.utils._param_validation import Interval, RealNotInt
 
 from pipeline.errors import ConfigError
 from pipeline.model.accelerated import Accelerated
@@ -33,7 +37,7 @@ from pipeline.typing import Estimator
 
 
 class Range(NamedTuple):
-    """Numbers between two ends; whole ones where the ends are."""
+    """Numbers between two ends; integers if the ends are integers."""
 
     low: float
     high: float
@@ -133,10 +137,12 @@ _UNSET = {
     "max_leaves": 0,
 }
 """What XGBoost takes for None."""
+_SHARES = {"subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynode"}
+_LEAST = {"n_estimators": 1, "max_depth": 1, "max_bin": 2}
 
 
 def last_step(estimator: Estimator) -> tuple[str, Estimator]:
-    """Return what the names of its parameters begin with, and the estimator.
+    """Return the last step of an estimator, after the prefix of its parameters.
 
     Looks through `Accelerated`, the last step of a `Pipeline` and `TransformedTargetRegressor`.
 
@@ -166,17 +172,17 @@ def default_space(estimator: Estimator) -> dict[str, Any]:
     Parameters
     ----------
     estimator : estimator
-        Whose `last_step` is in `SPACES`.
+        Its `last_step` must be in `SPACES`.
 
     Returns
     -------
     space : dict of str to distribution or list
-        As `Search` takes it; further parameters can be added.
+        The `space` of a `Search`; further parameters can be added.
 
     Raises
     ------
     ConfigError
-        The last step is of another class.
+        There is no default space for the class of the last step.
 
     Examples
     --------
@@ -194,13 +200,13 @@ def default_space(estimator: Estimator) -> dict[str, Any]:
     said = name if of_library else f"{module}.{name}"
     known = ", ".join(" ".join(SPACES).split())
     raise ConfigError(
-        f"{said} has no default space; pass space={{'{prefix}PARAMETER': [...]}} with what it is "
-        f"to be drawn from. There is one for {known}"
+        f"{said} has no default space; pass space={{'{prefix}PARAMETER': [...]}} with the values "
+        f"to draw from. There are default spaces for {known}"
     )
 
 
 def unset(estimator: Estimator, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the last step takes for its parameters that are None, if it is of XGBoost."""
+    """Return what XGBoost takes for the parameters of the last step that are None."""
     prefix, last = last_step(estimator)
     if (
         type(last).__name__ not in ("XGBClassifier", "XGBRegressor", "XGBRanker")
@@ -209,6 +215,31 @@ def unset(estimator: Estimator, params: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     names = {f"{prefix}{name}": value for name, value in _UNSET.items()}
     return {name: value for name, value in names.items() if params.get(name, 0) is None}
+
+
+def is_limit(estimator: Estimator, name: str, end: float, *, whole: bool, high: bool) -> bool:
+    """Return whether no value of a parameter beyond the end of a range is valid.
+
+    As scikit-learn's estimators declare it, and XGBoost documents it.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> is_limit(Ridge(), "alpha", 0.0, whole=False, high=False)
+    True
+    >>> is_limit(Ridge(), "alpha", 10.0, whole=False, high=True)
+    False
+    >>> is_limit(RandomForestClassifier(), "max_features", 1.0, whole=False, high=True)
+    True
+    """
+    if type(estimator).__module__.startswith("xgboost"):
+        limit = 1.0 if name in _SHARES else np.inf
+        return end >= limit if high else name in _UNSET and end <= _LEAST.get(name, 0)
+    beyond = np.nextafter(end, np.inf if high else -np.inf)
+    beyond = end + (1 if high else -1) if whole else beyond
+    kinds = (Integral, Real) if whole else (Real, RealNotInt)
+    known = getattr(estimator, "_parameter_constraints", {}).get(name, ())
+    declared = [each for each in known if isinstance(each, Interval) and each.type in kinds]
+    return bool(declared) and not any(beyond in each for each in declared)
 
 
 def _distribution(each: Range | Sequence[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""The loop of a search: it draws candidates, scores them fold by fold, stops or ends them."""
+"""The loop of a search: it draws candidates, scores them fold by fold, and stops bad ones."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass
 class Loop:
-    """The trials of one search, of which the study has the record.
+    """The trials of one search, which the study records.
 
-    `timeout` is in seconds; `seed` decides what is drawn. With `prune`, trials are stopped between
-    folds. Ctrl-C ends the loop, and sets `interrupted`.
+    `timeout` is in seconds; if it is over before a trial is complete, the first trial goes on to
+    its end. `seed` decides what is drawn. With `prune`, trials are stopped between folds. Ctrl-C
+    ends the loop, and sets `interrupted`.
     """
 
     study: Study
@@ -48,11 +49,12 @@ class Loop:
         self.started = time.monotonic()
         self._running: dict[int, tuple[Trial, Outcome]] = {}
         self._unfinished: list[tuple[Trial, Outcome]] = []
+        self._ended = {each.state for each in recall(self.study, self.space)}
         self._say: Say | None = None
 
     @property
     def left(self) -> float:
-        """Seconds until no further task may begin."""
+        """Seconds until no further task may begin, except those of the first trial."""
         return np.inf if self.timeout is None else self.started + self.timeout - time.monotonic()
 
     def run(self, verbose: int = 0) -> None:
@@ -61,18 +63,18 @@ class Loop:
             self._unfinished = unfinished(self.study, self.space)
             n_left = self.trials - len(recall(self.study, self.space))
             with progress("search", n_left) if verbose else nullcontext() as self._say:
-                while self.left > 0:
+                while self.left > 0 or COMPLETE not in self._ended:
                     self._fill()
                     if not self._running:
                         break
-                    for task, judged in self.slots.wait(self.left):
+                    for task, judged in self.slots.wait(self.left if self.left > 0 else np.inf):
                         self._take(task, judged)
         except KeyboardInterrupt:
             self.interrupted = True
 
     def _fill(self) -> None:
         """Begin trials while slots are free: first those that another process had begun."""
-        while self.slots.free > 0 and self.left > 0:
+        while self.slots.free > 0 and (self.left > 0 or not (self._running or self._ended)):
             if self._unfinished:
                 self._begin(*self._unfinished.pop(0))
             elif len(self.study.get_trials(deepcopy=False)) < self.trials:
@@ -82,7 +84,7 @@ class Loop:
                 break
 
     def _draw(self) -> tuple[Trial, dict[str, Any]]:
-        """Return the next candidate; the first one is the estimator, if the space holds it."""
+        """Return the next candidate; the first one has the estimator's own parameters if it can."""
         own = None
         if not self.study.get_trials(deepcopy=False):
             own = self.space.place(self.space.estimator.get_params())
@@ -95,7 +97,7 @@ class Loop:
         self._advance(trial, outcome)
 
     def _take(self, task: Task, judged: Judged) -> None:
-        """Take the result of a task, and go on with its trial, or end it."""
+        """Take the result of a task, then continue its trial or end it."""
         trial, outcome = self._running[task.trial]
         self.log.events.extend(judged.events)
         outcome.folds[task.fold] = judged
@@ -107,24 +109,29 @@ class Loop:
             self._advance(trial, outcome)
 
     def _advance(self, trial: Trial, outcome: Outcome) -> None:
-        """Begin the next fold of a trial, or end it; what is known of it decides on that alone."""
+        """Begin the next fold of a trial, or end the trial."""
         done = len(outcome.folds)
         if done == self.n_splits:
             self._end(trial, outcome, COMPLETE)
         elif done and self.prune and (why := reason_to_stop(self.study, trial.number)):
             self._end(trial, outcome, PRUNED, why)
-        elif self.left > 0:
+        elif self.left > 0 or (
+            COMPLETE not in self._ended and outcome.number == min(self._running)
+        ):
             # If all began with the same fold, the sampler would learn what is best on that fold.
             first = outcome.number if self.prune else 0
             fold = (first + done) % self.n_splits
             self.slots.submit(Task(trial.number, outcome.params, fold))
+        else:
+            del self._running[trial.number]
 
     def _end(self, trial: Trial, outcome: Outcome, state: str, reason: str = "") -> None:
         outcome.state, outcome.reason = state, reason
+        self._ended.add(state)
         tell(self.study, trial, outcome, self.seconds + time.monotonic() - self.started)
         del self._running[trial.number]
         if self._say:
             ended = recall(self.study, self.space)
             best = max((each.score for each in ended if each.state == COMPLETE), default=np.nan)
-            told = f"{len(ended)} of {self.trials}, trial {outcome.number}: {outcome}"
-            self._say(f"{told}; best {best:.5g}")
+            counted = f"{len(ended)} of {self.trials}, trial {outcome.number}: {outcome}"
+            self._say(f"{counted}; best {best:.5g}")

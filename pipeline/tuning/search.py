@@ -1,4 +1,4 @@
-"""`Search`: a search over parameters that stops bad candidates early, resumes and scales."""
+"""`Search`: a parameter search that stops bad candidates early, resumes and scales."""
 
 from __future__ import annotations
 
@@ -31,68 +31,69 @@ from pipeline.tuning.loop import Loop
 from pipeline.tuning.space import Space, candidate_of
 from pipeline.tuning.study import identity_of, open_study, recall
 from pipeline.tuning.trial_workers import open_slots
-from pipeline.tuning.tuned import COMPLETE, FAILED, tabulate
+from pipeline.tuning.tuned import COMPLETE, FAILED, tabulate, too_short
 from pipeline.typing import Estimator, Table, Target
 
 
 class Search(BaseSearchCV):
     """A search over the parameters of an estimator, with Optuna (extra ``tune``).
 
-    Candidates are scored fold by fold, and those that are unlikely to become the best one are
-    stopped. What they have in common is fitted once, where the estimator is an `Accelerated`.
-    Everything else works as in `GridSearchCV`: the best candidate, fitted on all rows, predicts.
-    A search does not forward callbacks.
+    The search scores candidates fold by fold and stops those that are unlikely to become the best.
+    If the estimator is an `Accelerated`, the steps that candidates have in common are fitted once.
+    Everything else works as in `GridSearchCV`: the best candidate is fitted on all rows and
+    predicts. A search does not forward callbacks.
 
     Parameters
     ----------
     estimator : estimator
-        Cloned, never changed. The first candidate is the estimator as it is, if the space holds
-        it.
+        Cloned, never changed. Its own parameters are the first candidate if they are in the space.
     space : mapping or "default"
         Parameter of the estimator -> distribution of Optuna, list of values, or ``uniform``,
         ``loguniform`` or ``randint`` of scipy; ``"default"`` is `default_space` of the estimator.
     trials : int, default=50
-        Candidates, with those of a study that is resumed.
+        Number of candidates, including those of a study that is resumed.
     timeout : float, optional
-        Seconds after which no further fit is begun; the best candidate is then fitted on all rows.
+        Seconds after which no further fit begins, except those of the first candidate: it is
+        always scored, and a warning says which timeout is enough for 5 candidates. The best
+        candidate is then fitted on all rows.
     cv : int, splitter or iterable, optional
-        As `GridSearchCV` takes it; by default 5 folds. All candidates have the same folds.
+        As in `GridSearchCV`; by default 5 folds. All candidates have the same folds.
     scoring : str or callable, optional
-        One metric, as `GridSearchCV` takes it: higher is better.
+        One metric, as in `GridSearchCV`: higher is better.
     prune : bool, default=True
-        Whether candidates are stopped before their last fold.
+        Whether to stop candidates before their last fold.
     refit : bool, default=True
         Whether to fit the best candidate on all rows.
     storage : str or Path, optional
-        A file that the study is kept in, from which a search that was killed goes on.
+        A file for the study. A search that was killed continues from it.
     validation_fraction : float, default=0.1
-        Share of the training rows of a fold that XGBoost's early stopping is judged by.
+        Share of the training rows of a fold that XGBoost's early stopping is evaluated on.
     error_score : "raise" or float, default=nan
-        ``"raise"`` ends the search at the first trial that fails; else it is recorded as failed.
+        ``"raise"`` ends the search at the first trial that fails; nan records the failure.
     random_state : int, RandomState or None, default=None
-        Of what is drawn, by Optuna's `TPESampler`.
+        Seed of the candidates that Optuna's `TPESampler` draws.
     verbose : int, default=0
-        With 1, each trial is told, with the best value and the time left.
+        With 1, each trial prints a line with its score and the best one.
 
     Attributes
     ----------
     best_estimator_ : estimator
-        The best candidate, fitted on all rows; where `refit`.
+        The best candidate, fitted on all rows; only with `refit`.
     best_params_ : dict
     best_score_ : float
-        Its mean over the folds.
+        Mean score of the best candidate over the folds.
     best_index_ : int
-        Place of the best trial in `cv_results_`: the first of equal ones.
+        Index of the best trial in `cv_results_`: the first of equal ones.
     cv_results_ : dict of str to numpy.ndarray, each of shape (n_trials,)
-        scikit-learn's columns of the trials that have ended, and ``trial`` (its number), ``state``
-        ("complete", "pruned" or "failed") and ``reason`` of each. Scores of folds that did not run
-        are nan, and so is the mean score of a trial that is not complete.
+        scikit-learn's columns for the trials that have ended, and ``trial`` (the number),
+        ``state`` ("complete", "pruned" or "failed") and ``reason``. Scores of folds that did not
+        run are nan, and so is the mean score of a trial that is not complete.
     study_ : optuna.study.Study
-        With trials that were running when Ctrl-C or `timeout` ended the search, too.
+        Includes trials that were running when Ctrl-C or `timeout` ended the search.
     execution_log_ : ExecutionLog
-        What ran where, of all fits and predictions of the trials.
+        What ran where in all fits and predictions of the trials.
     n_splits_ : int
-        Folds.
+        Number of folds.
     refit_time_ : float
         Seconds of the fit on all rows.
     scorer_ : callable
@@ -184,20 +185,20 @@ class Search(BaseSearchCV):
         X : table or SharedRows, shape (n_rows, n_columns)
         y : array-like of shape (n_rows,) or (n_rows, n_targets), optional
         **params
-            As `GridSearchCV.fit` takes them: for `fit` of the estimator, for the scorer and, as
-            ``groups``, for the splitter. What is as long as X is cut with it.
+            As in `GridSearchCV.fit`: for `fit` of the estimator, for the scorer and, as
+            ``groups``, for the splitter. Arrays as long as X are split with it.
 
         Raises
         ------
         ConfigError
-            A parameter, the space or the storage cannot be used.
+            A parameter, the space or the storage is not valid.
         DataError
-            No trial could be completed.
+            No trial was completed.
         OutputLocked
             Another search is writing to the storage.
         """
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
-            delattr(self, name)  # What an earlier fit has found.
+            delattr(self, name)  # Results of an earlier fit.
         self.scorer_, self.multimetric_ = self._check_parameters(), False
         able = isinstance(self.estimator, Accelerated) and hasattr(X, "shape")
         X, y = indexable(shared(X) if able else X, y)
@@ -209,25 +210,25 @@ class Search(BaseSearchCV):
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Return whether there is what a fit was to find; the last fit may have ended early."""
+        """Return whether a fit has ended; Ctrl-C may have ended the last one early."""
         return hasattr(self, "best_estimator_" if self.refit else "cv_results_")
 
     def _check_parameters(self) -> Callable[..., float]:
-        """Check what the search was made with, and return its scorer."""
+        """Check the parameters of the search, and return its scorer."""
         try:
             self._validate_params()
         except InvalidParameterError as error:
             raise in_words_of(error, ConfigError(str(error))) from None
         if isinstance(self.scoring, list | tuple | set | dict):
             raise ConfigError(
-                f"scoring={self.scoring!r}: a search is for one metric; pass its name, and see "
+                f"scoring={self.scoring!r}: a search takes one metric; pass its name, and compute "
                 "others of best_estimator_ with cross_validate"
             )
         try:
             scorer: Callable[..., float] = self._get_scorers()[0]
         except (TypeError, ValueError) as error:
-            way_out = f"scoring={self.scoring!r}: pass a name of sklearn.metrics.get_scorer_names()"
-            raise in_words_of(error, ConfigError(way_out)) from None
+            said = f"scoring={self.scoring!r}: pass a name of sklearn.metrics.get_scorer_names()"
+            raise in_words_of(error, ConfigError(said)) from None
         return scorer
 
     def _evaluation(self, X: Table, y: Target, routed: Bunch) -> Evaluation:
@@ -265,22 +266,24 @@ class Search(BaseSearchCV):
         """Take the results of the loop, or raise an error where no trial is complete."""
         ended = recall(self.study_, loop.space)
         if not any(each.state == COMPLETE for each in ended):
+            if loop.interrupted and not ended:
+                raise KeyboardInterrupt("stopped before a trial was complete")
             why = (
-                f"none of {len(ended)} trials was completed, the first one failed with: "
+                f"none of {len(ended)} trials was completed; the first one failed with: "
                 f"{ended[0].reason}; error_score='raise' shows where"
-                if ended
-                else f"timeout={self.timeout!r} seconds were over before the first trial was "
-                "complete; give it more time, fewer folds (cv), or fewer rows"
             )
             if loop.interrupted:
-                said = f"; {why}" if ended else ""
-                raise KeyboardInterrupt(f"stopped before a trial was complete{said}")
+                raise KeyboardInterrupt(f"stopped before a trial was complete; {why}")
             raise DataError(why)
         self.cv_results_ = tabulate(ended, self.n_splits_, self._format_results)
         self.best_index_ = int(np.nanargmax(self.cv_results_["mean_test_score"]))
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.execution_log_ = loop.log
+        first = ended[0].seconds
+        if len(ended) == 1 < self.trials and self.timeout is not None and first >= self.timeout:
+            said = too_short(first, f"timeout={self.timeout:g}")
+            warnings.warn(said, UserWarning, stacklevel=4)
         if failed := [each for each in ended if each.state == FAILED]:
             said = (
                 f"{len(failed)} of {len(ended)} trials failed, the first one with: "

@@ -104,7 +104,7 @@ def _study_in(path: Path, storage: JournalStorage, identity: Mapping[str, str], 
         study.set_user_attr("search", {"seed": seed, "identity": dict(identity)})
         return study
     if len(known) > 1 or "search" not in known[0].user_attrs:
-        said = "a study that this version of Search has not made"
+        said = "not a study of this version of Search"
         raise ConfigError(f"{path}: {said}; name another file as storage")
     before = known[0].user_attrs["search"]["identity"]
     if changed := [name for name in identity if before.get(name) != identity[name]]:
@@ -184,13 +184,13 @@ def unfinished(study: Study, space: Space) -> list[tuple[Trial, Outcome]]:
     return found
 
 
-def seconds_in(path: Path) -> float:
-    """Return the seconds that the search in a file has taken; 0 where there is none."""
+def trials_in(path: Path) -> list[FrozenTrial]:
+    """Return the trials of the search in a file; none where there is no file."""
     if not path.exists():
-        return 0.0
+        return []
     storage = open_journal(path)
-    trials = [storage.get_all_trials(each._study_id) for each in storage.get_all_studies()]
-    return seconds_of([each for known in trials for each in known])
+    studies = [storage.get_all_trials(each._study_id) for each in storage.get_all_studies()]
+    return [each for trials in studies for each in trials]
 
 
 def seconds_of(trials: Sequence[FrozenTrial]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil, floor, log10
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ import numpy as np
 from pipeline.tuning.evaluate import Judged
 
 RUNNING, COMPLETE, PRUNED, FAILED = "running", "complete", "pruned", "failed"
+ENOUGH = 5
+"""Trials that a search with a timeout should have time for."""
 
 
 @dataclass
 class Outcome:
-    """What is known of a trial: its state, why it was stopped or failed, and its folds from 0."""
+    """A trial: its state, why it was stopped or failed, and its folds, numbered from 0."""
 
     number: int
     params: Mapping[str, Any]
@@ -24,7 +27,7 @@ class Outcome:
     state: Any = RUNNING
     reason: str = ""
     seconds: float = 0.0
-    """Of the search, at which it ended."""
+    """From the start of the search to the end of the trial."""
 
     @property
     def score(self) -> float:
@@ -32,7 +35,7 @@ class Outcome:
         return float(np.mean([judged.score for judged in self.folds.values()]))
 
     def __str__(self) -> str:
-        """Return what came of it."""
+        """Return the score, or why there is none."""
         if self.state == COMPLETE:
             return f"{self.score:.5g}"
         return f"stopped {self.reason}" if self.state == PRUNED else f"failed, {self.reason}"
@@ -41,9 +44,9 @@ class Outcome:
 def tabulate(
     outcomes: Sequence[Outcome], n_splits: int, format_results: Callable[..., dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return `cv_results_` of trials that have ended, made by scikit-learn's `format_results`.
+    """Return `cv_results_` of trials that have ended, from scikit-learn's `format_results`.
 
-    Times and scores are nan of trials that are not complete.
+    Trials that are not complete have nan as mean times and scores.
     """
     none = Judged(np.nan, np.nan, np.nan)
     judged = [[each.folds.get(fold, none) for fold in range(n_splits)] for each in outcomes]
@@ -65,3 +68,26 @@ def tabulate(
             [dict(each.params) for each in outcomes], n_splits, out, more
         )
     return results
+
+
+def too_short(seconds: float, given: str) -> str:
+    """Say that a timeout was over before the first trial ended, and which one is enough.
+
+    `given` is the timeout as the user wrote it.
+
+    >>> print(too_short(0.123, "timeout=0.01"))
+    timeout=0.01 was over before the first trial ended, after 0.13 s; one trial says nothing \
+about the best parameters: give the search about 0.62 s, enough for 5 trials
+    """
+    return (
+        f"{given} was over before the first trial ended, after {_upward(seconds)} s; one trial "
+        f"says nothing about the best parameters: give the search about "
+        f"{_upward(ENOUGH * seconds)} s, enough for {ENOUGH} trials"
+    )
+
+
+def _upward(seconds: float) -> str:
+    """Write a time with two digits, rounded up."""
+    seconds = max(seconds, 0.001)
+    digit = 10.0 ** (floor(log10(seconds)) - 1)
+    return f"{ceil(round(seconds / digit, 6)) * digit:.7g}"

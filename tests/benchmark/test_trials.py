@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from typing import Any
+
 import optuna
 import pytest
 from optuna.distributions import FloatDistribution
 from scipy.stats import loguniform, randint, uniform
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Ridge
 from xgboost import XGBRegressor
 
-from pipeline.benchmark.record.trials import edges_of, records_of_space, records_of_trials
+from pipeline.benchmark.record.trials import PREFIX, edges_of, records_of_space, records_of_trials
 from pipeline.model.accelerated import Accelerated
 from pipeline.tuning.space import Space
 
@@ -74,19 +77,47 @@ def test_a_space_is_told_by_the_values_that_estimators_are_given() -> None:
     assert score.choices == [None, "Ridge(alpha=2.0)"]
 
 
-def test_the_best_value_at_an_edge_is_said() -> None:
+def edges(estimator: Any, given: dict[str, Any], drawn: dict[str, Any]) -> list[str]:
+    """Return what is said of a trial, by names without the prefix."""
+    space = Space.of({PREFIX + key: each for key, each in given.items()}, Accelerated(estimator))
+    params = {PREFIX + key: each for key, each in drawn.items()}
+    made = optuna.trial.create_trial(params=params, distributions=space.distributions, value=1.0)
+    return edges_of(space, made)
+
+
+def test_the_best_value_at_an_edge_is_said_if_there_are_values_beyond() -> None:
     given = {
-        "estimator__max_depth": randint(1, 9), "estimator__learning_rate": loguniform(0.01, 1),
-        "estimator__subsample": uniform(0.5, 0.5),
+        "max_depth": randint(1, 9), "learning_rate": loguniform(0.01, 1),
+        "subsample": uniform(0.5, 0.5), "colsample_bytree": uniform(0.5, 0.4),
     }  # fmt: skip
-    space = Space.of(given, Accelerated(XGBRegressor()))
-    drawn = {
-        "estimator__max_depth": 8,
-        "estimator__learning_rate": 0.02,
-        "estimator__subsample": 1.0,
-    }
-    made = optuna.trial.create_trial(params=drawn, distributions=space.distributions, value=1.0)
-    assert edges_of(space, made) == [
-        "The best max_depth, 8, lies at the high end of its range, 8.",
-        "The best subsample, 1, lies at the high end of its range, 1.",
+    drawn = {"max_depth": 8, "learning_rate": 0.02, "subsample": 1.0, "colsample_bytree": 0.9}
+    assert edges(XGBRegressor(subsample=0.7), given, drawn) == [
+        "The best max_depth, 8, lies at the high end of its range, 8. Widen the range: a better "
+        "value may be beyond it.",
+        "The best colsample_bytree, 0.9, lies at the high end of its range, 0.9. Widen the range: "
+        "a better value may be beyond it.",
     ]
+    drawn = {"max_depth": 1, "learning_rate": 0.02, "subsample": 0.5, "colsample_bytree": 0.7}
+    [low] = edges(XGBRegressor(), given, drawn)
+    assert low.startswith("The best subsample, 0.5, lies at the low end of its range, 0.5.")
+
+
+def test_what_scikit_learn_allows_at_most_or_least_is_no_edge() -> None:
+    given = {"max_features": uniform(0.1, 0.9), "min_samples_leaf": randint(1, 6)}
+    forest = RandomForestRegressor(min_samples_leaf=2)
+    assert edges(forest, given, {"max_features": 1.0, "min_samples_leaf": 1}) == []
+    [high] = edges(forest, given, {"max_features": 0.5, "min_samples_leaf": 5})
+    assert high.startswith("The best min_samples_leaf, 5, lies at the high end of its range, 5.")
+    given = {"alpha": FloatDistribution(0, 9)}
+    assert edges(Ridge(), given, {"alpha": 0.0}) == []
+    assert len(edges(Ridge(), given, {"alpha": 9.0})) == 1
+    assert edges(Ridge(alpha=9), given, {"alpha": 9.0}) == []  # Its own value.
+
+
+def test_defaults_are_those_that_a_search_draws() -> None:
+    given = {"estimator__alpha": FloatDistribution(0, 9)}
+    [alpha] = records_of_space(Space.of(given, Accelerated(Ridge(alpha=3))))
+    assert (alpha.default, type(alpha.default)) == (3.0, float)
+    share = {"estimator__max_features": FloatDistribution(0.1, 1)}
+    [count] = records_of_space(Space.of(share, Accelerated(RandomForestRegressor(max_features=1))))
+    assert (count.default, type(count.default)) == (1, int), "one column, not all"

@@ -142,8 +142,9 @@ def test_a_pipeline_without_a_space_is_told_how_to_get_one(tmp_path: Path) -> No
     with pytest.raises(ConfigError) as caught:
         published(tmp_path / "out", what)
     assert "small: the pipeline 'own' has no space to search: Gaussian" in str(caught.value)
-    assert "write spaces={'own': {'step__parameter': [1, 10, 100]}} into tasks/small.py" in str(
-        caught.value
+    assert (
+        "add spaces={'own': {'step__parameter': [1, 10, 100]}} to the task in tasks/small.py"
+        in str(caught.value)
     )
 
 

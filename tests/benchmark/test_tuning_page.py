@@ -25,12 +25,13 @@ def texts(table: ReportTable) -> list[list[str]]:
 def test_the_headline_is_what_the_test_rows_say() -> None:
     record = tunings.normal()
     assert [*page.headlines(record)] == [
-        "boosting, cpu: roc_auc 0.730 → 0.739 on the test rows, better"
+        "boosting, cpu: roc_auc 0.730 → 0.739 on the test rows, better "
+        "(95 % interval of the difference: +0.00410 to +0.01350)"
     ]
     (search,) = record.searches
     for changed, said in (
         (replace(search, differences={"roc_auc": Interval(low=-0.001, high=0.02)}),
-         "no difference shown"),
+         "no difference shown (95 % interval of the difference: -0.00100 to +0.02000)"),
         (replace(search, tuned=None), "boosting, cpu: not evaluated on the test rows"),
     ):  # fmt: skip
         (line,) = page.headlines(replace(record, searches=[changed]))
@@ -58,7 +59,7 @@ def test_a_difference_is_judged_by_its_interval(name: str, interval: Interval, s
 def test_how_trials_ended_is_said() -> None:
     search = tunings.failing().searches[0]
     failed = [each.reason for each in search.trials if each.state == "failed"]
-    said = f"{len(failed)} failed: all trials; {max(failed, key=failed.count)} ("
+    said = f"{len(failed)} failed; all trials ran; {max(failed, key=failed.count)} ("
     assert said in page.ended(search)
 
 
@@ -74,7 +75,7 @@ def test_the_best_parameters_stand_beside_the_default_and_what_was_searched() ->
         "0.01 to 0.3, logarithmic",
     ]
     assert rows[tunings.PREFIX + "categorical_features"][2] == "from_dtype, None"
-    assert f"boosting, cpu: {search.edges[0]}" in page_html(page.tuning_page(record))
+    assert f"boosting cpu: {search.edges[0]}" in page_html(page.tuning_page(record))
 
 
 def test_doubts_are_said() -> None:
@@ -95,9 +96,48 @@ def test_the_page_says_how_to_run_what_was_found() -> None:
     search = replace(record.searches[0], model=model)
     run, predict = page.commands(record, search)
     rate = search.trial(search.best).params[tunings.PREFIX + "learning_rate"]
-    assert f"run flights --pipelines boosting --set {tunings.PREFIX}learning_rate={rate}" in run
+    first = f" \\\n    --set {tunings.PREFIX}learning_rate={rate}"
+    assert f"run flights --pipelines boosting{first}" in run
     assert predict.endswith("pipeline predict 'a b.model' IN OUT")
     assert fixtures.normal().task.name in run
+
+
+def test_where_the_default_is_best_nothing_is_set_and_no_edge_is_said() -> None:
+    record = tunings.normal()
+    search = replace(record.searches[0], best=0)
+    [run] = page.commands(record, search)
+    assert run.endswith("run flights --pipelines boosting")
+    text = page_html(page.tuning_page(replace(record, searches=[search])))
+    assert "the default parameters are the best of 25 trials" in text
+    assert "end of its range" not in text
+
+
+def test_a_search_without_time_for_a_second_trial_is_said() -> None:
+    record = tunings.normal()
+    [first, *_] = record.searches[0].trials
+    search = replace(record.searches[0], trials=[replace(first, seconds=3.0)], best=0)
+    plan = replace(record.protocol, timeout=0.5)
+    short = replace(record, searches=[search], protocol=plan)
+    [said] = page.short_searches(short)
+    assert said.startswith("boosting, cpu: --timeout 0.5 was over before the first trial ended")
+    assert "about 15 s, enough for 5 trials" in said
+    assert [*page.short_searches(replace(short, protocol=record.protocol))] == []
+    assert "the default parameters are the only trial" in page_html(page.tuning_page(short))
+
+
+@pytest.mark.parametrize(
+    ("title", "said"), [("Late on arrival?", "Late on arrival? Tuning"), ("Cells", "Cells: tuning")]
+)
+def test_the_title_is_a_phrase_and_the_best_pipeline_comes_first(title: str, said: str) -> None:
+    record = tunings.record(
+        tunings.search("forest", "cpu", tunings.trials(2, tunings.SPACE)),
+        tunings.search("boosting", "cpu", tunings.trials(25, tunings.SPACE)),
+    )
+    made = page.tuning_page(replace(record, task=replace(record.task, title=title)))
+    assert made.title == said
+    assert made.panels["summary"].pieces[0].value.startswith("Best pipeline: boosting on cpu")
+    loss = replace(record, protocol=replace(record.protocol, smaller_is_better=True))
+    assert page.best_search(loss).pipeline == "forest"
 
 
 def test_what_is_no_record_is_refused_by_name(tmp_path: Path) -> None:

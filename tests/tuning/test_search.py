@@ -50,7 +50,7 @@ WRONG = [
     ({"cv": 1}, "'cv' parameter of Search must be an int in the range [2, inf)"),
     ({"cv": []}, "yields no folds"),
     ({"scoring": "area"}, "scoring='area': pass a name of sklearn.metrics.get_scorer_names()"),
-    ({"scoring": ["roc_auc", "f1"]}, "a search is for one metric; pass its name"),
+    ({"scoring": ["roc_auc", "f1"]}, "a search takes one metric; pass its name"),
     ({"refit": "roc_auc"}, "'refit' parameter of Search must be an instance of 'bool'"),
     ({"error_score": 0.0}, "must be a str among {'raise'} or numpy.nan. Got 0.0"),
     ({"prune": "median"}, "'prune' parameter of Search must be an instance of 'bool'"),
@@ -114,7 +114,7 @@ def test_an_error_ends_the_search_where_that_is_asked_for() -> None:
 def test_where_all_fail_the_reasons_are_said() -> None:
     search = failing().set_params(estimator__worst=0.0)
     said = (
-        "none of 8 trials was completed, the first one failed with: fold 1: MemoryError: C=.*raise"
+        "none of 8 trials was completed; the first one failed with: fold 1: MemoryError: C=.*raise"
     )
     with pytest.raises(DataError, match=said):
         search.fit(SCALED, y)
@@ -157,9 +157,37 @@ def test_time_that_is_over_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> N
     assert search.cv_results_["state"].tolist() == ["complete"] * 2
     assert clock.now == 8
     assert [trial.state.name for trial in search.study_.trials][2:] == ["RUNNING"]
-    message = r"timeout=2 seconds were over before the first trial was complete; give it more"
-    with pytest.raises(DataError, match=message):
-        search.set_params(timeout=2).fit(SCALED, y)
+
+
+@pytest.mark.parametrize("prune", [True, False])
+def test_a_timeout_before_the_first_trial_ends_lets_it_end(
+    monkeypatch: pytest.MonkeyPatch, prune: bool
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(loop, "time", clock)
+    search = failing(trials=50, timeout=0.5, prune=prune, scoring=clock.scorer)
+    search.set_params(estimator__worst=2.0)
+    message = "timeout=0.5 was over before .* after 3 s; one trial .* about 15 s, enough for 5"
+    with pytest.warns(UserWarning, match=message) as warned:
+        search.fit(SCALED, y)
+    assert [each.filename for each in warned] == [__file__]
+    assert search.cv_results_["state"].tolist() == ["complete"]
+    assert len(search.study_.trials) == 1
+    assert search.predict(SCALED[:1]).shape == (1,)
+
+
+def test_a_first_trial_that_fails_after_the_timeout_ends_the_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(loop, "time", clock)
+
+    def scorer(*arguments: Any) -> float:
+        return np.nan if clock.scorer(*arguments) == 2 else 1.0
+
+    search = failing(trials=50, timeout=0.5, scoring=scorer).set_params(estimator__worst=2.0)
+    with pytest.raises(DataError, match="none of 1 trials was completed; .* fold 2: the score"):
+        search.fit(SCALED, y)
 
 
 def test_the_table_has_what_is_known_of_a_stopped_trial() -> None:

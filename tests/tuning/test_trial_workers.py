@@ -97,6 +97,14 @@ def test_an_error_of_a_fit_ends_its_trial_or_the_search() -> None:
         Search(Refusing(), space, error_score="raise", **asked).fit(X[:, :3], y)
 
 
+@pytest.mark.usefixtures("threads")
+def test_a_timeout_before_the_first_trial_ends_lets_it_end_alone() -> None:
+    with pytest.warns(UserWarning, match="timeout=0.0001 was over before the first trial ended"):
+        found = search("plain", timeout=1e-4)
+    assert found.cv_results_["state"].tolist() == ["complete"]
+    assert found.cv_results_["trial"].tolist() == [0]
+
+
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("name", ["ours", "plain"])
 def test_workers_that_cannot_see_the_file_are_sent_the_table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from pipeline.benchmark.record.tuning_record import ParameterRecord, TrialRecord
 from pipeline.compile import source_code
-from pipeline.tuning.default_spaces import unset
+from pipeline.tuning.default_spaces import is_limit, unset
 from pipeline.tuning.space import Listed, Space
 from pipeline.tuning.study import recall
 from pipeline.tuning.tuned import COMPLETE
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 PREFIX = "estimator__"
-"""Before the parameters of a pipeline that is in an `Accelerated`."""
+"""Prefix of the parameters of a pipeline in an `Accelerated`."""
 EDGE = 0.05
 """The share of a range that counts as its end."""
 
@@ -44,17 +45,17 @@ def records_of_trials(study: Study, space: Space, sign: int) -> list[TrialRecord
 
 
 def trial_as_it_is(study: Study, space: Space) -> int | None:
-    """Return the number of the trial that is the estimator as it is; None where there is none."""
+    """Return the number of the trial with the estimator's own parameters, if there is one."""
     own = space.place(space.estimator.get_params())
     ended = (each for each in study.get_trials(deepcopy=False) if each.state.is_finished())
     return next((each.number for each in ended if each.params == own), None)
 
 
 def records_of_space(space: Space) -> list[ParameterRecord]:
-    """Return what each parameter is drawn from, by its name in the pipeline."""
+    """Return the range or the choices of each parameter, by its name in the pipeline."""
     own = space.estimator.get_params()
     own |= unset(space.estimator, own)
-    found = []
+    records = []
     for name, each in space.parameters.items():
         if isinstance(each, Listed):
             choices = [plain(value) for value in each.values.values()]
@@ -62,33 +63,45 @@ def records_of_space(space: Space) -> list[ParameterRecord]:
         else:
             more = {key: getattr(each.distribution, key) for key in ("low", "high", "log", "step")}
             more["kind"] = "int" if each.whole else "float"
-        short, default = name.removeprefix(PREFIX), plain(own.get(name))
-        found.append(ParameterRecord(name=short, default=default, **more))
-    return found
+        default = own.get(name)
+        with suppress(LookupError):  # 10 is drawn as 10.0.
+            default = each.value(each.hold(default))
+        short = name.removeprefix(PREFIX)
+        records.append(ParameterRecord(name=short, default=plain(default), **more))
+    return records
 
 
 def edges_of(space: Space, trial: FrozenTrial) -> list[str]:
-    """Return sentences that say which numbers of a trial lie at an end of their range."""
-    values, found = space.read(trial.params), []
+    """Return sentences that say which numbers of a trial lie at an end of their range.
+
+    The ends that no valid value is beyond are left out, as is the estimator's own value.
+    """
+    own = space.estimator.get_params()
+    values, edges = space.read(trial.params), []
     for here in records_of_space(space):
         if here.low is None or here.high is None:
             continue
         value = values[PREFIX + here.name]
+        if value == here.default:
+            continue
+        place_of_step, _, name = (PREFIX + here.name).rpartition("__")
+        step = values.get(place_of_step, own.get(place_of_step))
         ends = np.array([here.low, here.high], float)
         at = value, *ends
         place, low, high = np.log(at) if here.log else at
         near = 0.0 if here.kind == "int" else EDGE * (high - low)
         for end, gap, limit in (("low", place - low, ends[0]), ("high", high - place, ends[1])):
-            if low < high and gap <= near:
-                found.append(
+            sides = {"whole": here.kind == "int", "high": end == "high"}
+            if low < high and gap <= near and not is_limit(step, name, limit, **sides):
+                edges.append(
                     f"The best {here.name}, {value:.6g}, lies at the {end} end of its "
-                    f"range, {limit:.6g}."
+                    f"range, {limit:.6g}. Widen the range: a better value may be beyond it."
                 )
-    return found
+    return edges
 
 
 def plain(value: Any) -> Any:
-    """Return a parameter as JSON has it; what it has not as code.
+    """Return the value of a parameter as JSON holds it; anything else as code.
 
     >>> from sklearn.linear_model import Ridge
     >>> plain(np.int64(3)), plain("sqrt"), plain(None), plain(Ridge(2.0)), plain(float("nan"))

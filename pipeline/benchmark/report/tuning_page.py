@@ -1,10 +1,11 @@
-"""The page of a batch of searches, as HTML and as Markdown, from its record alone."""
+"""The page of a batch of searches, as HTML and as Markdown, from its record."""
 
 from __future__ import annotations
 
 import shlex
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,63 +24,120 @@ from pipeline.benchmark.report.panels import Page, Panel, Piece, numbered, point
 from pipeline.optional import PYTHON
 from pipeline.task.numerals import MISSING, count, difference, metric, score, seconds
 from pipeline.task.scoring import ScoringInfo
+from pipeline.tuning.tuned import too_short
 
-STATES = {"complete": "complete", "pruned": "stopped", "failed": "failed"}
+STATES = {"complete": "complete", "pruned": "stopped early", "failed": "failed"}
 """How a trial ended -> in words."""
+_ENDED = {"all trials": "all trials ran", "the time": "timeout"}
+"""What ended a search, as the record has it -> in words; "the time" is of older records."""
 
 
-def render_tuning(record: TuningRecord, folder: Path) -> None:
-    """Write ``index.html`` and ``report.md`` into the folder where ``tuning.json`` lies."""
-    write_page(tuning_page(record), folder)
+def render_tuning(record: TuningRecord, folder: Path, final: Path | None = None) -> None:
+    """Write ``index.html`` and ``report.md`` into the folder of ``tuning.json``.
+
+    `final` is where the folder will be, if that is another place.
+    """
+    write_page(tuning_page(record, final or folder), folder)
 
 
-def tuning_page(record: TuningRecord) -> Page:
-    """Return the page of a batch of searches."""
-    searches = count(len(record.searches), "search").replace("searchs", "searches")
+def tuning_page(record: TuningRecord, folder: Path = Path()) -> Page:
+    """Return the page of a batch of searches, whose results are in a folder."""
     lead = (
-        f"{searches} for the best {record.protocol.metric}. {machine_line(record.machine)}. "
-        f"{record.created[:10]}."
+        f"Searches for the parameters with the best {record.protocol.metric}. "
+        f"{machine_line(record.machine)}. {record.created[:10]}."
     )
     files = {
         "tuning.json": "the record, from which every number here is derived",
         "report.md": "this page as Markdown",
     }
-    return Page(f"{record.task.title}: the tuning", lead, shown(PANELS, record), files)
+    title = record.task.title
+    title += " Tuning" if title.endswith(("?", "!", ".")) else ": tuning"
+    panels = {
+        anchor: panel._replace(pieces=partial(panel.pieces, folder=folder))
+        for anchor, panel in PANELS.items()
+    }
+    return Page(title, lead, shown(panels, record), files)
+
+
+def best_search(record: TuningRecord) -> SearchRecord | None:
+    """Return the search with the best score over the folds, the first of equal ones."""
+    sign = -1 if record.protocol.smaller_is_better else 1
+    scored = [
+        (sign * best.score, -place)
+        for place, each in enumerate(record.searches)
+        if (best := each.trial(each.best)) and best.score is not None
+    ]
+    return record.searches[-max(scored)[1]] if scored else None
+
+
+def is_default(search: SearchRecord) -> bool:
+    """Return whether the best parameters are the default ones."""
+    return search.best is not None and search.best == search.default
 
 
 def headlines(record: TuningRecord) -> Iterator[str]:
-    """Yield what each search gave, on rows that no search saw."""
+    """Yield the result of each search on the test rows."""
     name = record.protocol.metric
     for each in record.searches:
-        found = f"{each.pipeline}, {each.variant}: "
         values = [m.metrics[name] for m in (each.untuned, each.tuned) if m and name in m.metrics]
         if len(values) < 2:
-            yield found + "not evaluated on the test rows"
+            said = "not evaluated on the test rows"
+        elif is_default(each):
+            n_trials = len(each.trials)
+            which = f"the best of {n_trials} trials" if n_trials > 1 else "the only trial"
+            said = f"{name} {score(values[0])} on the test rows; the default parameters are {which}"
         else:
-            verdict = improved(name, each.differences.get(name), record.scoring).text
-            yield found + f"{name} {' → '.join(map(score, values))} on the test rows, {verdict}"
+            interval = each.differences.get(name)
+            said = f"{name} {' → '.join(map(score, values))} on the test rows, "
+            said += improved(name, interval, record.scoring).text
+            said += f" (95 % interval of the difference: {ends_of(interval)})" if interval else ""
+        yield f"{each.pipeline}, {each.variant}: {said}"
+
+
+def ends_of(interval: Interval) -> str:
+    """Write the ends of an interval of a difference."""
+    return f"{difference(interval.low)} to {difference(interval.high)}"
 
 
 def tuning_lines(record: TuningRecord, folder: Path) -> Iterator[str]:
-    """Yield what a terminal says of the searches in a folder, and what to do with them."""
-    for search, found in zip(record.searches, headlines(record), strict=True):
-        yield found
-        yield f"  {ended(search)}, after {search.seconds:.0f} s"
-        yield from (f"  {line}" for line in commands(record, search, folder))
-    edges = [f"{each.pipeline} {each.variant}: {e}" for each in record.searches for e in each.edges]
-    yield from in_terminal([*edges, *cautions(record)], folder / TUNING_FILE)
+    """Yield the lines for a terminal: the results in a folder, and the next commands."""
+    for search, headline in zip(record.searches, headlines(record), strict=True):
+        yield headline
+        yield f"  {ended(search)}; {search.seconds:.3g} s"
+        for command in commands(record, search, folder):
+            yield from (f"  {line}" for line in command.splitlines())
+    yield from in_terminal([*edges(record), *cautions(record)], folder / TUNING_FILE)
     page = folder / "index.html"
     yield f"tuning: {page.resolve().as_uri() if page.exists() else folder / TUNING_FILE}"
 
 
 def cautions(record: TuningRecord) -> list[str]:
-    """Return what is to be known before the scores of the tuned pipelines are believed."""
+    """Return what to know before trusting the scores of the tuned pipelines."""
     tested = [(f"{s.pipeline}, {s.variant}", s.tuned.metrics) for s in record.searches if s.tuned]
-    return with_doubts(record, tested)
+    return [*short_searches(record), *with_doubts(record, tested)]
+
+
+def short_searches(record: TuningRecord) -> Iterator[str]:
+    """Yield which searches had no time for a second trial, and what timeout is enough."""
+    limit = record.protocol.timeout
+    for each in record.searches:
+        if limit is not None and len(each.trials) == 1 and each.trials[0].seconds >= limit:
+            said = too_short(each.trials[0].seconds, f"--timeout {limit:g}")
+            yield f"{each.pipeline}, {each.variant}: {said}."
+
+
+def edges(record: TuningRecord) -> list[str]:
+    """Return which best values lie at an end of their range."""
+    return [
+        f"{each.pipeline} {each.variant}: {edge}"
+        for each in record.searches
+        if not is_default(each)
+        for edge in each.edges
+    ]
 
 
 def improved(name: str, interval: Interval | None, scoring: ScoringInfo) -> TableCell:
-    """Return what the interval of a difference of a metric says."""
+    """Return the verdict that the interval of a difference of a metric allows."""
     if interval is None:
         return TableCell("no interval", "quiet")
     if interval.low <= 0 <= interval.high:
@@ -92,30 +150,69 @@ def improved(name: str, interval: Interval | None, scoring: ScoringInfo) -> Tabl
 
 
 def ended(search: SearchRecord) -> str:
-    """Say how the trials of a search ended, and why some failed."""
+    """Return how the trials of a search ended, and why some failed."""
     states: Counter[str] = Counter(each.state for each in search.trials)
-    counts = ", ".join(f"{states[state]} {word}" for state, word in STATES.items())
+    counts = ", ".join(f"{states[state]} {word}" for state, word in STATES.items() if states[state])
     reasons = Counter(each.reason for each in search.trials if each.state == "failed")
     whys = "; ".join(f"{why} ({n} failed)" for why, n in reasons.most_common(3))
-    return "; ".join(filter(None, (f"{counts}: {search.ended}", whys)))
+    how = _ENDED.get(search.ended, search.ended)
+    return "; ".join(filter(None, (counts or "no trial ended", how, whys)))
 
 
-def _found(record: TuningRecord) -> Iterator[Piece]:
+def _result(record: TuningRecord, folder: Path) -> Iterator[Piece]:
+    best = best_search(record)
+    if best is not None:
+        yield Piece("text", _best(record, best), "badge")
     yield Piece("items", [*headlines(record)])
-    yield from pointed("cautions", "Before a score is believed", cautions(record))
+    yield from pointed("cautions", "Before you trust a score", [*edges(record), *cautions(record)])
+    if best is not None and (lines := [*commands(record, best, folder)]):
+        yield Piece("heading", "What to type next")
+        yield Piece("code", "\n".join(lines))
+        if best.model is not None:
+            yield Piece("text", f"Or in Python, with the model of {best.pipeline}:", "soft")
+            yield Piece("code", in_python(folder / best.model.file))
     yield Piece("table", held_out_table(record), "held-out-table", "tested")
     yield Piece("table", searches_table(record), "searches-table")
 
 
+def _best(record: TuningRecord, best: SearchRecord) -> str:
+    """Return which pipeline is best, by which rows, and how long the searches took."""
+    plan, task = record.protocol, record.task
+    trial, taken = best.trial(best.best), sum(each.seconds for each in record.searches)
+    cross = metric(trial.score if trial else None)
+    n_trials = count(sum(len(each.trials) for each in record.searches), "trial")
+    searched = f"{plan.folds} folds of the {task.rows_train:,} training rows"
+    return (
+        f"Best pipeline: {best.pipeline} on {best.variant}, with {plan.metric} {cross} over "
+        f"{searched}. The search took {taken:.3g} s for {n_trials}. The scores below are those of "
+        f"the {task.rows_test:,} test rows."
+    )
+
+
+def in_python(sums: Path) -> str:
+    """Return the lines that predict with a model, by its list of sums.
+
+    >>> print(in_python(Path("tuned/linear.model/SHA256SUMS")))
+    from pipeline import load
+    model = load('tuned/linear.model')
+    predictions = model.predict(X)  # X: a table with the columns of the task
+    """
+    return (
+        "from pipeline import load\n"
+        f"model = load({str(sums.parent)!r})\n"
+        "predictions = model.predict(X)  # X: a table with the columns of the task"
+    )
+
+
 def held_out_table(record: TuningRecord) -> ReportTable:
-    """Return the metrics of the test rows, of the pipeline as it is and of the tuned one."""
-    head = "Pipeline", "Variant", "Metric", "As it is", "Tuned", "Difference", "95 % interval"
+    """Return the metrics on the test rows with default and with tuned parameters."""
+    head = "Pipeline", "Variant", "Metric", "Default", "Tuned", "Difference", "95 % interval"
     return ReportTable(
-        "On the test rows, which no search saw",
+        f"Scores on the {record.task.rows_test:,} test rows, held out from the searches",
         (*head, "Verdict"),
         "lllrrrrl",
         tuple(each for search in record.searches for each in _test_rows(search, record.scoring)),
-        "Both are fitted on all training rows. Interval: over the test rows, paired.",
+        "Both are fitted on all training rows. The intervals are paired, over the test rows.",
     )
 
 
@@ -125,37 +222,39 @@ def _test_rows(search: SearchRecord, scoring: ScoringInfo) -> Iterator[Row]:
     for name, value in search.tuned.metrics.items():
         before, interval = search.untuned.metrics.get(name), search.differences.get(name)
         apart = difference(None if before is None else value - before)
-        ends = " to ".join(map(difference, (interval.low, interval.high))) if interval else MISSING
-        values = metric(before), metric(value), apart, ends, improved(name, interval, scoring)
+        ends = ends_of(interval) if interval else MISSING
+        verdict = improved(name, interval, scoring)
+        if is_default(search):
+            verdict = TableCell("the default is best", "quiet")
+        values = metric(before), metric(value), apart, ends, verdict
         yield row(search.pipeline, search.variant, name, *values)
 
 
 def searches_table(record: TuningRecord) -> ReportTable:
-    """Return what each search took and found, by the folds of the training rows."""
+    """Return the scores of each search over the folds of the training rows, and its time."""
     rows = []
     for each in record.searches:
-        found = (each.trial(number) for number in (each.default, each.best))
-        scores = (metric(one.score if one else None) for one in found)
+        both = (each.trial(number) for number in (each.default, each.best))
+        scores = (metric(one.score if one else None) for one in both)
         rows.append(row(each.pipeline, each.variant, *scores, seconds(each.seconds), ended(each)))
     plan = record.protocol
     return ReportTable(
-        f"The searches: mean {plan.metric} of {plan.folds} folds of the training rows",
-        ("Pipeline", "Variant", "As it is", "Best", "Seconds", "Trials"),
+        f"The searches: mean {plan.metric} over {plan.folds} folds of the training rows",
+        ("Pipeline", "Variant", "Default", "Best", "Seconds", "Trials"),
         "llrrrl",
         tuple(rows),
-        "The best of many trials is better on these folds than on new rows; the test rows tell.",
+        "The best of many trials scores better on these folds than on new rows: compare pipelines "
+        "by the test rows.",
     )
 
 
-def _parameters(record: TuningRecord) -> Iterator[Piece]:
+def _parameters(record: TuningRecord, folder: Path) -> Iterator[Piece]:
     tables = [parameter_table(record, each) for each in record.searches if each.best is not None]
     yield from numbered("table", tables, "parameters")
-    edges = [f"{s.pipeline}, {s.variant}: {edge}" for s in record.searches for edge in s.edges]
-    yield Piece("items", edges)
 
 
 def parameter_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
-    """Return the best values, beside those of the pipeline as it is and what was searched."""
+    """Return the default value, the best value and the range of each parameter."""
     best = search.trial(search.best)
     params = best.params if best else {}
     rows = (
@@ -169,14 +268,14 @@ def parameter_table(record: TuningRecord, search: SearchRecord) -> ReportTable:
     )
     return ReportTable(
         f"Best parameters of {search.pipeline}, {search.variant}",
-        ("Parameter", "As it is", "Best", "Searched"),
+        ("Parameter", "Default", "Best", "Range"),
         "lrrl",
         tuple(rows),
     )
 
 
 def _searched(parameter: ParameterRecord) -> str:
-    """Write what a parameter was drawn from."""
+    """Write the range or the choices of a parameter."""
     if parameter.low is None or parameter.high is None:
         return ", ".join(map(_written, parameter.choices))
     log = ", logarithmic" if parameter.log else ""
@@ -187,7 +286,7 @@ def _written(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _how(record: TuningRecord) -> Iterator[Piece]:
+def _how(record: TuningRecord, folder: Path) -> Iterator[Piece]:
     yield Piece("code", record.source.command)
     yield Piece("card", protocol_card(record))
     yield Piece("heading", "The machine")
@@ -195,48 +294,53 @@ def _how(record: TuningRecord) -> Iterator[Piece]:
 
 
 def protocol_card(record: TuningRecord) -> Card:
-    """Return how the searches were made."""
+    """Return the rules of the searches."""
     plan, task = record.protocol, record.task
     bound = "" if plan.timeout is None else f" or {plan.timeout:g} s"
     less = "smaller" if plan.smaller_is_better else "larger"
     skipped = (f"{each.name}: {each.why}" for each in record.variants if each.status != "ok")
-    return [
+    facts = [
         ("Task", f"{task.title} ({task.name}); target {task.target}"),
         ("Metric", f"{plan.metric}, {less} is better"),
-        ("Searched on", f"{task.rows_train:,} training rows"),
+        ("Search", f"on {task.rows_train:,} training rows"),
         ("Folds", plan.splitter),
-        ("Tested on", f"{task.rows_test:,} test rows, split {task.split}"),
+        ("Test", f"on {task.rows_test:,} test rows, split {task.split}"),
         ("Each search", f"at most {plan.trials} trials{bound}"),
         ("Seed", str(plan.seed)),
-        ("Variants left out", "; ".join(skipped) or "none"),
+        ("Variants left out", "; ".join(skipped)),
     ]
+    return [(name, value) for name, value in facts if value]
 
 
-def _code(record: TuningRecord) -> Iterator[Piece]:
+def _code(record: TuningRecord, folder: Path) -> Iterator[Piece]:
     for each in record.searches:
         if each.tuned is not None:
             yield Piece("heading", f"{each.pipeline}, {each.variant}")
             yield Piece("code", each.tuned.code)
-            yield Piece("code", "\n".join(commands(record, each)))
+            yield Piece("code", "\n".join(commands(record, each, folder)))
 
 
 def commands(record: TuningRecord, search: SearchRecord, folder: Path = Path()) -> Iterator[str]:
-    """Yield what runs the tuned pipeline, and what predicts with the model that is kept."""
+    """Yield the commands that run the tuned pipeline and predict with its saved model."""
     if best := search.trial(search.best):
-        words = [record.task.name, "--pipelines", search.pipeline]
-        words += [
-            word for name, value in best.params.items() for word in ("--set", f"{name}={value}")
+        default = {each.name: each.default for each in record.spaces.get(search.pipeline, [])}
+        words = ["run", record.task.name, "--pipelines", search.pipeline]
+        lines = [f"{PYTHON} -m pipeline {shlex.join(words)}"]
+        lines += [
+            f"--set {shlex.quote(f'{name}={value}')}"
+            for name, value in best.params.items()
+            if not is_default(search) and repr(value) != repr(default.get(name))
         ]
-        yield f"{PYTHON} -m pipeline run {shlex.join(words)}"
+        yield " \\\n    ".join(lines)
     if search.model is not None:
         model = folder / search.model.file
         yield f"{PYTHON} -m pipeline predict {shlex.quote(str(model.parent))} IN OUT"
 
 
 PANELS = {
-    "summary": Panel("What was found", _found),
-    "parameters": Panel("The best parameters", _parameters, "beside the pipeline as it is"),
-    "how": Panel("How it was searched", _how, "protocol, machine"),
-    "code": Panel("The tuned pipelines' code", _code, "and how to run them"),
+    "summary": Panel("Result", _result),
+    "parameters": Panel("Best parameters", _parameters, "defaults, best values, ranges"),
+    "how": Panel("How to reproduce", _how, "command, protocol, machine"),
+    "code": Panel("Code of the tuned pipelines", _code, "and how to run them"),
 }
 """By anchor, in the order of the page."""
