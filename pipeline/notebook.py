@@ -1,4 +1,7 @@
-"""What a notebook shows of an object: sentences and tables as HTML, all text escaped."""
+"""What a notebook shows of an object: sentences and tables as HTML, all text escaped.
+
+Colours, type and tables are those of the report (``benchmark/report/templates/style.css``).
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,44 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 _TEMPLATE = """<style>
-.shown { font: .875em/1.5 system-ui, sans-serif; max-width: 70rem; overflow-x: auto; }
-.shown p, .shown ul { margin: .5em 0; }
-.shown table { border-collapse: collapse; font: inherit; margin: .5em 0; }
-.shown caption { text-align: left; font-weight: 600; }
-.shown th, .shown td {
-  border-top: 1px solid #8884; padding: .25em .8em; text-align: left; vertical-align: top;
+.shown {
+  color-scheme: light dark;
+  --paper: light-dark(#fff, #15181b); --ink: light-dark(#1c2126, #e4e7ea);
+  --soft: light-dark(#565f69, #a3abb4); --rule: light-dark(#d9dde2, #343a41);
+  --wash: light-dark(#f5f6f8, #1d2125); --bad: light-dark(#b3261e, #ff8a80);
+  --link: light-dark(#0a62a9, #6db5f2);
 }
-.shown .number { text-align: right; font-variant-numeric: tabular-nums; }
-.shown .caution { border-left: .25em solid #c77700; padding-left: 1.5em; }
+[data-jp-theme-light="true"] .shown, .vscode-light .shown { color-scheme: light; }
+[data-jp-theme-light="false"] .shown, .vscode-dark .shown { color-scheme: dark; }
+.shown {
+  box-sizing: border-box; max-width: 66rem; overflow-x: auto; overflow-wrap: break-word;
+  padding: 1rem; background: var(--paper); color: var(--ink);
+  font: .875rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue",
+    "Liberation Sans", Arial, sans-serif;
+}
+.shown p, .shown ul { margin: .75rem 0; max-width: 46rem; }
+.shown p:first-child { margin-top: 0; font-weight: 600; }
+.shown ul { padding-left: 1.1rem; }
+.shown a { color: var(--link); }
+.shown table {
+  border: 0; border-collapse: collapse; width: 100%; margin: 0; color: inherit; font: inherit;
+  font-variant-numeric: tabular-nums;
+}
+.shown caption { padding-bottom: .5rem; color: inherit; text-align: left; font-weight: 600; }
+.shown tr, .shown tbody tr:nth-child(odd), .shown tbody tr:hover { background: none; }
+.shown th, .shown td {
+  border: 0; padding: .35rem 1.1rem .35rem 0; text-align: left; vertical-align: baseline;
+}
+.shown th { border-bottom: 1px solid var(--ink); color: var(--soft); font-weight: 500; }
+.shown tbody { border-bottom: 1px solid var(--rule); }
+.shown .number { text-align: right; white-space: nowrap; }
+.shown .caution {
+  margin: 1rem 0; padding: .5rem 1rem .5rem 2rem; border-left: 3px solid var(--bad);
+  background: var(--wash);
+}
 </style>
 <div class="shown">
-<p><strong>{{ title }}</strong></p>
+<p>{{ title }}</p>
 {% for part in parts %}
 {% if part.columns is defined %}
 <table>
@@ -53,7 +82,7 @@ _TEMPLATE = """<style>
 
 
 class Lines(NamedTuple):
-    """Sentences below each other, if there are any; `kind` is "", "caution" or "code"."""
+    """A list of sentences, which may be empty; `kind` is "", "caution" or "code"."""
 
     lines: Sequence[str]
     caption: str = ""
@@ -61,7 +90,7 @@ class Lines(NamedTuple):
 
 
 class HtmlTable(NamedTuple):
-    """A table; the columns of `numbers` are aligned to the right."""
+    """A table; the columns named in `numbers` are aligned to the right."""
 
     columns: Sequence[str]
     rows: Iterable[Sequence[object]]
@@ -70,11 +99,38 @@ class HtmlTable(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A link, after the word that says to what."""
+    """A link, after the words of `before`."""
 
     before: str
     text: str
     href: str
+
+
+class Shown:
+    """What has a title and parts, as text at a prompt and as HTML in a notebook."""
+
+    def _parts(self) -> tuple[str, HtmlTable, Lines]:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        """Return the title, the table and the lines below each other."""
+        title, table, more = self._parts()
+        return "\n".join([title, *_align(table), *more.lines])
+
+    def _repr_html_(self) -> str:
+        return render_parts(*self._parts())
+
+
+def _align(table: HtmlTable) -> list[str]:
+    """Return a table as lines of text.
+
+    >>> _align(HtmlTable(["column", "mean"], [["age", "0.5"]], numbers=["mean"]))
+    ['column  mean', 'age      0.5']
+    """
+    rows = [[" ".join(str(cell).split()) for cell in row] for row in [table.columns, *table.rows]]
+    sides = [">" if column in table.numbers else "<" for column in table.columns]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map("{:{}{}}".format, row, sides, widths)).rstrip() for row in rows]
 
 
 def render_parts(title: str, *parts: Lines | HtmlTable | Link) -> str:

@@ -60,6 +60,9 @@ class Model:
     step = ""
     """Path of the step, for messages."""
 
+    background: Any = None
+    """Of a linear model: the number of its training rows, and the means of their columns."""
+
     row: Any = None
     """Zeros, with the type and names of the rows that it was given to learn from."""
 

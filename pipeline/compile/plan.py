@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from pipeline import notebook, records
 from pipeline.backends.base import HostModel, Model, Placement, reads_float32
 from pipeline.backends.cpu import HOST
+from pipeline.compile.background import keep_means
 from pipeline.compile.compile import named_steps
 from pipeline.compile.program import Program
 from pipeline.compile.rules import place_on_host
@@ -118,7 +119,10 @@ class Step:
         if frames.is_partitioned(X):
             X = self._gather_if_needed(call, X, y, params)
         rows = as_passed(X) if type(self.worker) is HostModel else X
-        work = partial(getattr(self.worker, call), rows, y, **params)
+        learn = getattr(self.worker, call)
+        if isinstance(self.worker, Model):
+            learn = partial(keep_means, self.worker, learn, more=call == "partial_fit")
+        work = partial(learn, rows, y, **params)
         attempt = partial(run, work, self.name, call, self.device, "what is fitted")
 
         def again() -> Any:

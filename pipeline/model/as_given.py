@@ -15,6 +15,7 @@ from typing import Any
 from sklearn.preprocessing import FunctionTransformer
 
 from pipeline.backends.base import with_target
+from pipeline.compile.background import keep_means
 from pipeline.compile.compile import named_steps
 from pipeline.compile.plan import Plan, run, run_as_given
 from pipeline.compile.spec import CONTAINERS, Op
@@ -139,6 +140,9 @@ def call(plan: Plan, method: str, X: Table, y: Target, params: Params) -> Any:
     asked = getattr(step.worker.native, method)  # type: ignore[union-attr]
     given = [frames.to_device(each, "cpu") for each in with_target(asked, X, y)]
     work = partial(asked, *given, **params)
+    if method.startswith(("fit", "partial_fit")):
+        more = method == "partial_fit"
+        work = partial(keep_means, step.worker, asked, *given, more=more, **params)
     return run(work, step.name, method, "cpu")
 
 

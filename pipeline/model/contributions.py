@@ -15,11 +15,14 @@ from sklearn.pipeline import Pipeline
 
 from pipeline.backends.xgboost.shap_values import CELLS, explain
 from pipeline.backends.xgboost.xgboost_model import XGBoostModel
+from pipeline.compile.background import Background, column_means, is_linear
 from pipeline.compile.plan import Step, run
-from pipeline.errors import ConfigError, DataError, ParityError, Reason, Unsupported
+from pipeline.errors import ConfigError, DataError, ParityError, Reason, Unsupported, clean
 from pipeline.model import as_given
+from pipeline.model.importance import list_largest
 from pipeline.model.inputs import refuse_partitions
 from pipeline.model.origins import Groups, group, trace_columns
+from pipeline.notebook import HtmlTable, Lines, Shown
 from pipeline.optional import available, load
 from pipeline.table import frames
 from pipeline.trace import ANSWER
@@ -27,7 +30,7 @@ from pipeline.typing import Array, Estimator, Name, Table
 
 Steps = list[tuple[str, Estimator]]
 TOLERANCE = 1e-4
-"""How far a sum may be from the answer, relative to the largest of 1 and the summed numbers."""
+"""How far a sum may be from the prediction, relative to the largest of 1 and the summed numbers."""
 
 GLMS = ("GammaRegressor", "PoissonRegressor", "TweedieRegressor")
 TREES = (
@@ -37,28 +40,29 @@ TREES = (
 LINKED = (*GLMS, "HistGradientBoostingRegressor")
 """Their predictions are sums behind the inverse of a link."""
 OTHERWISE = (
-    "use a linear model, XGBoost or a forest; model.importance(X, y) takes any model, and "
-    "shap.Explainer any function, as that of model.to_sklearn()"
+    "use a linear model, XGBoost or a forest; model.importance(X, y) works with any model, and "
+    "shap.Explainer with any function, such as model.to_sklearn().predict"
 )
 
 
 @dataclass(frozen=True, repr=False)
-class Contributions:
-    """What each column adds to an answer: a row of values and its base value sum to it.
+class Contributions(Shown):
+    """What each column adds to a prediction: a row's values and its base value sum to it.
 
     Attributes
     ----------
     values : numpy.ndarray of float64, shape (n_rows, n_columns) or (n_rows, n_columns, n_outputs)
-        In the unit of the answer; the latter of several classes or targets.
+        In the unit of the prediction; three-dimensional for several classes or targets.
     base_values : numpy.ndarray of float64, shape (n_rows,) or (n_rows, n_outputs)
-        The mean answer: of the training rows for trees, of the background for linear models.
+        For trees, the mean prediction of the training rows; for linear models, the prediction at
+        the mean of the background.
     columns : tuple
-        The names of the columns of the table, or their numbers. Where a step makes one number of
-        several columns, "a, b" stands for what they add together.
+        The names of the table's columns, or their positions. ``"a, b"`` is the joint contribution
+        of columns that a step combines into one number.
     output : str
-        What is explained, such as ``"decision_function"``: the answer that the values sum to.
+        What the values sum to, such as ``"decision_function"``.
     outputs : tuple
-        The class or target of each output; of two classes, the second. Empty for one target.
+        The class or target of each output; for two classes, the second one. Empty for one target.
     """
 
     values: np.ndarray
@@ -67,11 +71,15 @@ class Contributions:
     output: str
     outputs: tuple[Any, ...]
 
-    def __repr__(self) -> str:
-        """Return what is explained, and by how many columns."""
-        of = f" of {', '.join(map(str, self.outputs))}" if self.outputs else ""
+    def _parts(self) -> tuple[str, HtmlTable, Lines]:
+        of = f" for {', '.join(map(str, self.outputs))}" if self.outputs else ""
         rows, columns = self.values.shape[:2]
-        return f"Contributions({rows:,} rows, {columns} columns, to {self.output}{of})"
+        title = f"Contributions of {columns:,} columns to {self.output}{of}, {rows:,} rows"
+        sizes = np.abs(self.values).mean(axis=0).reshape(columns, -1)
+        of_output = self.outputs if self.values.ndim > 2 else ["contribution"]
+        head = [f"mean |{each}|" for each in of_output]
+        texts = [[f"{size:.4g}" for size in each] for each in sizes]
+        return clean(title), *list_largest(self.columns, sizes.sum(axis=1), head, texts)
 
     def to_frame(self, output: Any = None) -> pd.DataFrame:
         """Return the values of one output as a frame, one column for each of `columns`.
@@ -79,38 +87,36 @@ class Contributions:
         Parameters
         ----------
         output : object, optional
-            One of `outputs`, where there are several.
+            One of `outputs`; required if there are several.
 
         Raises
         ------
         ConfigError
-            There is no such output, or there are several and none is named.
+            `output` is not one of `outputs`, or is missing.
         """
         values = self.values
         if values.ndim > 2:
             if output not in self.outputs:
-                raise ConfigError(f"output={output!r} is not one of {[*self.outputs]}")
+                raise ConfigError(f"output={output!r} is not one of {[*self.outputs]}; name one")
             values = values[:, :, self.outputs.index(output)]
         return pd.DataFrame(values, columns=pd.Index(self.columns, tupleize_cols=False))
 
 
 def contribute(model: Any, X: Table, background: Table = None) -> Contributions:
-    """Return what each column of X adds to the answers of a fitted `Accelerated`."""
+    """Return what each column of X adds to the predictions of a fitted `Accelerated`."""
     step, (before, fitted) = model.plan_.steps[-1], _steps(model)
     find = _explainer(fitted, step.name)
     if find is not _linear and background is not None:
-        why = f"the trees of {type(fitted).__name__} know their training rows"
-        raise ConfigError(f"background: {why}; leave it out")
+        why = f"the trees of {type(fitted).__name__} hold the counts of their training rows"
+        raise ConfigError(f"background: is for linear models, and {why}; leave it out")
     rows = _rows(model, X, before)
     groups = _groups(model, int(rows.shape[1]), before)
     mean = None
     if find is _linear:
-        if background is None and rows.shape[0] < 2:
-            raise DataError(
-                "a linear model is explained against other rows, and there is only one; pass "
-                "background=, such as the training rows"
-            )
-        mean = _means(rows if background is None else _rows(model, background, before))
+        if background is not None:
+            mean = column_means(_rows(model, background, before))
+        else:
+            mean = _training_means(step, int(rows.shape[1]))
     name, answer = _answer(model, step, fitted, rows)
     work = partial(find, step, fitted, rows, groups, mean)
     made = model._on_host(run(work, step.name, "contributions", step.device, ANSWER))
@@ -123,6 +129,24 @@ def contribute(model: Any, X: Table, background: Table = None) -> Contributions:
     else:
         values = np.ascontiguousarray(values.transpose(0, 2, 1))
     return Contributions(values, base, groups.columns, name, labels)
+
+
+def _training_means(step: Step, width: int) -> np.ndarray:
+    """Return the means of the training rows, which a fit keeps.
+
+    Raises
+    ------
+    DataError
+        The model has none: an older version saved it, scikit-learn ran a pipeline as one step, or
+        several GPUs trained it on partitions.
+    """
+    known: Background | None = getattr(step.worker, "background", None)
+    if known is None or known.means.shape != (width,):
+        raise DataError(
+            f"{step.name}: the model does not hold the means of its training rows, against which a "
+            "linear model is explained; pass background=, such as the training rows"
+        )
+    return known.means
 
 
 def _steps(model: Any) -> tuple[Steps, Estimator]:
@@ -143,7 +167,7 @@ def _rows(model: Any, X: Table, before: Steps) -> Any:
     if model.plan_.as_given:
         return Pipeline(before).transform(X) if before else X
     if not model._takes(X):
-        raise DataError("X is sparse, and the model has learnt from dense rows; pass X.toarray()")
+        raise DataError("X is sparse, and the model was fitted on dense rows; pass X.toarray()")
     return model.plan_.transform(X)
 
 
@@ -157,25 +181,25 @@ def _groups(model: Any, width: int, before: Steps) -> Groups:
     if before:
         origins = trace_columns(Pipeline(before), origins, width)
     if len(origins) != width:
-        why = f"its steps make {len(origins)} columns by what they say, and {width} in fact"
+        why = f"its steps announce {len(origins)} columns and produce {width}"
         raise Unsupported(Reason(type(model.estimator).__name__, why, OTHERWISE))
     return group(origins, list(names))
 
 
 def _explainer(fitted: Estimator, step: str) -> Callable[..., Any]:
-    """Return what finds the contributions to the answers of a fitted estimator."""
+    """Return what computes the contributions to the predictions of a fitted estimator."""
     if type(fitted).__module__.startswith("xgboost."):
         return _boosted
     if _is_tree(fitted):
         return _forest
-    if _is_linear(fitted):
+    if is_linear(fitted):
         return _linear
-    why = f"there are no exact contributions to the answers of {type(fitted).__name__}"
+    why = f"{type(fitted).__name__} has no exact contributions"
     raise Unsupported(Reason(step, why, OTHERWISE))
 
 
 def _is_tree(fitted: Estimator) -> bool:
-    """Return whether it is a tree of scikit-learn, or an ensemble of them that sums their values.
+    """Return whether it is a tree of scikit-learn, or an ensemble that sums their values.
 
     >>> from sklearn.ensemble import IsolationForest, RandomForestRegressor
     >>> _is_tree(RandomForestRegressor()), _is_tree(IsolationForest())
@@ -185,15 +209,6 @@ def _is_tree(fitted: Estimator) -> bool:
     return type(fitted).__module__.startswith("sklearn.") and type(fitted).__name__ in known
 
 
-def _is_linear(fitted: Estimator) -> bool:
-    """Return whether an estimator answers ``X @ coef_.T + intercept_``."""
-    if type(fitted).__name__ in ("NuSVC", "SVC") and len(fitted.classes_) > 2:
-        return False  # it decides between pairs of classes
-    if type(fitted).__name__.startswith("PLS"):
-        return False  # it centres its rows
-    return getattr(fitted, "coef_", None) is not None and hasattr(fitted, "intercept_")
-
-
 def _boosted(step: Step, fitted: Estimator, rows: Any, groups: Groups, mean: Any) -> Any:
     if isinstance(step.worker, XGBoostModel):
         return step.worker.call("contributions", rows, sums=groups.sums)
@@ -201,13 +216,16 @@ def _boosted(step: Step, fitted: Estimator, rows: Any, groups: Groups, mean: Any
 
 
 def _forest(step: Step, fitted: Estimator, rows: Any, groups: Groups, mean: Any) -> Any:
-    """Return what shap's path-dependent TreeSHAP finds for trees of scikit-learn, block by block.
+    """Return the values of shap's path-dependent TreeSHAP for scikit-learn's trees, in blocks.
 
     Lundberg et al., "From local explanations to global understanding with explainable AI for
     trees", Nature Machine Intelligence 2, 2020.
     """
     if not available("shap"):
-        raise ConfigError("it needs the package shap, which is not installed (the extra `explain`)")
+        raise ConfigError(
+            f"{step.name}: trees of scikit-learn are explained by the package shap, which is not "
+            "installed; install the extra `explain`"
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what its plots use
         explain_trees = load("shap.TreeExplainer")
@@ -234,10 +252,11 @@ def _forest(step: Step, fitted: Estimator, rows: Any, groups: Groups, mean: Any)
 
 
 def _linear(step: Step, fitted: Estimator, rows: Any, groups: Groups, mean: np.ndarray) -> Any:
-    """Return ``coef * (x - mean)`` by group, and the answer for the mean.
+    """Return ``coef * (x - mean)`` by group, and the prediction at the mean.
 
-    They are the Shapley values where columns are independent (Štrumbelj & Kononenko, Knowledge and
-    Information Systems 41, 2014).
+    These are the Shapley values of a linear model with independent columns (Štrumbelj & Kononenko,
+    Knowledge and Information Systems 41, 2014; Lundberg & Lee, "A unified approach to interpreting
+    model predictions", NeurIPS 2017, Corollary 1), as in shap's ``LinearExplainer``.
     """
     coef = fitted.coef_.toarray() if frames.is_sparse(fitted.coef_) else np.asarray(fitted.coef_)
     coef = np.atleast_2d(coef).astype("float64")
@@ -247,7 +266,7 @@ def _linear(step: Step, fitted: Estimator, rows: Any, groups: Groups, mean: np.n
     made = xp.zeros((rows.shape[0], len(coef), len(groups.columns) + 1))
     made[:, :, -1] = frames.to_device_of(base, made)
     if frames.is_sparse(rows):
-        _sum_cells(made, rows, coef, mean, groups)
+        _add_sparse(made, rows, coef, mean, groups)
         return made
     for place, columns in enumerate(groups.of_matrix):
         if len(columns):
@@ -256,34 +275,23 @@ def _linear(step: Step, fitted: Estimator, rows: Any, groups: Groups, mean: np.n
     return made
 
 
-def _sum_cells(made: Array, rows: Any, coef: np.ndarray, mean: np.ndarray, groups: Groups) -> None:
+def _add_sparse(made: Array, rows: Any, coef: np.ndarray, mean: np.ndarray, groups: Groups) -> None:
     """Write the sums of each group of the columns of sparse rows."""
-    cells, xp, n_groups = rows.tocoo(), frames.xp(made), len(groups.columns)
+    entries, xp, n_groups = rows.tocoo(), frames.xp(made), len(groups.columns)
     place = np.full(rows.shape[1], n_groups)  # of those that belong to no group
     for i, columns in enumerate(groups.of_matrix):
         place[columns] = i
-    at = cells.row.astype("int64") * (n_groups + 1) + frames.to_device_of(place, made)[cells.col]
+    of = frames.to_device_of(place, made)[entries.col]
+    at = entries.row.astype("int64") * (n_groups + 1) + of
     for k, weights in enumerate(coef):
-        summands = cells.data * frames.to_device_of(weights, made)[cells.col]
+        summands = entries.data * frames.to_device_of(weights, made)[entries.col]
         sums = xp.bincount(at, weights=summands, minlength=len(made) * (n_groups + 1))
         sums = sums.reshape(len(made), n_groups + 1)[:, :-1]
         made[:, k, :-1] = sums - frames.to_device_of((mean * weights) @ groups.sums, made)
 
 
-def _means(rows: Any) -> np.ndarray:
-    """Return the means of the columns of a matrix, on the host."""
-    rows = frames.matrix(rows)
-    if not frames.is_sparse(rows):
-        return frames.to_host(rows.mean(axis=0, dtype="float64"))
-    cells = rows.tocoo()
-    sums = frames.xp(cells.data).bincount(
-        cells.col, weights=cells.data.astype("float64"), minlength=rows.shape[1]
-    )
-    return frames.to_host(sums / rows.shape[0])
-
-
 def _answer(model: Any, step: Step, fitted: Estimator, rows: Any) -> tuple[str, np.ndarray]:
-    """Return what is explained, and what the model itself answers, of all outputs."""
+    """Return the name of what is explained, and the model's own values, for all outputs."""
 
     def ask(method: str, **params: Any) -> Any:
         if model.plan_.as_given:
@@ -306,7 +314,7 @@ def _answer(model: Any, step: Step, fitted: Estimator, rows: Any) -> tuple[str, 
 
 
 def _check_sums(values: np.ndarray, base: np.ndarray, answer: np.ndarray, name: str) -> None:
-    """Raise where contributions do not add up to what the model answers.
+    """Raise if contributions do not add up to what the model predicts.
 
     Raises
     ------
@@ -320,8 +328,8 @@ def _check_sums(values: np.ndarray, base: np.ndarray, answer: np.ndarray, name: 
         row, output = np.argwhere(wrong)[0]
         total, rows = values[row, output].sum() + base[row, output], wrong.any(axis=1).sum()
         raise ParityError(
-            f"the contributions to row {row} add up to {total:.9g}, and {name} says "
-            f"{answer[row, output]:.9g}; so in {rows} of {len(wrong)} rows; {OTHERWISE}"
+            f"row {row}: the contributions add up to {total:.9g}, but {name} is "
+            f"{answer[row, output]:.9g}; {rows} of {len(wrong)} rows differ; {OTHERWISE}"
         )
 
 

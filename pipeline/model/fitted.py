@@ -1,4 +1,4 @@
-"""What a fitted model answers, each answer on the host and on the record."""
+"""The predictions of a fitted model, returned on the host and logged."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ class Answers(Lifts):
         if not self._takes(X):
             if self.device_ != "cpu" or frames.is_partitioned(X):
                 raise DataError(
-                    "X is sparse, and the model has learnt from dense rows; pass X.toarray(), of "
-                    "a frame X.sparse.to_dense()"
+                    "X is sparse, and the model was fitted on dense rows; pass X.toarray(), or "
+                    "X.sparse.to_dense() for a frame"
                 )
             return as_given.ask(self, method, X, params, "X is sparse")
         return self.plan_.call(method, X, **params)
@@ -260,33 +260,35 @@ class Answers(Lifts):
         return X.drop(columns="qid"), {**params, "qid": X["qid"]}
 
     def contributions(self, X: Table, *, background: Table = None) -> Contributions:
-        """Return what each column of the table adds to the answer for each row.
+        """Return what each column of the table adds to the prediction for each row.
 
-        XGBoost and scikit-learn's trees are explained by XGBoost's TreeSHAP on the device of the
-        model, linear models in closed form. What the steps made of a column is summed to it.
+        XGBoost is explained by its own TreeSHAP on the device of the model, trees of scikit-learn
+        by shap's, linear models by ``coef * (x - mean)``. The values of all that the steps compute
+        from a column are added up.
 
         Parameters
         ----------
         X : table
             Not in partitions.
         background : table, optional
-            Of a linear model: rows against whose mean X is explained; X itself by default. Trees
-            know their training rows.
+            For a linear model: the rows against whose means X is explained. By default the training
+            rows, without weights. Trees hold the counts of their training rows.
 
         Returns
         -------
         Contributions
-            The values of a row and its base value sum to what the model answers, within 1e-4 of
-            the largest of them, or of 1. That is checked at each call.
+            The values of a row and its base value sum to the prediction, within 1e-4 of the
+            largest of them, or of 1. Each call checks this.
 
         Raises
         ------
         Unsupported
-            There is no exact explanation of the last step.
+            The last step has no exact explanation.
         DataError
-            The table cannot be used.
+            The table cannot be used, or the model holds no means of its training rows: an older
+            version saved it, or scikit-learn ran the whole pipeline.
         ParityError
-            The sums are not what the model answers.
+            The sums differ from the predictions.
 
         Examples
         --------
@@ -318,30 +320,29 @@ class Answers(Lifts):
         atol: float = 1e-5,
         differing: float = 1e-3,
     ) -> Certificate:
-        """Return how the lifted model answers beside this one, on rows of a table.
+        """Compare the predictions of the lifted scikit-learn model with this model's.
 
         Parameters
         ----------
         X : table
-            A sample of rows that are like those to come; not necessarily the training rows. The
-            lifted model is given them in the form in which they are passed; of cuDF and CuPy, as
-            pandas and NumPy.
+            Rows like those to be predicted; not necessarily training rows. The lifted model gets
+            them in the form in which they are passed, or as pandas and NumPy for cuDF and CuPy.
         rtol, atol : float
             Two numbers agree if they differ by at most ``atol + rtol * abs(lifted)``.
         differing : float
-            Share of rows that may hold a value that does not agree: a number that rounds to the
-            other side of a tree's threshold goes another way.
+            Share of rows that may differ: rounding can move a number to the other side of a tree's
+            threshold.
 
         Returns
         -------
         Certificate
-            It is kept as `certificate_` as well, and does not raise if it does not hold;
-            ``require()`` does.
+            Also kept as `certificate_`. It does not raise if it does not hold; ``require()``
+            does.
 
         Raises
         ------
         ConfigError
-            There are no rows, or the estimator answers for no new ones, as `DBSCAN`.
+            There are no rows, or the estimator predicts no new rows, as `DBSCAN`.
         """
         check_is_fitted(self, "plan_")
         self._check_unchanged()
@@ -392,18 +393,18 @@ class Answers(Lifts):
         sample_weight: Array = None,
         max_samples: float = 1.0,
     ) -> Any:
-        """Return how much of a score is lost when the cells of one column change places.
+        """Return how much of a score is lost when the values of one column are permuted.
 
-        The numbers are those of `sklearn.inspection.permutation_importance` of this model, to the
-        last bit, for an integer as `random_state`. The rows are transformed once: of a permuted
-        column, what a step makes of it alone is permuted, and other branches that read it are
-        computed anew. A scorer of your own, which may look into X, is asked as scikit-learn does,
-        but for one with an attribute ``reads_answers_only = True``.
+        The numbers are those of `sklearn.inspection.permutation_importance` for this model, to the
+        last bit, with an integer `random_state`. The rows are transformed once: the matrix columns
+        that depend on one column alone are permuted, and those that depend on several are computed
+        again. Your own scorer, which may read X, is called as scikit-learn calls it, unless it has
+        an attribute ``reads_answers_only = True``.
 
         Parameters
         ----------
         X : table, shape (n_rows, n_columns)
-            The training rows, or better others; no partitions.
+            The training rows or, better, held-out rows; not in partitions.
         y : array-like of shape (n_rows,), optional
         scoring : str, callable, list of str or dict, optional
             As scikit-learn takes it; by default, the `score` of the model.
@@ -417,9 +418,10 @@ class Answers(Lifts):
 
         Returns
         -------
-        sklearn.utils.Bunch, or dict of them by the name of the score
-            ``importances``, shape (n_columns, repeats), ``importances_mean`` and
-            ``importances_std``, shape (n_columns,), and the ``feature_names`` of the columns.
+        Importance, or dict of them by the name of the score
+            A `sklearn.utils.Bunch` with ``importances``, shape (n_columns, repeats),
+            ``importances_mean`` and ``importances_std``, shape (n_columns,), and the
+            ``feature_names`` of the columns.
 
         Raises
         ------
@@ -458,7 +460,8 @@ class Answers(Lifts):
         Parameters
         ----------
         X : table, optional
-            Rows to fit; of Dask's, what happens to the partitions is said too, and none is made.
+            Rows to fit. For partitions of Dask, each step says what happens to them; none is
+            computed.
         """
         return explain(self.estimator, self.device, X, dtype=self.dtype)
 

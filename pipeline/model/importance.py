@@ -15,15 +15,17 @@ from scipy.sparse import hstack
 from sklearn.inspection import permutation_importance
 from sklearn.metrics import check_scoring
 
-# scikit-learn has no public classes of the scorers that ask for nothing but predictions.
+# scikit-learn has no public classes for the scorers that read predictions only.
 from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
+from sklearn.utils import Bunch
 
 from pipeline.backends.xgboost.ranking import is_ranker
 from pipeline.compile.plan import Plan
 from pipeline.compile.program import Program
-from pipeline.errors import ConfigError, DataError, Refused, in_words_of
+from pipeline.errors import ConfigError, DataError, Refused, clean, in_words_of
 from pipeline.model.inputs import refuse_partitions
 from pipeline.model.origins import find_made_alone
+from pipeline.notebook import HtmlTable, Lines, Shown
 from pipeline.table import frames
 from pipeline.table.convert import convert
 from pipeline.table.schema import Schema
@@ -34,10 +36,36 @@ from pipeline.typing import Estimator, Table, Target
 Score = Callable[..., Any]
 
 
-class PreparedTable:
-    """A table as the steps behind its preprocessing take it, with one column permuted at a time.
+SHOWN = 10
+"""Columns that a `repr` lists."""
 
-    Where a column goes through a step together with others, the table is transformed anew.
+
+class Importance(Shown, Bunch):
+    """The importance of each column for one score; the fields are those of scikit-learn."""
+
+    def _parts(self) -> tuple[str, HtmlTable, Lines]:
+        mean, std = self.importances_mean, self.importances_std
+        columns, repeats = self.importances.shape
+        title = f"Permutation importance of {columns:,} columns, {repeats:,} repeats"
+        texts = [[f"{m:.4g}", f"± {s:.2g}"] for m, s in zip(mean, std, strict=True)]
+        return title, *list_largest(self.feature_names, mean, ["importance", "std"], texts)
+
+
+def list_largest(
+    columns: Sequence[Any], sizes: np.ndarray, head: Sequence[str], texts: Sequence[list[str]]
+) -> tuple[HtmlTable, Lines]:
+    """Return a table of the columns with the largest sizes, and how many it leaves out."""
+    largest = np.argsort(-sizes, kind="stable")[:SHOWN]
+    rows = [[clean(str(columns[i])), *texts[i]] for i in largest]
+    left = len(sizes) - len(rows)
+    more = [f"and {left:,} more"] if left else []
+    return HtmlTable(["column", *head], rows, numbers=head), Lines(more)
+
+
+class PreparedTable:
+    """A table as the steps after its preprocessing take it, with one column permuted at a time.
+
+    Where a step reads a column together with others, the table is transformed again.
 
     Parameters
     ----------
@@ -71,7 +99,7 @@ class PreparedTable:
         return find_made_alone(made, n_columns, self.matrix.shape[1])
 
     def permuted(self, column: int | None, order: np.ndarray) -> Any:
-        """Return the matrix with the cells of a column of the table in another order."""
+        """Return the matrix with the values of a column of the table in another order."""
         if column is None:
             return self.matrix
         if (made := self.made_alone[column]) is None:
@@ -99,7 +127,7 @@ class PreparedRows:
 
     @property
     def iloc(self) -> PreparedRows:
-        """Cells by place."""
+        """Values by position."""
         return self
 
     def __len__(self) -> int:
@@ -119,16 +147,16 @@ class PreparedRows:
         return PreparedRows(table.drawn, self.places)
 
     def __getitem__(self, cells: tuple[np.ndarray, int]) -> SimpleNamespace:
-        """Return the order of the cells of a column in another one."""
+        """Return the order of the values of a column in another one."""
         return SimpleNamespace(order=self.order[cells[0]])
 
     def __setitem__(self, column: int, cells: SimpleNamespace) -> None:
-        """Put the cells of a column in an order."""
+        """Put the values of a column in an order."""
         self.order = cells.order
         self.matrix = self.table.permuted(self.places[column], self.order)
 
     def call(self, method: str, **params: Any) -> Any:
-        """Return what a method of the last step says of them."""
+        """Return the result of a method of the last step."""
         first = 0 if self.table.program is None else 1
         X, steps = self.matrix, self.table.plan.steps[first:]
         for step, after in pairwise(steps):
@@ -137,7 +165,7 @@ class PreparedRows:
 
 
 def permute(X: Table, columns: Sequence[int], order: np.ndarray) -> Any:
-    """Return a table with the cells of some columns in another order; the given one stays.
+    """Return a table with the values of some columns in another order; X does not change.
 
     >>> permute(np.array([[1, 2], [3, 4]]), [1], np.array([1, 0])).tolist()
     [[1, 4], [3, 2]]
@@ -160,7 +188,7 @@ def permute(X: Table, columns: Sequence[int], order: np.ndarray) -> Any:
 
 
 def importance(model: Estimator, X: Table, y: Target, scoring: Any, **asked: Any) -> Any:
-    """Return what `Answers.importance` does; the other parameters are scikit-learn's."""
+    """Return what `Accelerated.importance` does; the other parameters are scikit-learn's."""
     refuse_partitions(X, "the importance of columns")
     X = X.rows() if isinstance(X, SharedRows) else X
     known = frames.is_frame(X) or frames.library(X) in frames.ARRAYS or frames.is_sparse(X)
@@ -169,15 +197,15 @@ def importance(model: Estimator, X: Table, y: Target, scoring: Any, **asked: Any
     try:
         scorer: Score = check_scoring(model, scoring=scoring)
     except (TypeError, ValueError) as error:
-        way_out = "pass one of sklearn.metrics.get_scorer_names(), several of them, or a scorer"
-        raise in_words_of(error, ConfigError(f"scoring={scoring!r}; {way_out}")) from error
+        instead = "pass one or more of sklearn.metrics.get_scorer_names(), or a scorer"
+        raise in_words_of(error, ConfigError(f"scoring={scoring!r}; {instead}")) from error
     if not isinstance(y, list | type(None)):
         y = frames.to_device(y, "cpu")
     _check_asked(int(X.shape[0]), **asked)
     found = None
     if _asks_only(model, scorer):
         log_of = execution_log(host_bytes=model.host_bytes, n_rows=int(X.shape[0]))
-        # Where the rows are refused, scikit-learn's way raises the same, or finds another.
+        # Rows that are refused here go to scikit-learn's function, which may take them.
         with suppress(Refused), log_of as log:
             if (rows := _prepare(model, X)) is not None:
                 score = partial(_score, scorer)
@@ -186,18 +214,18 @@ def importance(model: Estimator, X: Table, y: Target, scoring: Any, **asked: Any
     if found is None:
         if frames.is_sparse(X):
             raise DataError(
-                "X is sparse, and scikit-learn, whose way this scorer or model needs, permutes no "
-                "sparse columns; pass X.toarray()"
+                "X is sparse, and scikit-learn's permutation_importance, which this scorer or "
+                "model needs, does not support sparse rows; pass X.toarray()"
             )
         given = frames.to_device(X, "cpu")
         found = permutation_importance(model, given, y, scoring=scorer, **asked)
-    for each in found.values() if type(found) is dict else [found]:
-        each["feature_names"] = names
-    return found
+    if type(found) is not dict:
+        return Importance(**found, feature_names=names)
+    return {name: Importance(**each, feature_names=names) for name, each in found.items()}
 
 
 def _names(model: Estimator, X: Table) -> np.ndarray:
-    """Return the names of the columns; where there are none, those that the model knows, or x0."""
+    """Return the names of the columns: those of X, those of the fit, or x0, x1 and so on."""
     if hasattr(X, "columns"):
         return np.array(list(X.columns), dtype=object)
     known = getattr(model, "feature_names_in_", ())
@@ -206,9 +234,9 @@ def _names(model: Estimator, X: Table) -> np.ndarray:
 
 
 def _asks_only(model: Estimator, scorer: Score) -> bool:
-    """Return whether a scorer asks a model for answers, and looks at no cell of the rows.
+    """Return whether a scorer reads a model's predictions, and not the rows themselves.
 
-    One of your own says so by an attribute, ``reads_answers_only = True``.
+    Your own scorer declares it by an attribute, ``reads_answers_only = True``.
     """
     if isinstance(scorer, _MultimetricScorer):
         return all(_asks_only(model, each) for each in scorer._scorers.values())
@@ -220,9 +248,12 @@ def _asks_only(model: Estimator, scorer: Score) -> bool:
 def _check_asked(n_rows: int, *, n_repeats: int, max_samples: float, **others: Any) -> None:
     whole = isinstance(max_samples, numbers.Integral)
     if n_repeats < 1:
-        raise ConfigError(f"repeats={n_repeats!r} is less than 1")
+        raise ConfigError(f"repeats={n_repeats!r} is less than 1; pass a positive integer")
     if not 0 < int(max_samples if whole else max_samples * n_rows) <= n_rows:
-        raise ConfigError(f"max_samples={max_samples!r}: X has {n_rows:,} rows; pass a share")
+        raise ConfigError(
+            f"max_samples={max_samples!r}: X has {n_rows:,} rows; pass a number of rows up to "
+            "that, or a share up to 1.0"
+        )
 
 
 def _prepare(model: Estimator, X: Table) -> PreparedRows | None:

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
+from pipeline.compile.background import Background
 from pipeline.compile.lower import LoweringOptions, lower
 from pipeline.compile.plan import run_as_given
 from pipeline.compile.rules import needs_order
@@ -121,4 +123,8 @@ def _model(
         steps.unpack_steps(plan, packed, fallback=fallback)
         in_order = needs_order(plan.ops[0].estimator)
         takes = state.unpack_inputs(saved.inputs, objects.names, objects.used, in_order=in_order)
+    if objects.background is not None:
+        n_rows, means = objects.background
+        worker = plan.steps[-1].worker
+        worker.background = Background(n_rows, np.asarray(means, "float64"))  # type: ignore[union-attr]
     return model.resume(plan, takes, choice, classes=objects.classes, profile=saved.profile)

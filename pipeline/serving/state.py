@@ -71,6 +71,8 @@ class SavedObjects(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Those that some step reads."""
     steps: list[tuple[list[Any] | None, Any]]
     """Names of the columns and fitted estimator of each step."""
+    background: tuple[int, Any] | None = None
+    """Of a linear model: the number of its training rows, and the means of their columns."""
 
 
 def encode(state: SavedState, objects: SavedObjects) -> dict[str, bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
@@ -25,7 +26,13 @@ from sklearn.ensemble import (
 )
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
+from sklearn.linear_model import (
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+    SGDRegressor,
+)
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
@@ -144,15 +151,66 @@ def test_categories_and_holes_that_xgboost_reads_itself() -> None:
     np.testing.assert_allclose(model.contributions(few).values, own[:9, :-1], atol=1e-7)
 
 
-def test_rows_are_their_own_background_and_one_row_needs_another() -> None:
+def test_the_background_is_the_training_rows_or_what_is_passed() -> None:
     model = fitted(prepared(Ridge()), VALUES)
-    np.testing.assert_allclose(model.contributions(TABLE).values.mean(axis=0), 0, atol=1e-12)
-    with pytest.raises(DataError, match="pass background="):
-        model.contributions(TABLE[:1])
-    one = model.contributions(TABLE[:1], background=TABLE)
-    np.testing.assert_allclose(one.values, model.contributions(TABLE).values[:1])
+    every = model.contributions(TABLE).values
+    np.testing.assert_allclose(every.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(model.contributions(TABLE[:1]).values, every[:1])
+    same = model.contributions(TABLE[:5].assign(town="York"))
+    assert same.values[:, 2].all(), "a column that is constant in X is explained too"
+    other = model.contributions(TABLE[:1], background=TABLE[100:])
+    assert not np.allclose(other.values, every[:1])
     with pytest.raises(DataError, match="0 sample"):
         model.contributions(TABLE, background=TABLE[:0])
+
+
+X_PLAIN = RNG.normal(5, 1, size=(ROWS, 3)).astype("float32")
+"""Means in float32 of these have 3 or 4 digits less."""
+
+
+@pytest.mark.parametrize(
+    ("last", "X"),
+    [
+        (Ridge(), X_PLAIN),
+        (LinearRegression(copy_X=False), X_PLAIN),
+        (Ridge(), pd.DataFrame(X_PLAIN)),
+        (Ridge(), sparse.csr_matrix(X_PLAIN)),
+        (Ridge(), sparse.csc_matrix(X_PLAIN)),
+    ],
+    ids=["array", "overwritten", "frame", "csr", "csc"],
+)
+def test_means_are_those_of_the_training_rows_in_float64(last: Any, X: Any) -> None:
+    wanted = X_PLAIN.astype("float64").mean(axis=0)
+    model = Accelerated(last, device="cpu").fit(X.copy(), VALUES, sample_weight=PLACES + 1.0)
+    n_rows, means = model.plan_.steps[-1].worker.background
+    assert (n_rows, means.dtype) == (ROWS, "float64")
+    np.testing.assert_allclose(means, wanted, rtol=1e-12)
+
+
+def test_batches_and_partitions_have_the_means_of_all_rows() -> None:
+    batches = Accelerated(SGDRegressor(random_state=0), device="cpu")
+    for start in range(0, ROWS, 100):
+        batches.partial_fit(X_PLAIN[start : start + 100], VALUES[start : start + 100])
+    parts = Accelerated(make_pipeline(StandardScaler(with_mean=False), Ridge()), device="cpu")
+    parts.fit(da.from_array(X_PLAIN, chunks=(50, 3)), VALUES)
+    scale = X_PLAIN.std(axis=0, dtype="float64")
+    for model, by in ((batches, 1.0), (parts, scale)):
+        n_rows, means = model.plan_.steps[-1].worker.background
+        assert n_rows == ROWS
+        np.testing.assert_allclose(means * by, X_PLAIN.mean(axis=0, dtype="float64"), rtol=1e-6)
+
+
+def test_a_model_without_means_asks_for_a_background(tmp_path: Path) -> None:
+    model = fitted(prepared(Ridge()), VALUES)
+    wanted = model.contributions(TABLE)
+    model.plan_.steps[-1].worker.background = None  # as an older version saved it
+    old = load(save(model, tmp_path / "old.model"), device="cpu")
+    printing = make_pipeline(StandardScaler(), Ridge(), verbose=True)  # scikit-learn runs it
+    for each, X in ((old, TABLE), (fitted(printing, VALUES, X_PLAIN), X_PLAIN)):
+        with pytest.raises(DataError, match=r"(ridge|pipeline): .*; pass background="):
+            each.contributions(X)
+    found = old.contributions(TABLE, background=TABLE)
+    np.testing.assert_allclose(found.values, wanted.values, atol=1e-12)
 
 
 ONE_OF_EACH_KIND = pytest.mark.parametrize(
@@ -201,9 +259,13 @@ def test_columns_that_a_step_mixes_stand_together() -> None:
 @pytest.mark.parametrize(
     ("last", "y", "said"),
     [
-        (KNeighborsRegressor(), VALUES, "answers of KNeighborsRegressor; use a linear model"),
-        (SVC(), TWO, "answers of SVC"),
-        (SVC(kernel="linear"), WORDS, "answers of SVC"),
+        (
+            KNeighborsRegressor(),
+            VALUES,
+            "KNeighborsRegressor has no exact contributions; use a",
+        ),
+        (SVC(), TWO, "SVC has no exact"),
+        (SVC(kernel="linear"), WORDS, "SVC has no exact"),
     ],
     ids=["neighbours", "kernel", "pairs of classes"],
 )
@@ -220,7 +282,7 @@ def test_what_does_not_add_up_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
     native = model.plan_.steps[-1].worker.native
     answer = native.predict
     monkeypatch.setattr(native, "predict", lambda X: answer(X) + 1e-3 * (np.arange(ROWS) == 7))
-    with pytest.raises(ParityError, match="contributions to row 7 .* in 1 of 240 rows"):
+    with pytest.raises(ParityError, match="row 7: .* 1 of 240 rows differ"):
         model.contributions(TABLE)
 
 
@@ -233,9 +295,16 @@ def test_a_frame_of_one_output() -> None:
     with pytest.raises(ConfigError, match=r"output=None is not one of \['low', 'mid', 'top'\]"):
         found.to_frame()
     assert fitted(prepared(Ridge()), VALUES).contributions(TABLE).to_frame().shape == (ROWS, 5)
-    assert repr(found) == (
-        "Contributions(240 rows, 5 columns, to decision_function of low, mid, top)"
+    shown = repr(found).splitlines()
+    assert shown[0] == (
+        "Contributions of 5 columns to decision_function for low, mid, top, 240 rows"
     )
+    assert shown[1].split("  ")[-3:] == ["mean |low|", "mean |mid|", "mean |top|"]
+    sizes = np.abs(found.values).mean(axis=0)
+    assert shown[2].split()[0] == found.columns[sizes.sum(axis=1).argmax()], "the largest is first"
+    assert shown[2].split()[1:] == [f"{size:.4g}" for size in sizes[sizes.sum(axis=1).argmax()]]
+    wide = Contributions(np.ones((2, 30)), np.zeros(2), tuple(range(30)), "predict", ())
+    assert repr(wide).endswith("and 20 more")
 
 
 @pytest.mark.filterwarnings("ignore")
