@@ -88,11 +88,12 @@ def fields() -> str:
 
 
 def _struct(struct: ast.ClassDef) -> str:
-    told = [(node, _after(struct, node)) for node in struct.body if isinstance(node, ast.AnnAssign)]
-    plain = [f"`{ast.unparse(node.target)}`" for node, about in told if not about]
+    documented = [(node, _after(struct, node)) for node in struct.body if isinstance(node, ast.AnnAssign)]
+    plain = [f"`{ast.unparse(node.target)}`" for node, about in documented if not about]
     lines = [f"- {', '.join(plain)}"] if plain else []
-    lines += [f"- `{ast.unparse(node.target)}`: {about}" for node, about in told if about]
-    return "\n".join([f"## {struct.name}", "", ast.get_docstring(struct) or "", "", *lines])
+    lines += [f"- `{ast.unparse(node.target)}`: {about}" for node, about in documented if about]
+    about = (ast.get_docstring(struct) or "").replace("``", "`")
+    return "\n".join([f"## `{struct.name}`", "", about, "", *lines])
 
 
 def _after(struct: ast.ClassDef, field: ast.AnnAssign) -> str:
