@@ -185,7 +185,9 @@ def test_every_exit_code_and_error_is_listed() -> None:
     }
 
 
-@pytest.mark.parametrize(("page", "least"), [("architecture.md", 8), ("devices.md", 25), ("explanations.md", 12)])
+@pytest.mark.parametrize(
+    ("page", "least"), [("architecture.md", 8), ("devices.md", 25), ("explanations.md", 12)]
+)
 def test_examples_run(page: str, least: int) -> None:
     flags = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
     failed, tried = doctest.testfile(

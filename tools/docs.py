@@ -88,7 +88,9 @@ def fields() -> str:
 
 
 def _struct(struct: ast.ClassDef) -> str:
-    documented = [(node, _after(struct, node)) for node in struct.body if isinstance(node, ast.AnnAssign)]
+    documented = [
+        (node, _after(struct, node)) for node in struct.body if isinstance(node, ast.AnnAssign)
+    ]
     plain = [f"`{ast.unparse(node.target)}`" for node, about in documented if not about]
     lines = [f"- {', '.join(plain)}"] if plain else []
     lines += [f"- `{ast.unparse(node.target)}`: {about}" for node, about in documented if about]

@@ -213,7 +213,10 @@ FASTER = "8.0× faster (6.2× slower to 8.0× faster)"
         (report.as_fast("fit", "ours", "reference", 8.0), (FASTER, True)),
         (report.as_fast("fit", "ours", "reference", 8.1), (FASTER, False)),
         (report.as_fast("read", "ours", "reference", 1), ("1.50× slower (1.50–1.50)", False)),
-        (report.as_fast("read+fit", "ours", "reference", 1), ("3.6× faster (5.7× slower to 3.6× faster)", True)),
+        (
+            report.as_fast("read+fit", "ours", "reference", 1),
+            ("3.6× faster (5.7× slower to 3.6× faster)", True),
+        ),
         (report.as_fast("fit", "broken", "reference", 1), ("–", False)),
         (report.equal("AUC", "ours", "reference", 0.11), ("1.0e-01 apart", True)),
         (report.equal("AUC", "ours", "reference", 0.09), ("1.0e-01 apart", False)),
