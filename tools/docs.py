@@ -24,6 +24,7 @@ from pipeline.twins import TWINS
 from pipeline.twins.twin import ANY, Twin
 from tools.bench import record
 from tools.bench.__main__ import CLAIMS
+from tools.bench.report import speed as pace
 from tools.bench.report import table
 from tools.gpu_proof import tables
 
@@ -87,11 +88,14 @@ def fields() -> str:
 
 
 def _struct(struct: ast.ClassDef) -> str:
-    told = [(node, _after(struct, node)) for node in struct.body if isinstance(node, ast.AnnAssign)]
-    plain = [f"`{ast.unparse(node.target)}`" for node, about in told if not about]
+    documented = [
+        (node, _after(struct, node)) for node in struct.body if isinstance(node, ast.AnnAssign)
+    ]
+    plain = [f"`{ast.unparse(node.target)}`" for node, about in documented if not about]
     lines = [f"- {', '.join(plain)}"] if plain else []
-    lines += [f"- `{ast.unparse(node.target)}`: {about}" for node, about in told if about]
-    return "\n".join([f"## {struct.name}", "", ast.get_docstring(struct) or "", "", *lines])
+    lines += [f"- `{ast.unparse(node.target)}`: {about}" for node, about in documented if about]
+    about = (ast.get_docstring(struct) or "").replace("``", "`")
+    return "\n".join([f"## `{struct.name}`", "", about, "", *lines])
 
 
 def _after(struct: ast.ClassDef, field: ast.AnnAssign) -> str:
@@ -110,17 +114,15 @@ def measured() -> str:
         reference, ours = (speed(found, pipeline.name, name) for name in ("reference", "cpu"))
         if reference is None or ours is None or ours.ratio is None or not ours.ratio.interval:
             raise SystemExit(f"{MEASURED}: {pipeline.name} was not measured; run `make bench`")
-        low, high = ours.ratio.interval
-        times = (f"{each:.2f}" for each in (reference.median, ours.median, ours.ratio.value))
+        times = (f"{each:.2f}" for each in (reference.median, ours.median))
         quality = cell_parity(found, pipeline.name, "cpu")
-        rows.append([pipeline.name, *times, f"{low:.2f}–{high:.2f}", quality])
+        rows.append([pipeline.name, *times, pace(ours.ratio), quality])
     here, data = found.machine, found.task
-    head = ["pipeline", "scikit-learn, s", "ours, s", "ratio", "95 % interval", "quality"]
+    head = ["pipeline", "scikit-learn, s", "ours, s", "against scikit-learn", "quality"]
     return (
-        f"{table(head, rows, right=(1, 2, 3))}\n\nMedians of {found.protocol.repeats} interleaved "
+        f"{table(head, rows, right=(1, 2))}\n\nMedians of {found.protocol.repeats} interleaved "
         f"runs, from opening the file to predictions; {data.rows_train:,} training and "
-        f"{data.rows_test:,} test rows; {here.cpu}, {here.cores} cores, no GPU; "
-        f"{found.created[:10]}."
+        f"{data.rows_test:,} test rows; {here.cpu}, {here.cores} cores; {found.created[:10]}."
     )
 
 
@@ -161,8 +163,8 @@ def claimed(name: str) -> str:
     if path.exists():
         return CLAIMS[name].part(record.load(path))
     return (
-        f"This was not measured since it was last changed: `make bench-{name}` measures it, on an "
-        "idle machine, and writes the tables here."
+        f"Not measured since the last change: on an idle machine, `make bench-{name}` measures it "
+        "and writes the tables here."
     )
 
 

@@ -229,12 +229,12 @@ def beside(results: Results, case: str) -> Beside | None:
 
 
 def notes(results: Results) -> str:
-    """Return the targets with what was found at each size, and then every program."""
+    """Return how the targets are met at each size, and then every program."""
     sizes = sorted({int(case.facts["rows"]) for case in results.cases})
     titles = list(dict.fromkeys(case.title for case in results.cases))
     found = {rows: {t: beside(results, f"{t} {rows}") for t in titles} for rows in sizes}
-    head = ["rows", "measured", f"median (wanted: {FASTER:.2f}× faster)",
-            f"upper end above {SLOWER}× slower", "other scores"]  # fmt: skip
+    median = f"median (target: {FASTER:.2f}× faster)"
+    head = ["rows", "programs", median, f"may be over {SLOWER}× slower", "different scores"]
     summary = [[f"{rows:,}", *_summary([*filter(None, found[rows].values())])] for rows in sizes]
     every = ["program", *(f"{rows:,} rows" for rows in sizes)]
     lines = [[t, *(_line(found[rows][t]) for rows in sizes)] for t in titles]
@@ -253,7 +253,7 @@ def _summary(found: list[Beside]) -> Iterator[str]:
 
 def _line(found: Beside | None) -> str:
     time, equal = found or (None, True)
-    return f"{report.speed(time)}{'' if equal else ' **other score**'}"
+    return f"{report.speed(time)}{'' if equal else ' **different score**'}"
 
 
 CLAIM = Claim(

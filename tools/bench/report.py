@@ -21,9 +21,10 @@ class Column(NamedTuple):
     right: bool = True
 
 
-def cells(results: Results, columns: Sequence[Column]) -> str:
-    """Return a table of the cells of a record, one in a row."""
-    rows = [[column.text(results, cell) for column in columns] for cell in results.cells]
+def cells(results: Results, columns: Sequence[Column], variants: Sequence[str] = ()) -> str:
+    """Return a table with a row for each case and variant, of these variants if any are named."""
+    shown = [cell for cell in results.cells if not variants or cell.variant in variants]
+    rows = [[column.text(results, cell) for column in columns] for cell in shown]
     right = [i for i, column in enumerate(columns) if column.right]
     return table([column.title for column in columns], rows, right)
 
@@ -69,22 +70,36 @@ def speed(found: Ratio | None) -> str:
     >>> speed(Ratio(0.125, (0.1, 0.2), 7))
     '8.0× faster (5.0–10.0)'
     >>> speed(Ratio(1.25, (0.8, 1.3), 7))
-    '1.25× slower (0.80–1.30)'
+    '1.25× slower (1.30× slower to 1.25× faster)'
     >>> speed(Ratio(0.5, None, 1))
     '2.00× faster'
+    >>> speed(Ratio(1.001, (0.9, 1.1), 7))
+    'as fast (1.10× slower to 1.11× faster)'
     """
     if found is None:
         return MISSING
-    factor, word, ends = found.value, "slower", list(found.interval or ())
-    if factor <= 1:
-        factor, word, ends = 1 / factor, "faster", [1 / end for end in reversed(ends)]
-    digits = 2 if factor < 3 else 1
-    reach = f" ({'–'.join(f'{end:.{digits}f}' for end in ends)})" if ends else ""
-    return f"{factor:.{digits}f}× {word}{reach}"
+    text = _pace(found.value) if abs(found.value - 1) >= 0.005 else "as fast"
+    if found.interval is None:
+        return text
+    ends = sorted(found.interval, reverse=found.value <= 1)
+    if found.outcome == "no difference shown":
+        return f"{text} ({_pace(max(ends))} to {_pace(min(ends))})"
+    digits = _digits(found.value)
+    low, high = (f"{1 / end if found.value <= 1 else end:.{digits}f}" for end in ends)
+    return f"{text} ({low}–{high})"
+
+
+def _pace(ratio: float) -> str:
+    factor, word = (1 / ratio, "faster") if ratio <= 1 else (ratio, "slower")
+    return f"{factor:.{_digits(ratio)}f}× {word}"
+
+
+def _digits(ratio: float) -> int:
+    return 2 if 1 / 3 < ratio < 3 else 1
 
 
 Found = tuple[str, bool]
-"""What was found, in words, and whether it meets the target."""
+"""What was measured, in words, and whether it meets the target."""
 
 
 class Target(NamedTuple):
@@ -95,7 +110,7 @@ class Target(NamedTuple):
     against: str
     wanted: str
     find: Callable[[Results, str], Found | None]
-    """Returns what was found in a case, or None where it was not measured."""
+    """Returns what was measured in a case, or None where nothing was."""
     cases: Sequence[str] = ()
     """All if empty."""
 
@@ -130,15 +145,33 @@ def equal(phase: str, variant: str, against: str, most: float, cases: Sequence[s
     return Target(phase, variant, against, wanted, find, cases)
 
 
-def verdicts(results: Results, targets: Sequence[Target]) -> str:
-    """Return a table of the targets with what was found of each."""
+class Outcome(NamedTuple):
+    """What was measured of a target in a case."""
+
+    name: str
+    wanted: str
+    measured: str
+    met: bool
+
+
+def outcomes(results: Results, targets: Sequence[Target]) -> list[Outcome]:
+    """Compare a record with the targets, in every case that they are set for."""
     measured, rows = {variant.name for variant in results.variants}, []
     for case, (phase, variant, against, wanted, find, cases) in product(results.cases, targets):
         if variant in measured and case.name in (cases or [case.name]):
             found, met = find(results, case.name) or (MISSING, False)
-            sides = "/".join(filter(None, (variant, against)))
-            rows.append([case.name, phase, sides, wanted, found, "yes" if met else "**no**"])
-    return table(["case", "phase", "variant/against", "wanted", "found", "met"], rows, right=(3, 4))
+            name = f"{case.name}, {phase}, `{variant}` and `{against}`"
+            rows.append(Outcome(name, wanted, found, met))
+    return rows
+
+
+def verdicts(results: Results, targets: Sequence[Target]) -> str:
+    """Return how many targets are met, and a line for each that is missed."""
+    rows = outcomes(results, targets)
+    missed = [row for row in rows if not row.met]
+    text = f"Targets met: {len(rows) - len(missed)} of {len(rows)}."
+    lines = [f"- {row.name}: {row.wanted} wanted, {row.measured} measured" for row in missed]
+    return "\n".join([f"{text} Missed:", "", *lines]) if missed else text
 
 
 def where(results: Results) -> str:
@@ -146,8 +179,8 @@ def where(results: Results) -> str:
     here, protocol = results.machine, results.protocol
     runs = "run" if protocol.repeats == 1 else "runs"
     return (
-        f"{protocol.repeats} {runs} of each; {protocol.clock}; {protocol.isolation}; {here.cpu}, "
-        f"{here.cores} cores, load before {here.load_before:.1f}; {results.created[:10]}."
+        f"{protocol.repeats} {runs} of each; {protocol.clock}; {here.cpu}, {here.cores} cores, "
+        f"load {here.load_before:.1f} before; {results.created[:10]}."
     )
 
 

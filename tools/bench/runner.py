@@ -76,7 +76,9 @@ class Claim:
     clock: str
     """What is timed, with settings in braces."""
     columns: Sequence[report.Column] = ()
-    """Of the table of all cells in the docs; none if there is no such table."""
+    """Of the table of variants in the docs; none if there is no such table."""
+    shown: Sequence[str] = ()
+    """The variants that have a row in that table; all if empty."""
     targets: Sequence[report.Target] = ()
     """Set before any run."""
     notes: Callable[[Results], str] | None = None
@@ -84,7 +86,7 @@ class Claim:
 
     def part(self, results: Results) -> str:
         """Return what the docs show of a record."""
-        parts = [report.cells(results, self.columns)] if self.columns else []
+        parts = [report.cells(results, self.columns, self.shown)] if self.columns else []
         parts += [self.notes(results)] if self.notes else []
         parts += [report.verdicts(results, self.targets)] if self.targets else []
         return "\n\n".join([*parts, report.where(results)])

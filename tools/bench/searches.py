@@ -84,8 +84,8 @@ CLAIM = Claim(
         report.CASE,
         report.VARIANT,
         report.took("s", "search", "{:.1f}".format),
-        report.against("beside plain scikit-learn", "search", PLAIN),
-        report.against("beside unshared rows", "search", OURS),
+        report.against("against plain scikit-learn", "search", PLAIN),
+        report.against("against unshared rows", "search", OURS),
     ],
     targets=[
         *(

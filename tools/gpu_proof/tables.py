@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.benchmark.judge.statistics import REFERENCE, Speed, cell_parity, speed
+from pipeline.benchmark.judge.statistics import REFERENCE, cell_parity, speed
 from pipeline.benchmark.record import results
 from pipeline.task.numerals import MISSING
+from tools.bench.report import speed as pace
 from tools.bench.report import table
 from tools.gpu_proof.__main__ import read
 
@@ -18,35 +19,28 @@ PHASES = ["read", "preprocess", "fit", "predict"]
 
 
 def reports(folder: Path) -> str:
-    """Return the times of the comparisons."""
-    rows, told = [], []
+    """Return the times of the comparisons, against the reference."""
+    rows, machines = [], []
     for path in sorted(folder.glob("*-gpu/results.json")):
         found = results.load(path)
         for pipeline in found.pipelines:
             for variant in found.variants:
-                if timed := speed(found, pipeline.name, variant.name):
+                timed = speed(found, pipeline.name, variant.name)
+                if timed and timed.ratio and variant.name != REFERENCE:
                     quality = cell_parity(found, pipeline.name, variant.name)
-                    judged = MISSING if variant.name == REFERENCE else quality
-                    names = [found.task.name, pipeline.name, variant.name]
-                    rows.append([*names, *_times(timed), judged])
+                    names = [f"{found.task.name}, {pipeline.name}", f"`{variant.name}`"]
+                    rows.append([*names, f"{timed.median:.2f}", pace(timed.ratio), quality])
         here, data = found.machine, found.task
         gpus = ", ".join(gpu.name for gpu in here.gpus)
-        told.append(
-            f"- [{data.name}, {', '.join(each.name for each in found.pipelines)}]"
-            f"(results/{path.parent.name}/report.md): {data.rows_train:,} training and "
-            f"{data.rows_test:,} test rows; medians of {found.protocol.repeats} interleaved runs; "
-            f"{here.cpu}, {here.cores} cores, {gpus}; {found.created[:10]}"
+        machines.append(
+            f"- [{data.name}](results/{path.parent.name}/report.md): {data.rows_train:,} training "
+            f"and {data.rows_test:,} test rows; medians of {found.protocol.repeats} interleaved "
+            f"runs; {here.cpu}, {here.cores} cores, load {here.load_before:.1f} before the first "
+            f"run, {gpus}; {found.created[:10]}"
         )
-    head = ["task", "pipeline", "variant", "s", "ratio", "95 % interval", "quality"]
-    shown = "\n".join([table(head, rows, right=(3, 4)), "", *told])
+    head = ["pipeline", "variant", "seconds", "against scikit-learn", "quality"]
+    shown = "\n".join([table(head, rows, right=(2,)), "", *machines])
     return shown if rows else _unmeasured("report")
-
-
-def _times(timed: Speed) -> list[str]:
-    """Return the seconds, their ratio to the reference's, and its interval."""
-    ratio = timed.ratio
-    ends = "–".join(f"{end:.2f}" for end in (ratio and ratio.interval) or ())
-    return [f"{timed.median:.2f}", f"{ratio.value:.2f}" if ratio else MISSING, ends or MISSING]
 
 
 def hand(folder: Path) -> str:
@@ -67,13 +61,12 @@ def hand(folder: Path) -> str:
     # Rows of training and of the test are in every row group, so each is read twice.
     moved = {"read": 2 * size["parquet_bytes"], "preprocess": size["table_bytes"]}
     moved["predict"] = size["table_bytes"] * tested
-    speeds = {f"copies {name}": each for name, each in found["bandwidth"].items()}
-    speeds |= {f"ours: {name}": moved[name] / _medians(runs)[name] / 1e9 for name in moved}
-    rates = table(["what", "GB/s"], [[name, f"{each:.2f}"] for name, each in speeds.items()], [1])
+    copies = ", ".join(f"{each:.1f} {name}" for name, each in found["bandwidth"].items())
+    ours = ", ".join(f"{name} {moved[name] / _medians(runs)[name] / 1e9:.1f}" for name in moved)
     return (
-        f"{table(head, rows, right=range(2, 8))}\n\nMedians of {len(runs)} runs in turns; "
-        f"{_where(folder, 'hand')}.\n\n{rates}\n\nOurs on {size['rows']:,} rows: bytes of the "
-        "columns in the file when reading, else of the table that pandas makes of them."
+        f"{table(head, rows, right=range(2, 8))}\n\nMedians of {len(runs)} alternating runs; "
+        f"{_where(folder, 'hand')}.\n\nCopies, in GB/s: {copies}. Ours on {size['rows']:,} rows: "
+        f"{ours}, in bytes of the file's columns when reading, else of the pandas table."
     )
 
 
@@ -98,7 +91,7 @@ def sizes(folder: Path) -> str:
     head = ["family", "measured", "GPU as fast from", "CPU takes 1 s at", "largest", "CPU, s"]
     return (
         f"{table([*head, 'GPU, s'], rows, right=range(2, 7))}\n\nThe first three numbers are of "
-        "cells, or of texts. Tables of 50 columns on the host, from where they are copied each "
+        "values (rows times columns), or of texts. Tables of 50 columns, copied from the host each "
         f"time; the fastest of two or three runs after a first one; {_where(folder, 'sizes')}."
     )
 
@@ -118,8 +111,8 @@ def _where(folder: Path, work: str) -> str:
 
 def _unmeasured(stage: str) -> str:
     return (
-        f"This was not measured on a GPU: `make gpu-proof ARGS='--stages {stage}'` measures it, "
-        "and `.venv/bin/python -m tools.docs` writes the tables here."
+        f"Not measured on a GPU yet: run `make gpu-proof ARGS='--stages {stage}'`, then "
+        "`.venv/bin/python -m tools.docs`."
     )
 
 

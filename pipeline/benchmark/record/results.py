@@ -28,7 +28,7 @@ Status = Literal["ok", "failed", "skipped"]
 
 
 class TaskInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is learnt, from what, and how it is judged."""
+    """What is predicted, from which rows and columns, and how it is scored."""
 
     name: str
     title: str
@@ -43,7 +43,7 @@ class TaskInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Metric -> largest absolute difference from the reference that is called equal.
     Declared in the task's file, before any run."""
     kind: Kind = "binary"
-    """What is predicted, and so what is judged and compared."""
+    """What is predicted, and so which metrics are compared."""
     about_target: str = ""
     """The target of the test rows in words."""
     classes: list[str] = []
@@ -53,13 +53,13 @@ class TaskInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     weight: str = ""
     """The column with the weights of the rows, if there are any."""
     train: str = ""
-    """Which rows of the table are learnt from, as conditions on columns."""
+    """The training rows of the table, as conditions on columns."""
     test: str = ""
-    """Which rows of the table are judged on."""
+    """The test rows of the table, in the same form."""
 
 
 class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the runs were made."""
+    """How the runs were timed."""
 
     seed: int
     repeats: int
@@ -106,7 +106,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Answers against the reference's, over all test rows; None where it has no meaning."""
+    """Predictions against the reference's, over all test rows; None where it has no meaning."""
 
     max_difference: float | None
     mean_difference: float | None
@@ -194,7 +194,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     usage: Usage | None = None
     """What the last timed run took of the machine."""
     diagnostics: Diagnostics | None = None
-    """Of its answers; None for rankings and clusters."""
+    """Of its predictions; None for rankings and clusters."""
     model: FilePart | None = None
     """The list of sums of the folder that `pipeline.load` and ``predict`` take, if it was kept."""
     predictions: FilePart | None = None
@@ -226,7 +226,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A whole comparison; a run of ``pipeline run`` is one of a single variant."""
+    """A comparison; a run of ``pipeline run`` is one of a single variant."""
 
     schema: Literal["pipeline.results/2", "pipeline.results/1"]
     created: str
