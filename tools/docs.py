@@ -61,7 +61,7 @@ def estimators() -> str:
 def _groups() -> Iterator[tuple[str, list[str]]]:
     ours = {name for name, rule in CUML.items() if rule.translation}
     yield "cuML, parameters translated by cuML", _rules(CUML.keys() - ours - APART.keys())
-    yield "cuML, parameters translated by us", _rules(ours)
+    yield "cuML, parameters translated by this project", _rules(ours)
     for name, package in APART.items():
         yield f"cuML, of the package {package}", _rules([name])
     others = {"cuML; see `explain`": "text", "scikit-learn on CuPy": "cupy", "XGBoost": "xgboost"}
