@@ -35,9 +35,8 @@ DESCRIBED = {"Results", "TaskInfo", "Protocol", "Variant", "Cell", "Run", "Agree
 
 
 def transformers() -> str:
-    """Return the table of the transformers with their parameters, from the twins."""
-    rows = [(f"`{kind.__name__}`", _parameters(twin)) for kind, twin in TWINS.items()]
-    return table(["transformer", "parameters"], sorted(rows))
+    """Return the transformers with their parameters, from the twins."""
+    return "\n".join(sorted(f"- `{kind.__name__}`: {_parameters(t)}" for kind, t in TWINS.items()))
 
 
 def _parameters(twin: type[Twin[object]]) -> str:
