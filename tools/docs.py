@@ -128,10 +128,10 @@ def tasks() -> str:
     rows = []
     for name in task.published():
         facts = task.facts(name)
-        needs = "bundled" if facts.needs == "-" else facts.needs
+        needs = "bundled" if facts.needs == "-" else facts.needs.removesuffix(" to download")
         link = f"[`{name}`](../tasks/{name}.py)"
         rows.append([link, facts.kind, f"{facts.rows:,}", needs, task.summary(name)])
-    return table(["task", "kind", "rows", "data", ""], rows, right=[2])
+    return table(["task", "kind", "rows", "download", ""], rows, right=[2])
 
 
 def spelled() -> dict[str, list[str]]:
