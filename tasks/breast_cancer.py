@@ -1,4 +1,4 @@
-"""Breast tumours: so few rows that a GPU has nothing to win; the report shows it."""
+"""Breast tumours: too few rows for a GPU to pay off."""
 
 from __future__ import annotations
 

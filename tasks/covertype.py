@@ -1,4 +1,4 @@
-"""Forest cover of Colorado: seven kinds from a map, for linear models and trees."""
+"""Forest cover of Colorado: seven types, by linear models and trees."""
 
 from __future__ import annotations
 

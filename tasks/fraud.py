@@ -1,4 +1,4 @@
-"""Card fraud, one payment in 600: weights of the classes, anomalies, precision that counts."""
+"""Card fraud, one payment in 600: class weights, anomaly scores, average precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Twenty newsgroups: weighted words for a linear model and for naive Bayes."""
+"""Twenty newsgroups: TF-IDF with a linear model and with naive Bayes."""
 
 from __future__ import annotations
 

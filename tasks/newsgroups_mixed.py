@@ -1,4 +1,4 @@
-"""Twenty newsgroups: weighted words beside numbers and a category."""
+"""Twenty newsgroups: TF-IDF beside numbers and a category."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generated queries: which of their rows are the most relevant, by boosted trees that rank."""
+"""Generated queries: boosted trees rank their rows by relevance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hand-written digits without their labels: groups of alike ones, and maps that keep them near."""
+"""Hand-written digits without labels: clusters, and maps that keep neighbours close."""
 
 from __future__ import annotations
 

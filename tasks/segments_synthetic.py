@@ -1,4 +1,4 @@
-"""Generated clusters that overlap: how much of them is found again, in as many rows as you like.
+"""Generated clusters that overlap, in any number of rows.
 
 There are no gaps between them, so regions of density, as in the task `segments`, find nothing.
 """

@@ -1,4 +1,4 @@
-"""Generated table of mixed columns, as long as you like: how near does a program come to the best.
+"""Generated table of mixed columns, of any length: how close a model comes to the best score.
 
 No model can reach a higher AUC on new rows than `BEST`, which docs/datasets.md derives. The
 column of texts is left out here, so a little less is to be had.

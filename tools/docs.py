@@ -36,9 +36,8 @@ DESCRIBED = {"Results", "TaskInfo", "Protocol", "Variant", "Cell", "Run", "Agree
 
 
 def transformers() -> str:
-    """Return the table of the transformers with their parameters, from the twins."""
-    rows = [(f"`{kind.__name__}`", _parameters(twin)) for kind, twin in TWINS.items()]
-    return table(["transformer", "parameters"], sorted(rows))
+    """Return the transformers with their parameters, from the twins."""
+    return "\n".join(sorted(f"- `{kind.__name__}`: {_parameters(t)}" for kind, t in TWINS.items()))
 
 
 def _parameters(twin: type[Twin[object]]) -> str:
@@ -62,7 +61,7 @@ def estimators() -> str:
 def _groups() -> Iterator[tuple[str, list[str]]]:
     ours = {name for name, rule in CUML.items() if rule.translation}
     yield "cuML, parameters translated by cuML", _rules(CUML.keys() - ours - APART.keys())
-    yield "cuML, parameters translated by us", _rules(ours)
+    yield "cuML, parameters translated by this project", _rules(ours)
     for name, package in APART.items():
         yield f"cuML, of the package {package}", _rules([name])
     others = {"cuML; see `explain`": "text", "scikit-learn on CuPy": "cupy", "XGBoost": "xgboost"}
@@ -131,10 +130,10 @@ def tasks() -> str:
     rows = []
     for name in task.published():
         facts = task.facts(name)
-        needs = "bundled" if facts.needs == "-" else facts.needs
+        needs = "bundled" if facts.needs == "-" else facts.needs.removesuffix(" to download")
         link = f"[`{name}`](../tasks/{name}.py)"
         rows.append([link, facts.kind, f"{facts.rows:,}", needs, task.summary(name)])
-    return table(["task", "kind", "rows", "data", ""], rows, right=[2])
+    return table(["task", "kind", "rows", "download", ""], rows, right=[2])
 
 
 def spelled() -> dict[str, list[str]]:
