@@ -7,11 +7,14 @@ loads nothing heavy.
 from __future__ import annotations
 
 import ast
+import logging
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 __version__ = "0.1.0"
+
+logging.getLogger("pipeline").addHandler(logging.NullHandler())
 
 _STUB = ast.parse(Path(__file__).with_suffix(".pyi").read_text("utf-8"))
 _HOME = {

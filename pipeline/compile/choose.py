@@ -6,13 +6,17 @@ then has the rows from which on the CPU, whose times were measured, takes a seco
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import inf
 
 from sklearn.base import BaseEstimator
 
 from pipeline.backends import meta
+from pipeline.backends.base import Placement
 from pipeline.backends.gpu_rules import PREPROCESSING, rule
 from pipeline.backends.text_input import reads_text
 from pipeline.compile.compile import Kind, compile, kind_of_step, named_steps
@@ -54,21 +58,24 @@ def advise(
     """
     shares = list(_shares(estimator, n_rows, n_columns))
     if not shares:
-        return Choice("cpu", "none of its steps has a rule for the GPU")
+        return Choice("cpu", "none of its steps has a rule for the GPU", "unfit")
     if (share := sum(each for _, each in shares)) < 1:
-        return Choice("cpu", f"{share:.1%} of the smallest size that is worth a GPU (assumed)")
+        why = f"{share:.1%} of the smallest size that is worth a GPU (assumed)"
+        return Choice("cpu", why, "small")
     # Only now, because it may import cuML, which takes longer than a small job.
     steps = compile(estimator, RowSpec("cuda")).steps
     refused = {op.path: op.refused for op in steps if op.refused}
     if (share := sum(each for step, each in shares if step not in refused)) < 1:
         first = next(iter(refused.values()))[0]
-        return Choice("cpu", f"too little is left for a GPU, which cannot run it all: {first}")
+        why = f"too little is left for a GPU, which cannot run it all: {first}"
+        return Choice("cpu", why, "unfit")
     needed = 4 * COPIES * n_rows * n_columns
     if gpu_memory_bytes is not None and needed > USABLE * gpu_memory_bytes:
         return Choice(
             "cpu",
             f"would need about {needed / 2**30:.1f} GiB (assumed) and the GPU has "
             f"{gpu_memory_bytes / 2**30:.1f} GiB",
+            "unfit",
         )
     return Choice("cuda", f"{share:,.1f} times the smallest size that is worth a GPU (assumed)")
 
@@ -112,7 +119,36 @@ def choose_by_size(
     memory = min((each.memory_bytes or inf for each in gpu.probe().devices), default=inf)
     advice = advise(estimator, n_rows, n_columns, None if memory == inf else int(memory))
     named = f"{choice.why}; " if advice.name == "cuda" else ""
-    return Choice(advice.name, f"{named}{n_rows:,} rows × {n_columns:,} {what}: {advice.why}")
+    why = f"{named}{n_rows:,} rows × {n_columns:,} {what}: {advice.why}"
+    return replace(advice, why=why)
+
+
+def report_fallbacks(device: str, choice: Choice, placements: Sequence[Placement]) -> None:
+    """Log each step that ran on the CPU though a GPU was asked for or there is one, and why.
+
+    The logger is ``pipeline``, the level INFO. Where ``device="auto"`` took no step of a fit to the
+    GPU of this machine, and not because the job is small, one warning says so too.
+
+    Parameters
+    ----------
+    device : {"auto", "cpu", "cuda"}
+        What was asked for.
+    choice : Choice
+        What the fit began with.
+    placements : sequence of Placement
+        Where the steps ran.
+    """
+    if choice.name == "cpu" and not choice.passes_over:
+        return
+    of_all = choice.why if choice.name == "cpu" else ""
+    on_host = [place for place in placements if place.device == "cpu"]
+    for place in on_host:
+        why = of_all or place.remarks or "no GPU implementation"
+        logging.getLogger("pipeline").info("%s: ran on the CPU; %s", place.step, why)
+    none_on_gpu = len(on_host) == len(placements) and choice.passes_over != "small"
+    if device == "auto" and on_host and none_on_gpu:
+        why = of_all or on_host[-1].remarks
+        warnings.warn(f"device='auto': all steps ran on the CPU; {why}", UserWarning, stacklevel=5)
 
 
 def describe_sizes(estimator: BaseEstimator) -> str:

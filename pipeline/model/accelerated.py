@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from pipeline.backends.base import HostModel
 from pipeline.backends.xgboost.checkpoints import Checkpoints, keeping
 from pipeline.backends.xgboost.xgboost_model import XGBoostModel
-from pipeline.compile.choose import choose_for
+from pipeline.compile.choose import choose_for, report_fallbacks
 from pipeline.compile.compile import compile, spec_for, takes_sparse
 from pipeline.compile.lower import LoweringOptions, make_plan
 from pipeline.compile.plan import Plan
@@ -275,6 +275,7 @@ class Accelerated(Answers):
                 learnt = self._learn_as_given(method, X, y, params, refused)
         own = self.__dict__  # `__setattr__` need not look at what is the model's own
         own.update(table_format_=None, target_names_=target.names(y))
+        report_fallbacks(self.device, choice, learnt.plan.placements)
         choice, plan, takes, X, y, made, prefixes = learnt
         own.update(plan_=plan, inputs_=takes, _prefixes=prefixes, execution_log_=log)
         own.update(device_=choice.name, device_why_=choice.why, profile_={})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from pipeline.errors import DeviceUnavailable, pick
 from pipeline.optional import COMMAND, available, load, to_install
@@ -17,10 +17,15 @@ STACK = ("cudf", "cuml", "cupy")
 
 @dataclass(frozen=True)
 class Choice:
-    """A device, "cpu" or "cuda", and the reason for it in one sentence."""
+    """A device, "cpu" or "cuda", and the reason for it in one sentence.
+
+    `passes_over` says that a GPU of this machine is not used: because the job is "small", or
+    because it is "unfit" for the job.
+    """
 
     name: str
     why: str
+    passes_over: Literal["", "small", "unfit"] = field(default="", repr=False, compare=False)
 
 
 def choose(device: str) -> Choice:
@@ -53,7 +58,9 @@ def choose(device: str) -> Choice:
             f'device="cuda" needs a usable NVIDIA GPU: {why_not}; use device="auto" or "cpu", '
             f"or see `{COMMAND} doctor`"
         )
-    return Choice("cpu", f"no usable GPU: {why_not}")
+    hidden = not gpu.why_unusable(found := gpu.probe(), {}) and gpu.why_unusable(found, os.environ)
+    unfit: Literal["", "unfit"] = "unfit" if found.devices and not hidden else ""
+    return Choice("cpu", f"no usable GPU: {why_not}", unfit)
 
 
 def obstacle() -> str:

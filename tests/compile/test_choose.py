@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import LabelEncoder, StandardScaler
 
 from pipeline import explain
+from pipeline.backends.base import Placement
 from pipeline.compile import choose
-from pipeline.compile.choose import advise, choose_by_size, choose_for
+from pipeline.compile.choose import advise, choose_by_size, choose_for, report_fallbacks
 from pipeline.compile.spec import Op, RowSpec
 from pipeline.errors import DeviceUnavailable, Reason
 from pipeline.system import devices, gpu
@@ -137,3 +139,25 @@ def test_explain_says_from_which_size_on_the_gpu_is_taken(estimator: Any, column
 def test_many_small_batches_are_for_the_cpu() -> None:
     assert advise(IncrementalPCA(5), MANY, 20).name == "cpu"
     assert advise(PCA(5), MANY, 20).name == "cuda"
+
+
+@pytest.mark.parametrize(
+    ("choice", "device", "logged", "warned"),
+    [
+        (Choice("cuda", "a GPU"), "cuda", ["pca: ran on the CPU; no rule"], 0),
+        (Choice("cpu", "tiny", "small"), "auto", ["pca: ran on the CPU; tiny"], 0),
+        (Choice("cpu", "too large", "unfit"), "auto", ["pca: ran on the CPU; too large"], 1),
+        (Choice("cuda", "a GPU"), "auto", ["pca: ran on the CPU; no rule"], 1),
+        (Choice("cpu", "no usable GPU: none"), "auto", [], 0),
+    ],
+    ids=["asked for", "small", "unfit", "nothing left", "no GPU"],
+)
+def test_fallbacks_are_logged_and_a_fit_without_the_gpu_warns_once(
+    caplog: pytest.LogCaptureFixture, choice: Choice, device: str, logged: list[str], warned: int
+) -> None:
+    caplog.set_level("INFO", "pipeline")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        report_fallbacks(device, choice, [Placement("pca", "sklearn.PCA", "cpu", "no rule")])
+    assert [each.getMessage() for each in caplog.records] == logged
+    assert len(caught) == warned
