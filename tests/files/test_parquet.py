@@ -61,7 +61,7 @@ def test_categories_are_those_of_the_files_whatever_their_folders_are_called(
 
 
 def test_a_missing_file_is_reported_with_a_suggestion(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none\.parquet: no such file; make it with `make data`"):
+    with pytest.raises(DataError, match=r"none\.parquet: no such file; create it with `make data`"):
         parquet.read_parquet(tmp_path / "none.parquet", FEATURES, "late", LATE, "cpu")
 
 
