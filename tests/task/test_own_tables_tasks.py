@@ -60,7 +60,7 @@ def test_a1_classes_keep_their_names_to_the_predictions(workspace, names) -> Non
 def test_a7_rows_without_a_time_or_a_group_are_counted(workspace) -> None:
     group = ["" if i % 8 == 0 else f"g{i % 9}" for i in range(ROWS)]
     own = take(written(simple(group=group)), split="groups", by="group")
-    assert f"the {ROWS // 8} without 'group' are left out" in own.said
+    assert f"{ROWS // 8} rows without 'group' are left out" in own.said
 
 
 @pytest.mark.parametrize("start", [2**53, 2**60, 2**63])
