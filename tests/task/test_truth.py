@@ -185,15 +185,18 @@ def test_metrics_and_predictions_are_those_of_a_program_by_hand(
 
 
 WRONG: list[tuple[str, Task, Any, str]] = [
-    ("positive unsaid", TASK, BINARY[0][0], "holds 'bad' and 'good'; set the positive .* positive='good'"),
+    ("positive unsaid", TASK, BINARY[0][0],
+     "holds 'bad' and 'good'; set the positive .* positive='good'"),
     ("positive of 1 and 2 unsaid", TASK, TWO + 1, "holds 1 and 2; set the positive"),
     ("none of them", replace(TASK, positive="Bad"), BINARY[0][0], "but positive='Bad'; choose"),
     ("text for a number", replace(TASK, positive="1"), TWO, "but positive='1'; choose"),
     ("three of two", TASK, THREE, "holds 3 classes: 0, 1, 2; use kind='multiclass'"),
     ("one class", TASK, 0 * TWO, "all 180 training rows have the class 0"),
     ("fractions", MULTICLASS, THREE / 2, r"is \d?\.5 in row \d+ .*; classes must be text"),
-    ("dates", MULTICLASS, pd.date_range("2020", periods=ROWS), "holds datetime64?, such as .*classes"),
-    ("decimals", MULTICLASS, [Decimal(int(each)) for each in THREE], "holds decimal, such as Decimal"),
+    ("dates", MULTICLASS, pd.date_range("2020", periods=ROWS),
+     "holds datetime64?, such as .*classes"),
+    ("decimals", MULTICLASS, [Decimal(int(each)) for each in THREE],
+     "holds decimal, such as Decimal"),
     ("missing class", MULTICLASS, pd.Series(SEVERAL[0]).mask(FOLD == 2), "is missing in 60 of the "
      "180 training rows, first in row 2 of the training rows"),
     ("missing in the test rows", MULTICLASS, pd.Series(SEVERAL[0]).mask(FOLD == 3),
@@ -203,7 +206,8 @@ WRONG: list[tuple[str, Task, Any, str]] = [
     ("missing number", REGRESSION, np.where(FOLD == 1, np.nan, A), "missing in 60 of the 180"),
     ("infinite", REGRESSION, np.where(np.arange(ROWS) == 5, np.inf, A), "is inf in row 4 of the "),
     ("text for numbers", REGRESSION, BINARY[0][0], "holds string, such as .*; kind 'regression'"),
-    ("dates for numbers", REGRESSION, pd.date_range("2020", periods=ROWS), "holds datetime64?, such as"),
+    ("dates for numbers", REGRESSION, pd.date_range("2020", periods=ROWS),
+     "holds datetime64?, such as"),
 ]  # fmt: skip
 
 
