@@ -127,10 +127,10 @@ def as_kind(cells: Cells, where: str, kind: str, row: int) -> Cells:
     except pa.ArrowInvalid as error:
         # Beside those before it, the cell is the first that does not fit.
         at = bisect_left(range(len(cells)), True, key=lambda i: not _fits(cells[: i + 1], kind))
-        ways = {"number": "1234.5", "date": "2018-02-01 10:30"}
+        ways = {"number": "a number such as 1234.5", "date": "a date such as 2018-02-01 10:30"}
         raise DataError(
-            f"{where} holds {cells[at].as_py()!r} in row {row + at}, and the model was fitted on "
-            f"{NOUNS[kind]}; write {ways.get(kind, 'True or False')}, or nothing"
+            f"{where} holds {cells[at].as_py()!r} in row {row + at}, but the model was fitted on "
+            f"{NOUNS[kind]}; write {ways.get(kind, 'True or False')}, or leave it empty"
         ) from error
 
 
@@ -184,7 +184,7 @@ class CsvSource(Source):
             file = cls._find(path, given)
         if not (names := file.names):
             raise DataError(f"{path}: cannot be read: {_EMPTY}")
-        way = "its first line looks like a row: write a line of names above it"
+        way = "its first line looks like data: add a line of column names above it"
         check_different(path, names, way if looks_like_data(names) else RENAME)
         file._check_quotes()
         stripped = [name.strip() for name in names]
@@ -197,7 +197,7 @@ class CsvSource(Source):
         """Cut a file as is given, but for a delimiter that parts nothing, and else as is found."""
         mark = given.delimiter
         if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in '"\r\n'):
-            raise DataError(f"{path}: delimiter={mark!r} is not one character of ASCII")
+            raise DataError(f"{path}: delimiter={mark!r} is not a single ASCII character")
         text = TextFile.find(path, given.encoding)
         with text.lines() as lines:
             head = list(islice(lines, LINES))
@@ -212,13 +212,15 @@ class CsvSource(Source):
         """Cut a file below the lines that are given, or that the dialect has found."""
         guesses = [text.guess]
         if by.title and not skip:
-            guesses.append(f"lines above the names are not read: {by.title[:60]!r}")
+            guesses.append(f"the lines above the column names are skipped: {by.title[:60]!r}")
         skip = skip or by.skip_rows
         with text.lines() as lines:
             reader = csv.reader(islice(lines, skip, skip + _HEAD), delimiter=by.delimiter)
             head = next(filter(None, reader), [])
         if reader.line_num == _HEAD:
-            raise DataError(f"{text.path}: cannot be read: a quote in the names is not closed")
+            raise DataError(
+                f"{text.path}: cannot be read: a quote in the column names is not closed; close it"
+            )
         schema = _texts([name or f"Unnamed: {i}" for i, name in enumerate(head)])
         file, end = (text.path, schema, text.encoding), skip + reader.line_num
         told = tuple(filter(None, guesses))
@@ -237,7 +239,8 @@ class CsvSource(Source):
         ((row, last),) = deque(self._rows("\n", _END), maxlen=1)
         if last != [_END]:
             raise DataError(
-                f"{self.path}: cannot be read: a quote that opens in row {row} is not closed"
+                f"{self.path}: cannot be read: a quote opened in row {row} is not closed; "
+                "close or remove it"
             )
 
     def batches(self, columns: Sequence[str], size: int = BATCH) -> Iterator[pa.RecordBatch]:
@@ -267,12 +270,14 @@ class CsvSource(Source):
 
     def _ragged(self, row: int, cells: Sequence[str]) -> str:
         wide, shown = len(self.names), self.delimiter.join(cells)[:60]
-        way = f"quote cells that hold {self.delimiter!r}, or remove what is no row"
+        way = f"quote fields that contain {self.delimiter!r}, or remove lines that are not rows"
         if len(cells) == wide + 1:
-            way += f"; if all rows have that many, add the {'first' if cells[-1] else 'last'} name"
+            place = "first" if cells[-1] else "last"
+            way += f"; if all rows have that many, add the name of the {place} column"
         if wide == 1:
-            way += "; if the line of names is further below, give skip_rows"
-        return f"row {row} holds {len(cells)} of {wide} cells, {shown!r}; {way}"
+            way += "; if the column names are further down, set skip_rows"
+        needed = f"{wide} field{'s' * (wide > 1)}"
+        return f"row {row} should have {needed} but has {len(cells)}: {shown!r}; {way}"
 
 
 def _texts(names: Sequence[str]) -> pa.Schema:

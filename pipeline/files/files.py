@@ -32,16 +32,16 @@ Container: TypeAlias = Literal["csv", "json", "parquet", "feather"]
 
 _SAVE = "save the table as CSV UTF-8"
 _OTHER: Sequence[tuple[bytes, str]] = (
-    (b"PK\x03\x04", f"an Excel workbook or another archive (zip): unpack it, or in Excel {_SAVE}"),
+    (b"PK\x03\x04", f"an Excel workbook or a zip archive; in Excel, {_SAVE}, or unpack it"),
     (b"\xd0\xcf\x11\xe0", f"an Excel workbook (.xls); in Excel, {_SAVE}"),
     (b"SQLite format 3\0", "an SQLite database; read its table with pandas.read_sql"),
     (b"\x89HDF", "an HDF5 file; read it with pandas.read_hdf"),
-    (b"\x1f\x8b", "compressed by gzip; give it a name that ends in .gz"),
-    (b"\xfd7zXZ", "compressed by xz; compress it with gzip, and give it a name that ends in .gz"),
+    (b"\x1f\x8b", "compressed with gzip; give it a name that ends in .gz"),
+    (b"\xfd7zXZ", "compressed with xz; compress it with gzip, and give it a name that ends in .gz"),
     (b"%PDF", f"a PDF document; {_SAVE}"),
     *((b"\x80" + bytes([n]), "a pickle; write its table with to_parquet") for n in range(2, 6)),
 )
-"""First bytes -> what the file is, and the way out."""
+"""First bytes -> what the file is, and what to do."""
 _MARKUP = ("<!doctype", "<html", "<table", "<?xml", "<head", "<div", "<!--")
 _CONTROLS = frozenset(range(32)) - set(b"\t\n\r\f\x1b\x1a")
 _MANY = 3
@@ -85,7 +85,7 @@ def reading(
 def check_different(path: Path, names: Sequence[str], way: str = RENAME) -> None:
     """Refuse a file with two columns of one name."""
     if twice := sorted(name for name, count in Counter(names).items() if count > 1):
-        raise DataError(f"{path}: has columns with the same name: {twice}; {way}")
+        raise DataError(f"{path}: several columns have the same name: {twice}; {way}")
 
 
 def check_columns(path: Path, names: Sequence[str], wanted: Sequence[str]) -> None:
@@ -93,8 +93,8 @@ def check_columns(path: Path, names: Sequence[str], wanted: Sequence[str]) -> No
     counts = Counter(names)
     if lost := [name for name in wanted if counts[name] != 1]:
         close = get_close_matches(lost[0], names, n=1)
-        guess = f"did you mean {close[0]!r}? It " if close else ""
-        raise DataError(f"{path}: has no column {lost[0]!r}; {guess}has {list(names[:20])}")
+        guess = f"did you mean {close[0]!r}? Its columns" if close else "its columns"
+        raise DataError(f"{path}: has no column {lost[0]!r}; {guess} are {list(names[:20])}")
 
 
 def table_files(path: Path) -> list[Path]:
@@ -109,10 +109,10 @@ def table_files(path: Path) -> list[Path]:
     files = [file for file, kind in named.items() if kind in _ENDINGS]
     files = [file for file in files if named[file] != "txt"] or files  # Or it says what they are.
     if not files:
-        raise DataError(f"{path}: holds no file whose name ends in {_OR_NAMES}")
+        raise DataError(f"{path}: contains no file whose name ends in {_OR_NAMES}")
     if other := [file for file in files if named[file] != named[files[0]]]:
         two = f"{files[0].name} and {other[0].name}"
-        raise DataError(f"{path}: holds tables of several kinds: {two}; keep one kind in a folder")
+        raise DataError(f"{path}: contains several file formats: {two}; keep one per folder")
     return files
 
 
@@ -158,9 +158,9 @@ def container_of(path: Path) -> Container:
     elif head[257:262] == b"ustar":
         why = "an archive (tar); unpack it"
     elif start.lower().startswith(_MARKUP):
-        why = f"a page of HTML or XML; {_SAVE}"
+        why = f"an HTML or XML page; {_SAVE}"
     elif not why and not mark and len(_CONTROLS & set(head)) >= _MANY:
-        why = "no text, and of no kind that is read here: CSV, JSON lines, Parquet, Feather"
+        why = "a binary file of unknown format; use CSV, JSON lines, Parquet or Feather"
     if why:
         raise DataError(f"{path}: is {why}")
     return found
@@ -188,9 +188,9 @@ class TextFile:
                 fault = error
                 continue
             guessed = given is None and encoding == "cp1252"
-            guess = "is not UTF-8 and is read as cp1252" if guessed else ""
+            guess = "the file is not UTF-8 and is read as cp1252" if guessed else ""
             return cls(path, encoding, quotes, guess)
-        way = "save it as UTF-8, or give its encoding (encoding='cp1252')"
+        way = "save it as UTF-8, or pass its encoding, such as encoding='cp1252'"
         raise DataError(f"{path}: cannot be read: {fault}; {way}")
 
     def open(self) -> pa.NativeFile:
@@ -212,7 +212,7 @@ def _candidates(path: Path, given: str | None) -> list[str]:
     try:
         name = codecs.lookup(given or "cp1252").name
     except LookupError as error:
-        raise DataError(f"{path}: there is no encoding {given!r}; give one of Python's") from error
+        raise DataError(f"{path}: unknown encoding {given!r}; use one of Python's") from error
     if name in ("utf-8", "utf-16"):
         return ["utf-8"]  # the other one would have a mark
     # Any text is UTF-8 where an encoding has no bytes but those of ASCII.
@@ -232,10 +232,10 @@ def _decoded(path: Path, encoding: str) -> Iterator[str]:
             except UnicodeDecodeError as error:
                 line += error.object[: error.start].count(b"\n")
                 odd = error.object[error.start : error.start + 10]
-                raise UnicodeError(f"line {line} is not {encoding} (at {odd!r})") from error
+                raise UnicodeError(f"line {line} is not valid {encoding} (at {odd!r})") from error
             if "\0" in text:
                 line += text[: text.index("\0")].count("\n")
-                raise UnicodeError(f"line {line} holds a zero byte: it is damaged, or not UTF-8")
+                raise UnicodeError(f"line {line} has a zero byte: damaged, or not UTF-8")
             line += text.count("\n")
             yield text
 

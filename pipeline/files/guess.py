@@ -152,13 +152,13 @@ def _as_code(column: TextColumn) -> Guess | None:
     elif column.is_label:
         return None
     elif _ID.search(column.name):
-        why = "numbers that name something, as its name says"
+        why = "identifiers, as its name suggests"
     elif big := next((each for each in digits.to_pylist() if abs(int(each)) > _EXACT), ""):
-        why = f"whole numbers such as {big}, which float64 would round"
+        why = f"integers such as {big}, which float64 would round"
     else:
         return None
     notes = text_column.say_marks(column, column.marks)
-    return Guess(Text(missing=column.marks), (f"{column.name!r} holds {why}: read as text", *notes))
+    return Guess(Text(missing=column.marks), (f"{column.name!r} holds {why}; read as text", *notes))
 
 
 def _as_dates(column: TextColumn) -> Guess | None:
@@ -178,21 +178,21 @@ def _as_dates(column: TextColumn) -> Guess | None:
     if not orders:
         return _fit(column, Date(format=_chosen(forms, "")))
     if "y" in orders and _year_first(words, read):
-        return _fit(column, Date(format=formats["y"]), "year first, as days vary more")
+        return _fit(column, Date(format=formats["y"]), "year first, as the last part varies more")
     told, example = _weigh(column, read)
     if not example:
         return _fit(column, Date(format=formats["d"]))
-    day_first, why = (column.options.day_first, "asked or as other columns show")
+    day_first, why = (column.options.day_first, "requested or as in other columns")
     if told is not None:
         day_first, why = told, f"{example!r} shows"
     elif day_first is None and "." in example:
-        day_first, why = True, "is usual with points"
+        day_first, why = True, "is usual with dots"
     said = f"{'month' if day_first is False else 'day'} first, as {why}"
     guess = _fit(column, Date(format=formats["m" if day_first is False else "d"]), said)
     asks = undecided(
         column,
         f"dates such as {example!r}, in which the day or the month may come first",
-        "--dates day-first or --dates month-first (in Python day_first=True)",
+        "--dates day-first or --dates month-first (in Python, day_first=)",
     )
     return guess and guess._replace(day_first=told, asks=asks if day_first is None else None)
 
@@ -260,7 +260,7 @@ def _as_numbers(column: TextColumn) -> Guess | None:
     is_open, why = len(either) > 1 and pc.any(holds(digits, "[.,]")).as_py(), ""
     if is_open:
         format = either[column.options.decimal or "."]
-        why = "as asked or as other columns say" if column.options.decimal else ""
+        why = "as requested or as in other columns" if column.options.decimal else ""
     grouped = _NO_NUMBERS.get(format.thousands)
     if fits[best] < 1 - STRAYS or (grouped and pc.all(matches(digits, grouped)).as_py()):
         return None
@@ -286,9 +286,9 @@ def _unit(words: pa.Array, counts: np.ndarray) -> str:
 
 def _ask_mark(column: TextColumn, mark: str) -> DataError:
     example = column.words.filter(pc.match_substring(column.words, mark))[0].as_py()
-    what = f"numbers such as {example!r}, whose {'comma' if mark == ',' else 'point'} may be one of"
-    options = "--decimal , or --decimal . (in Python decimal=)"
-    return undecided(column, f"{what} decimals or of thousands", options)
+    what = f"numbers such as {example!r}, whose {'comma' if mark == ',' else 'point'} may separate"
+    options = "--decimal , or --decimal . (in Python, decimal=)"
+    return undecided(column, f"{what} decimals or thousands", options)
 
 
 def _plain_numbers(column: TextColumn) -> Guess:

@@ -207,16 +207,16 @@ def _refuse(
     found = pc.is_in(cells, value_set=strays)
     at, n = pc.index(found, True).as_py(), pc.sum(found).as_py()
     value, noun, name = cells[at].as_py(), NOUNS[type(format)], type(format).__name__
-    others = f" (and {n - 1} more cells are not)" if n > 1 else ""
+    others = f" ({n:,} values do not fit)" if n > 1 else ""
     if format.stray == "error":
         raise DataError(
-            f"{where} holds {value!r} in row {row + at}, and its format reads {noun}{others}; "
-            f"correct it, or in the task's {name}(…) for this column write missing=({value!r},) or "
-            "stray='missing' for all such cells, or another format, and run the task again"
+            f"{where} holds {value!r} in row {row + at}, but its format reads {noun}{others}; "
+            f"correct it, or change {name}(…) of this column in the task: missing=({value!r},), "
+            "stray='missing' for all such values, or another format; then run the task again"
         )
     if n > quiet * max(2, len(cells) - cells.null_count):
         warnings.warn(
-            f"{where}: {n} of {len(cells)} cells are no {noun} and are read as missing, such as "
+            f"{where}: {n} of {len(cells)} values are not {noun} and are read as missing, such as "
             f"{value!r} in row {row + at}",
             UserWarning,
             stacklevel=3,

@@ -29,20 +29,21 @@ def open_sources(
     """
     paths = table_files(path)
     if any("=" in part for part in paths[0].relative_to(path).parts[:-1]):
-        raise DataError(f"{path}: the names of its folders hold a column; write it into the files")
+        raise DataError(f"{path}: its folder names hold a column; store this column in the files")
     sources = [_open(file, format, given) for file in paths]
     first = sources[0]
     for source in sources:
         check_different(source.path, source.names)
         if other := {*source.names} ^ {*first.names}:
             raise DataError(
-                f"{source.path}: has not the columns of {first.path.name}: {sorted(other)} are in "
-                "one of the two; give all files of a folder the same"
+                f"{source.path}: its columns differ from those of {first.path.name} in "
+                f"{sorted(other)}; use the same columns in all files of a folder"
             )
         if source.kind != first.kind:
-            raise DataError(f"{path}: {first.path.name} and {source.path.name} are of two kinds")
+            two = f"{first.path.name} and {source.path.name}"
+            raise DataError(f"{path}: {two} have different formats; keep one per folder")
         for guess in source.guesses if given is None else ():
-            told = f"{source.path}: {guess}; a TableFormat says it for good"
+            told = f"{source.path}: {guess}; a TableFormat settles it"
             warnings.warn(told, UserWarning, stacklevel=4)
     return sources
 
@@ -68,7 +69,8 @@ def read_cells_of(sources: Sequence[Source], columns: Sequence[str]) -> pa.Table
     try:
         return pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise DataError(f"{sources[0].path.parent}: the files differ in types: {error}") from error
+        folder = sources[0].path.parent
+        raise DataError(f"{folder}: column types differ between the files: {error}") from error
 
 
 def read_values(

@@ -58,7 +58,7 @@ class Reader:
             except (ValueError, ZoneInfoNotFoundError) as error:
                 raise DataError(
                     f"{files[0]}: column {name!r} has the time zone {zone!r}, which cuDF does not "
-                    "know; write it with a zone that has a name, as 'UTC'"
+                    "support; store it with a named zone such as 'UTC'"
                 ) from error
         coded = tuple(name for name in names if pa.types.is_dictionary(schema.field(name).type))
         states = tuple((f, f.stat().st_ino, f.stat().st_mtime_ns, f.stat().st_size) for f in files)
@@ -151,7 +151,7 @@ def typed(path: Path, rows: Filter) -> list[tuple[str, str, Any]]:
             try:
                 value = [_date(kind, v) for v in value] if several else _date(kind, value)
             except (TypeError, ValueError) as error:
-                told = f"the condition {(name, test, value)} on a column of {kind}"
+                told = f"{path}: the condition {(name, test, value)} does not fit type {kind}"
                 raise DataError(f"{told}: {error}") from error
         found.append((name, test, value))
     return found
@@ -160,10 +160,10 @@ def typed(path: Path, rows: Filter) -> list[tuple[str, str, Any]]:
 def _date(kind: pa.DataType, value: Any) -> Any:
     point, zone = pd.Timestamp(value), getattr(kind, "tz", None)
     if isinstance(value, int | float | np.number) or (point.tz and not zone):
-        raise ValueError(f"{value!r} is no date, or has a time zone and the column none")
+        raise ValueError(f"{value!r} is not a date, or it has a time zone and the column has none")
     if pa.types.is_date(kind):
         if point != point.normalize():
-            raise ValueError("the column has no times of day; leave that of the date out")
+            raise ValueError("the column holds dates without times; remove the time")
         return point.date()
     return point.tz_localize(zone) if zone and point.tz is None else point
 
@@ -187,8 +187,8 @@ def read_columns(
 
     A name by itself gives a column in place of a frame, and several targets as many arrays, by
     name. Dictionary-encoded columns are categorical. On the host page checksums are verified.
-    `DataError` says that a file lacks a column, `OutOfMemory` that the rows do not fit in the
-    memory that is left; `reading` says what else is wrong with it.
+    `DataError` is raised if a file lacks a column or cannot be read, and `OutOfMemory` if the
+    rows do not fit in memory.
     """
     columns: Any = features if isinstance(features, str) else list(features)
     targets = [target] if isinstance(target, str) else list(target)

@@ -1,7 +1,6 @@
 """Tables in files, read into memory or, where they do not fit, as partitions.
 
-`preflight` says beforehand which of the two, by what the files say of their size; the workers of a
-cluster read partitions.
+`preflight` says beforehand which of the two applies, judging by the metadata of the files.
 """
 
 from __future__ import annotations
@@ -50,14 +49,14 @@ PER_THREAD = 2
 
 @dataclass(frozen=True)
 class Preflight:
-    """What will be done with a table, and why.
+    """How a table should be read, and why.
 
     Parameters
     ----------
     how : {"in memory", "streaming", "cluster"}
         As one table; partition by partition in this process; by the workers of the cluster.
     need, free : int
-        Bytes that fitting the table as a whole takes, about; those that are left.
+        Approximate bytes that a fit on the full table needs; bytes that are free.
 
     Examples
     --------
@@ -76,15 +75,15 @@ class Preflight:
 
 
 def preflight(path: str | Path, columns: Sequence[str], *, device: str = "cpu") -> Preflight:
-    """Return how a table in files should be read, from what the files say of it.
+    """Return how a table in files should be read, judging by their metadata.
 
-    Parquet inside of `pipeline.cluster` by its workers, or else in partitions where it does not
-    fit in memory; other files in memory.
+    Inside `pipeline.cluster`, its workers read Parquet. Without a cluster, Parquet is read in
+    partitions if it does not fit in memory. Other files are read into memory.
 
     Parameters
     ----------
     path : str or Path
-        CSV, JSON lines, Parquet, Feather, or a folder of one kind of them.
+        A CSV, JSON lines, Parquet or Feather file, or a folder of such files in one format.
     columns : sequence of str
         The features and the target.
     device : {"cpu", "cuda"}
@@ -92,7 +91,8 @@ def preflight(path: str | Path, columns: Sequence[str], *, device: str = "cpu") 
     Raises
     ------
     DataError
-        A file is missing or damaged, lacks a column, or has another type for it than the first.
+        A file is missing or damaged, lacks a column, or stores a column with a different type than
+        the first file.
     """
     need = TABLES * table_bytes(Path(path), columns)
     cluster, whole = active(), not is_parquet(Path(path))
@@ -112,24 +112,24 @@ def read(
     device: str = "cpu",
     format: TableFormat | None = None,
 ) -> tuple[Any, np.ndarray]:
-    """Return the features of a table in files as `preflight` advises, and the target on the host.
+    """Read the features as `preflight` advises, and the target into host memory.
 
     Parameters
     ----------
     path : str or Path
-        CSV, JSON lines, Parquet, Feather, or a folder of one kind of them.
+        A CSV, JSON lines, Parquet or Feather file, or a folder of such files in one format.
     features : sequence of str
     target : str
     rows : list of tuple
-        Conditions on columns, as ``[("month", "<=", 9)]``. For Parquet without `format`.
+        Conditions on columns, such as ``[("month", "<=", 9)]``; only for Parquet without `format`.
     device : {"cpu", "cuda"}
     format : TableFormat, optional
-        How cells are read; by default by the rules of `pandas.read_csv`.
+        How values are read; by default by the rules of `pandas.read_csv`.
 
     Returns
     -------
     X : frame or Dask frame
-        `Accelerated` takes both.
+        `Accelerated` accepts both.
     y : numpy.ndarray, shape (n_rows,)
 
     Raises
@@ -147,10 +147,10 @@ def read(
             return parquet.read_columns(path, features, target, rows, device)
     if rows:
         raise ConfigError(
-            f"{path}: rows={rows!r} is for Parquet without a format; filter, or convert the file"
+            f"{path}: rows={rows!r} needs Parquet without a format; filter, or convert the file"
         )
     if partitioned.COPIES * advice.need > TABLES * advice.free:
-        raise DataError(f"{path}: {advice}; only Parquet without a format comes in partitions")
+        raise DataError(f"{path}: {advice}; only Parquet without a format is read in partitions")
     frame = to_frame(opened.read_values(path, format, names))
     return frames.to_device(frame[list(features)], device), frame[target].to_numpy()
 
@@ -164,21 +164,22 @@ def scan(
     device: str = "cpu",
     partition_bytes: int | None = None,
 ) -> tuple[Any, np.ndarray]:
-    """Return the features of a table in files as a Dask frame, and the target on the host.
+    """Read the features as a Dask frame, and the target into host memory.
 
     Parameters
     ----------
     path : str or Path
-        Parquet, or a folder of such files.
+        A Parquet file, or a folder of them.
     features : sequence of str
-        Columns to read; no others are.
+        Columns to read.
     target : str
     rows : list of tuple
-        Conditions on columns, as ``[("month", "<=", 9)]``.
+        Conditions on columns, such as ``[("month", "<=", 9)]``.
     device : {"cpu", "cuda"}
-        Whether the workers read to pandas or to cuDF.
+        Whether the workers read into pandas or cuDF.
     partition_bytes : int, optional
-        By default from the workers' memory; a Parquet file is cut between its row groups only.
+        Size of a partition; by default chosen by the workers' memory. Parquet files are split only
+        between row groups.
 
     Returns
     -------
@@ -188,15 +189,15 @@ def scan(
     Raises
     ------
     DataError
-        A file is missing, damaged or not Parquet, lacks a column, or has another type for it than
-        the first.
+        A file is missing, damaged or not Parquet, lacks a column, or stores a column with a
+        different type than the first file.
     """
     path = Path(path)
     if device not in ("cpu", "cuda"):
-        raise ConfigError(f"device={device!r} is not 'cpu' or 'cuda'")
+        raise ConfigError(f"device={device!r} is not supported; use 'cpu' or 'cuda'")
     names = list(dict.fromkeys([*features, target]))
     if not is_parquet(path):
-        raise DataError(f"{path}: only Parquet comes in partitions; write the table as Parquet")
+        raise DataError(f"{path}: only Parquet is read in partitions; save the table as Parquet")
     with reading(path, MemoryError):
         rows = parquet.typed(path, rows)
     read = _parquet if device == "cpu" else _on_gpu
@@ -276,8 +277,8 @@ def table_bytes(path: Path, names: Sequence[str]) -> int:
             one, other = (pa.string() if pa.types.is_large_string(k) else k for k in kinds)
             if one != other:
                 raise DataError(
-                    f"{file}: column {name!r} holds {other} and {files[0]} holds {one}; write both "
-                    "with one type"
+                    f"{file}: column {name!r} has type {other}, but {one} in {files[0]}; store "
+                    "both with one type"
                 )
     sources = [ParquetSource.open(file) for file in files]
     parts = (batch for each in sources for batch in each.batches(names, _SAMPLE))
@@ -306,32 +307,32 @@ def partition_size(total: int) -> int:
 
 
 def read_table(source: Any, format: TableFormat | None = None) -> pd.DataFrame:
-    r"""Return a whole table as a frame.
+    r"""Read a table into a frame.
 
     Parameters
     ----------
     source : str, Path, frame or table
-        A file, a folder of files of one kind, or a table of pandas, Polars or Arrow. Files are
-        CSV, TSV, JSON lines, Parquet or Feather; those of text may be compressed.
+        A file, a folder of files in one format, or a pandas, Polars or Arrow table. Files are
+        CSV, TSV, JSON lines, Parquet or Feather; text files may be compressed.
     format : TableFormat, optional
-        How its cells are read, as `table_format_` of a model that a task has fitted, or `format`
-        of a task. By default encoding and delimiter are found out, and cells are read by the rules
-        of `pandas.read_csv`. By a format, infinite numbers and dates that nanoseconds do not reach
-        are missing, as in training.
+        How its values are read: `table_format_` of a model that a task has fitted, or `format` of
+        a task. By default encoding and delimiter are detected, and values are read by the rules of
+        `pandas.read_csv`. With a format, infinite numbers and dates that nanoseconds cannot
+        represent are read as missing, as in training.
 
     Returns
     -------
     frame : pandas.DataFrame
-        Integers beside missing values are float64 or, from 2⁵³ on, nullable; truth values beside
-        them are nullable.
+        Integers with missing values become float64 or, from 2⁵³ on, a nullable type; booleans
+        with missing values become nullable.
 
     Raises
     ------
     ConfigError
-        `format` is something else.
+        `format` is not a `TableFormat`.
     DataError
-        A file is missing, damaged or of no kind that is read, has no rows, or a cell does not fit
-        the format; what to do is said.
+        A file is missing, damaged, has no rows or an unsupported format, or a value does not fit
+        `format`. The message says what to do.
 
     Examples
     --------
@@ -346,7 +347,7 @@ def read_table(source: Any, format: TableFormat | None = None) -> pd.DataFrame:
     """
     if not isinstance(format, TableFormat | None):
         raise ConfigError(
-            f"format={format!r} is not a TableFormat; pass a model's table_format_, or none"
+            f"format={format!r} is not a TableFormat; pass a model's table_format_, or None"
         )
     table = read_arrow(source, format)
     if format is not None:
@@ -363,6 +364,6 @@ def read_arrow(source: Any, format: TableFormat | None = None) -> pa.Table:
         table = opened.format_table(arrow_table(source), format)
     table = table.rename_columns([n or f"Unnamed: {i}" for i, n in enumerate(table.column_names)])
     if not len(table):
-        raise DataError(f"{what}: no rows")
+        raise DataError(f"{what}: has no rows")
     names = [name for name in table.column_names if not _INDEX.fullmatch(name)]
     return pa.table({name: plain_values(table[name]) for name in names})

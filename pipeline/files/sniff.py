@@ -29,7 +29,7 @@ _WORDS = [mark for mark in MISSING if mark]
 
 @dataclass(frozen=True)
 class Sniffed:
-    """A format, and in sentences what a user should know of how it was found."""
+    """A format, and the notes for the user about how it was guessed."""
 
     format: TableFormat
     notes: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ def sniff(
     """Guess how a table is written, as far as nothing is given.
 
     Words of CSV in `keep` are values where texts are, though `pandas.read_csv` drops them.
-    `DataError` says that a file cannot be read, or that its cells have two readings.
+    `DataError` is raised if a file cannot be read, or if its values are ambiguous.
 
     >>> import pyarrow as pa
     >>> found = sniff(pa.table({"price": ["1.234,50 €", "7,00 €"]}))
@@ -86,14 +86,14 @@ def _check_alike(files: Sequence[CsvSource]) -> None:
     for file in others:
         ways = []
         if file.delimiter != first.delimiter:
-            ways = [f"are parted by {first.delimiter!r} and by {file.delimiter!r}"]
+            ways = [f"use the delimiters {first.delimiter!r} and {file.delimiter!r}"]
         for name, mark in decimals_of(file.table(file.names)).items() if not ways else ():
             if (known := marks.setdefault(name, mark)) != mark:
-                ways.append(f"write the decimals of {name!r} with {known!r} and with {mark!r}")
+                ways.append(f"use the decimal marks {known!r} and {mark!r} in column {name!r}")
         if ways:
             raise DataError(
                 f"{first.path.parent}: {first.path.name} and {file.path.name} {ways[0]}; write all "
-                "files of a folder in one way"
+                "files of a folder in the same way"
             )
 
 
@@ -117,16 +117,16 @@ def _judge_marks(
         if kept := tuple(mark for mark in marks if mark in keep):
             columns[name] = structs.replace(format or Text(), values=kept)
         open_marks = {m: n for m, n in marks.items() if m not in keep | missing}
-        told = ", ".join(f"{m!r} ({n:,} cells)" for m, n in open_marks.items())
+        told = ", ".join(f"{m!r} ({n:,} values)" for m, n in open_marks.items())
         if told and name in labels:
             words = ",".join(open_marks)
             raise DataError(
-                f"{name!r}, the target, holds {told}, which may be a class or stand for no value; "
-                f"say which: --keep {quote(words)} makes it a class, --missing {quote(words)} "
-                "leaves these rows out"
+                f"the target {name!r} holds {told}, which may be a class or a missing value; pass "
+                f"--keep {quote(words)} to make it a class, or --missing {quote(words)} to leave "
+                "these rows out"
             )
         if told:
-            notes.append(f"{name!r}: {told} read as missing; --keep names words that are values")
+            notes.append(f"{name!r}: read as missing: {told}; --keep keeps such words as values")
     return notes
 
 
@@ -136,15 +136,15 @@ def _notes(file: Source) -> Iterator[str]:
     if not isinstance(file, CsvSource):
         return
     if file.strip_names:
-        yield "blanks around the names of the columns are left out"
+        yield "spaces around the column names are removed"
     if looks_like_data(file.names):
         names = ", ".join(map(repr, file.names[:5]))
         yield (
-            f"the names of the columns are {names}; if these are the first row, write a line of "
-            "names above it"
+            f"the column names are read as {names}; if this is the first row of data, add a line "
+            "of column names above it"
         )
     if len(file.names) == 1 and re.search(r"\S[\s:,;|]+\S", file.names[0]):
         yield (
-            f"there is one column, {file.names[0]!r}; if it should be several, give a delimiter "
-            "(--delimiter), or read a file of fixed width with pandas.read_fwf"
+            f"there is one column, {file.names[0]!r}; if there should be several, pass a delimiter "
+            "(--delimiter), or read a fixed-width file with pandas.read_fwf"
         )

@@ -21,7 +21,7 @@ BROKEN = (MemoryError, OverflowError, AttributeError, LookupError, TypeError, Va
 BATCH = 65_536
 _BUFFER = 1024**2
 """Bytes of a column that are read ahead."""
-_ORIENT = "write one object for each row, as DataFrame.to_json(orient='records', lines=True)"
+_ORIENT = "write one object per row, as DataFrame.to_json(orient='records', lines=True) does"
 _BLOCK = 2**31 - 1
 
 
@@ -136,7 +136,7 @@ def _parse(text: TextFile) -> pa.Table:
         try:
             rows = json.loads(data.decode("utf-8-sig"))
         except ValueError as error:
-            raise DataError(f"{path}: is no JSON: {error}; {_ORIENT}") from error
+            raise DataError(f"{path}: is not JSON: {error}; {_ORIENT}") from error
         data = "\n".join(map(json.dumps, rows)).encode()
     if not data.strip():
         return pa.table({})
@@ -147,18 +147,18 @@ def _parse(text: TextFile) -> pa.Table:
             table = _read(data, pa.schema([(name, pa.string()) for name in dates])).select(names)
     except pa.ArrowInvalid as error:
         said = str(error).removeprefix("JSON parse error: ")
-        way = f"write all values of a column as one type, and {_ORIENT.removeprefix('write ')}"
+        way = f"use one type for all values of a column, and write {_ORIENT.removeprefix('write ')}"
         raise DataError(f"{path}: cannot be read: {said}; {way}") from error
     for name, values in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_nested(values.type):
             raise DataError(
-                f"{path}: column {name!r} holds objects or lists; write them as columns of their "
-                f"own (pandas.json_normalize), or as texts; {_ORIENT}"
+                f"{path}: column {name!r} holds objects or lists; write them as separate columns "
+                f"(pandas.json_normalize) or as text; {_ORIENT}"
             )
         top = pc.max(pc.abs(values)).as_py() or 0 if pa.types.is_floating(values.type) else 0
         if top >= 2**63 and pc.all(pc.equal(values, pc.trunc(values))).as_py():  # Arrow rounds them
             raise DataError(
-                f"{path}: column {name!r} holds integers beyond 64 bits; write them as texts"
+                f"{path}: column {name!r} holds integers beyond 64 bits; write them as text"
             )
     return table
 

@@ -1,7 +1,7 @@
-"""How the cells of a table stand for values, in words that one can read and change.
+"""How the text in a table is read as values, in a form that you can read and change.
 
-A task keeps it, and a saved model, so that later files are read as the first one was. Columns
-that are not named are read by the rules of `pandas.read_csv`, see `pipeline.files.csv`.
+Tasks and saved models store it, so that later files are read as the first one was. Columns that
+are not named are read by the rules of `pandas.read_csv`, see `pipeline.files.csv`.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ class _Struct(
     frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True,
     forbid_unknown_fields=True,
 ):  # fmt: skip
-    """What can be written as JSON, and as an expression."""
+    """What can be written as JSON and as a Python expression."""
 
 
 class _Typed(_Struct, frozen=True, kw_only=True):
-    """What a cell may not fit.
+    """A format that a value may not fit.
 
     Parameters
     ----------
     missing : tuple of str
-        Cells that stand for no value, beside those of the table.
+        Words that mean a missing value, in addition to those of the table.
     stray : {"error", "missing"}
-        What becomes of cells that do not fit.
+        What happens to values that do not fit.
     """
 
     missing: tuple[str, ...] = ()
@@ -37,18 +37,18 @@ class _Typed(_Struct, frozen=True, kw_only=True):
 
 
 class Number(_Typed, frozen=True, kw_only=True, tag_field="kind", tag="number"):
-    """Numbers as people write them, which become float64.
+    """Numbers as people write them; they become float64.
 
-    Negative ones may also be written ``(5)`` or ``5-``. Blanks of any kind are alike.
+    Negative numbers may also be written ``(5)`` or ``5-``. All kinds of spaces are equivalent.
 
     Parameters
     ----------
     decimal : {".", ","}
     thousands : str
-        What parts groups of three digits: ``","``, ``"."``, ``" "``, ``"'"``; by default nothing.
+        Thousands separator: ``","``, ``"."``, ``" "``, ``"'"``; by default none.
     unit : str
-        What stands before or behind the digits, as ``"$"``, ``"%"`` or ``"kg"``; the values are in
-        this unit, so 12 % is 12, and so is 12 alone.
+        Text before or after the digits, such as ``"$"``, ``"%"`` or ``"kg"``. Values are in this
+        unit: both ``12 %`` and ``12`` are read as 12.
     """
 
     decimal: Decimal = "."
@@ -62,39 +62,41 @@ class Date(_Typed, frozen=True, kw_only=True, tag_field="kind", tag="date"):
     Parameters
     ----------
     format : str or tuple of str
-        As for `datetime.strptime`, ``"%d.%m.%Y"``; of several the first that fits a cell counts.
-        A quarter such as 2018Q3 is read as ``Jul-2018``, a week such as 2018W05 as ``2018-W05-1``.
+        As for `datetime.strptime`, such as ``"%d.%m.%Y"``; of several, the first that fits a value
+        is used. A quarter such as 2018Q3 is read as ``Jul-2018``, a week such as 2018W05 as
+        ``2018-W05-1``.
     """
 
     format: str | tuple[str, ...]
 
 
 class Time(_Typed, frozen=True, kw_only=True, tag_field="kind", tag="time"):
-    """Times of day, which become that time on 1970-01-01.
+    """Times of day; they become that time on 1970-01-01.
 
     Parameters
     ----------
     format : str or tuple of str
-        As for `datetime.strptime`, ``"%H:%M"``.
+        As for `datetime.strptime`, such as ``"%H:%M"``.
     """
 
     format: str | tuple[str, ...]
 
 
 class Duration(_Typed, frozen=True, kw_only=True, tag_field="kind", tag="duration"):
-    """Lengths of time such as 26:10:05 or 2 days 03:00:00, which become seconds."""
+    """Durations such as 26:10:05 or 2 days 03:00:00; they become seconds."""
 
 
 class Text(_Struct, frozen=True, kw_only=True, tag_field="kind", tag="text"):
-    """Text, be it made of digits.
+    """Text, even if it consists of digits.
 
     Parameters
     ----------
     missing : tuple of str
     values : tuple of str
-        Cells of CSV that are values, though `pandas.read_csv` takes them for missing, as ``"NA"``.
+        Words of a CSV file that are values although `pandas.read_csv` reads them as missing, such
+        as ``"NA"``.
     empty : bool
-        A cell without a value is the empty text, as text vectorizers want it.
+        Read missing values as empty text, as text vectorizers require.
     """
 
     missing: tuple[str, ...] = ()
@@ -111,17 +113,17 @@ class TableFormat(_Struct, frozen=True, kw_only=True):
     Parameters
     ----------
     encoding : str
-        Of text files, as Python names it.
+        Encoding of text files, by its name in Python.
     delimiter : str
-        Of CSV files.
+        Delimiter of CSV files.
     skip_rows : int
-        Lines above the line of names.
+        Number of lines above the column names.
     strip_names : bool
-        Whether blanks around the names of CSV are left out.
+        Whether to remove spaces around the column names of CSV files.
     missing : tuple of str
-        Cells that stand for no value in any column, beside those of `pandas.read_csv`.
+        Words that mean a missing value in any column, in addition to those of `pandas.read_csv`.
     columns : dict of str to ColumnFormat
-        Of the columns that the rules of `pandas.read_csv` would not read.
+        Formats of the columns that the rules of `pandas.read_csv` would misread.
     """
 
     encoding: str = "utf-8"

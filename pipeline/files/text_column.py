@@ -52,7 +52,7 @@ _LOOKS = (
         r"^[^\pL\d]{0,4}(?:\d{1,3}(?:[.,]\d{3})+|\d+)(?:[.,]\d+)?"
         r"(?:[^\d.-]\D{0,5}| ?[(\[±].{1,12})?$",
         "numbers",
-        "their digits alone",
+        "only their digits",
         r"pd.to_numeric({}.str.extract(r'([+-]?\d[\d.,]*)')[0])",
     ),
 )
@@ -191,7 +191,7 @@ def say_marks(column: TextColumn, marks: Collection[str]) -> tuple[str, ...]:
 
 
 def _cells(n: int) -> str:
-    return f"{n} cell" if n == 1 else f"{n} cells"
+    return f"{n} value" if n == 1 else f"{n} values"
 
 
 def say_strays(column: TextColumn, strays: pa.Array, format: Typed) -> str:
@@ -200,8 +200,8 @@ def say_strays(column: TextColumn, strays: pa.Array, format: Typed) -> str:
     n = int(column.counts.sum())
     shown = ", ".join(map(repr, strays.to_pylist()[:_NAMED]))
     return (
-        f"{column.name!r}: {n - len(rows)} of {n} cells are {NOUNS[type(format)]}; "
-        f"{say_rows(rows)} not ({shown}): read as missing"
+        f"{column.name!r}: {n - len(rows)} of {n} values are {NOUNS[type(format)]}; "
+        f"{say_rows(rows)} not ({shown}); these are read as missing"
     )
 
 
@@ -227,8 +227,8 @@ def say_read(column: TextColumn, values: pa.Array, format: Typed, why: str) -> I
     if isinstance(format, Date):
         signs = format.format if isinstance(format.format, str) else " or ".join(format.format)
         more += ["years 00 to 68 are 2000 to 2068, 69 to 99 are 1969 to 1999"] * ("%y" in signs)
-        more += ["a month, quarter or week is its first day"] * ("%d" not in signs)
-        more += ["without an offset it is UTC"] * (0 < signs.count("%z") <= signs.count(" or "))
+        more += ["a month, quarter or week is read as its first day"] * ("%d" not in signs)
+        more += ["times without an offset are UTC"] * (0 < signs.count("%z") <= signs.count(" or "))
     said = f"{column.name!r} holds {NOUNS[type(format)]} such as {example!r}, read as {shown}"
     yield said + (f" ({'; '.join(more)})" if more else "")
 
@@ -236,8 +236,8 @@ def say_read(column: TextColumn, values: pa.Array, format: Typed, why: str) -> I
 def undecided(column: TextColumn, what: str, options: str) -> DataError:
     """Return the error of cells that have two readings."""
     return DataError(
-        f"{column.options.source}: column {column.name!r} holds {what}, and its cells do not tell; "
-        f"say which: {options}"
+        f"{column.options.source}: column {column.name!r} holds {what}, and its values leave it "
+        f"open; pass {options}"
     )
 
 
@@ -246,7 +246,7 @@ def say_text(column: TextColumn) -> Iterator[str]:
     for word in column.tidied.filter(is_in(pc.utf8_lower(column.tidied), PERHAPS)).to_pylist():
         yield (
             f"{column.name!r}: {word!r} ({_cells(column.count([word]))}) is kept as a value; "
-            f"Text(missing=({word!r},)) for this column makes it missing"
+            f"to make it missing, use Text(missing=({word!r},)) for this column"
         )
     if column.is_prose or not len(column.words):
         return
@@ -256,8 +256,8 @@ def say_text(column: TextColumn) -> Iterator[str]:
         if counts[looks.to_numpy(False)].sum() >= _MOST * counts.sum():
             example = words.filter(looks)[0].as_py()
             yield (
-                f"{column.name!r} is text, though its cells look like {what}, such as {example!r}; "
-                f"to read {read}, fit this line and write the file anew: "
+                f"{column.name!r} is text, but its values look like {what}, such as {example!r}; "
+                f"to read {read}, adapt this line and save the file again: "
                 f"{table} = {line.format(table)}"
             )
             return
@@ -267,7 +267,7 @@ def caution_of_unusable(name: str, values: Cells) -> Iterator[str]:
     """Say of typed values that no model takes."""
     lost = pc.and_(usable(values).is_null(), values.is_valid())
     if rows := pc.indices_nonzero(lost).to_pylist():
-        what = "infinite" if is_number(values.type) else "beyond the years 1678 to 2261"
+        what = "infinite" if is_number(values.type) else "outside the years 1678 to 2261"
         yield (
             f"{name!r} holds {values[rows[0]].as_py()}: {say_rows(rows)} {what} and read as missing"
         )

@@ -57,8 +57,8 @@ def plan_folds(task: Task, job: Job, folds: int) -> FoldPlan:
     noted: tuple[str, ...] = ()
     if name in ("time", "groups") and not split.groups:
         noted = (
-            f"The split {name!r} names no column of the {name}, so that searches are by folds of "
-            f"random rows, whose scores may be too good; write Split(..., {name}=COLUMN).",
+            f"The split {name!r} does not name its {name} column, so searches use folds of random "
+            f"rows and their scores may be too good; write Split(..., {name}=COLUMN).",
         )
     return FoldPlan(splitter, (), split.groups, noted)
 
@@ -143,11 +143,11 @@ def read_learnt_rows(
 
 def _codes(task: str, what: str, name: str, values: np.ndarray) -> np.ndarray:
     """Return the place of each time or group among the sorted ones."""
-    where = f"{task}: the {what} of the split, {name!r},"
+    where = f"{task}: the {what} column of the split, {name!r},"
     if missing := int(pd.isna(values).sum()):
         raise DataError(
             f"{where} is missing in {missing:,} of the {len(values):,} training rows; fill it, or "
-            "leave these rows out of the split"
+            "remove these rows"
         )
     if what == "time" and (kind := infer_dtype(values, skipna=False)) not in _WHEN:
         raise DataError(f"{where} holds {kind}; store dates or numbers")
@@ -168,6 +168,6 @@ def _check_folds(
     for number, (train, test) in enumerate(parts, start=1):
         if len(np.unique(y[train])) < len(np.unique(y)) or len(np.unique(y[test])) < 2:
             raise DataError(
-                f"{what}: fold {number} lacks rows of a class; ask for fewer folds (--cv), or "
+                f"{what}: fold {number} lacks rows of a class; use fewer folds (--cv), or "
                 "choose another --split"
             )

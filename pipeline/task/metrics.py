@@ -83,7 +83,7 @@ class Metric:
                 classes = classes[: stored["predict_proba"].shape[1]]
                 if target.max() >= len(classes):
                     name = self.classes[target.max()].item()
-                    raise ValueError(f"no training row is of the class {name!r}")
+                    raise ValueError(f"no training row has the class {name!r}")
                 if takes(scorer, "labels"):
                     scorer = copy(scorer)
                     scorer._kwargs = {**scorer._kwargs, "labels": classes}
@@ -111,7 +111,7 @@ class Metric:
             total += float(self.scorer(model, None, target[rows])) * len(rows)
             count += len(rows)
         if not count:
-            raise ValueError("no query has two rows to order")
+            raise ValueError("no query has two rows to rank")
         return sign_of(self.scorer) * total / count
 
 
@@ -194,7 +194,7 @@ def _of_positive(model: Estimator, X: Table, positive: int) -> np.ndarray:
         # Of scikit-learn's detectors the least is the most anomalous.
         return -np.asarray(model.score_samples(X))
     name = type(program_of(model)).__name__
-    raise ConfigError(f"{name} gives neither probabilities nor scores of anomaly to judge")
+    raise ConfigError(f"{name} has neither predict_proba nor score_samples; use one that does")
 
 
 def _decided(
@@ -230,7 +230,7 @@ def judge(
     kept = _stored(answer, task.kind)
     values = {n: _score(n, e, y_true, answer) for n, e in _readers(task, kept, classes)}
     if not values:
-        raise DataError(f"{task.name}: no metric reads {' or '.join(kept)}; declare one that does")
+        raise DataError(f"{task.name}: no metric uses {' or '.join(kept)}; add one that does")
     return values
 
 

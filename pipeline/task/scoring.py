@@ -165,14 +165,14 @@ def _scorer_of(what: str, given: Any) -> Any:
             return get_scorer(given)
         close = get_close_matches(given, get_scorer_names(), n=1)
         guess = f"; did you mean {close[0]!r}?" if close else ""
-        raise ConfigError(f"{what} is {given!r}, which is no scorer of scikit-learn{guess}")
+        raise ConfigError(f"{what} is {given!r}, not a scorer of scikit-learn{guess}")
     for known in map(get_scorer, get_scorer_names()):
         if known._score_func is given:  # whatever average it is known with
             response, sign = known._response_method, known._sign
             return make_scorer(given, response_method=response, greater_is_better=sign > 0)
     name = getattr(given, "__name__", repr(given))
     raise ConfigError(
-        f"{what} is {name}, which is no scorer; give the name of one of scikit-learn's, or "
+        f"{what} is {name}, not a scorer; use the name of one of scikit-learn's, or "
         f"make_scorer({name}, greater_is_better=..., response_method=...)"
     )
 
@@ -184,12 +184,12 @@ def _check(what: str, kind: str, scorer: Any) -> None:
     package, _, module = (getattr(function, "__module__", "") or "").rpartition(".")
     other = _OTHERS.get(kind, {}).get(module) if package == "sklearn.metrics" else None
     if other:
-        raise ConfigError(f"{what} is {name}, which is for {other}; kind {kind!r} takes another")
+        raise ConfigError(f"{what} is {name}, which is for {other}; choose one for kind {kind!r}")
     if isinstance(scorer, RowScorer) and kind != "clusters":
-        raise ConfigError(f"{what} is {name}, which reads rows; only kind 'clusters' has them")
+        raise ConfigError(f"{what} is {name}, which reads rows; this needs kind 'clusters'")
     if not _READ[kind] & {*methods}:
         kept = " or ".join(sorted(_READ[kind]))
-        raise ConfigError(f"{what} is {name}, which reads {methods[0]}; a run keeps {kept}")
+        raise ConfigError(f"{what} is {name}, which needs {methods[0]}; runs store {kept}")
     average = signature(function).parameters["average"].default if takes(scorer, "average") else ""
     if kind == "multiclass" and scorer._kwargs.get("average", average) == "binary":
-        raise ConfigError(f"{what} is {name} of two classes; set average= of it, as 'macro'")
+        raise ConfigError(f"{what} is {name} for two classes; set average=, such as 'macro'")

@@ -1,4 +1,4 @@
-"""A task: a dataset, a split, scikit-learn programs, and how they are judged."""
+"""A task: a dataset, a split, scikit-learn pipelines, and how they are evaluated."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ TESTS = ("=", "==", "!=", "<", "<=", ">", ">=", "in", "not in")
 
 @dataclass(frozen=True)
 class Split:
-    """Which rows to learn from and which to judge on.
+    """Which rows are for training and which for the test.
 
     Parameters
     ----------
     train, test : sequence of tuple
         Conditions on columns: (column, test, value).
     about : str
-        In words.
+        Description of the split.
     time : str or sequence of str
-        Column of the time that it goes by, or several, as year and month. One that is cut at a
-        date, or in a split called "time", is known.
+        Time column of a split by time, or several columns, such as year and month. It is detected
+        if the conditions compare one column with a date, or if the split is called "time".
     groups : str
-        Column of the groups that it goes by.
+        Group column of a split by groups.
     """
 
     train: Filter
@@ -52,63 +52,65 @@ class Split:
 
     def __post_init__(self) -> None:
         if self.time and self.groups:
-            raise ConfigError(f"split {self.about!r}: goes by time={self.time!r} or by groups=")
+            raise ConfigError(f"split {self.about!r}: pass time={self.time!r} or groups=, not both")
         for condition in (*self.train, *self.test):
             if len(condition) != 3 or condition[1] not in TESTS:
                 raise ConfigError(
-                    f"split {self.about!r}: {condition!r} is no condition; write it as (column, "
-                    f"test, value), with a test of {', '.join(TESTS)}"
+                    f"split {self.about!r}: {condition!r} is not a condition; write (column, test, "
+                    f"value), where test is one of {', '.join(TESTS)}"
                 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """Everything that is decided before a run.
+    """The definition of a task: data, split, pipelines and metrics.
 
     Parameters
     ----------
     name, title : str
     dataset : str, optional
-        Module of `datasets` whose data it is.
+        Module of `datasets` that provides the data.
     prepare : callable
-        ``prepare(home)`` makes the data below a folder if need be, verifies it and returns the
-        path of the Parquet file, or of a folder of them. It may have choices by name: ``given=``
-        a path that was downloaded by hand, ``rows=`` of generated data, and others.
+        ``prepare(home)`` creates the data below the folder `home` if needed, verifies it and
+        returns the path of the Parquet file, or of a folder of them. It may have keyword
+        parameters: ``given`` for a file that you downloaded yourself, ``rows`` for generated data,
+        and others.
     features : sequence of str or str
-        Columns to learn from; a name by itself gives the program the column, as text wants it.
+        Columns to learn from. A single string passes the pipeline one column instead of a table,
+        as text vectorizers require.
     target : str
         Column to predict: 0 or 1, a class, or a number.
     pipelines : mapping of str to callable
-        ``make(seed)`` returns the unfitted scikit-learn program.
+        ``make(seed)`` returns an unfitted scikit-learn pipeline.
     splits : mapping of str to Split
         The first one is the default.
     metrics : sequence of str, or mapping of str to str or scorer
-        Names of scikit-learn's scorers, as ``["roc_auc", "neg_log_loss"]``, shown without
-        ``neg_``; or the name to be shown -> a scorer, its name, or a function of
-        :mod:`sklearn.metrics`. `make_scorer` makes one of a function of your own; of a ranking
-        it gets matrices with a query in each row.
+        Names of scikit-learn's scorers, such as ``["roc_auc", "neg_log_loss"]``, shown without
+        ``neg_``; or a mapping from the name to show to a scorer, the name of one, or a function
+        of :mod:`sklearn.metrics`. Wrap your own functions with `make_scorer`; for a ranking they
+        get matrices with one query per row.
     margins : mapping of str to float
-        Largest absolute difference from the reference that counts as equal.
+        Largest absolute difference from the reference that counts as equal, by metric.
     licence, source : str
-        Of the data.
+        Licence and source of the data.
     kind : {"binary", "multiclass", "regression", "ranking", "clusters"}
-        What is predicted. Of clusters the target is known and not learnt from.
+        What is predicted. For clusters, the target is only used for evaluation.
     query : str
-        Column with the query of each row, of a ranking.
+        Column with the query of each row, for a ranking.
     positive : object, optional
-        Value of the target that a binary task is about, as ``"bad"``; it may be left out where the
-        target is 0 and 1, or False and True.
+        The positive class of a binary task, such as ``"bad"``; not needed if the target is 0 and
+        1, or False and True.
     weight : str
-        Column with the weight of each row, for `fit` and for the metrics that take weights.
+        Column with the sample weights, for `fit` and for metrics that accept weights.
     format : TableFormat, optional
         How files with rows to predict are read.
     row_id : str
-        Column with the number of each row in the file that the data were made of.
+        Column with the row number in the original file.
     spaces : mapping of str to mapping or str
-        Pipeline -> what `make tune` draws its parameters from: each parameter with a list of values
-        or a distribution, as ``randint(1, 9)``; or ``"default"``, as for those that are not named.
+        Search space of `make tune` by pipeline: a list of values or a distribution, such as
+        ``randint(1, 9)``, for each parameter; or ``"default"``, as for pipelines not listed.
     mute : sequence of str
-        Ids of cautions that are not to be shown, as ``"groups"``.
+        Ids of cautions to hide, such as ``"groups"``.
     """
 
     name: str
@@ -133,34 +135,34 @@ class Task:
     mute: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        pick(self.kind, get_args(Kind), f"kind of {self.name}")
+        pick(self.kind, get_args(Kind), f"kind of {self.name}:")
         self._check_parts()
         for caution in self.mute:
-            pick(caution, RANKS, f"caution that {self.name} mutes,")
+            pick(caution, RANKS, f"caution in mute= of {self.name}:")
         if (self.kind == "ranking") != bool(self.query):
-            raise ConfigError(f"{self.name}: a task of kind 'ranking', and no other, names a query")
+            raise ConfigError(f"{self.name}: set query= for kind 'ranking', and only for it")
         if self.positive is not None and self.kind != "binary":
-            raise ConfigError(f"{self.name}: positive={self.positive!r} is for kind 'binary'")
+            raise ConfigError(f"{self.name}: positive={self.positive!r} needs kind='binary'")
         if self.weight and self.kind in ("ranking", "clusters"):
-            raise ConfigError(f"{self.name}: weight={self.weight!r}: kind {self.kind!r} takes none")
+            raise ConfigError(f"{self.name}: kind {self.kind!r} takes no weight; remove weight=")
         for name in filter(None, (self.target, self.weight, self.row_id)):
             if name in self.columns:
-                raise ConfigError(f"{self.name}: {name!r} is no feature; leave it out")
+                raise ConfigError(f"{self.name}: {name!r} cannot be a feature; remove it")
         object.__setattr__(self, "metrics", scorers_of(self.name, self.kind, self.metrics))
 
     def _check_parts(self) -> None:
         """Refuse a task without pipelines, splits or metrics."""
         for part in ("pipelines", "splits", "metrics"):
             if not getattr(self, part):
-                raise ConfigError(f"{self.name}: {part} is empty; there must be one")
+                raise ConfigError(f"{self.name}: {part} is empty; give at least one")
         for name, function in self.pipelines.items():
             if not callable(function):
-                raise ConfigError(f"{self.name}: {name!r} is {function!r}, which is no function")
+                raise ConfigError(f"{self.name}: pipeline {name!r} is {function!r}, not a function")
         for name, space in self.spaces.items():
-            pick(name, self.pipelines, f"pipeline among the spaces of {self.name}")
+            pick(name, self.pipelines, f"pipeline in spaces= of {self.name}:")
             if space != "default" and not (isinstance(space, Mapping) and space):
-                told = f"the space of {name!r} is {space!r}; give each parameter what it is drawn"
-                raise ConfigError(f"{self.name}: {told} from, or 'default'")
+                told = f"the space of {name!r} is {space!r}; give values by parameter, or 'default'"
+                raise ConfigError(f"{self.name}: {told}")
 
     @property
     def columns(self) -> list[str]:
@@ -169,26 +171,26 @@ class Task:
 
     @property
     def others(self) -> list[str]:
-        """Names of the columns that are read beside the features."""
+        """Names of the columns that are read in addition to the features."""
         return [self.target, *filter(None, (self.query, self.weight))]
 
     def data(self, home: Path, given: Path | None = None, **asked: Any) -> Path:
-        """Make the data if need be, verify it and return its path.
+        """Create the data if needed, verify it and return its path.
 
         Parameters
         ----------
         home : Path
             Folder of all data.
         given : Path, optional
-            What was downloaded by hand.
+            A file that you downloaded yourself.
         **asked
-            ``rows`` of a generated table, ``years`` of the flights; None is the task's own.
+            ``rows`` of a generated table, ``years`` of the flights; None is the task's default.
         """
         asked = {n: value for n, value in {"given": given, **asked}.items() if value is not None}
         for name in set(asked) - set(signature(self.prepare).parameters):
             option = "from" if name == "given" else name
-            raise ConfigError(f"{self.name}: its data leave no such choice; leave out --{option}")
-        with blamed_on(f"{self.name}: its data cannot be made"):
+            raise ConfigError(f"{self.name}: its data have no option --{option}; remove it")
+        with blamed_on(f"{self.name}: its data cannot be created"):
             try:
                 return Path(self.prepare(home, **asked))
             except ValueError as error:
@@ -202,24 +204,26 @@ class Task:
         return name, self.splits[pick(name, self.splits, "split")]
 
     def pipeline(self, name: str, seed: int, changes: Mapping[str, Any] | None = None) -> Any:
-        """Return an unfitted program.
+        """Return an unfitted pipeline.
 
         Parameters
         ----------
         name : str
             Key of `pipelines`.
         seed : int
-            For everything random in it.
+            Random seed of the pipeline.
         changes : mapping, optional
             Nested parameter name -> value, as for scikit-learn's `set_params`.
         """
         make = self.pipelines[pick(name, self.pipelines, "pipeline")]
-        with blamed_on(f"{self.name}: the pipeline {name!r} cannot be made"):
+        with blamed_on(f"{self.name}: the pipeline {name!r} cannot be created"):
             pipeline = make(seed)
         if isinstance(pipeline, type) or not hasattr(pipeline, "fit"):
-            raise ConfigError(f"{self.name}: the pipeline {name!r} is no estimator: {pipeline!r}")
+            raise ConfigError(
+                f"{self.name}: the pipeline {name!r} is not an estimator: {pipeline!r}"
+            )
         for parameter in changes or {}:
-            pick(parameter, pipeline.get_params(), f"parameter of {name}")
+            pick(parameter, pipeline.get_params(), f"parameter of the pipeline {name}:")
         return pipeline.set_params(**(changes or {}))
 
 
@@ -291,10 +295,10 @@ def facts(name: str) -> Facts:
     Raises
     ------
     ConfigError
-        The file cannot be loaded, or names a dataset that there is not.
+        The file cannot be loaded, or it names a dataset that does not exist.
     """
     task = load(name)
-    with blamed_on(f"the task {name!r} has no such dataset"):
+    with blamed_on(f"the dataset of the task {name!r} cannot be loaded"):
         data = import_module(f"datasets.{task.dataset}") if task.dataset else None
     rows: Any = getattr(data, "ROWS", 0)
     rows = rows[task.kind] if isinstance(rows, dict) else rows
@@ -311,22 +315,22 @@ def load(name: str) -> Task:
     Raises
     ------
     ConfigError
-        There is no such task, no folder of tasks here, or the file is at fault.
+        The task or the folder of tasks does not exist, or the file is faulty.
     """
     if not FOLDER.is_dir():
-        raise ConfigError("no folder `tasks` here; run from the root of the repository")
+        raise ConfigError("the folder `tasks` is missing; run from the root of the repository")
     pick(name, task_names(), "task")
     where = f"{FOLDER / name}.py"
     with blamed_on(f"the task {name!r} cannot be loaded"):
         paths = [Path(path).resolve() for path in import_module("tasks").__path__]
         if FOLDER.resolve() not in paths:
-            way = f"make an empty {FOLDER}/__init__.py, or run from there"
+            way = f"create an empty {FOLDER}/__init__.py, or run from there"
             raise ConfigError(f"Python finds the package `tasks` in {paths[0]}, not here; {way}")
         found = getattr(import_module(f"tasks.{name}"), "TASK", None)
     if not isinstance(found, Task):
-        raise ConfigError(f"{where}: it has no `TASK = Task(...)`; see docs/tasks.md")
+        raise ConfigError(f"{where}: `TASK = Task(...)` is missing; see docs/tasks.md")
     if found.name != name:
-        raise ConfigError(f"{where}: its task is named {found.name!r}; name it {name!r}")
+        raise ConfigError(f"{where}: the task is named {found.name!r}; rename it to {name!r}")
     for metric in found.margins:
-        pick(metric, found.metrics, f"metric among the margins of {name}")
+        pick(metric, found.metrics, f"metric in margins= of {name}:")
     return found

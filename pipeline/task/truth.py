@@ -17,7 +17,7 @@ from pipeline.table import target
 from pipeline.task.task import Job, Split, Task
 from pipeline.typing import Estimator
 
-_CLASSES = "classes are texts, whole numbers, or true and false"
+_CLASSES = "classes must be text, integers or booleans"
 _SHOWN = 9
 _PLACES_ALONE = ("XGBClassifier", "XGBRFClassifier")
 """Classifiers that take the classes 0, 1, …, n - 1 and no others."""
@@ -29,23 +29,23 @@ _OTHERWISE = {
 
 
 def learnt(task: Task, columns: dict[str, Any], part: str) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return the target, and what else `fit` is told, of the "training" or the "test" rows.
+    """Return the target and other parameters of `fit`, of the "training" or the "test" rows.
 
     The columns are the target, the query and the weights. `DataError` says that there are no
     rows, or names the first that cannot be used.
     """
     y, where = columns[task.target], f"{task.name}: the target {task.target!r}"
     if not len(y):
-        raise DataError(f"{task.name}: there are no {part} rows; choose another --split")
+        raise DataError(f"{task.name}: the split has no {part} rows; choose another --split")
     missing = np.asarray(pd.isna(y))
     told = f"is missing in {missing.sum():,} of the {len(y):,} {part} rows, first in"
-    _refuse(where, told, missing, part, "leave these rows out")
+    _refuse(where, told, missing, part, "remove these rows")
     if task.kind in ("binary", "multiclass"):
         y = _classes(where, y, part)
     else:
-        y = _numbers(where, y, f"kind {task.kind!r} takes numbers")
+        y = _numbers(where, y, f"kind {task.kind!r} needs numbers")
         bad = ~np.isfinite(y)
-        _refuse(where, f"is {y[bad.argmax()]} in", bad, part, "replace it, or leave the row out")
+        _refuse(where, f"is {y[bad.argmax()]} in", bad, part, "replace it, or remove the row")
     if task.query:
         # scikit-learn's target encoder takes no int8 but of two classes.
         return y.astype(np.int64), {"qid": columns[task.query]}
@@ -54,10 +54,10 @@ def learnt(task: Task, columns: dict[str, Any], part: str) -> tuple[np.ndarray, 
     where = f"{task.name}: the weight {task.weight!r}"
     weights = _numbers(where, np.asarray(columns[task.weight]), "give numbers")
     bad = ~(np.isfinite(weights) & (weights >= 0))
-    way = "give it a finite number from 0"
+    way = "replace it by a finite number of 0 or more"
     _refuse(where, f"is {weights[bad.argmax()]} in", bad, part, way)
     if not weights.any():
-        raise DataError(f"{where} is 0 in all {part} rows; give some of them more")
+        raise DataError(f"{where} is 0 in all {part} rows; some must be positive")
     return y, {"sample_weight": weights}
 
 
@@ -65,7 +65,7 @@ def _numbers(where: str, values: np.ndarray, way: str) -> np.ndarray:
     """Return numbers, decimals among them, as they are learnt."""
     kind = infer_dtype(values, skipna=False)
     if values.dtype.kind not in "biuf" and kind != "decimal":
-        raise DataError(f"{where} holds {kind}, as {_shown(values[0])}; {way}")
+        raise DataError(f"{where} holds {kind}, such as {_shown(values[0])}; {way}")
     return (
         values.astype("float64") if values.dtype == object or values.dtype == np.uint64 else values
     )
@@ -79,9 +79,9 @@ def _classes(where: str, y: np.ndarray, part: str) -> np.ndarray:
     if y.dtype.kind in "biuU" or (y.dtype == object and kind == "string"):
         return y
     if y.dtype.kind != "f":
-        raise DataError(f"{where} holds {kind}, as {_shown(y[0])}; {_CLASSES}")
+        raise DataError(f"{where} holds {kind}, such as {_shown(y[0])}; {_CLASSES}")
     bad = ~np.isfinite(y) | (y != np.round(y))
-    way = f"{_CLASSES}; numbers are predicted by kind='regression'"
+    way = f"{_CLASSES}; to predict numbers, use kind='regression'"
     _refuse(where, f"is {y[bad.argmax()]} in", bad, part, way)
     return y
 
@@ -103,7 +103,7 @@ def classes_of(task: Task, y: np.ndarray) -> np.ndarray:
     if len(found) > 1:
         return found
     raise DataError(
-        f"{task.name}: the {len(y):,} training rows are all of the class {found[0]!s}; choose "
+        f"{task.name}: all {len(y):,} training rows have the class {found[0]!s}; choose "
         "another --split, or other data"
     )
 
@@ -118,11 +118,11 @@ def place_of_positive(task: Task, classes: np.ndarray) -> int:
         raise ConfigError(f"{where} {len(names)} classes: {shown}; use kind='multiclass'")
     where, positive = f"{where} {names[0]!r} and {names[1]!r}", task.positive
     if positive is None and names != [0, 1]:
-        way = f"say which the task is about, as positive={names[1]!r}"
+        way = f"set the positive class, such as positive={names[1]!r}"
         raise ConfigError(f"{where}; {way}")
     positive = 1 if positive is None else positive
     if positive not in names:
-        raise ConfigError(f"{where}, and positive={positive!r} is neither")
+        raise ConfigError(f"{where}, but positive={positive!r}; choose one of them")
     return names.index(positive)
 
 
@@ -187,8 +187,8 @@ def require_weights(task: Task, program: Estimator) -> None:
     takes = hasattr(last, "estimator") or has_fit_parameter(last, "sample_weight")
     if task.weight and not takes:
         raise ConfigError(
-            f"{task.name}: {type(last).__name__} takes no weights, and the task has "
-            f"weight={task.weight!r}; leave it out, or this pipeline"
+            f"{task.name}: {type(last).__name__} takes no weights, but the task has "
+            f"weight={task.weight!r}; remove it, or this pipeline"
         )
 
 

@@ -43,7 +43,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "too few repeats": ("report", {"repeats": 2}, "repeats=2 is not a whole number from 3"),
     "a target by number": ("new_task", {"target": 2}, "unknown column 2"),
     "a name of a choice": ("new_task", {"ingore": ["b"]}, "did you mean 'ignore'?"),
-    "no name": ("new_task", {"name": ""}, "takes name="),
+    "no name": ("new_task", {"name": ""}, "pass name="),
     "a task that is there": ("new_task", {"name": "mine"}, "choose another --name"),
 }
 

@@ -45,7 +45,7 @@ CASES = {
     "a bracket is open": ("linear(seed):", "linear(seed:", 2, "line 11: `def linear(seed:`"),
     "a package is missing": ("import numpy", "import nosuch; import numpy", 2, "named 'nosuch'"),
     "it ends the process": ("import numpy", "exit(3); import numpy", 2, "line 3: `exit(3)"),
-    "no task": ("TASK = Task(", "MINE = Task(", 2, "mine.py: it has no `TASK = Task(...)`"),
+    "no task": ("TASK = Task(", "MINE = Task(", 2, "mine.py: `TASK = Task(...)` is missing"),
     "a field is misspelt": ("margins=", "margin=", 2, "unexpected keyword argument 'margin'"),
     "a feature": ("[\"a\", \"b\"]", "[\"a\", \"bb\"]", 65, "no column 'bb'; did you mean 'b'?"),
     "a margin": ("margins={\"auc\"", "margins={\"acc\"", 2, "did you mean 'auc'?"),

@@ -8,25 +8,47 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from pipeline.benchmark.judge.statistics import speed
 from pipeline.benchmark.record.results import Results
 from pipeline.benchmark.report import figures, mistakes
-from pipeline.benchmark.report.figures import Bars, Curves, Line, Scale, round_values
+from pipeline.benchmark.report.figures import Curves, Line, round_values
+from pipeline.benchmark.report.html_table import how_fast
 from tests.benchmark import fixtures, fuller
 
 MARK = re.compile(r'<use href="#m\w+" x="([\d.]+)" y="([\d.]+)" style="fill: var\(--v(\d)\)')
 
 
-def first(draw: Callable[[Results, str], Bars | Curves | None], results: Results):  # noqa: ANN201
+def first(draw: Callable[[Results, str], Curves | None], results: Results):  # noqa: ANN201
     return next(iter(figures.each_pipeline(results, draw)))
 
 
-def test_what_is_faster_stands_right_of_equal() -> None:
-    figure = figures.speed_figure(fixtures.with_gpu())
-    for bar in figure.bars:
-        assert 0 <= bar.low <= bar.middle <= bar.high <= 100
-        assert (bar.low > figure.one) == bar.text.endswith("faster")
-        assert (bar.high < figure.one) == bar.text.endswith("slower")
-    assert dict(figure.ticks)[figure.one] == "equal"
+def test_stacks_are_as_long_as_the_times_and_say_how_fast() -> None:
+    results = fixtures.with_gpu()
+    figure = figures.stage_figure(results)
+    assert [name for name, *_ in figure.pipelines] == [*fixtures.SPECS]
+    assert [name for _, name in figure.stages] == ["read", "preprocess", "fit", "predict", "other"]
+    for pipeline, score, bars in figure.pipelines:
+        assert score == "roc_auc 0.812, dummy 0.500"
+        assert [bar.label for bar in bars] == ["reference", "cpu", "cuda"]
+        base, cpu, cuda = (speed(results, pipeline, bar.label) for bar in bars)
+        longest = max(base.median, *(base.median * s.ratio.interval[1] for s in (cpu, cuda)))
+        for bar, timed in zip(bars, (base, cpu, cuda), strict=True):
+            (_, start, width) = bar.parts[-1]
+            assert start + width == pytest.approx(100 * timed.median / longest, abs=0.05)
+            starts = [each[1] for each in bar.parts]
+            ends = [each[1] + each[2] for each in bar.parts]
+            assert starts[1:] == pytest.approx(ends[:-1], abs=0.02)
+            if timed.ratio:
+                assert bar.ends[0] < start + width < bar.ends[1] <= 100
+                assert bar.speed.text == how_fast(timed.ratio).text
+    slower = figure.pipelines[0][2][2]
+    assert (slower.speed.text, slower.quality.text) == ("1.30× slower", "PASS")
+
+
+def test_a_bar_without_quality_claims_no_speed() -> None:
+    figure = figures.stage_figure(fixtures.parity_failed())
+    (bar,) = (b for name, _, bars in figure.pipelines if name == "boosting" for b in bars[1:])
+    assert (bar.speed.text, bar.span) == ("no claim: quality fails", "")
 
 
 @pytest.mark.parametrize(
@@ -38,10 +60,6 @@ def test_ticks_are_few_round_and_within(low: float, high: float, log: bool) -> N
     values = round_values(low, high, log=log)
     assert 2 <= len(values) <= 12
     assert all(low - 1e-9 <= value <= high for value in values)
-    if log:
-        ticks = Scale(low, high).ticks()
-        assert 1 <= len(ticks) <= 9
-        assert all(b - a >= 24 for (a, _), (b, _) in zip(ticks, ticks[1:], strict=False))
 
 
 def test_a_curve_has_a_mark_for_each_point_in_its_colour() -> None:

@@ -12,8 +12,8 @@ from scipy.stats import gmean
 
 from pipeline.benchmark.judge.statistics import over_tasks
 from pipeline.benchmark.record.results import Results, dumps
-from pipeline.benchmark.report.runs_csv import runs_csv
 from pipeline.benchmark.report.gallery_page import build_gallery, compared, speed_table
+from pipeline.benchmark.report.runs_csv import runs_csv
 from pipeline.errors import DataError
 from tests.benchmark import fixtures
 from tests.benchmark.test_report import Batch

@@ -22,7 +22,7 @@ from sklearn.svm import SVC
 from pipeline.benchmark.judge import integrity
 from pipeline.benchmark.judge.integrity import objection
 from pipeline.benchmark.judge.statistics import cell_parity, differences
-from pipeline.benchmark.report.tables import summary_table
+from pipeline.benchmark.report.tables import leaderboard
 from pipeline.benchmark.run import worker
 from pipeline.benchmark.run.worker import RunReport
 from pipeline.task.metrics import judges
@@ -93,7 +93,7 @@ def test_a_variant_that_predicts_constants_makes_no_claim(
         fixtures.normal(), "forest", "cpu", metrics=metrics, differences=found
     )
     assert cell_parity(results, "forest", "cpu") == "FAIL"
-    shown = [[cell.text for cell in row] for row in summary_table(results).rows]
+    shown = [[cell.text for cell in row] for row in leaderboard(results).rows]
     assert ["forest", "cpu", "no claim, as quality fails"] in [row[:3] for row in shown]
 
 

@@ -51,7 +51,7 @@ BAD_CHANGES = {
     ),
     "unknown to one of the pipelines": (
         ["--set", "xgbclassifier__max_depth=3"],
-        ["parameter of logistic 'xgbclassifier__max_depth'"],
+        ["parameter of the pipeline logistic: 'xgbclassifier__max_depth'"],
     ),
     "deep inside": (
         ["--pipelines", "logistic", "--set", "columntransformer__onehotencoder__drop=5"],

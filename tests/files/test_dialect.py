@@ -37,17 +37,17 @@ TITLES = {
 NAMES = {
     "short names": (
         b"a,b\nx,y,z\nu,v,w\n",
-        "row 0 holds 3 of 2 cells, 'x,y,z'; .*first name",
+        "row 0 should have 2 fields but has 3: 'x,y,z'; .*name of the first",
     ),
-    "inches": (b'a,b\n1,5" pipe\n2\n', "row 1 holds 1 of 2 cells"),
-    "one long row": (b"a,b\n1,2\n\n3,4,5\n", "row 1 holds 3 of 2 cells, '3,4,5'"),
+    "inches": (b'a,b\n1,5" pipe\n2\n', "row 1 should have 2 fields but has 1"),
+    "one long row": (b"a,b\n1,2\n\n3,4,5\n", "row 1 should have 2 fields but has 3: '3,4,5'"),
     "a decimal comma in one column": (
         b"n\n1,5\n2,25\n",
-        "row 0 holds 2 of 1 cells, '1,5'.*skip_rows",
+        "row 0 should have 1 field but has 2: '1,5'.*skip_rows",
     ),
-    "two of one name": (b"a,b,a\n1,2,3\n", r"columns with the same name: \['a'\]"),
-    "an open quote": (b'a,b\n1,x\n2,"y\n3,z\n', "a quote that opens in row 1 is not closed"),
-    "an open quote at the end": (b'a,b\n1,x\n2,"y', "a quote that opens in row 1 is not closed"),
+    "two of one name": (b"a,b,a\n1,2,3\n", r"columns have the same name: \['a'\]"),
+    "an open quote": (b'a,b\n1,x\n2,"y\n3,z\n', "a quote opened in row 1 is not closed"),
+    "an open quote at the end": (b'a,b\n1,x\n2,"y', "a quote opened in row 1 is not closed"),
 }
 
 
@@ -76,8 +76,8 @@ def test_lines_above_the_names_are_skipped_and_said(case: str, tmp_path: Path) -
     table = read_arrow(path, structs.replace(found.format, columns={}))
     assert table.column_names[:2] == ["a", "b"]
     assert table["a"].to_pylist() == [1, 4]
-    assert "lines above the names are not read: '" in found.notes[0]
-    with pytest.warns(UserWarning, match="above the names are not read: '"):
+    assert "lines above the column names are skipped: '" in found.notes[0]
+    with pytest.warns(UserWarning, match="above the column names are skipped: '"):
         assert table.equals(read_arrow(path))
 
 
@@ -114,15 +114,15 @@ def test_blank_lines_and_names_are_taken_as_pandas_does(
 def test_names_that_look_like_a_row_are_said(names: str, said: bool, tmp_path: Path) -> None:
     path = written(tmp_path, f"{names}\n{names}\n".encode())
     if len(set(names.split(","))) < len(names.split(",")):
-        with pytest.raises(DataError, match="same name: .'1'.*line of names"):
+        with pytest.raises(DataError, match="same name: .'1'.*line of column names"):
             sniff(path)
     else:
-        assert any("write a line of names" in note for note in sniff(path).notes) == said
+        assert any("add a line of column names" in note for note in sniff(path).notes) == said
 
 
 def test_what_else_may_be_meant_is_said(tmp_path: Path) -> None:
     found = sniff(written(tmp_path, b"a   b\n1   x\n2\n"))
-    assert "give a delimiter (--delimiter), or read a file of fixed width" in found.notes[0]
+    assert "pass a delimiter (--delimiter), or read a fixed-width file" in found.notes[0]
 
 
 def test_a_given_delimiter_that_parts_nothing_gives_way(tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ def test_more_than_a_few_other_cells_make_text_and_that_is_said():
     table = pa.table({"x": ["1.5"] * 90 + ["2.5"] * 3 + ["a", "b"] * 5})
     formats, notes = sniff_columns(table)
     assert formats == {}
-    assert "'x' is text, though its cells look like numbers" in notes[0]
+    assert "'x' is text, but its values look like numbers" in notes[0]
     assert sniff_columns(pa.table({"x": ["31.12.2018"] * 92 + ["soon"] * 8}))[0] == {}
 
 
@@ -253,7 +253,7 @@ def test_a_mark_of_decimals_or_of_thousands_is_asked_for(case: str):
 def test_numbers_that_name_something_are_text(name: str):
     format, notes = guess("10", "20", name=name)
     assert format == Text()
-    assert "as its name says" in notes[0]
+    assert "as its name suggests" in notes[0]
 
 
 @pytest.mark.parametrize("name", ["paid", "PAID", "grid", "zipper", "phone_calls", "idle", "x"])
@@ -284,9 +284,9 @@ def test_names_of_classes_stay_words(cells: list[str]):
 CAUTIONS = {
     "infinite numbers": (["1.5", "1e309", "2"], "8 more are infinite and read as missing"),
     "quarters": (["2015Q2", "2016Q1"], "as '2015Q2', read as 2015-04-01 (a month, quarter or week"),
-    "some without an offset": (["2018-02-01 10:00+01:00", "2018-02-01 10:00"], "it is UTC"),
-    "some without a unit": (["12%", "5 %", "0.5"], "13 cells without '%'"),
-    "a dash among words": (["red", "blue", "-"], "'-' (13 cells) is kept as a value"),
+    "some without an offset": (["2018-02-01 10:00+01:00", "2018-02-01 10:00"], "offset are UTC"),
+    "some without a unit": (["12%", "5 %", "0.5"], "13 values without '%'"),
+    "a dash among words": (["red", "blue", "-"], "'-' (13 values) is kept as a value"),
 }
 
 
@@ -300,7 +300,7 @@ def test_what_may_mean_something_else_is_said(case: str):
 UNREAD = {
     "of a spreadsheet": (['="12"', '="7.5"'], "to_numeric"),
     "units": (["12 kg", "500 g"], "to_numeric"),
-    "footnotes": (["1,234[1]", "2,500,000 [2]"], "to read their digits alone"),
+    "footnotes": (["1,234[1]", "2,500,000 [2]"], "to read only their digits"),
     "bounds": (["<5", "7", "65+"], "to_numeric"),
     "other months": (["1. Februar 2018", "2. März 2018"], "to_datetime"),
     "both orders": (["13/02/2018", "02/13/2018"], "pd.to_datetime(table['x'], format='mixed'"),
@@ -387,8 +387,8 @@ def test_dates_written_in_any_notation_come_back(times: list[datetime], day: str
         formats, notes = sniff_columns(table, Options(day_first=format.startswith("%d")))
     found = read_cells(cells, formats["x"], "x").to_pandas().tolist()
     meant = [datetime.strptime(each, format) for each in cells.to_pylist()]
-    told = "as is usual with points" in notes[0] or "as " not in notes[0].partition("(")[2]
-    assert found == meant or (told and "%y" in format) or "usual with points" in notes[0]
+    told = "as is usual with dots" in notes[0] or "as " not in notes[0].partition("(")[2]
+    assert found == meant or (told and "%y" in format) or "usual with dots" in notes[0]
 
 
 @given(st.lists(st.text("0123456789.,-/: $%AMP'()+e?", max_size=10), min_size=1, max_size=12))

@@ -76,11 +76,11 @@ NO_NUMBERS = {
 def test_what_does_not_fit_is_refused_by_name_or_missing(value: str):
     format = NO_NUMBERS[value]
     cells = pa.chunked_array([[None, ""], [value, value]], pa.string())
-    words = re.escape(f"new.csv: column 'x' holds {value!r} in row 12, ") + ".*1 more.*missing"
+    words = re.escape(f"new.csv: column 'x' holds {value!r} in row 12, ") + ".*2 values.*missing"
     with pytest.raises(DataError, match=words):
         read_cells(cells, format, "new.csv: column 'x'", 10)
     lenient = structs.replace(format, stray="missing")
-    with pytest.warns(UserWarning, match=r"x: 2 of 4 cells are no .* in row 2$"):
+    with pytest.warns(UserWarning, match=r"x: 2 of 4 values are not .* in row 2$"):
         assert read_cells(cells, lenient, "x").null_count == 4
 
 

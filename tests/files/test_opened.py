@@ -149,7 +149,7 @@ def test_blanks_around_names_are_left_out_and_said(tmp_path: Path) -> None:
     path = tmp_path / "spaced.csv"
     path.write_text("a | b | c\n1 | 2 | x\n3 | 4 | y\n")
     found = sniff(path)
-    assert any("blanks around the names" in note for note in found.notes)
+    assert any("spaces around the column names" in note for note in found.notes)
     assert read_arrow(path, found.format).column_names == ["a", "b", "c"]
     whole = pa.concat_tables(stream(path, {}, found.format).tables(1))
     assert whole.select(["a", "b"]).to_pydict() == {"a": [1, 3], "b": [2, 4]}
@@ -162,7 +162,7 @@ def test_a_word_that_is_read_as_missing_is_told_and_may_be_a_value(tmp_path: Pat
     path.write_text("land,size\n" + f"DE,1\n{word},NA\n,3\nFR,4\n" * 9)
     found = sniff(path)
     (note,) = found.notes
-    assert note.startswith(f"'land': {word!r} (9 cells) read as missing; --keep")
+    assert note.startswith(f"'land': read as missing: {word!r} (9 values); --keep")
     assert read_arrow(path, found.format)["land"].null_count == 18
     kept = sniff(path, keep=[word]).format
     assert kept == TableFormat(columns={"land": Text(values=(word,))})
@@ -192,7 +192,7 @@ def test_conditions_are_for_parquet(tmp_path: Path) -> None:
     X, y = pipeline.read(tmp_path / "t.parquet", ["price"], "zip", rows=rows)
     assert (len(X), set(y)) == (5, {"01067"})
     for name in ("t.csv", "t.jsonl", "t.parquet"):
-        with pytest.raises(ConfigError, match="is for Parquet without a format"):
+        with pytest.raises(ConfigError, match="needs Parquet without a format"):
             pipeline.read(tmp_path / name, ["price"], "zip", rows=rows, format=FORMAT)
 
 

@@ -113,7 +113,9 @@ def table(rows: int = ROWS, **columns: Any) -> pa.Table:
 def test_files_that_disagree_are_refused_by_name(tmp_path: Path) -> None:
     pq.write_table(table(), tmp_path / "1.parquet")
     pq.write_table(table(a=pa.array(["x"] * ROWS)), tmp_path / "2.parquet")
-    with pytest.raises(DataError, match=r"2.parquet: column 'a' holds string and .*1.parquet hold"):
+    with pytest.raises(
+        DataError, match=r"2.parquet: column 'a' has type string, .*1.parquet; store"
+    ):
         pipeline.scan(tmp_path, ["a"], "late")
     pq.write_table(table().drop_columns(["t"]), tmp_path / "2.parquet")
     for reader in (pipeline.scan, pipeline.read):
@@ -126,7 +128,7 @@ def test_files_that_disagree_are_refused_by_name(tmp_path: Path) -> None:
     [
         ("gone.parquet", {}, DataError, "no such file"),
         ("broken.parquet", {}, DataError, "broken.parquet: cannot be read"),
-        ("empty", {}, DataError, "holds no file"),
+        ("empty", {}, DataError, "contains no file"),
         ("x.csv", {"partition_bytes": 1}, DataError, "only Parquet"),
         ("x.csv", {"device": "gpu"}, ConfigError, "device='gpu'"),
     ],

@@ -204,7 +204,7 @@ def test_inputs_that_cannot_be_read_are_named(here: Here) -> None:
     )
     bad = here.folder / "bad.csv"
     TABLE.assign(n2="x").to_csv(bad, index=False)
-    says = r"bad\.csv: column 'n2' holds 'x' in row 0, and the model was fitted on numbers"
+    says = r"bad\.csv: column 'n2' holds 'x' in row 0, but the model was fitted on numbers"
     refused(says, source=bad)
     twice = pa.Table.from_pandas(TABLE)
     pq.write_table(twice.append_column("c1", twice["c1"]), here.source)

@@ -1,4 +1,4 @@
-"""A file is read as what its bytes are, or refused with what it is and the way out."""
+"""A file is read as what its bytes are, or refused with what it is and what to do."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ REFUSED = {
     "t.xlsx": (archive("[Content_Types].xml", "xl/workbook.xml"), "Excel .*save .* as CSV UTF-8"),
     "t.xls": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 99, "Excel .*save .* as CSV UTF-8"),
     "t.html": (b"\xef\xbb\xbf\n<!DOCTYPE html><html>", "HTML .*save .* as CSV UTF-8"),
-    "t.zip": (archive("a.csv"), "archive .zip.: unpack it"),
+    "t.zip": (archive("a.csv"), "zip archive.* unpack it"),
     "t.tar.gz": (gzip.compress(b"a" * 257 + b"ustar" + b"\0" * 99), "archive .tar."),
     "t.db": (b"SQLite format 3\0" + b"\0" * 99, "SQLite .*read_sql"),
     "t.pkl": (pickle.dumps(FRAME), "pickle.*to_parquet"),
     "t.h5": (b"\x89HDF\r\n\x1a\n", "HDF5"),
     "t.pdf": (b"%PDF-1.7\n", "PDF"),
-    "bytes.csv": (bytes(range(256)) * 9, "no text"),
+    "bytes.csv": (bytes(range(256)) * 9, "a binary file"),
     "t.parquet.gz": (gzip.compress(parquet()), "compressed Parquet file; unpack it"),
     "cut.parquet": (parquet()[:-30], "cannot be read"),
     "cut.feather": (feather()[:-30], "cannot be read"),
@@ -89,12 +89,12 @@ REFUSED = {
     "empty.jsonl": (b"", "no rows"),
     "empty.json": (b"[]", "no rows"),
     "nested.json": (b'{"count": 1, "rows": [{"a": 1}]}', "'rows' holds objects or lists"),
-    "number.jsonl": (b'{"a": 1}\n5\n', "in row 1; .*one object for each row"),
+    "number.jsonl": (b'{"a": 1}\n5\n', "in row 1; .*one object per row"),
     "cut.jsonl": (b'{"a": 1}\n{"a": ', "Invalid value. in row 1"),
-    "cut.json": (b'[{"a": 1}, {"a"', "is no JSON"),
+    "cut.json": (b'[{"a": 1}, {"a"', "is not JSON"),
     "mixed.jsonl": (b'{"a": 1}\n{"a": "x"}\n', "a. changed from number to string in row 1; .*type"),
     "large.jsonl": (b'{"a": 1}\n{"a": 9223372036854775808}', "'a' holds integers beyond 64 bits"),
-    "packed.csv": (gzip.compress(CSV), "compressed by gzip; give it a name that ends in .gz"),
+    "packed.csv": (gzip.compress(CSV), "compressed with gzip; give it a name that ends in .gz"),
     "gone.csv": (None, "no such file"),
 }
 
@@ -150,11 +150,11 @@ def test_the_files_of_a_folder_are_one_table(names: tuple[str, str], tmp_path: P
 @pytest.mark.parametrize(
     ("files", "says"),
     [
-        ({"a.csv": CSV, "b.csv": b"a,c\n1,2\n"}, r"b.csv: has not the columns of a.csv"),
-        ({"a.csv": CSV, "b.jsonl": LINES}, "several kinds: a.csv and b.jsonl"),
-        ({"a.jsonl": LINES, "b.jsonl": b'{"a": "z", "b": "x"}'}, "the files differ in types"),
-        ({"y=1/a.parquet": parquet(), "y=2/a.parquet": b""}, "folders hold a column"),
-        ({"a.md": b"?"}, "holds no file whose name ends in .parquet, .csv"),
+        ({"a.csv": CSV, "b.csv": b"a,c\n1,2\n"}, r"b.csv: its columns differ from those of a.csv"),
+        ({"a.csv": CSV, "b.jsonl": LINES}, "several file formats: a.csv and b.jsonl"),
+        ({"a.jsonl": LINES, "b.jsonl": b'{"a": "z", "b": "x"}'}, "column types differ between"),
+        ({"y=1/a.parquet": parquet(), "y=2/a.parquet": b""}, "folder names hold a column"),
+        ({"a.md": b"?"}, "contains no file whose name ends in .parquet, .csv"),
     ],
     ids=["columns", "kinds", "types", "partitioned", "nothing"],
 )  # fmt: skip

@@ -25,7 +25,7 @@ def written(folder: Path, data: bytes, name: str = "t.csv") -> Path:
 
 
 def says_of_cp1252() -> AbstractContextManager[object]:
-    return pytest.warns(UserWarning, match="t.*: is not UTF-8 and is read as cp1252")
+    return pytest.warns(UserWarning, match="t.*: the file is not UTF-8 and is read as cp1252")
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
@@ -63,11 +63,11 @@ def test_an_encoding_that_is_given_counts(encoding: str, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("data", "format", "says"),
     [
-        (b"a,b\nx,1\n\nM\xfc,3\n", TableFormat(), r"line 4 is not utf-8 \(at b'\\xfc,3"),
-        (b"a,b\nM\x81,1\n", None, "line 2 is not cp1252.*encoding="),
-        ("a,b\nx,1\n".encode("utf-16-le"), None, "line 1 holds a zero byte.*encoding="),
-        ("a,b\nx,1\n".encode("utf-32"), None, "line 1 holds a zero byte.*save it as UTF-8"),
-        (b"a,b\nx,1\n", TableFormat(encoding="utf-9"), "there is no encoding 'utf-9'"),
+        (b"a,b\nx,1\n\nM\xfc,3\n", TableFormat(), r"line 4 is not valid utf-8 \(at b'\\xfc,3"),
+        (b"a,b\nM\x81,1\n", None, "line 2 is not valid cp1252.*encoding="),
+        ("a,b\nx,1\n".encode("utf-16-le"), None, "line 1 has a zero byte.*encoding="),
+        ("a,b\nx,1\n".encode("utf-32"), None, "line 1 has a zero byte.*save it as UTF-8"),
+        (b"a,b\nx,1\n", TableFormat(encoding="utf-9"), "unknown encoding 'utf-9'"),
     ],
     ids=["row", "cp1252", "zero", "utf-32", "unknown"],
 )

@@ -205,9 +205,12 @@ def test_folds_that_cannot_be_made_are_refused(tmp_path: Path) -> None:
     said = refused(tmp_path, replace(RANDOM, groups="fold"), 5)
     assert "5 folds by fold: Cannot have number of splits n_splits=5 greater than" in said
     missing = refused(tmp_path, GROUPS, 3, gaps)
-    assert "group of the split, 'patient', is missing in 300 of the 900 training rows" in missing
+    assert (
+        "group column of the split, 'patient', is missing in 300 of the 900 training rows"
+        in missing
+    )
     text = refused(tmp_path, replace(RANDOM, time="patient"), 3)
-    assert "time of the split, 'patient', holds string; store dates or numbers" in text
+    assert "time column of the split, 'patient', holds string; store dates or numbers" in text
 
 
 def test_a_fold_without_a_class_is_refused(tmp_path: Path) -> None:
@@ -216,9 +219,9 @@ def test_a_fold_without_a_class_is_refused(tmp_path: Path) -> None:
 
     said = refused(tmp_path, replace(LATER, time="day"), 3, ill_at_last)
     assert "3 folds by day: fold 1 lacks rows of a class" in said
-    assert "ask for fewer folds (--cv), or choose another --split" in said
+    assert "use fewer folds (--cv), or choose another --split" in said
 
 
 def test_a_split_goes_by_one_thing() -> None:
-    with pytest.raises(ConfigError, match="goes by time='day' or by groups"):
+    with pytest.raises(ConfigError, match="pass time='day' or groups=, not both"):
         replace(LATER, time="day", groups="patient")

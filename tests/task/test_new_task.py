@@ -93,7 +93,7 @@ def pipeline(workspace: Path, *arguments: str) -> subprocess.CompletedProcess[st
 )  # fmt: skip
 def test_from_the_file_to_the_report_without_a_change(workspace, label, kind, best) -> None:
     said = pipeline(workspace, "new-task", "My houses.csv", label).stdout
-    assert f"is predicted ({kind})" in said
+    assert f" ({kind})\n" in said
     assert "next: .venv/bin/python -m pipeline report my_houses" in said
     out = workspace / "out"
     pipeline(
@@ -109,9 +109,9 @@ def test_from_the_file_to_the_report_without_a_change(workspace, label, kind, be
 def test_what_cannot_be_used_is_named_with_the_reason(workspace) -> None:
     made = create(workspace, "price")
     assert made.columns.unused == {
-        "Unnamed: 0": "has another number in each row",
-        "who": "has 399 texts in 399 rows, which tell rows apart",
-        "country": "has one value",
+        "Unnamed: 0": "has a different number in each row",
+        "who": "has 399 different texts in 399 rows, like an identifier",
+        "country": "has a single value",
         "nothing": "has no values",
     }
     said = "\n".join(made.lines())
@@ -135,9 +135,9 @@ COLUMNS = [
     ("flags", SHUFFLED > 9, "numbers"),
     ("a flag or a blank", ["X" if i % 3 else None for i in range(200)], "few"),
     ("a number or a blank", [1.0 if i % 3 else None for i in range(200)], "few"),
-    ("a row number", range(200), "another number in each row"),
-    ("codes", [f"K-{i:05d}" for i in range(200)], "tell rows apart"),
-    ("names", [f"{WORDS[i % 6]} Smith{i}" for i in range(200)], "tell rows apart"),
+    ("a row number", range(200), "a different number in each row"),
+    ("codes", [f"K-{i:05d}" for i in range(200)], "like an identifier"),
+    ("names", [f"{WORDS[i % 6]} Smith{i}" for i in range(200)], "like an identifier"),
     ("towns", [f"town {i % 30}" for i in range(200)], "many"),
     ("words", [" ".join(WORDS[i % 5 :]) + f" x{i}" for i in range(200)], "texts"),
     (
@@ -145,7 +145,7 @@ COLUMNS = [
         [" ".join(WORDS * 2) + f" {i % 40}" for i in range(200)],
         "texts",
     ),
-    ("one date", [pd.Timestamp("2024-01-01")] * 200, "one value"),
+    ("one date", [pd.Timestamp("2024-01-01")] * 200, "single value"),
     ("dates", pd.date_range("2024-01-01", periods=200), "dates"),
     ("days", DAYS, "dates"),
     ("times of day", [time(i % 24, i % 60) for i in range(200)], "times"),
@@ -163,7 +163,7 @@ def test_what_a_column_becomes(values, expected) -> None:
 @pytest.mark.parametrize("name", ["id", "Customer ID", "order_no", "rowId", "CustomerID", "nr."])
 def test_numbers_that_only_tell_rows_apart_are_known_by_their_name(name) -> None:
     ids = SHUFFLED * 17 + 1000
-    assert role(ids, name) == "has another number in each row"
+    assert role(ids, name) == "has a different number in each row"
     assert role(ids, "income") == role(ids, "paid") == "numbers"
 
 
@@ -172,7 +172,7 @@ def test_classes_too_rare_are_left_out_and_named(workspace) -> None:
     assert list(made.target.classes) == ["big", "middle", "small"]
     assert made.target.left_out == {"castle": 3}
     assert made.rows == ROWS - 3
-    assert "too rare, left out: 'castle' (3 rows)" in "\n".join(made.lines())
+    assert "rare classes, left out: 'castle' (3 rows)" in "\n".join(made.lines())
     assert set(stored(made)["kind"]) == {"big", "middle", "small"}
 
 
@@ -215,15 +215,15 @@ def test_a_target_is_classes_or_a_number(values, kind, expected) -> None:
     [
         ([None] * 9, "", DataError, "has no values"),
         (["a"] * 90, "", DataError, "all rows are 'a'"),
-        ([1.5] * 90, "regression", DataError, "has one value"),
+        ([1.5] * 90, "regression", DataError, "has a single value"),
         ([f"t{i}" for i in range(90)], "", DataError, "0 of 90 classes have 20 rows or more"),
         ([0.5] * 90 + [1.5], "", DataError, "1 of 2 classes .* or --kind regression"),
         ([i / 7 for i in range(90)], "multiclass", DataError, "0 of 90 .* or --kind regression"),
-        (["a", "b", "c"] * 30, "binary", ConfigError, "takes two classes, here are 3"),
-        (["a", "b"] * 30, "regression", ConfigError, "takes numbers; row 0 holds 'a'"),
+        (["a", "b", "c"] * 30, "binary", ConfigError, "needs two classes, not 3"),
+        (["a", "b"] * 30, "regression", ConfigError, "needs numbers; row 0 holds 'a'"),
         (["a", "b"] * 30, "ranking", ConfigError, "choose from binary, multiclass, regression"),
-        ([[1, 2]] * 9, "", DataError, "holds list.*name another TARGET"),
-        ([pd.Timestamp("2024-01-01")] * 9, "", DataError, "holds dates or times, .*name another"),
+        ([[1, 2]] * 9, "", DataError, "holds list.*choose another TARGET"),
+        ([pd.Timestamp("2024-01-01")] * 9, "", DataError, "holds dates or times, .*choose another"),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
@@ -283,12 +283,12 @@ def test_groups_are_never_cut_and_not_learnt_from(workspace, label) -> None:
     ("choices", "told"),
     [
         ({"ignore": ["stret"]}, "unknown column 'stret'; did you mean 'street'"),
-        ({"ignore": ["price"]}, "'price' is the target; leave it out"),
-        ({"split": "time", "by": "price"}, "--by price: is the target"),
-        ({"split": "groups"}, "--split groups takes --by"),
-        ({"split": "time", "by": "street"}, "takes dates or numbers"),
+        ({"ignore": ["price"]}, "--ignore price: this is the target"),
+        ({"split": "time", "by": "price"}, "--by price: this is the target"),
+        ({"split": "groups"}, "--split groups needs --by"),
+        ({"split": "time", "by": "street"}, "must hold dates or numbers"),
         ({"split": "never"}, "--split never: choose from random, time, groups"),
-        ({"by": "street"}, "--by is for --split time"),
+        ({"by": "street"}, "--by needs --split time"),
         ({"name": "my houses"}, "--name my houses: write it as my_houses"),
         ({"name": "class"}, "write it as table_class"),
     ],
@@ -311,7 +311,7 @@ def test_the_columns_that_are_added_have_names_of_their_own(workspace) -> None:
 
 def test_a_task_that_is_there_is_never_written_over(workspace) -> None:
     create(workspace, "price")
-    with pytest.raises(ConfigError, match="is there already; choose another --name, or --force"):
+    with pytest.raises(ConfigError, match="already exists; choose another --name, or use --force"):
         create(workspace, "price")
     assert (
         create(workspace, "price", ignore=["street"], force=True).columns.by_name.get("many")
@@ -337,7 +337,7 @@ def test_a_table_of_a_script_is_kept(workspace, library) -> None:
     assert made.data.stat().st_mtime_ns == first
     assert pq.read_table(task_of(made).source).num_rows == ROWS
     assert made.columns.by_name["dates"] == ["sold on"]  # which the frame has as texts
-    with pytest.raises(ConfigError, match="takes name="):
+    with pytest.raises(ConfigError, match="pass name="):
         new_task.create(kinds[library], "price", workspace / "data")
 
 
@@ -364,7 +364,7 @@ def test_the_data_are_made_anew_when_the_file_or_a_choice_has_changed(workspace)
     )
     file.rename(workspace / "moved.csv")
     assert task_of(made).data(home) == made.data
-    with pytest.raises(DataError, match="My houses.csv: no such file .* put the file back"):
+    with pytest.raises(DataError, match="My houses.csv: no such file .* restore the file"):
         table.data(home)
 
 

@@ -73,7 +73,7 @@ def test_a3_a_period_is_its_first_day_in_predictions_too(workspace, form, start)
     own = take(written({"when": [form.format(v) for v in DAYS], "x": OTHER, "y": answer}))
     same(own.stored["when"], truth)
     same(own.read["when"], truth)
-    assert "a month, quarter or week is its first day" in own.said
+    assert "a month, quarter or week is read as its first day" in own.said
     assert own.score() > 0.9
 
 

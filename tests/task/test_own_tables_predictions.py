@@ -88,7 +88,7 @@ def test_strays_that_are_read_as_missing_are_told_at_prediction(workspace, name,
     other = [*list(later[name])[:strays], *cells[strays:]]
     _, said = answers(saved(own), written({**first, name: other}, name="new.csv"))
     assert f"'{name}'" in said
-    assert f"{strays} of {ROWS} cells" in said
+    assert f"{strays} of {ROWS} values" in said
     assert repr(other[0]) in said
 
 

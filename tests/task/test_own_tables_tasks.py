@@ -60,7 +60,7 @@ def test_a1_classes_keep_their_names_to_the_predictions(workspace, names) -> Non
 def test_a7_rows_without_a_time_or_a_group_are_counted(workspace) -> None:
     group = ["" if i % 8 == 0 else f"g{i % 9}" for i in range(ROWS)]
     own = take(written(simple(group=group)), split="groups", by="group")
-    assert f"the {ROWS // 8} without 'group' are left out" in own.said
+    assert f"{ROWS // 8} rows without 'group' are left out" in own.said
 
 
 @pytest.mark.parametrize("start", [2**53, 2**60, 2**63])
@@ -74,7 +74,10 @@ def test_large_codes_are_classes_and_columns(workspace, start) -> None:
 @pytest.mark.parametrize(
     ("lines", "way"),
     [
-        ([f"{x},{t},{n}" for x, t, n in zip(X, TOWN, NOISE, strict=True)], "a line of names above"),
+        (
+            [f"{x},{t},{n}" for x, t, n in zip(X, TOWN, NOISE, strict=True)],
+            "a line of column names above",
+        ),
         (["x::town::y", *(f"{x}::{t}::1" for x, t in zip(X, TOWN, strict=True))], "a delimiter"),
     ],
     ids=["no names", "colons"],
@@ -101,9 +104,7 @@ def test_a25_a_target_of_numbers_with_zeros_before_them_is_a_number_if_asked(
 def test_a_class_that_may_stand_for_no_value_is_asked_about(workspace, word) -> None:
     file = written({"x": X, "z": NOISE, "kind": np.array([word, "Mild", "Severe"])[KIND]})
     rows = int((KIND == 0).sum())
-    said = (
-        rf"'kind', the target, holds '{word}' \({rows} cells\).*--keep {word} .*--missing {word} "
-    )
+    said = rf"the target 'kind' holds '{word}' \({rows} values\).*--keep {word} .*--missing {word} "
     with pytest.raises(DataError, match=said):
         take(file, "kind")
     assert list(take(file, "kind", keep=[word], name="kept").made.target.classes) == sorted(
@@ -115,8 +116,8 @@ def test_a_class_that_may_stand_for_no_value_is_asked_about(workspace, word) -> 
 @pytest.mark.parametrize(
     ("second", "said"),
     [
-        ({"delimiter": ";"}, "a.csv and b.csv are parted by ',' and by ';'"),
-        ({"comma": True}, "a.csv and b.csv write the decimals of 'x' with '.' and with ','"),
+        ({"delimiter": ";"}, "a.csv and b.csv use the delimiters ',' and ';'"),
+        ({"comma": True}, "a.csv and b.csv use the decimal marks '.' and ',' in column 'x'"),
         ({}, ""),
     ],
 )

@@ -117,17 +117,17 @@ def test_numbers_and_outliers_are_those_of_scikit_learns_scorers(tmp_path: Path)
 
 
 REFUSED: list[tuple[Task, Any, str]] = [
-    (TASK, "roc_au", "is 'roc_au', which is no scorer of scikit-learn; did you mean 'roc_auc'"),
-    (TASK, 7, "is 7, which is no scorer"),
+    (TASK, "roc_au", "is 'roc_au', not a scorer of scikit-learn; did you mean 'roc_auc'"),
+    (TASK, 7, "is 7, not a scorer"),
     (TASK, metrics.hamming_loss, r"make_scorer\(hamming_loss, greater_is_better=..."),
     (TASK, metrics.r2_score, "the metric 'm' is r2_score, which is for numbers"),
-    (MULTICLASS, "neg_mean_squared_error", "for numbers; kind 'multiclass' takes another"),
-    (REGRESSION, "accuracy", "which is for classes; kind 'regression' takes another"),
+    (MULTICLASS, "neg_mean_squared_error", "for numbers; choose one for kind 'multiclass'"),
+    (REGRESSION, "accuracy", "which is for classes; choose one for kind 'regression'"),
     (CLUSTERS, "accuracy", "is accuracy_score, which is for classes"),
     (TASK, make_scorer(metrics.hinge_loss, response_method="decision_function"),
-     "hinge_loss, which reads decision_function; a run keeps predict or predict_proba"),
-    (TASK, of_rows(silhouette_score), "reads rows; only kind 'clusters' has them"),
-    (MULTICLASS, "f1", "is f1_score of two classes; set average="),
+     "hinge_loss, which needs decision_function; runs store predict or predict_proba"),
+    (TASK, of_rows(silhouette_score), "reads rows; this needs kind 'clusters'"),
+    (MULTICLASS, "f1", "is f1_score for two classes; set average="),
 ]  # fmt: skip
 
 
@@ -146,7 +146,7 @@ def test_a_metric_is_left_out_where_what_it_reads_is_not_there() -> None:
     assert judge(task, y_true[:2], both[:2], names)["log_loss"] == pytest.approx(np.log(3))
     bare = np.array([0, 1, 1])
     assert judge(task, y_true, bare, names) == pytest.approx({"accuracy": 2 / 3})
-    with pytest.raises(DataError, match="own: no metric reads predict; declare one"):
+    with pytest.raises(DataError, match="own: no metric uses predict; add one"):
         judge(replace(task, metrics=["neg_log_loss"]), y_true, bare, names)
 
 

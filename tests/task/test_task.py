@@ -72,21 +72,21 @@ def test_a_name_is_not_a_path(folder: Path, name: str) -> None:
 
 
 def test_a_ranking_names_its_query_and_nothing_else_does(toy: Task) -> None:
-    with pytest.raises(ConfigError, match="toy: a task of kind 'ranking', and no other, names"):
+    with pytest.raises(ConfigError, match="toy: set query= for kind 'ranking', and only"):
         replace(toy, kind="ranking")
-    with pytest.raises(ConfigError, match="names a query"):
+    with pytest.raises(ConfigError, match="set query="):
         replace(toy, query="query")
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"kind": "multiclass", "positive": "bad"}, "positive='bad' is for kind 'binary'"),
-        ({"kind": "clusters", "weight": "w"}, "weight='w': kind 'clusters' takes none"),
-        ({"kind": "ranking", "query": "q", "weight": "w"}, "weight='w': kind 'ranking' takes none"),
-        ({"weight": "a"}, "'a' is no feature"),
-        ({"row_id": "a"}, "'a' is no feature"),
-        ({"target": "a"}, "'a' is no feature"),
+        ({"kind": "multiclass", "positive": "bad"}, "positive='bad' needs kind='binary'"),
+        ({"kind": "clusters", "weight": "w"}, "kind 'clusters' takes no weight"),
+        ({"kind": "ranking", "query": "q", "weight": "w"}, "kind 'ranking' takes no weight"),
+        ({"weight": "a"}, "'a' cannot be a feature"),
+        ({"row_id": "a"}, "'a' cannot be a feature"),
+        ({"target": "a"}, "'a' cannot be a feature"),
     ],
     ids=str,
 )

@@ -185,15 +185,18 @@ def test_metrics_and_predictions_are_those_of_a_program_by_hand(
 
 
 WRONG: list[tuple[str, Task, Any, str]] = [
-    ("positive unsaid", TASK, BINARY[0][0], "holds 'bad' and 'good'; say which .* positive='good'"),
-    ("positive of 1 and 2 unsaid", TASK, TWO + 1, "holds 1 and 2; say which"),
-    ("none of them", replace(TASK, positive="Bad"), BINARY[0][0], "positive='Bad' is neither"),
-    ("text for a number", replace(TASK, positive="1"), TWO, "positive='1' is neither"),
+    ("positive unsaid", TASK, BINARY[0][0],
+     "holds 'bad' and 'good'; set the positive .* positive='good'"),
+    ("positive of 1 and 2 unsaid", TASK, TWO + 1, "holds 1 and 2; set the positive"),
+    ("none of them", replace(TASK, positive="Bad"), BINARY[0][0], "but positive='Bad'; choose"),
+    ("text for a number", replace(TASK, positive="1"), TWO, "but positive='1'; choose"),
     ("three of two", TASK, THREE, "holds 3 classes: 0, 1, 2; use kind='multiclass'"),
-    ("one class", TASK, 0 * TWO, "180 training rows are all of the class 0"),
-    ("fractions", MULTICLASS, THREE / 2, r"is \d?\.5 in row \d+ .*; classes are texts"),
-    ("dates", MULTICLASS, pd.date_range("2020", periods=ROWS), "holds datetime64?, as .*classes"),
-    ("decimals", MULTICLASS, [Decimal(int(each)) for each in THREE], "holds decimal, as Decimal"),
+    ("one class", TASK, 0 * TWO, "all 180 training rows have the class 0"),
+    ("fractions", MULTICLASS, THREE / 2, r"is \d?\.5 in row \d+ .*; classes must be text"),
+    ("dates", MULTICLASS, pd.date_range("2020", periods=ROWS),
+     "holds datetime64?, such as .*classes"),
+    ("decimals", MULTICLASS, [Decimal(int(each)) for each in THREE],
+     "holds decimal, such as Decimal"),
     ("missing class", MULTICLASS, pd.Series(SEVERAL[0]).mask(FOLD == 2), "is missing in 60 of the "
      "180 training rows, first in row 2 of the training rows"),
     ("missing in the test rows", MULTICLASS, pd.Series(SEVERAL[0]).mask(FOLD == 3),
@@ -202,8 +205,9 @@ WRONG: list[tuple[str, Task, Any, str]] = [
     ("missing booleans", TASK, pd.Series(TWO == 1, dtype="boolean").mask(A > 1), "is missing in"),
     ("missing number", REGRESSION, np.where(FOLD == 1, np.nan, A), "missing in 60 of the 180"),
     ("infinite", REGRESSION, np.where(np.arange(ROWS) == 5, np.inf, A), "is inf in row 4 of the "),
-    ("text for numbers", REGRESSION, BINARY[0][0], "holds string, as .*; kind 'regression'"),
-    ("dates for numbers", REGRESSION, pd.date_range("2020", periods=ROWS), "holds datetime64?, as"),
+    ("text for numbers", REGRESSION, BINARY[0][0], "holds string, such as .*; kind 'regression'"),
+    ("dates for numbers", REGRESSION, pd.date_range("2020", periods=ROWS),
+     "holds datetime64?, such as"),
 ]  # fmt: skip
 
 
@@ -331,7 +335,7 @@ def test_a_class_that_no_training_row_has_is_answered_wrongly_and_named(
     wanted = {name: metric(y[FOLD >= 3], said) for name, metric in plain.items()}
     assert measure.judge_outcome(replace(MULTICLASS, metrics=without), found) == wanted
     with pytest.raises(
-        DataError, match="log_loss of the 60 test rows: no training row is of the class 'c'"
+        DataError, match="log_loss of the 60 test rows: no training row has the class 'c'"
     ):
         measure.judge_outcome(replace(MULTICLASS, metrics=chances), found)
 
@@ -366,7 +370,7 @@ def test_metrics_get_the_names_of_classes(
         (np.where(np.arange(ROWS) == 6, np.nan, WEIGHT), "is nan in row 5 of the training rows"),
         (np.where(np.arange(ROWS) == 7, np.inf, WEIGHT), "is inf in row 1 of the test rows"),
         (0 * WEIGHT, "is 0 in all training rows"),
-        (["heavy"] * ROWS, "holds string, as 'heavy'; give numbers"),
+        (["heavy"] * ROWS, "holds string, such as 'heavy'; give numbers"),
     ],
     ids=["negative", "missing", "infinite", "zero", "text"],
 )
@@ -382,7 +386,7 @@ def test_weights_that_are_none_are_refused_with_their_row(
 @pytest.mark.parametrize("variant", ["reference", "cpu"])
 def test_a_program_that_takes_no_weights_is_named(variant: str, write) -> None:
     task = replace(TASK, weight="w", pipelines={"near": lambda seed: KNeighborsClassifier()})
-    with pytest.raises(ConfigError, match="own: KNeighborsClassifier takes no weights, and the"):
+    with pytest.raises(ConfigError, match="own: KNeighborsClassifier takes no weights, but the"):
         measure.measure_once(
             task, task.pipeline("near", 0), Job("own", "near", variant, write(TWO))
         )

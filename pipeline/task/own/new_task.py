@@ -1,7 +1,7 @@
-"""A task made of your own table: its data as Parquet, its pipelines as a file to edit.
+"""A task for your own table: its data as Parquet, its pipelines as a file to edit.
 
-What each column holds, what the target is and which rows are judged on is guessed, said, and
-written into the file; an option says it otherwise.
+The role of each column, the kind of target and the test rows are guessed, shown, and written into
+the file; options override the guesses.
 """
 
 from __future__ import annotations
@@ -41,36 +41,36 @@ __all__ = ["Choices", "NewTask", "create"]
 FEW_ROWS, LEAST_ROWS = 100, 20
 """Rows below which scores say little, and below which there is no task."""
 _SHOWN = 20
-"""Columns, or notes, that are listed; of the others their number is told."""
+"""Columns, or notes, that are listed; the others are only counted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What is asked for; what is empty is guessed.
+    """Options of a new task; empty ones are guessed.
 
     Parameters
     ----------
     name : str
-        Of the task; by default after the file.
+        Name of the task; by default that of the file.
     kind : {"", "binary", "multiclass", "regression"}
     ignore : sequence of str
-        The columns not to learn from.
+        Columns not to learn from.
     split : {"random", "time", "groups"}
-        Which rows to judge on: a random quarter, the latest, or those of a quarter of the groups.
+        Test rows: a random quarter, the latest quarter, or a quarter of the groups.
     by : str
         Column with the time or the group.
     encoding, delimiter : str
-        Of a text file.
+        Encoding and delimiter of a text file.
     decimal : {".", ","}, optional
-        What the mark in 1,234 is, where the table does not tell.
+        The decimal mark, if the table leaves it open, as with 1,234.
     missing : sequence of str
-        Cells that stand for no value, beside those of `pandas.read_csv`.
+        Words that mean a missing value, in addition to those of `pandas.read_csv`.
     keep : sequence of str
-        Words of a CSV file that are values, though `pandas.read_csv` takes them for missing.
+        Words of a CSV file that are values although `pandas.read_csv` reads them as missing.
     day_first : bool, optional
         Whether dates such as 02/01/2018 begin with the day.
     force : bool
-        Write over a task of this name that was made so, with what was changed in it.
+        Overwrite a task of this name that `new-task` created, including your changes.
     """
 
     name: str = ""
@@ -90,27 +90,27 @@ class Choices:
         if self.split not in SPLITS:
             raise ConfigError(f"--split {self.split}: choose from {', '.join(SPLITS)}")
         if self.by and self.split not in ("time", "groups"):
-            raise ConfigError("--by is for --split time or --split groups")
+            raise ConfigError("--by needs --split time or --split groups")
 
 
 @dataclass(frozen=True, repr=False)
 class NewTask:
-    """What became of a table.
+    """The result of `new_task`.
 
     Attributes
     ----------
     name, file, label : str
-        Of the task, of the file it was made from, of the column to predict.
+        Name of the task, its file, and the column to predict.
     rows, all_rows : int
-        Kept, and in the file.
+        Rows that are used, and rows in the file.
     columns : Roles
     target : Target
     split : str
-        Which rows are judged on.
+        Description of the test rows.
     notes, cautions : tuple of str
-        What was guessed, and what should be looked into.
+        What was guessed, and what you should check.
     data, task : Path
-        What was written.
+        The files that were written.
     """
 
     name: str
@@ -130,11 +130,11 @@ class NewTask:
         """Yield what was guessed, what was made of each column, and what to do next."""
         yield self._title
         yield from (f"  {fact}" for fact in (*self._of_target(), *_of_columns(self.columns)))
-        yield f"  judged on: {self.split}"
+        yield f"  test rows: {self.split}"
         yield from (f"  note: {note}" for note in _cut(self.notes))
         yield from (f"  {line(caution)}" for caution in self.cautions)
         yield f"data: {self.data}"
-        yield f"task: {self.task}, yours to change"
+        yield f"task: {self.task} (edit it as you like)"
         yield f"next: {COMMAND} report {self.name}"
         yield f"or:   {COMMAND} run {self.name}"
         files = f"runs/{self.name}/boosting.model {quote(self.file)} runs/{self.name}.csv"
@@ -143,17 +143,17 @@ class NewTask:
     @property
     def _title(self) -> str:
         kept = f"{self.rows:,} of {self.all_rows:,} rows"
-        return f"{self.file}: {kept}; {self.label!r} is predicted ({self.target.kind})"
+        return f"{self.file}: {kept}; predicts {self.label!r} ({self.target.kind})"
 
     def _of_target(self) -> Iterator[str]:
         target = self.target
         if target.classes:
             yield f"classes: {_counted(target.classes)}"
         if target.positive is not None:
-            yield f"positive class: {target.positive!r}; positive= in the task names the other one"
+            yield f"positive class: {target.positive!r}; change it by positive= in the task"
         if target.left_out:
             rare = _counted(target.left_out)
-            yield f"too rare, left out: {rare}; min_rows= in the task lets them in"
+            yield f"rare classes, left out: {rare}; lower min_rows= in the task to keep them"
 
     def __repr__(self) -> str:
         """Return all lines."""
@@ -191,13 +191,13 @@ def create(source: Path | Table, label: str, home: Path, choices: Choices | None
     if not name and isinstance(source, Path):
         name = _identifier(Path(re.sub(r"\.(gz|bz2|xz|zst)$", "", source.absolute().name)).stem)
     if not name:
-        raise ConfigError("a table that comes from no file takes name=, for its task")
+        raise ConfigError("pass name=, the name of the task, for a table that is not a file")
     _check_free(name, home, choices)
     file = source if isinstance(source, Path) else home / name / f"{name}-as-given.parquet"
     read, notes, table = _read(source, label, choices)
     known = len(table) - table[label].null_count
     if known < FEW_ROWS:
-        way = "scores of a quarter of them say little; cross-validate the pipelines in a script"
+        way = "scores on a quarter of them are unreliable; use cross-validation in a script"
         notes = (*notes, f"{known} rows with a known target: {way}")
     least = FEWEST if known >= FEW_ROWS else min(FEWEST, max(2 * FOLDS, known // 5))
     asked = read_target(label, table[label], choices.kind, min_rows=least)
@@ -260,13 +260,13 @@ def _check_free(name: str, home: Path, choices: Choices) -> None:
     if name != _identifier(name):
         raise ConfigError(f"--name {name}: write it as {_identifier(name)}")
     if not FOLDER.is_dir():
-        raise ConfigError("no folder `tasks` here; run from the root of the repository")
+        raise ConfigError("the folder `tasks` is missing; run from the root of the repository")
     task = FOLDER / f"{name}.py"
     there = next((path for path in (task, home / name) if path.exists()), None)
     made_so = not task.exists() or "OwnTable(" in task.read_text()
     if there and not (choices.force and made_so):
-        way = ", or --force to write over it" if made_so else ""
-        raise ConfigError(f"{there} is there already; choose another --name{way}")
+        way = ", or use --force to overwrite it" if made_so else ""
+        raise ConfigError(f"{there} already exists; choose another --name{way}")
 
 
 def _own_table(
@@ -275,13 +275,13 @@ def _own_table(
 ) -> OwnTable:  # fmt: skip
     by, cut = choices.by, None
     if by == label:
-        raise ConfigError(f"--by {by}: is the target; name another column")
+        raise ConfigError(f"--by {by}: this is the target; choose another column")
     if choices.split == "time":
         types = zip(table.column_names, table.schema.types, strict=True)
         dates = [name for name, kind in types if role_of_type(name, kind, read) == "dates"]
         if not by and len(dates) != 1:
             raise ConfigError(
-                f"--split time takes --by, the column of the time; dates are: {dates}"
+                f"--split time needs --by, the time column; date columns are: {dates}"
             )
         by = by or dates[0]
         times = to_store(table[pick(by, table.column_names, "column")]).drop_null().to_pandas()
@@ -304,9 +304,9 @@ def _columns(table: pa.Table, rows: Any, own: OwnTable, choices: Choices) -> Rol
     others = [name for name in table.column_names if name != own.target]
     for name in choices.ignore:
         if name == own.target:
-            raise ConfigError(f"{name!r} is the target; leave it out of --ignore")
+            raise ConfigError(f"--ignore {name}: this is the target; remove it from --ignore")
         pick(name, others, "column")
-    why = dict.fromkeys(choices.ignore, "is ignored, as asked")
+    why = dict.fromkeys(choices.ignore, "is ignored, as requested")
     if own.split == "groups":
         why[own.by] = "holds the groups"
     wanted = [name for name in others if name not in why]
@@ -325,17 +325,17 @@ def _with_texts(read: TableFormat, names: Sequence[str]) -> TableFormat:
 def _check(file: Path, rows: int, columns: Roles, notes: Sequence[str]) -> None:
     if rows < LEAST_ROWS:
         raise DataError(
-            f"{file}: {rows} rows with a known target tell no model from another; it takes "
-            f"{LEAST_ROWS}"
+            f"{file}: {rows} rows with a known target are too few to compare models; at least "
+            f"{LEAST_ROWS} are needed"
         )
     if not columns.used:
         unused = [f"{name!r} {reason}" for name, reason in columns.unused.items()]
-        why = "; ".join(_cut([*unused, *notes])) or "there is none but the target"
+        why = "; ".join(_cut([*unused, *notes])) or "the target is the only column"
         raise DataError(f"{file}: no column to learn from: {why}")
 
 
 def _about_split(own: OwnTable, rows: pa.Table, table: pa.Table) -> str:
     gaps = table[own.by].null_count if own.by else 0
-    lost = f"; the {gaps:,} without {own.by!r} are left out" if gaps else ""
+    lost = f"; {gaps:,} rows without {own.by!r} are left out" if gaps else ""
     judged = pc.sum(pc.equal(rows[own.fold], FOLDS - 1)).as_py()
     return f"{judged:,} rows, {own.judged}{lost}"

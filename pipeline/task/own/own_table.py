@@ -1,7 +1,7 @@
-"""The data of a task of one's own: the table's columns as they are read, and a fold for each row.
+"""The data of your own task: the columns of your table, and a fold number for each row.
 
-They are kept as Parquet, with a fingerprint of the file and of all that was chosen, so that they
-are made anew when one of the two has changed.
+They are stored as Parquet, with a fingerprint of the file and of all options, so that they are
+created again when one of the two has changed.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ _KEY = b"pipeline.own_table/1"
 
 @dataclass(frozen=True, kw_only=True)
 class OwnTable:
-    """What the data of a task are made of.
+    """How the data of a task are created from a table.
 
     Parameters
     ----------
     name : str
-        Of the task; the data are kept below this folder.
+        Name of the task; the data are stored below this folder.
     file : str
-        A file, or a folder of them.
+        Path of a file, or of a folder of files.
     target : str
         The column to predict.
     kind : {"binary", "multiclass", "regression"}
     read : TableFormat
         How the file is read.
     min_rows : int
-        Rows of a class below which they are left out.
+        Smallest number of rows of a class; smaller classes are left out.
     split : {"random", "time", "groups"}
-        Which rows to judge on: a random quarter, with a quarter of each class; the latest by the
-        column `by`, from `cut` on; or those of a quarter of the groups that `by` names.
+        Test rows: a random quarter, with a quarter of each class; the latest by the column `by`,
+        from `cut` on; or those of a quarter of the groups in the column `by`.
     by : str
     cut : str or float, optional
-        By default what leaves the latest quarter.
+        By default, the start of the latest quarter.
     fold, row : str
-        Columns that are added: the fold, of which the last is judged on, and the row in the file.
+        Names of added columns: the fold, of which the last is the test, and the row in the file.
     """
 
     name: str
@@ -74,19 +74,19 @@ class OwnTable:
     row: str = "row"
 
     def __post_init__(self) -> None:
-        pick(self.split, SPLITS, f"split of {self.name}")
+        pick(self.split, SPLITS, f"split of {self.name}:")
 
     def path(self, home: Path) -> Path:
         """Return where the data are."""
         return home / self.name / f"{self.name}.parquet"
 
     def prepare(self, home: Path) -> Path:
-        """Return the data as Parquet; they are made anew if the file or a choice has changed.
+        """Return the data as Parquet; create them again if the file or an option has changed.
 
         Raises
         ------
         DataError
-            The file is gone and there are no such data, or it cannot be used as before.
+            The file is missing and there are no matching data, or it cannot be used as before.
         """
         path, file = self.path(home), Path(self.file)
         kept = _kept(path)
@@ -95,8 +95,8 @@ class OwnTable:
                 self.store(self.stored(read_arrow(file, self.read))[0], path)
         elif kept.get("choices") != self._choices():
             raise DataError(
-                f"{file}: no such file or folder, and {path} was not made as the task says now; "
-                "put the file back, or write where it is into the task"
+                f"{file}: no such file or folder, and {path} was created with other options; "
+                "restore the file, or correct its path in the task"
             )
         return path
 
@@ -115,7 +115,7 @@ class OwnTable:
         known = pc.is_valid(target.values)
         if (split := self.split) != "random":
             if not self.by:
-                raise ConfigError(f"--split {split} takes --by, the column of the {split}")
+                raise ConfigError(f"--split {split} needs --by, the column with the {split}")
             by = pick(self.by, table.column_names, "column")
             known = pc.and_(known, pc.is_valid(table[by]))
         columns: dict[str, Any] = {
@@ -131,10 +131,10 @@ class OwnTable:
 
     @property
     def judged(self) -> str:
-        """Which rows are judged on."""
+        """Description of the test rows."""
         return {
-            "random": "a random quarter, of each class if there are some",
-            "time": f"those from {self.cut} on by {self.by!r}",
+            "random": "a random quarter (of each class, if there are classes)",
+            "time": f"those with {self.by!r} from {self.cut} on",
             "groups": f"those of about a quarter of the groups in {self.by!r}",
         }[self.split]
 
@@ -142,7 +142,7 @@ class OwnTable:
         """Return the one split."""
         rows = [(self.fold, "<", FOLDS - 1)], [(self.fold, "==", FOLDS - 1)]
         time, groups = (self.by if self.split == each else "" for each in ("time", "groups"))
-        return {self.split: Split(*rows, f"judged on {self.judged}", time, groups)}
+        return {self.split: Split(*rows, f"test rows: {self.judged}", time, groups)}
 
     def store(self, rows: pa.Table, path: Path) -> None:
         """Write the data."""
@@ -174,7 +174,7 @@ class OwnTable:
             groups = rows[self.by].combine_chunks().dictionary_encode().indices.to_numpy()
             found = len(np.unique(groups))
             if found < FOLDS:
-                raise DataError(f"--split groups: {self.by!r} has {found} groups; it takes {FOLDS}")
+                raise DataError(f"--split groups: {self.by!r} has {found} groups; it needs {FOLDS}")
         splitter = splitter_of(target.kind, self.by if self.split == "groups" else "", FOLDS, 0)
         folds = np.empty(len(y), dtype="uint8")
         for number, (_, test) in enumerate(splitter.split(y, y, groups)):
@@ -186,9 +186,9 @@ class OwnTable:
         late = (times >= cut_of(self.by, times, self.cut)).to_numpy()
         if late.all() or not late.any():
             raise DataError(
-                f"--split time: no row is {'before' if late.all() else 'from'} cut={self.cut} in "
+                f"--split time: no row is {'before' if late.all() else 'after'} cut={self.cut} in "
                 f"{self.by!r}, which goes from {times.min()} to {times.max()}; choose another "
-                "--by, or write another cut= in the task"
+                "--by, or change cut= in the task"
             )
         return np.where(late, FOLDS - 1, 0)
 
@@ -200,17 +200,17 @@ def cut_of(by: str, times: pd.Series, cut: str | float | None) -> Any:
     """
     dated = times.dtype.kind == "M" or isinstance(times.dtype, pd.DatetimeTZDtype)
     if not dated and times.dtype.kind not in "iuf":
-        raise ConfigError(f"--split time --by {by}: takes dates or numbers, and it holds neither")
+        raise ConfigError(f"--split time --by {by}: the column must hold dates or numbers")
     if cut is None:
         return times.sort_values().iloc[len(times) - len(times) // FOLDS]
     try:
         found: Any = pd.to_datetime(str(cut), format="ISO8601") if dated else float(cut)
     except ValueError as error:
-        wanted = "a date, as 2024-01-31" if dated else "a number, as 12.5"
-        raise ConfigError(f"cut={cut!r}: {by!r} is cut at {wanted}") from error
+        wanted = "a date such as 2024-01-31" if dated else "a number such as 12.5"
+        raise ConfigError(f"cut={cut!r}: must be {wanted}, as in {by!r}") from error
     zone = getattr(times.dtype, "tz", None)
     if dated and found.tzinfo and not zone:
-        raise ConfigError(f"cut={cut!r}: {by!r} has no time zone; leave it out")
+        raise ConfigError(f"cut={cut!r}: {by!r} has no time zone; remove it")
     return found.tz_localize(zone) if dated and zone and found.tzinfo is None else found
 
 

@@ -44,7 +44,7 @@ def read_target(
 ) -> Target:
     """Read a target column, as what it is or as what it is said to be.
 
-    `ConfigError` says that it cannot be of this kind, `DataError` that nothing can learn it.
+    `ConfigError` is raised if it does not fit the kind, `DataError` if it cannot be learned.
     """
     if kind and kind not in KINDS:
         raise ConfigError(f"--kind {kind}: choose from {', '.join(KINDS)}")
@@ -74,7 +74,7 @@ def _plain(name: str, values: pa.ChunkedArray) -> pa.Array:
     values = decoded(values)
     kind = values.type
     if values.null_count == len(values):
-        raise DataError(f"target {name!r}: has no values; name another TARGET")
+        raise DataError(f"target {name!r}: has no values; choose another TARGET")
     if is_number(kind):
         return _plain_number(values)
     if pa.types.is_boolean(kind):
@@ -83,8 +83,8 @@ def _plain(name: str, values: pa.ChunkedArray) -> pa.Array:
         return values.cast("string").combine_chunks()
     what = "dates or times" if is_date(kind) else str(kind)
     raise DataError(
-        f"target {name!r}: holds {what}, which are neither classes nor numbers; name another "
-        "TARGET, or add a column with what of them is to be predicted, as a number or a text"
+        f"target {name!r}: holds {what}, not classes or numbers; choose another TARGET, "
+        "or add a column with the number or the text to predict"
     )
 
 
@@ -113,15 +113,15 @@ def _number(name: str, values: pa.Array, kind: str) -> Target:
     if pa.types.is_string(values.type):
         rows = pc.indices_nonzero(pc.is_valid(values))[:1].to_pylist()
         raise ConfigError(
-            f"target {name!r}: --kind regression takes numbers; row {rows[0]} holds "
+            f"target {name!r}: --kind regression needs numbers; row {rows[0]} holds "
             f"{values[rows[0]].as_py()!r}"
         )
     distinct = pc.count_distinct(values).as_py()
     if distinct < 2:
-        raise DataError(f"target {name!r}: has one value; there is nothing to learn")
+        raise DataError(f"target {name!r}: has a single value; choose another TARGET")
     whole = pa.types.is_integer(values.type) and distinct <= MOST_CLASSES and not kind
-    note = f"{name!r} holds {distinct} different whole numbers, taken as a number; if they stand "
-    notes = (note + "for classes: --kind multiclass",) if whole else ()
+    note = f"{name!r} holds {distinct} different integers, read as numbers; if they are "
+    notes = (note + "classes, use --kind multiclass",) if whole else ()
     return Target("regression", values.cast("float64", safe=False), notes=notes)
 
 
@@ -133,24 +133,22 @@ def _classes(name: str, values: pa.Array, kind: str, min_rows: int) -> Target:
     counts = {each: counts[each] for each in sorted(counts, key=_order)}
     kept = {each: rows for each, rows in counts.items() if rows >= min_rows}
     if kind == "binary" and len(kept) > 2:
-        raise ConfigError(f"target {name!r}: --kind binary takes two classes, here are {len(kept)}")
+        raise ConfigError(f"target {name!r}: --kind binary needs two classes, not {len(kept)}")
     if len(counts) == 1:
-        raise DataError(
-            f"target {name!r}: all rows are {[*counts][0]!r}; there is nothing to learn"
-        )
+        raise DataError(f"target {name!r}: all rows are {[*counts][0]!r}; choose another TARGET")
     if not 2 <= len(kept) <= MOST_CLASSES:
         largest = sorted(counts, key=counts.__getitem__, reverse=True)[:3]
         held = ", ".join(f"{each!r} ({counts[each]:,} rows)" for each in largest)
         raise DataError(
             f"target {name!r}: {len(kept)} of {len(counts)} classes have {min_rows} rows or more: "
-            f"{held}{', …' if len(counts) > 3 else ''}; it takes 2 to {MOST_CLASSES} of them, or "
+            f"{held}{', …' if len(counts) > 3 else ''}; 2 to {MOST_CLASSES} are needed, or "
             f"{'--kind regression' if number else 'numbers'}"
         )
     of_these = pc.is_in(values, value_set=pa.array(list(kept), values.type))
     stored = pc.if_else(of_these, values, pa.scalar(None, values.type))
     whole = pa.types.is_integer(values.type) and len(kept) > 2 and not kind
-    note = f"{name!r} holds {len(counts)} different whole numbers, taken as classes; if they are "
-    notes = (note + "amounts or counts: --kind regression",) if whole else ()
+    note = f"{name!r} holds {len(counts)} different integers, read as classes; if they are "
+    notes = (note + "amounts or counts, use --kind regression",) if whole else ()
     found: Kind = "binary" if len(kept) == 2 and kind != "multiclass" else "multiclass"
     left_out = {each: rows for each, rows in counts.items() if each not in kept}
     return Target(found, stored, kept, left_out, notes=notes)

@@ -23,9 +23,9 @@ ROLES = {
     "numbers": "numbers",
     "dates": "dates",
     "times": "times of day",
-    "few": "categories of few values",
-    "many": "categories of many values",
-    "texts": "free text, by its words",
+    "few": "categories with few values",
+    "many": "categories with many values",
+    "texts": "free text",
 }
 """What columns are taken as."""
 _ID = re.compile(
@@ -57,7 +57,7 @@ def assign_roles(table: pa.Table, names: Collection[str], read: TableFormat, row
     found: dict[str, list[str]] = {role: [] for role in ROLES}
     for name in names:
         if _numbers_rows(name, table[name]):
-            role, why = "", "has another number in each row"
+            role, why = "", "has a different number in each row"
         else:
             role, why = _role(name, decoded(known[name]), read)
         if role:
@@ -74,14 +74,14 @@ def _role(name: str, values: pa.ChunkedArray, read: TableFormat) -> tuple[str, s
         return "", "has no values"
     role = role_of_type(name, values.type, read)
     if not role:
-        return "", f"is of type {values.type}, which no program here takes"
+        return "", f"is of type {values.type}, which is not supported"
     distinct = pc.count_distinct(values).as_py()
     if role == "dates":
         days = pc.unique(values.cast("date32", safe=False).cast("int32"))
         # Times of day are read as those of day 0.
         role = "times" if days.drop_null().to_pylist() == [0] else role
     if distinct == 1 and (role in ("dates", "times") or not values.null_count):
-        return "", "has one value"
+        return "", "has a single value"
     if role == "texts":
         return _text_role(values, distinct)
     return ("few" if distinct == 1 else role), ""
@@ -113,7 +113,7 @@ def _text_role(values: pa.ChunkedArray, distinct: int) -> tuple[str, str]:
     if words >= LONG or (own and words >= WORDS):
         return "texts", ""
     if own:
-        return "", f"has {distinct:,} texts in {known:,} rows, which tell rows apart"
+        return "", f"has {distinct:,} different texts in {known:,} rows, like an identifier"
     return "many", ""
 
 
