@@ -92,7 +92,9 @@ def test_what_breaks_off_is_tried_again_and_never_taken_for_whole(server, tmp_pa
     assert fetch(server, tmp_path, sha256).read_bytes() == CONTENT
     server.breaks = [1_200_000] * 3
     (tmp_path / "raw" / "tiny" / "file.gz").unlink()
-    with pytest.raises(DataError, match="cannot be fetched.*Run it again; or fetch it by hand"):
+    with pytest.raises(
+        DataError, match="cannot be downloaded.*; try again, or download it with a browser"
+    ):
         fetch(server, tmp_path, sha256)
     assert left(tmp_path) == []
 

@@ -38,7 +38,7 @@ def test_a_table_is_written_once_a_row_group_at_a_time(tmp_path, monkeypatch) ->
     assert prepare(tmp_path, RECIPE) == path
     assert path.stat().st_mtime_ns == before
     path.write_bytes(path.read_bytes()[:-9] + b"x" * 9)
-    with pytest.raises(DataError, match=f"Remove {path.parent} "):
+    with pytest.raises(DataError, match=f"remove the folder {path.parent}"):
         prepare(tmp_path, RECIPE)
 
 
