@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from inspect import signature
 from math import isfinite
 from operator import methodcaller
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -397,3 +397,98 @@ class Backend(Protocol):
         dtype : {"float32", "float64"}
             Type of the matrix that a text vectorizer hands on, where its own cannot be had.
         """
+
+
+class Background(NamedTuple):
+    """The means of the columns of the rows that a linear model was fitted on, without weights.
+
+    Attributes
+    ----------
+    n_rows : int
+    means : array of float64, shape (n_columns,)
+        On the device of the rows.
+    """
+
+    n_rows: int
+    means: Array
+
+    def and_also(self, other: Background) -> Background:
+        """Return the means of both sets of rows together.
+
+        >>> Background(1, np.array([0.0])).and_also(Background(2, np.array([4.5])))
+        Background(n_rows=3, means=array([3.]))
+        """
+        n_rows = self.n_rows + other.n_rows
+        share = other.n_rows / n_rows
+        return Background(n_rows, self.means + share * (other.means - self.means))
+
+
+def keep_means(
+    worker: Any, learn: Callable[..., Any], rows: Table, *args: Any, more: bool, **params: Any
+) -> Any:
+    """Return what a fit returns; a linear model keeps the means of its training rows.
+
+    The means take one pass over the matrix that is in memory; the fit takes several.
+
+    Parameters
+    ----------
+    worker : object with a `native` and a `background`
+    learn : callable
+        Is given `rows`, `args` and `params`.
+    rows : table
+    more : bool
+        Whether the rows come on top of those before, as in `partial_fit`.
+    """
+    goes_on = more and is_linear(worker.native)
+    copies = getattr(worker.estimator, "copy_X", None)
+    overwrites = copies is False or (copies and frames.device_of(rows) == "cuda")
+    given = _describe(rows) if overwrites else None
+    result = learn(rows, *args, **params)
+    if is_linear(worker.native):
+        given = given or _describe(rows)
+        before = worker.background
+        if goes_on and given:
+            given = before and before.and_also(given)
+        worker.background = given
+    return result
+
+
+def _describe(rows: Table) -> Background | None:
+    """Return the means of rows; None of partitions, and of what is not a table of numbers."""
+    if type(rows) is np.ndarray and rows.dtype.kind == "f":
+        return Background(len(rows), rows.mean(axis=0, dtype="float64"))
+    if not frames.is_partitioned(rows):
+        with suppress(AttributeError, TypeError, ValueError):  # scikit-learn reads more than arrays
+            return Background(int(rows.shape[0]), column_means(rows))
+    return None
+
+
+def is_linear(fitted: Estimator) -> bool:
+    """Return whether an estimator predicts from ``X @ coef_.T + intercept_``.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> is_linear(Ridge()), is_linear(Ridge().fit([[0.0], [1.0]], [0.0, 1.0]))
+    (False, True)
+    """
+    name = type(fitted).__name__
+    if type(fitted).__module__.startswith("xgboost.") or name.startswith("PLS"):
+        return False  # the latter centres its rows
+    if name in ("NuSVC", "SVC") and len(getattr(fitted, "classes_", ())) > 2:
+        return False  # it decides between pairs of classes
+    return getattr(fitted, "coef_", None) is not None and hasattr(fitted, "intercept_")
+
+
+def column_means(rows: Table) -> Array:
+    """Return the means of the columns of a matrix in float64, on its device.
+
+    >>> column_means(np.array([[1, 2], [2, 4]], dtype="float32"))
+    array([1.5, 3. ])
+    """
+    rows = frames.matrix(rows)
+    if not frames.is_sparse(rows):
+        return rows.mean(axis=0, dtype="float64")
+    rows = rows.tocsr()
+    sums = frames.xp(rows.data).bincount(
+        rows.indices, weights=rows.data.astype("float64"), minlength=rows.shape[1]
+    )
+    return sums / rows.shape[0]

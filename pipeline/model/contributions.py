@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from pipeline.backends.xgboost.shap_values import CELLS, explain
 from pipeline.backends.xgboost.xgboost_model import XGBoostModel
-from pipeline.compile.background import Background, column_means, is_linear
+from pipeline.backends.base import Background, column_means, is_linear
 from pipeline.compile.plan import Step, run
 from pipeline.errors import ConfigError, DataError, ParityError, Reason, Unsupported, clean
 from pipeline.model import as_given

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from pipeline.compile.background import Background
+from pipeline.backends.base import Background
 from pipeline.compile.lower import LoweringOptions, lower
 from pipeline.compile.plan import run_as_given
 from pipeline.compile.rules import needs_order

@@ -116,7 +116,7 @@ def pack(model: Accelerated, about: About) -> tuple[dict[str, bytes], Manifest]:
         names=model.inputs_.names,
         used=used and list(used),
         steps=[(each.names, each.fitted) for each in packed],
-        background=(known := getattr(plan.steps[-1].worker, "background", None)) and (*known,),
+        background=known and (known.n_rows, frames.to_host(known.means)),
     )
     estimators = [objects.estimator, *(each.fitted for each in packed if each.fitted is not None)]
     for each in estimators:

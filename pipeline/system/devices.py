@@ -47,7 +47,8 @@ def choose(device: str) -> Choice:
     >>> choose("cpu")
     Choice(name='cpu', why='device="cpu" was asked for')
     """
-    pick(device, DEVICES, "device")
+    if device not in DEVICES:
+        pick(device, DEVICES, "device")
     if device == "cpu":
         return Choice("cpu", 'device="cpu" was asked for')
     why_not = obstacle()

@@ -65,6 +65,7 @@ class FakeWorker:
             peak_rss_bytes=1000 + self.runs,
             threads={"openblas": "2"},
             cpu_seconds=2.0 * self.runs,
+            other_cpu_seconds=0.0,
             usage=fixtures.usage("cpu"),
             work={"trees": "9"},
             classes=np.array([0, 1]),

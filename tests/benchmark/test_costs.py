@@ -57,7 +57,7 @@ def test_a_run_costs_its_share_of_an_hour() -> None:
         ["forest", "cpu", "18.000", "20", "2"],
         ["forest", "cuda", "9.000", "10", "1"],
     ]
-    assert table.note.startswith("At 4 USD an hour, of the whole machine")
+    assert table.note.startswith("At 4 USD an hour for the machine")
     assert tables.cost_table(fixtures.with_gpu()).rows == (), "without a price"
 
 

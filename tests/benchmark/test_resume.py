@@ -44,6 +44,7 @@ def report(values: np.ndarray = NUMBERS) -> RunReport:
         peak_rss_bytes=1000,
         threads={"openblas": "2"},
         cpu_seconds=2.0,
+        other_cpu_seconds=0.5,
         usage=fixtures.usage("cuda"),
         work={"trees": "9"},
     )

@@ -194,8 +194,8 @@ def test_another_index_is_told_and_rows_go_by_position(name: str) -> None:
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"device": "tpu"}, "'tpu' is not one of"),
-        ({"device": None}, "None is not one of"),
+        ({"device": "tpu"}, "unknown device 'tpu'"),
+        ({"device": None}, "unknown device None"),
         ({"device": "cpu", "dtype": "int8"}, "dtype='int8' is not 'auto'"),
         ({"host_bytes": -1}, "host_bytes=-1 is less than 0"),
     ],
