@@ -445,6 +445,8 @@ def keep_means(
     given = _describe(rows) if overwrites else None
     result = learn(rows, *args, **params)
     if is_linear(worker.native):
+        if given is None and type(rows) is np.ndarray and rows.dtype.kind == "f":
+            given = Background(len(rows), rows.mean(axis=0, dtype="float64"))
         given = given or _describe(rows)
         before = worker.background
         if goes_on and given:
@@ -455,8 +457,6 @@ def keep_means(
 
 def _describe(rows: Table) -> Background | None:
     """Return the means of rows; None of partitions, and of what is not a table of numbers."""
-    if type(rows) is np.ndarray and rows.dtype.kind == "f":
-        return Background(len(rows), rows.mean(axis=0, dtype="float64"))
     if not frames.is_partitioned(rows):
         with suppress(AttributeError, TypeError, ValueError):  # scikit-learn reads more than arrays
             return Background(int(rows.shape[0]), column_means(rows))

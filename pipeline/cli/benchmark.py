@@ -74,7 +74,7 @@ def compare(task: str, out: Path | None, **options: Any) -> None:
 @click.command("report")
 @common_options
 @_measuring
-@click.option("--from-results", is_flag=True, help="Only write the pages anew from results.json.")
+@click.option("--from-results", is_flag=True, help="Only write the pages again from results.json.")
 def report_(task: str, out: Path | None, from_results: bool, **options: Any) -> None:
     """Compare, then write the report as HTML and Markdown."""
     from pipeline.benchmark.publish import write_again
@@ -96,10 +96,10 @@ def report_(task: str, out: Path | None, from_results: bool, **options: Any) -> 
 @whole("--cv", "folds", default=5, least=2, about="Folds of the training rows.")
 @switch("prune", about="Stop candidates that are unlikely to become the best.")
 @switch("resume", about="Go on from the trials of a command before.")
-@click.option("--from-results", is_flag=True, help="Only write the page anew from tuning.json.")
+@click.option("--from-results", is_flag=True, help="Only write the page again from tuning.json.")
 @on_cluster
 def tune(task: str, out: Path | None, resume: bool, from_results: bool, **options: Any) -> None:
-    """Search for the parameters of TASK's pipelines; judge the best ones beside the untuned."""
+    """Search for the parameters of TASK's pipelines; compare the best with the defaults."""
     from pipeline.benchmark.record.tuning_record import TUNING_FILE, load_tuning
     from pipeline.benchmark.report.tuning_page import render_tuning, tuning_lines
     from pipeline.benchmark.tune import TunedBatch, publish_tuning
@@ -118,14 +118,14 @@ def tune(task: str, out: Path | None, resume: bool, from_results: bool, **option
     for line in tuning_lines(record, folder):
         echo(line)
     if record.protocol.interrupted:
-        complain("interrupted; what was found is published")
+        complain("interrupted; the finished searches are published")
         sys.exit(INTERRUPTED)
 
 
 @click.command()
 @click.option("--out", type=path, default="reports", show_default=True)
 def gallery(out: Path) -> None:
-    """Write a page over the reports of all tasks that are there."""
+    """Write an overview of the reports of all tasks."""
     from pipeline.benchmark.report.gallery_page import build_gallery
 
     echo(f"gallery: {build_gallery(out).resolve().as_uri()}")

@@ -82,7 +82,7 @@ def run_(
     task: str, out: Path | None, cluster: str | None, workers: int | None,
     checkpoint: Path | None, **options: Any,
 ) -> None:  # fmt: skip
-    """Train and judge each pipeline of TASK once; keep models and predictions."""
+    """Train and evaluate each pipeline of TASK once; keep models and predictions."""
     from pipeline.benchmark.judge.verdict import every_caution, in_terminal
     from pipeline.benchmark.single import PredictedBatch
     from pipeline.distributed.cluster import optional_cluster
@@ -173,13 +173,13 @@ def data(task: str, home: Path, given: Path | None, **asked: Any) -> None:
 @click.option("--encoding", default="", help="Of FILE, as cp1252.")
 @click.option("--delimiter", default="", help="Of FILE: a character, or tab.")
 @click.option("--decimal", help="What the mark in 1,234 is: . or ,")
-@names_option("--missing", about="Cells that stand for no value.")
-@names_option("--keep", about="Words that are values, as NA.")
+@names_option("--missing", about="Values that mean missing.")
+@names_option("--keep", about="Words that are values, such as NA.")
 @click.option("--dates", default="", help="day-first or month-first, where both can be read.")
-@click.option("--force", is_flag=True, help="Write over a task of this name that was made so.")
+@click.option("--force", is_flag=True, help="Overwrite a task of this name that new-task created.")
 @data_home
 def new_task_(file: Path, target: str, home: Path, dates: str, **options: Any) -> None:
-    """Make a task of your own table: predict TARGET, a column of FILE."""
+    """Create a task for your own table: predict TARGET, a column of FILE."""
     from pipeline.benchmark.api import new_task
 
     orders = {"": None, "day-first": True, "month-first": False}

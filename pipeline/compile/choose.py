@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 from sklearn.base import BaseEstimator
 
 from pipeline.backends import meta
-from pipeline.backends.base import Placement
 from pipeline.backends.gpu_rules import PREPROCESSING, rule
 from pipeline.backends.text_input import reads_text
 from pipeline.compile.compile import Kind, compile, kind_of_step, named_steps
@@ -123,7 +123,7 @@ def choose_by_size(
     return replace(advice, why=why)
 
 
-def report_fallbacks(device: str, choice: Choice, placements: Sequence[Placement]) -> None:
+def report_fallbacks(device: str, choice: Choice, plan: Any) -> None:
     """Log each step that ran on the CPU though a GPU was asked for or there is one, and why.
 
     The logger is ``pipeline``, the level INFO. Where ``device="auto"`` took no step of a fit to the
@@ -135,12 +135,13 @@ def report_fallbacks(device: str, choice: Choice, placements: Sequence[Placement
         What was asked for.
     choice : Choice
         What the fit began with.
-    placements : sequence of Placement
+    plan : object with `placements`
         Where the steps ran.
     """
     if choice.name == "cpu" and not choice.passes_over:
         return
     of_all = choice.why if choice.name == "cpu" else ""
+    placements = plan.placements
     on_host = [place for place in placements if place.device == "cpu"]
     for place in on_host:
         why = of_all or place.remarks or "no GPU implementation"

@@ -14,9 +14,8 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from pipeline import notebook, records
-from pipeline.backends.base import HostModel, Model, Placement, reads_float32
+from pipeline.backends.base import HostModel, Model, Placement, keep_means, reads_float32
 from pipeline.backends.cpu import HOST
-from pipeline.backends.base import keep_means
 from pipeline.compile.compile import named_steps
 from pipeline.compile.program import Program
 from pipeline.compile.rules import place_on_host

@@ -275,7 +275,7 @@ class Accelerated(Answers):
                 learnt = self._learn_as_given(method, X, y, params, refused)
         own = self.__dict__  # `__setattr__` need not look at what is the model's own
         own.update(table_format_=None, target_names_=target.names(y))
-        report_fallbacks(self.device, choice, learnt.plan.placements)
+        report_fallbacks(self.device, choice, learnt.plan)
         choice, plan, takes, X, y, made, prefixes = learnt
         own.update(plan_=plan, inputs_=takes, _prefixes=prefixes, execution_log_=log)
         own.update(device_=choice.name, device_why_=choice.why, profile_={})

@@ -14,8 +14,7 @@ from typing import Any
 
 from sklearn.preprocessing import FunctionTransformer
 
-from pipeline.backends.base import with_target
-from pipeline.backends.base import keep_means
+from pipeline.backends.base import keep_means, with_target
 from pipeline.compile.compile import named_steps
 from pipeline.compile.plan import Plan, run, run_as_given
 from pipeline.compile.spec import CONTAINERS, Op

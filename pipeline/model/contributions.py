@@ -13,9 +13,9 @@ import pandas as pd
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
+from pipeline.backends.base import Background, column_means, is_linear
 from pipeline.backends.xgboost.shap_values import CELLS, explain
 from pipeline.backends.xgboost.xgboost_model import XGBoostModel
-from pipeline.backends.base import Background, column_means, is_linear
 from pipeline.compile.plan import Step, run
 from pipeline.errors import ConfigError, DataError, ParityError, Reason, Unsupported, clean
 from pipeline.model import as_given
@@ -131,7 +131,7 @@ def contribute(model: Any, X: Table, background: Table = None) -> Contributions:
     return Contributions(values, base, groups.columns, name, labels)
 
 
-def _training_means(step: Step, width: int) -> np.ndarray:
+def _training_means(step: Step, width: int) -> Array:
     """Return the means of the training rows, which a fit keeps.
 
     Raises
@@ -251,7 +251,7 @@ def _forest(step: Step, fitted: Estimator, rows: Any, groups: Groups, mean: Any)
     return made
 
 
-def _linear(step: Step, fitted: Estimator, rows: Any, groups: Groups, mean: np.ndarray) -> Any:
+def _linear(step: Step, fitted: Estimator, rows: Any, groups: Groups, mean: Array) -> Any:
     """Return ``coef * (x - mean)`` by group, and the prediction at the mean.
 
     These are the Shapley values of a linear model with independent columns (Štrumbelj & Kononenko,
@@ -259,7 +259,7 @@ def _linear(step: Step, fitted: Estimator, rows: Any, groups: Groups, mean: np.n
     model predictions", NeurIPS 2017, Corollary 1), as in shap's ``LinearExplainer``.
     """
     coef = fitted.coef_.toarray() if frames.is_sparse(fitted.coef_) else np.asarray(fitted.coef_)
-    coef = np.atleast_2d(coef).astype("float64")
+    coef, mean = np.atleast_2d(coef).astype("float64"), frames.to_host(mean)
     base = np.broadcast_to(np.ravel(fitted.intercept_), len(coef)) + coef @ mean
     rows = frames.matrix(rows)
     xp = frames.xp(rows.data if frames.is_sparse(rows) else rows)

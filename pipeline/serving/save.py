@@ -23,6 +23,7 @@ from pipeline.model.accelerated import Accelerated
 from pipeline.serving import manifest, state, steps
 from pipeline.serving.manifest import Manifest
 from pipeline.system.atomic import publishing
+from pipeline.table import frames
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,7 @@ def pack(model: Accelerated, about: About) -> tuple[dict[str, bytes], Manifest]:
         output=vars(model).get("_sklearn_output_config", {}).get("transform"),
     )
     used = getattr(model.inputs_, "used", None)
+    known = getattr(plan.steps[-1].worker, "background", None)
     objects = state.SavedObjects(
         estimator=without_memory(model.estimator),
         classes=getattr(model, "classes_", None),

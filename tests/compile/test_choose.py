@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -158,6 +159,7 @@ def test_fallbacks_are_logged_and_a_fit_without_the_gpu_warns_once(
     caplog.set_level("INFO", "pipeline")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        report_fallbacks(device, choice, [Placement("pca", "sklearn.PCA", "cpu", "no rule")])
+        ran = [Placement("pca", "sklearn.PCA", "cpu", "no rule")]
+        report_fallbacks(device, choice, SimpleNamespace(placements=ran))
     assert [each.getMessage() for each in caplog.records] == logged
     assert len(caught) == warned

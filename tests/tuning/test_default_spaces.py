@@ -95,7 +95,10 @@ OWN = type("Ridge", (Ridge,), {"__module__": "mine"})
     [
         (LinearRegression(), "LinearRegression has no default space; pass space={'PARAMETER'"),
         (OWN(), "mine.Ridge has no default space"),
-        (make_pipeline(MinMaxScaler()), "'minmaxscaler__PARAMETER'.* There are default spaces for Logistic"),
+        (
+            make_pipeline(MinMaxScaler()),
+            "'minmaxscaler__PARAMETER'.* default spaces for Logistic",
+        ),
         (Accelerated(LinearRegression()), "'estimator__PARAMETER'"),
         (XGBRegressor(booster="gblinear"), "XGBRegressor has no default space"),
     ],
