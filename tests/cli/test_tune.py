@@ -59,7 +59,7 @@ def test_ctrl_c_publishes_what_was_found(small_home: Path, tmp_path: Path) -> No
     out = tmp_path / "out"
     code, said = end(small_home, out, signal.SIGINT)
     assert code == 130, said
-    assert "interrupted; what was found is published" in said
+    assert "interrupted; the finished searches are published" in said
     record = load_tuning(out / "tuning.json")
     assert record.protocol.interrupted
     assert record.searches[0].ended == "Ctrl-C"

@@ -30,6 +30,7 @@ from pipeline.benchmark.run import rounds, variants, worker
 from pipeline.benchmark.single import PredictedBatch
 from pipeline.benchmark.tune import publish_tuning
 from pipeline.task import task
+from pipeline.task.cautions.caution import SEVERITIES
 from pipeline.task.task import Job, Kind, Split, Task
 from tests.benchmark.tuned import batch_of
 
@@ -251,6 +252,9 @@ def test_its_twin_without_the_flaw_has_no_caution(name: str, tmp_path: Path) -> 
     assert FLAWS[name][1]().cautions(tmp_path) == []
 
 
+SEVERE = tuple(f"{word}: " for word in SEVERITIES.values())
+
+
 def searched(folder: Path, low: float) -> list[str]:
     """Return what is said of a search in a range that begins there."""
     folder.mkdir()
@@ -258,7 +262,7 @@ def searched(folder: Path, low: float) -> list[str]:
     what = replace(what, spaces={"only": {"ridge__alpha": FloatDistribution(low, 1e6, log=True)}})
     record = publish_tuning(batch_of(folder, what, trials=12), folder / "out", lambda line: None)
     lines = tuning_lines(record, folder)
-    return [line for line in lines if line.startswith("caution: ")]
+    return [line for line in lines if line.startswith(("caution: ", *SEVERE))]
 
 
 def test_the_best_value_at_the_edge_of_a_search_is_found(tmp_path: Path) -> None:
