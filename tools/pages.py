@@ -1,7 +1,7 @@
-"""What a browser makes of the pages: labels that collide, and what leaves the window.
+"""What a browser makes of the pages: labels that collide, boxes that overflow, accessibility.
 
 Chromium opens a copy of each page, light and dark, wide and narrow, with everything unfolded and a
-policy that lets the checks run.
+policy that lets the checks run. With `--axe`, axe-core's rules are checked as well.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from itertools import product
 from pathlib import Path
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-WIDTHS = 1440, 768, 390, 320
+WIDTHS = 1920, 1440, 1024, 768, 390, 320
 """Pixels."""
 LEAST = 500
 """A headless window is not narrower; a narrower page is as narrow within it."""
@@ -51,19 +51,30 @@ for (const svg of document.querySelectorAll('svg[role=img]')) {
 }
 const wide = document.body.scrollWidth - limit;
 if (wide > 0) found.push(`the page is ${wide} pixels wider than the window`);
-document.body.dataset.findings = JSON.stringify(found);
+for (const each of document.querySelectorAll('section, figure, .scroll:not(.fixed), .track, dd'))
+  if (each.scrollWidth > each.clientWidth + 1)
+    found.push(`${each.tagName} ${each.className} overflows: ${each.innerText.slice(0, 40)}`);
+const say = () => { document.body.dataset.findings = JSON.stringify(found); };
+if (window.axe) axe.run(document, {resultTypes: ['violations']}).then(said => {
+  for (const each of said.violations)
+    for (const node of each.nodes) found.push(`axe ${each.id}: ${node.html.slice(0, 90)}`);
+  say();
+});
+else say();
 """
 
 
-def findings(page: Path, width: int, *, dark: bool = False) -> list[str]:
-    """Return what is wrong with a page in a window of so many pixels, a sentence each."""
+def findings(page: Path, width: int, *, dark: bool = False, axe: str = "") -> list[str]:
+    """Return what is wrong with a page in a window of a width in pixels, a sentence each.
+
+    `axe` is the source of axe-core, where its rules are to be checked.
+    """
     source = page.read_text(encoding="utf-8")
     if not _POLICY.search(source):
         raise SystemExit(f"{page}: not a page with the policy {_POLICY.pattern!r}")
-    script = (
-        f"<script>const limit = {width}; window.addEventListener('load', () => {{{_MEASURE}}});"
-        "</script></body>"
-    )
+    checks = f"const limit = {width}; window.addEventListener('load', () => {{{_MEASURE}}});"
+    scripts = (axe.replace("</script", ""), checks)
+    script = "".join(f"<script>{each}</script>" for each in scripts) + "</body>"
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "page.html"
         open_to_all = _POLICY.sub("script-src 'unsafe-inline'", source, count=1)
@@ -85,13 +96,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Check pages; return 1 if anything was found."""
     parser = argparse.ArgumentParser(prog=".venv/bin/python -m tools.pages", description=__doc__)
     parser.add_argument("pages", nargs="+", type=Path, metavar="PAGE.html")
+    parser.add_argument("--axe", type=Path, metavar="axe.min.js", help="from npm's axe-core")
     asked = parser.parse_args(arguments)
+    axe = asked.axe.read_text("utf-8") if asked.axe else ""
     if CHROMIUM is None:
         raise SystemExit("chromium is not installed")
     lines = [
         f"{page}, {width} pixels, {'dark' if dark else 'light'}: {said}"
         for page, width, dark in product(asked.pages, WIDTHS, (False, True))
-        for said in findings(page, width, dark=dark)
+        for said in findings(page, width, dark=dark, axe=axe)
     ]
     print("\n".join(lines) or f"{len(asked.pages)} pages: nothing found")
     return int(bool(lines))

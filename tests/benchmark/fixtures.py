@@ -186,7 +186,7 @@ def normal(n: int = 7) -> Results:
             warmups=1,
             order=order(names, n),
             clock="reading, preprocessing, copies, fit and predict; not imports",
-            isolation="a fresh process per cell",
+            isolation="a fresh process for each pipeline and variant",
         ),
         variants=variants,
         pipelines=[

@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from pipeline.benchmark.judge.statistics import speed
-from pipeline.benchmark.record.results import Results
+from pipeline.benchmark.record.results import Diagnostics, Results
 from pipeline.benchmark.report import figures, mistakes
 from pipeline.benchmark.report.figures import Curves, Line, round_values
 from pipeline.benchmark.report.html_table import how_fast
@@ -88,6 +89,15 @@ def test_a_curve_is_text_in_the_colours_of_the_page_and_the_same_each_time() -> 
     assert 'viewBox="0 0 360 ' in source
 
 
+def test_a_bar_ends_at_the_median_though_the_stages_add_up_to_more() -> None:
+    results = fixtures.normal()
+    slow = [replace(run, stages={"fit": 2 * run.total}) for run in results.cells[0].runs]
+    results = fixtures.with_cell(results, "logistic", "reference", runs=slow)
+    bars = {name: bars for name, _, bars in figures.stage_figure(results).pipelines}
+    [(_, start, width)] = bars["logistic"][0].parts
+    assert (start, width) == (0, 100)
+
+
 def test_a_calibration_that_is_too_low_lies_below_the_diagonal() -> None:
     figure = first(mistakes.calibration_figure, fixtures.normal())
     assert [line.label for line in figure.lines] == ["reference", "cpu", "the diagonal"]
@@ -97,10 +107,11 @@ def test_a_calibration_that_is_too_low_lies_below_the_diagonal() -> None:
 
 
 def test_curves_over_thresholds_say_their_areas_and_stand_in_pairs() -> None:
-    drawn = [*mistakes.threshold_figures(fixtures.normal())]
-    assert [each.title for each in drawn[:2]] == [
+    drawn = [*mistakes.curves(fixtures.normal(), "logistic")]
+    assert [each.title for each in drawn] == [
         "ROC curve, logistic",
         "Precision–recall curve, logistic",
+        "Calibration, logistic",
     ]
     assert [line.label for line in drawn[0].lines] == [
         "reference, roc_auc 0.81230",
@@ -117,9 +128,15 @@ def texts(table: mistakes.ReportTable) -> list[list[str]]:
     return [[cell.text for cell in row] for row in table.rows]
 
 
-def test_a_matrix_has_recall_and_precision() -> None:
-    [table, *_] = mistakes.confusion_tables(fixtures.of_classes())
-    assert table.caption == "True class by predicted class, logistic, reference"
+def test_a_matrix_has_recall_and_precision_and_is_of_all_variants_that_agree() -> None:
+    results = fixtures.of_classes()
+    [table, *_] = mistakes.confusion_tables(results)
+    assert table.caption == "True class by predicted class, logistic, reference and cpu"
+    apart = fixtures.with_cell(
+        results, "logistic", "cpu", diagnostics=Diagnostics(confusion=[[1.0] * 3] * 3)
+    )
+    [table, other, *_] = mistakes.confusion_tables(apart)
+    assert (table.caption[-9:], other.caption[-5:]) == ("reference", ", cpu")
     rows = texts(table)
     assert rows[0] == ["a", "40", "2", "0", "0.9524"]
     assert rows[1] == ["b", "3", "50", "0.5", "0.9346"]

@@ -28,6 +28,7 @@ from pipeline.benchmark.report.tuning_page import tuning_page
 from pipeline.errors import OutputError
 from pipeline.task.numerals import seconds
 from tests.benchmark import fixtures, fuller, tunings
+from tests.test_docs import gone
 
 VOID = {"meta", "link", "br", "hr", "img", "input", "wbr"}
 EVERY = [
@@ -316,3 +317,8 @@ def test_the_classes_are_named_and_which_is_positive() -> None:
     card = dict(cards.fairness(replace(results, task=known)))
     assert card["Classes"] == "early, late (positive)"
     assert "67,346 to test (month > 9)" in card["Rows"]
+
+
+def test_no_page_has_a_word_that_is_gone(source: str) -> None:
+    pattern = r"<(style|script|pre|code)\b.*?</\1>|<[^>]+>"
+    assert gone(re.sub(pattern, " ", source, flags=re.DOTALL)) == []

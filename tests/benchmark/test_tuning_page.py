@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ from pipeline.benchmark.record.tuning_record import load_tuning
 from pipeline.benchmark.report import tuning_page as page
 from pipeline.benchmark.report.html import page_html
 from pipeline.benchmark.report.html_table import ReportTable
+from pipeline.benchmark.report.markdown import page_markdown
 from pipeline.errors import DataError
 from pipeline.task.scoring import ScoringInfo
 from tests.benchmark import fixtures, tunings
@@ -125,19 +127,22 @@ def test_a_search_without_time_for_a_second_trial_is_said() -> None:
     assert "the default parameters are the only trial" in page_html(page.tuning_page(short))
 
 
-@pytest.mark.parametrize(
-    ("title", "said"), [("Late on arrival?", "Late on arrival? Tuning"), ("Cells", "Cells: tuning")]
-)
-def test_the_title_is_a_phrase_and_the_best_pipeline_comes_first(title: str, said: str) -> None:
+def test_the_best_pipeline_comes_first_with_how_to_use_it() -> None:
     record = tunings.record(
         tunings.search("forest", "cpu", tunings.trials(2, tunings.SPACE)),
         tunings.search("boosting", "cpu", tunings.trials(25, tunings.SPACE)),
     )
-    made = page.tuning_page(replace(record, task=replace(record.task, title=title)))
-    assert made.title == said
-    assert made.panels["summary"].pieces[0].value.startswith("Best pipeline: boosting on cpu")
+    shown = page.tuning_page(record)
+    assert (shown.kind, shown.title) == ("Tuning", record.task.title)
+    assert ": 27 trials in " in shown.lead
+    use = shown.panels["summary"].pieces[0].value
+    assert use.title == "Best pipeline: boosting, cpu"
+    assert use.why.startswith(f"{record.protocol.metric} 0.")
+    assert use.commands.splitlines()[-1] in re.sub("</?span>", "", page_html(shown))
+    assert use.commands in page_markdown(shown)
     loss = replace(record, protocol=replace(record.protocol, smaller_is_better=True))
     assert page.best_search(loss).pipeline == "forest"
+    assert page.how_to_use(replace(record, searches=[]), Path()) is None
 
 
 def test_what_is_no_record_is_refused_by_name(tmp_path: Path) -> None:

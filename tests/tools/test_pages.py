@@ -38,6 +38,14 @@ def test_a_label_in_the_way_is_found(said: str, tmp_path: Path) -> None:
     assert [line for line in found if line.startswith("figure")] == [f"figure: {said}"]
 
 
+def test_a_box_that_overflows_and_what_axe_says_are_found(tmp_path: Path) -> None:
+    wide = page(tmp_path, '<section><div style="width: 900px">wide</div></section>')
+    axe = "window.axe = {run: async () => ({violations: [{id: 'rule', nodes: [{html: '<b>'}]}]})}"
+    found = pages.findings(wide, 600, axe=axe)
+    assert "SECTION  overflows: wide" in found
+    assert found[-1] == "axe rule: <b>"
+
+
 @pytest.mark.parametrize("width", [1440, 320])
 @pytest.mark.parametrize(
     "make", [fuller.everything, fuller.hostile, fixtures.of_classes, fixtures.of_numbers]

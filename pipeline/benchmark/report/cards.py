@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from itertools import groupby, pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.benchmark.judge.verdict import first_metric
@@ -21,7 +22,7 @@ Card = list[tuple[str, str]]
 
 
 class Use(NamedTuple):
-    """The pipeline to use, why, the commands that train it and predict, and the same in Python."""
+    """The pipeline to use, why, the commands that train it and predict, and how to in Python."""
 
     title: str
     why: str
@@ -42,8 +43,19 @@ def how_to_use(results: Results, best: str) -> Use | None:
         f"Best pipeline: {best}",
         f"{beside_dummy(name, value, results.baseline)}, on {rows}",
         f"{run}\n{predict}",
-        f"import pipeline\nmodel = pipeline.load({model!r})\nmodel.predict(new_rows)",
+        in_python(model),
     )
+
+
+def in_python(model: str | Path) -> str:
+    """Return the lines that predict with a saved model.
+
+    >>> print(in_python("tuned/linear.model"))
+    import pipeline
+    model = pipeline.load('tuned/linear.model')
+    model.predict(new_rows)
+    """
+    return f"import pipeline\nmodel = pipeline.load({str(model)!r})\nmodel.predict(new_rows)"
 
 
 def _training(results: Results, pipeline: str) -> list[str]:

@@ -253,9 +253,12 @@ def _stacks(results: Results, pipeline: str) -> tuple[Stack, ...]:
         return ()
     stacks = []
     for variant, each in timed.items():
+        taken = [max(part, 0.0) for part in stages(results, pipeline, variant).values()]
+        # Medians of stages can add up to more than the median of the totals, where the bar ends.
+        scale = 100 * each.median / (sum(taken) or 1.0) / longest
         parts, start = [], 0.0
-        for number, taken in enumerate(stages(results, pipeline, variant).values()):
-            width = 100 * max(taken, 0.0) / longest
+        for number, part in enumerate(taken):
+            width = part * scale
             parts += [(number, round(start, 2), round(width, 2))] if width >= 0.01 else []
             start += width
         low, high = (round(100 * end / longest, 2) for end in intervals.get(variant, (0.0, 0.0)))

@@ -67,6 +67,7 @@ WRITERS: dict[str, Callable[[Any], str]] = {
     "table": markdown_table,
     "text": text,
     "heading": lambda title: f"### {text(title)}",
+    "use": lambda use: f"{text(use.title)}: {text(use.why)}\n\n{block(use.commands)}",
     "card": lambda card: "\n".join(f"- **{text(name)}:** {text(value)}" for name, value in card),
     "code": block,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from scipy.stats import binomtest
 
@@ -13,14 +13,11 @@ from pipeline.benchmark.report.figures import Curves, Line, each_variant, hue
 from pipeline.benchmark.report.html_table import ReportTable, TableCell, Values, by_pair, pairs, row
 from pipeline.task.numerals import MISSING, metric
 
-HOW_CALIBRATED = (
-    "A dot is a tenth of the test rows by probability: their mean probability, and the share that "
-    "is positive, with its 95 % interval (Wilson's). On the diagonal, probabilities hold."
-)
 HOW_CURVED = (
-    "The ROC curve and the precision–recall curve are over all thresholds of the probability "
-    "or score. The areas are those of all test rows; the lines have at most 100 points of each "
-    "curve. The first variant has the widest line, so that equal curves are both visible."
+    "ROC and precision–recall: over all thresholds of the probability or score. The areas are of "
+    "all test rows; the lines have at most 100 points. Where variants agree, the line of the first "
+    "is the widest. Calibration: a dot is a tenth of the test rows by probability, with the 95 % "
+    "interval of their share that is positive (Wilson's). On the diagonal, probabilities hold."
 )
 _TITLES = {0.0: "Least", 0.5: "Median", 1.0: "Largest"}
 
@@ -30,20 +27,21 @@ def _of_cell(results: Results, pipeline: str, variant: str) -> Diagnostics:
     return (cell.diagnostics if cell else None) or Diagnostics()
 
 
-def threshold_figures(results: Results) -> Iterator[Curves]:
-    """Yield the ROC curve and the precision–recall curve of each pipeline of a binary task."""
-    for pipeline in (each.name for each in results.pipelines):
-        if lines := _lines(results, pipeline, "roc_auc", lambda found: found.roc):
-            chance = Line("random scores", None, (0, 1), (0, 1), "ideal")
-            axes = "false positive rate", "true positive rate"
-            yield Curves(f"ROC curve, {pipeline}", (*lines, chance), *axes)
-        average, find = "average precision", lambda found: found.precision_recall
-        if lines := _lines(results, pipeline, average, find):
-            # Of the least threshold, the precision is the share of the positive class.
-            share = lines[0].y[-1]
-            chance = Line("random scores", None, (0, 1), (share, share), "ideal")
-            title = f"Precision–recall curve, {pipeline}"
-            yield Curves(title, (*lines, chance), "recall", "precision")
+def curves(results: Results, pipeline: str) -> Iterator[Curves]:
+    """Yield ROC, precision–recall and calibration of a pipeline of a binary task."""
+    if lines := _lines(results, pipeline, "roc_auc", lambda found: found.roc):
+        chance = Line("random scores", None, (0, 1), (0, 1), "ideal")
+        axes = "false positive rate", "true positive rate"
+        yield Curves(f"ROC curve, {pipeline}", (*lines, chance), *axes)
+    average, find = "average precision", lambda found: found.precision_recall
+    if lines := _lines(results, pipeline, average, find):
+        # Of the least threshold, the precision is the share of the positive class.
+        share = lines[0].y[-1]
+        chance = Line("random scores", None, (0, 1), (share, share), "ideal")
+        title = f"Precision–recall curve, {pipeline}"
+        yield Curves(title, (*lines, chance), "recall", "precision")
+    if calibrated := calibration_figure(results, pipeline):
+        yield calibrated
 
 
 def _lines(
@@ -71,7 +69,7 @@ def calibration_figure(results: Results, pipeline: str) -> Curves | None:
         lines.append(Line(name, hue(results, name), x, y, "both", low, high))
     end = max(max(*line.x, *line.high) for line in lines)
     ideal = Line("the diagonal", None, (0, end), (0, end), "ideal")
-    title = f"Share of the positive class over the probability, {pipeline}"
+    title = f"Calibration, {pipeline}"
     return Curves(title, (*lines, ideal), "mean probability", "share that is positive")
 
 
@@ -89,24 +87,35 @@ def residual_table(results: Results, pipeline: str, variant: str) -> Values | No
 
 
 def confusion_tables(results: Results) -> Iterator[ReportTable]:
-    """Yield the true classes by the predicted ones, a matrix for each cell."""
-    names = results.task.classes
+    """Yield the true classes by the predicted ones, one matrix for the variants that agree."""
+    agreed: list[tuple[str, list[str], list[list[float]]]] = []
     for pipeline, variant in pairs(results):
         counts = _of_cell(results, pipeline, variant).confusion
-        if not counts or len(names) != len(counts):
+        if not counts or len(counts) != len(results.task.classes):
             continue
-        columns = [sum(each) for each in zip(*counts, strict=True)]
-        precision = [_share(counts[i][i], column) for i, column in enumerate(columns)]
-        rows = (
-            row(name, *map(_count, values), _share(values[i], sum(values)))
-            for i, (name, values) in enumerate(zip(names, counts, strict=True))
-        )
-        yield ReportTable(
-            f"True class by predicted class, {pipeline}, {variant}",
-            ("True class", *names, "Recall"),
-            "l" + "r" * (len(names) + 1),
-            (*rows, row("Precision", *precision, "")),
-        )
+        same = (each[1] for each in agreed if (each[0], each[2]) == (pipeline, counts))
+        if variants := next(same, None):
+            variants.append(variant)
+        else:
+            agreed.append((pipeline, [variant], counts))
+    return (_matrix(results.task.classes, *each) for each in agreed)
+
+
+def _matrix(
+    names: Sequence[str], pipeline: str, variants: list[str], counts: list[list[float]]
+) -> ReportTable:
+    columns = [sum(each) for each in zip(*counts, strict=True)]
+    precision = [_share(counts[i][i], column) for i, column in enumerate(columns)]
+    rows = (
+        row(name, *map(_count, values), _share(values[i], sum(values)))
+        for i, (name, values) in enumerate(zip(names, counts, strict=True))
+    )
+    return ReportTable(
+        f"True class by predicted class, {pipeline}, {' and '.join(variants)}",
+        ("True class", *names, "Recall"),
+        "l" + "r" * (len(names) + 1),
+        (*rows, row("Precision", *precision, "")),
+    )
 
 
 def _count(value: float) -> TableCell:

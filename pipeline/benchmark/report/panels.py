@@ -128,10 +128,8 @@ def _placement(results: Results) -> Iterator[Piece]:
 def _quality(results: Results) -> Iterator[Piece]:
     yield Piece("table", tables.quality_table(results), "quality-table")
     yield Piece("table", tables.agreement_table(results), "agreement-table")
-    thresholds = mistakes.threshold_figures(results)
-    yield from numbered("curves", thresholds, "thresholds", about=mistakes.HOW_CURVED)
-    calibrated = figures.each_pipeline(results, mistakes.calibration_figure)
-    yield from numbered("curves", calibrated, "calibration", about=mistakes.HOW_CALIBRATED)
+    curves = (each for info in results.pipelines for each in mistakes.curves(results, info.name))
+    yield from numbered("curves", curves, "curves", about=mistakes.HOW_CURVED)
     yield Piece("table", mistakes.residual_table(results), "residual-table")
     yield from numbered("table", mistakes.confusion_tables(results), "confusion", "fixed")
 

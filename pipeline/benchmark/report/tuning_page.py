@@ -17,7 +17,7 @@ from pipeline.benchmark.record.tuning_record import (
     SearchRecord,
     TuningRecord,
 )
-from pipeline.benchmark.report.cards import Card, machine_line, machine_rows
+from pipeline.benchmark.report.cards import Card, Use, in_python, machine_line, machine_rows
 from pipeline.benchmark.report.html import write_page
 from pipeline.benchmark.report.html_table import ReportTable, Row, TableCell, row
 from pipeline.benchmark.report.panels import Page, Panel, Piece, numbered, pointed, shown
@@ -42,21 +42,23 @@ def render_tuning(record: TuningRecord, folder: Path, final: Path | None = None)
 
 def tuning_page(record: TuningRecord, folder: Path = Path()) -> Page:
     """Return the page of a batch of searches, whose results are in a folder."""
+    plan = record.protocol
+    taken = sum(each.seconds for each in record.searches)
+    n_trials = count(sum(len(each.trials) for each in record.searches), "trial")
     lead = (
-        f"Searches for the parameters with the best {record.protocol.metric}. "
+        f"A search for the parameters with the best {plan.metric}: {n_trials} in {taken:.3g} s, "
+        f"scored over {plan.folds} folds of the {record.task.rows_train:,} training rows. "
         f"{machine_line(record.machine)}. {record.created[:10]}."
     )
     files = {
         "tuning.json": "the record, from which every number here is derived",
         "report.md": "this page as Markdown",
     }
-    title = record.task.title
-    title += " Tuning" if title.endswith(("?", "!", ".")) else ": tuning"
     panels = {
         anchor: panel._replace(pieces=partial(panel.pieces, folder=folder))
         for anchor, panel in PANELS.items()
     }
-    return Page(title, lead, shown(panels, record), files)
+    return Page(record.task.title, lead, shown(panels, record), files, "Tuning")
 
 
 def best_search(record: TuningRecord) -> SearchRecord | None:
@@ -160,47 +162,24 @@ def ended(search: SearchRecord) -> str:
 
 
 def _result(record: TuningRecord, folder: Path) -> Iterator[Piece]:
-    best = best_search(record)
-    if best is not None:
-        yield Piece("text", _best(record, best), "badge")
+    yield Piece("use", how_to_use(record, folder), "use")
     yield Piece("items", [*headlines(record)])
     yield from pointed("cautions", "Before you trust a score", [*edges(record), *cautions(record)])
-    if best is not None and (lines := [*commands(record, best, folder)]):
-        yield Piece("heading", "What to type next")
-        yield Piece("code", "\n".join(lines))
-        if best.model is not None:
-            yield Piece("text", f"Or in Python, with the model of {best.pipeline}:", "soft")
-            yield Piece("code", in_python(folder / best.model.file))
-    yield Piece("table", held_out_table(record), "held-out-table", "tested")
+    yield Piece("table", held_out_table(record), "held-out-table")
     yield Piece("table", searches_table(record), "searches-table")
 
 
-def _best(record: TuningRecord, best: SearchRecord) -> str:
-    """Return which pipeline is best, by which rows, and how long the searches took."""
-    plan, task = record.protocol, record.task
-    trial, taken = best.trial(best.best), sum(each.seconds for each in record.searches)
+def how_to_use(record: TuningRecord, folder: Path) -> Use | None:
+    """Return how to use the pipeline with the best score over the folds, if one has a score."""
+    if (best := best_search(record)) is None:
+        return None
+    trial = best.trial(best.best)
     cross = metric(trial.score if trial else None)
-    n_trials = count(sum(len(each.trials) for each in record.searches), "trial")
-    searched = f"{plan.folds} folds of the {task.rows_train:,} training rows"
-    return (
-        f"Best pipeline: {best.pipeline} on {best.variant}, with {plan.metric} {cross} over "
-        f"{searched}. The search took {taken:.3g} s for {n_trials}. The scores below are those of "
-        f"the {task.rows_test:,} test rows."
-    )
-
-
-def in_python(sums: Path) -> str:
-    """Return the lines that predict with a model, by its list of sums.
-
-    >>> print(in_python(Path("tuned/linear.model/SHA256SUMS")))
-    from pipeline import load
-    model = load('tuned/linear.model')
-    predictions = model.predict(X)  # X: a table with the columns of the task
-    """
-    return (
-        "from pipeline import load\n"
-        f"model = load({str(sums.parent)!r})\n"
-        "predictions = model.predict(X)  # X: a table with the columns of the task"
+    return Use(
+        f"Best pipeline: {best.pipeline}, {best.variant}",
+        f"{record.protocol.metric} {cross} over {record.protocol.folds} folds",
+        "\n".join(commands(record, best, folder)),
+        in_python((folder / best.model.file).parent) if best.model else "",
     )
 
 
