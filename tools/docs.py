@@ -131,14 +131,13 @@ def measured() -> str:
 
 
 def tasks() -> str:
-    """Return the table of tasks, from what their files say of themselves."""
-    rows = []
+    """Return the table of tasks by kind, with their rows, from their files."""
+    by_kind: dict[str, list[str]] = {}
     for name in task.published():
         facts = task.facts(name)
-        needs = "bundled" if facts.needs == "-" else facts.needs.removesuffix(" to download")
-        link = f"[`{name}`](../tasks/{name}.py)"
-        rows.append([link, facts.kind, f"{facts.rows:,}", needs, task.summary(name)])
-    return table(["task", "kind", "rows", "download", ""], rows, right=[2])
+        text = f"[`{name}`](../tasks/{name}.py) ({facts.rows:,})"
+        by_kind.setdefault(facts.kind, []).append(text)
+    return table(["kind", "tasks (rows)"], [(kind, ", ".join(t)) for kind, t in by_kind.items()])
 
 
 def spelled() -> dict[str, list[str]]:
