@@ -30,7 +30,8 @@ MADE = "tasks/planes.py"
 BLOCK = r"^```\w*\n(.*?)^```"
 BARE = re.compile(r"(?<![/\w])python3? -m (?:pipeline|datasets|tools|tests)\b")
 GONE = re.compile(
-    r"\b(answers?|answered|judged|told|found|made|learnt|cells?|no search saw)\b", re.IGNORECASE
+    r"\b(answer(s|ed)?|cells?|found|judged?|learnt|made|no search saw|refuse[sd]?|tells?|told)\b",
+    re.IGNORECASE,
 )
 """What the documentation and the help say in other words."""
 OF_PIP = {"--no-deps", "--require-hashes"}

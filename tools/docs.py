@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from inspect import signature
 from pathlib import Path
 
 import pandas as pd
@@ -31,24 +32,28 @@ from tools.gpu_proof import tables
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 MEASURED = Path("docs/results/flights-cpu/results.json")
-DESCRIBED = {"Results", "TaskInfo", "Protocol", "Variant", "Cell", "Run", "Agreement", "Point"}
+DESCRIBED = {"Results", "TaskInfo", "Protocol", "Cell", "Run", "Agreement"}
 """Parts of the record that docs/results-schema.md describes."""
 
 
 def transformers() -> str:
-    """Return the transformers with their parameters, from the twins."""
-    return "\n".join(sorted(f"- `{kind.__name__}`: {_parameters(t)}" for kind, t in TWINS.items()))
+    """Return the transformers and the limits of their parameters, from the twins."""
+    limits = {kind.__name__: _limits(twin) for kind, twin in TWINS.items()}
+    free = ", ".join(f"`{name}`" for name, text in sorted(limits.items()) if not text)
+    limited = (f"- `{name}`: {text}" for name, text in sorted(limits.items()) if text)
+    return "\n".join([f"With all parameters: {free}.", "", "With these values only:", "", *limited])
 
 
-def _parameters(twin: type[Twin[object]]) -> str:
-    return ", ".join(
-        f"`{name}`" + ("" if values is ANY else f" ({', '.join(map(_shown, values))})")
-        for name, values in twin.supported_params.items()
-    )
-
-
-def _shown(value: object) -> str:
-    return str(getattr(value, "__name__", value))
+def _limits(twin: type[Twin[object]]) -> str:
+    """Return the parameters that take some values only, each with these values."""
+    texts = []
+    for name, parameter in signature(twin.sklearn_class).parameters.items():
+        values = twin.supported_params.get(name, (parameter.default,))
+        if values is not ANY and values != (False, True):
+            in_words = any(" " in str(value) for value in values)  # with the default
+            shown = map(str, values if in_words else dict.fromkeys((parameter.default, *values)))
+            texts.append(f"`{name}` ({', '.join(shown)})")
+    return ", ".join(texts)
 
 
 def estimators() -> str:
@@ -126,18 +131,17 @@ def measured() -> str:
 
 
 def tasks() -> str:
-    """Return the table of tasks, from what their files say of themselves."""
-    rows = []
+    """Return the table of tasks by kind, with their rows, from their files."""
+    by_kind: dict[str, list[str]] = {}
     for name in task.published():
         facts = task.facts(name)
-        needs = "bundled" if facts.needs == "-" else facts.needs.removesuffix(" to download")
-        link = f"[`{name}`](../tasks/{name}.py)"
-        rows.append([link, facts.kind, f"{facts.rows:,}", needs, task.summary(name)])
-    return table(["task", "kind", "rows", "download", ""], rows, right=[2])
+        text = f"[`{name}`](../tasks/{name}.py) ({facts.rows:,})"
+        by_kind.setdefault(facts.kind, []).append(text)
+    return table(["kind", "tasks (rows)"], [(kind, ", ".join(t)) for kind, t in by_kind.items()])
 
 
 def spelled() -> dict[str, list[str]]:
-    """Return cells in all notations, by what they are called."""
+    """Return values in all notations, by what they are called."""
     day = pd.Timestamp("2018-02-13 19:35:05", tz="UTC")
     marks = [str.maketrans({",": each.thousands, ".": each.decimal}) for each in NUMBERS]
     dates = ["2018Q3", "Q3 2018", "2018-W05", "1st Sept. 2018", "2018-03-13 at 7:35 p.m."]

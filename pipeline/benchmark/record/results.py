@@ -38,24 +38,23 @@ class TaskInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     rows_test: int
     columns: int
     positive_rate: float | None
-    """Share of the positive class in the test rows, 0 to 1; None where there is no such class."""
+    """Share of the positive class in the test rows; None if there is none."""
     margins: dict[str, float]
-    """Metric -> largest absolute difference from the reference that is called equal.
-    Declared in the task's file, before any run."""
+    """Metric -> largest absolute difference from the reference that counts as equal."""
     kind: Kind = "binary"
-    """What is predicted, and so which metrics are compared."""
+    """The kind of the task."""
     about_target: str = ""
-    """The target of the test rows in words."""
+    """The target of the test rows, in words."""
     classes: list[str] = []
-    """Names of the classes: those of the training rows in order, then others of the test rows."""
+    """Names of the classes of the training rows, then of others in the test rows."""
     positive: str = ""
-    """The class that a binary task is about."""
+    """The positive class."""
     weight: str = ""
-    """The column with the weights of the rows, if there are any."""
+    """The column of row weights."""
     train: str = ""
-    """The training rows of the table, as conditions on columns."""
+    """The training rows, as conditions on columns."""
     test: str = ""
-    """The test rows of the table, in the same form."""
+    """The test rows, likewise."""
 
 
 class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -67,21 +66,21 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     order: list[str]
     """``"pipeline/variant"`` in the order of the timed runs."""
     clock: str
-    """What is inside the clock, in words."""
+    """What is timed, in words."""
     isolation: str
     resumed: int = 0
-    """Runs that were taken over from a comparison that had been ended before its end."""
+    """Runs taken over from an interrupted comparison."""
 
 
 class Variant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One way to run the program."""
+    """One way to run a pipeline."""
 
     name: str
     title: str
     device: str
     status: Status
     why: str
-    """Why it was skipped, or why a run without others chose it; empty otherwise."""
+    """Why it was skipped, or chosen by ``pipeline run``."""
 
 
 class PipelineInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -98,25 +97,25 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     total: float
     stages: dict[str, float]
-    """Stage of `STAGES` -> seconds; what the stages leave over is not attributed."""
+    """Stage -> seconds: read, preprocess, copy, fit, predict."""
     cpu_seconds: float | None = None
-    """Processor time of all threads; divided by `total`, the processors that were busy."""
+    """Processor time of all threads; divided by `total`, the number of busy processors."""
     other_cpu_seconds: float | None = None
-    """What other processes took meanwhile of the processors that this one may use."""
+    """Processor time of other processes meanwhile."""
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Predictions against the reference's, over all test rows; None where it has no meaning."""
+    """Predictions compared with the reference's, over all test rows; None where undefined."""
 
     max_difference: float | None
     mean_difference: float | None
-    """Of probabilities, of numbers in the target's unit, or of scores; None for bare classes."""
+    """Mean absolute difference of probabilities, numbers or scores."""
     same_decision: float | None
-    """Share of rows on the same side of 0.5, or of the same class, 0 to 1; None for numbers."""
+    """Share of rows on the same side of 0.5, or of the same class."""
     adjusted_rand: float | None = None
-    """Of two clusterings, 1 if they are the same whatever the numbers of their clusters."""
+    """Adjusted Rand index of two clusterings."""
     shared_neighbours: float | None = None
-    """Of two embeddings, the share of a row's nearest that they have in common, 0 to 1."""
+    """Share of nearest neighbours that two embeddings have in common."""
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -148,7 +147,7 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Diagnostics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the answers for the test rows are right and wrong, by the kind of the task."""
+    """Where the predictions of the test rows are right and wrong, by the kind of the task."""
 
     calibration: list[CalibrationBin] = []
     """Of a binary task: bins of as many rows each, by probability."""
@@ -172,49 +171,49 @@ class FilePart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything measured for one pipeline run by one variant."""
+    """Everything measured of one pipeline in one variant."""
 
     pipeline: str
     variant: str
     status: Status
     why: str
     warmup: Run | None
-    """The first run of the process: imports are over, caches are cold."""
+    """The first run of the process, after imports."""
     runs: list[Run]
     metrics: dict[str, float]
     agreement: Agreement | None
-    """Against the reference; None for the reference itself."""
+    """Predictions compared with the reference's."""
     peak_rss_bytes: int
     placement: list[PlacementRecord]
     execution_log: list[Movement]
     differences: dict[str, Interval] = {}
-    """Metric -> interval of its difference from the reference, over the test rows."""
+    """Metric -> interval of its difference from the reference."""
     noise: dict[str, float] = {}
-    """Metric -> largest less smallest value over the seeds tried; of the reference only."""
+    """Metric -> range over several seeds; of the reference only."""
     usage: Usage | None = None
-    """What the last timed run took of the machine."""
+    """GPU use, GPU memory and energy of the last timed run."""
     diagnostics: Diagnostics | None = None
-    """Of its predictions; None for rankings and clusters."""
+    """Where predictions are wrong: curves, residuals or a confusion matrix."""
     model: FilePart | None = None
-    """The list of sums of the folder that `pipeline.load` and ``predict`` take, if it was kept."""
+    """The checksums of the saved model, if there is one."""
     predictions: FilePart | None = None
-    """Of the test rows, if they were kept."""
+    """Predictions of the test rows, if they were kept."""
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The runs of one pipeline by one variant on a table of another size."""
+    """The runs of one pipeline in one variant on a table of another size."""
 
     pipeline: str
     variant: str
     size: float
-    """As asked for: up to 1 a share of the task's rows, above it the rows of the table."""
+    """Up to 1 a share of the task's rows, otherwise a number of rows."""
     rows_train: int
-    """0 where no run ended."""
+    """0 if no run ended."""
     rows_test: int
     status: Status
     why: str
     runs: list[Run]
-    """After one warm-up, which is not kept."""
+    """Without the warm-up."""
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -226,7 +225,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A comparison; a run of ``pipeline run`` is one of a single variant."""
+    """A comparison; that of ``pipeline run`` has one variant."""
 
     schema: Literal["pipeline.results/2", "pipeline.results/1"]
     created: str
@@ -240,18 +239,16 @@ class Results(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     pipelines: list[PipelineInfo]
     cells: list[Cell]
     points: list[Point] = []
-    """Of other sizes of the table, if they were asked for."""
+    """Runs on other sizes of the table (``--sizes``)."""
     price: Price | None = None
-    """If it was given."""
+    """``--price``."""
     cautions: list[str] = []
-    """What to know of the table, its split and the fits before a score is believed, each as
-    ``severity: text [id]``; the severities are critical, warning and note."""
+    """Each as ``severity: text [id]``; the severities are critical, warning and note."""
     baseline: dict[str, float] = {}
-    """Metric -> the value of scikit-learn's dummy, which looks at no column: the shares of the
-    classes, or the mean of the number. Empty for rankings and clusters."""
+    """Metric -> score of scikit-learn's dummy; empty for rankings and clusters."""
     scoring: ScoringInfo = ScoringInfo()
     table: TableSummary | None = None
-    """The columns of the training and test rows: kinds, missing values, ranges, drift."""
+    """The columns: kinds, missing values, ranges, drift."""
 
     def cell(self, pipeline: str, variant: str) -> Cell | None:
         """Return the cell of a pipeline and a variant, or None."""
