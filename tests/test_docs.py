@@ -69,6 +69,13 @@ def test_generated_parts_are_up_to_date(name: str) -> None:
         assert len(text.partition(f"<!-- {part} -->")[2].partition(f"<!-- /{part} -->")[0]) > 100
 
 
+def test_committed_reports_are_up_to_date_and_have_no_word_that_is_gone() -> None:
+    for path, text in docs.reports():
+        assert path.read_text("utf-8") == text, "run `python -m tools.docs`"
+        assert path.with_name("results.json").is_file()
+        assert gone(text) == []
+
+
 @each_page
 def test_links_lead_somewhere(page: Path) -> None:
     for target, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)\s]*))?\)", prose(page)):

@@ -2,8 +2,8 @@
 
     .venv/bin/python -m tools.docs
 
-The parts stand between ``<!-- name -->`` and ``<!-- /name -->``; a test fails
-when they are out of date.
+The parts stand between ``<!-- name -->`` and ``<!-- /name -->``; a test fails when they, or the
+reports in ``docs/results``, are out of date.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import pandas as pd
 from pipeline.backends.gpu_rules import APART, CUML, RULES
 from pipeline.benchmark.judge.statistics import cell_parity, speed
 from pipeline.benchmark.record import results
+from pipeline.benchmark.report.markdown import page_markdown
+from pipeline.benchmark.report.panels import comparison_page
 from pipeline.files.notations import CLOCKS, DAYS, NUMBERS
 from pipeline.task import task
 from pipeline.twins import TWINS
@@ -194,6 +196,15 @@ def updated(page: str, text: str) -> str:
     return text
 
 
+def reports() -> Iterator[tuple[Path, str]]:
+    """Yield the file of each committed report, and what today's code writes from its record."""
+    for path in sorted((DOCS / "results").glob("*/report.md")):
+        page = comparison_page(results.load(path.parent / "results.json"))
+        yield path, page_markdown(page)
+
+
 if __name__ == "__main__":
+    for path, text in reports():
+        path.write_text(text, "utf-8")
     for page in PAGES:
         (DOCS / page).write_text(updated(page, (DOCS / page).read_text("utf-8")), "utf-8")
