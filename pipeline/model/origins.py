@@ -136,8 +136,8 @@ def _mixed(fitted: Estimator, origins: Origins, width: int | None) -> Origins:
             width = int(len(fitted.get_feature_names_out()) if known is None else known)
         except (AttributeError, ValueError) as error:
             step = type(fitted).__name__
-            why = f"it does not say how many columns it makes: {error}"
-            raise Unsupported(Reason(step, why, "give it get_feature_names_out")) from error
+            why = f"it does not say how many columns it returns: {error}"
+            raise Unsupported(Reason(step, why, "implement get_feature_names_out")) from error
     return [frozenset().union(*origins)] * width
 
 

@@ -152,7 +152,7 @@ def test_without_a_seed_nothing_is_shared_and_the_plan_says_why(calls) -> None:
     model = Accelerated(svd, device="cpu").fit(rows, Y)
     assert np.array_equal(model.predict(rows), model.predict(X))
     model.predict(rows)
-    assert "as it is" not in [event.step for event in model.execution_log_.last.events]
+    assert "scikit-learn" not in [event.step for event in model.execution_log_.last.events]
 
 
 def test_the_log_says_what_was_reused() -> None:
@@ -162,7 +162,7 @@ def test_the_log_says_what_was_reused() -> None:
     second.fit(rows, Y[:400])
     assert [event.call for event in first.execution_log_.events].count(REUSED) == 0
     told = [(e.step, e.call, e.device, e.why) for e in second.execution_log_.events]
-    why = "a fit on the same rows has made it"
+    why = "another fit on the same rows computed it"
     steps = ("columntransformer", "standardscaler", "polynomialfeatures")
     assert told[:3] == [(step, REUSED, "cpu", why) for step in steps]
     assert told[3][:2] == ("ridgeclassifier", "fit")
