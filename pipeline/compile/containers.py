@@ -279,11 +279,11 @@ class Frozen(FrozenEstimator):
     """A fitted transformer that says of any row how many columns it makes."""
 
     def fit(self, X: Any, y: Target = None, **params: Any) -> Frozen:
-        """Change nothing: it is fitted, which not every transformer could say."""
+        """Change nothing: it is fitted, although some transformers cannot say so."""
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return zeros, or what is made of the row where its columns have no names."""
+        """Return zeros, or the transformed row if its columns have no names."""
         try:
             return np.zeros((len(X), len(self.estimator.get_feature_names_out())))
         except (AttributeError, TypeError, ValueError):

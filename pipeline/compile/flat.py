@@ -155,12 +155,12 @@ class FlatProgram:
         Raises
         ------
         DataError
-            A step before has made other columns than it did at fit.
+            The step before returned other columns than in fit.
         """
         if table.names != self.names:
             raise DataError(
-                f"a step before made {len(table.names)} columns, and {len(self.names)} at fit, "
-                f"or other ones: {[name for name in table.names if name not in self.names]}"
+                f"the step before returned {len(table.names)} columns, {len(self.names)} in fit; "
+                f"new ones: {[name for name in table.names if name not in self.names]}"
             )
         if self._read is not None:
             return self._read

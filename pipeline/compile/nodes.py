@@ -176,7 +176,7 @@ class BlockNode(ABC):
     ) -> tuple[BlockNode, Read]:
         """Fit, and return the node that serves and what becomes of the rows.
 
-        It is that of scikit-learn's own step where this one refuses the rows.
+        It is that of scikit-learn's own step if this one rejects the rows.
         """
         # Columns of the table are neither sparse rows nor objects that a step has made.
         node = self if source.blocks is None else self.suited(table, source)
@@ -247,7 +247,9 @@ class TransformerNode(BlockNode):
         self.form = twin.form(partial(source.numeric, table))
         self.widest = source.width(table)
         if not self.widest:
-            raise DataError(f"{type(twin.estimator).__name__}: the steps before it left no column")
+            raise DataError(
+                f"{type(twin.estimator).__name__}: the steps before it returned no column"
+            )
         table.widest = max(table.widest, self.widest)
         read = seen = source.reader(self.form)
         if source.blocks is not None:
@@ -285,21 +287,21 @@ class TransformerNode(BlockNode):
         if self.stand_in is None:
             return self
         if source.sparse and self.sparse:
-            return self.stand_in("sparse rows come in")
+            return self.stand_in("its rows are sparse")
         if source.objects(table):
-            return self.stand_in("what comes in is no table of numbers or categories")
+            return self.stand_in("its rows are not numbers or categories")
         return self
 
     def _check_sparse(self) -> None:
-        """Refuse sparse rows that scikit-learn refuses, or of which it makes other numbers."""
+        """Reject sparse rows that scikit-learn rejects, or for which it computes other numbers."""
         name = type(self.estimator).__name__
         if not get_tags(self.estimator).input_tags.sparse:
             raise DataError(
-                f"{name} takes no sparse rows, which the step before it makes; use "
+                f"{name} does not support sparse rows, which the step before it returns; use "
                 "sparse_output=False or sparse_threshold=0 there"
             )
         if type(self.estimator) is QuantileTransformer:
-            why = "of sparse rows scikit-learn makes other numbers than of dense ones"
+            why = "scikit-learn computes other numbers from sparse rows than from dense ones"
             instead = "use sparse_threshold=0 or sparse_output=False before it, or device='auto'"
             raise Unsupported(Reason(name.lower(), why, instead))
 

@@ -88,7 +88,7 @@ class HostWorker:
     def _move(self, X: Rows, device: str) -> Any:
         if frames.device_of(X) == device:
             return X
-        with record(self.path, "copy", device, "no twin runs it"):
+        with record(self.path, "copy", device, "it runs on the CPU"):
             return frames.to_device(X, device)
 
     def to_sklearn(self) -> Any:
@@ -192,7 +192,9 @@ class WorkerNode(BlockNode):
         rows = self._rows(table, read, sparse=sparse)
         made = self._checked(self._told(partial(self.worker.call, "transform"), rows), table)
         if self.width not in (None, made.shape[1]):
-            raise DataError(f"{self.path} made {made.shape[1]} columns, and {self.width} at fit")
+            raise DataError(
+                f"{self.path} returned {made.shape[1]} columns, but {self.width} in fit"
+            )
         return self._read(made, table)
 
     def _rows(self, table: Table, read: Read, *, sparse: bool) -> Any:
@@ -228,15 +230,16 @@ class WorkerNode(BlockNode):
         if not frames.is_frame(made) and made.dtype.kind in "iufb":
             return lambda part: Numbers(made[part.rows])
         if table.device == "cuda":
-            why = "it makes what is no matrix of numbers"
-            raise Unsupported(Reason(self.path, why, "run the whole step in scikit-learn"))
+            why = "it returns no matrix of numbers"
+            raise Unsupported(Reason(self.path, why, "run the step with scikit-learn"))
         return lambda part: Objects(made, part.rows)
 
     def _checked(self, made: Any, table: Table) -> Any:
         self.sparse = frames.is_sparse(made)
         if self.sparse and not self.keeps_sparse:
-            why = f"{type(self.estimator).__name__} makes sparse rows, and blocks are dense"
-            raise Unsupported(Reason(self.path, why, "run the whole step in scikit-learn"))
+            name = type(self.estimator).__name__
+            why = f"{name} returns sparse rows, but only dense rows are supported"
+            raise Unsupported(Reason(self.path, why, "run the step with scikit-learn"))
         made = made.to_pandas() if frames.library(made) == "polars" else made
         made = made if hasattr(made, "shape") else np.asarray(made)
         if len(made.shape) != 2:
@@ -245,7 +248,7 @@ class WorkerNode(BlockNode):
                 "sparse array, dataframe)."
             )
         if made.shape[0] != table.n_rows:
-            raise DataError(f"{self.path} made {made.shape[0]} rows of {table.n_rows}")
+            raise DataError(f"{self.path} returned {made.shape[0]} rows for {table.n_rows}")
         return made
 
     def makes_sparse(self, given: bool) -> bool:

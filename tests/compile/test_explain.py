@@ -40,7 +40,7 @@ def test_texts_and_labels_are_no_table() -> None:
 
 def test_data_hold_reasons_and_parameters() -> None:
     found = json.loads(json.dumps(explain(program(XGBClassifier()), "cuda").to_dict()))
-    assert (found["device"], found["why"], found["supported"]) == ("cuda", "asked for", False)
+    assert (found["device"], found["why"], found["supported"]) == ("cuda", "as requested", False)
     steps = {step["step"]: step for step in found["steps"]}
     assert steps["xgbclassifier"]["parameters"] == {"device": "cuda"}
     (reason,) = steps["fastica"]["reasons"]

@@ -77,7 +77,7 @@ def test_the_choice_is_cloned_and_can_be_taken_back() -> None:
 @pytest.mark.parametrize(
     ("estimator", "why"),
     [
-        (SCALED, "a step learns from what the one before makes"),
+        (SCALED, "a step learns from the output of the one before"),
         (TargetEncoder(), "TargetEncoder needs the target of all rows"),
     ],
     ids=["chain", "target"],

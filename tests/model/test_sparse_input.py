@@ -61,9 +61,12 @@ def never_refused(model: Accelerated) -> None:
     """Nothing was tried in vain, and nothing made dense."""
     assert not model.plan_.as_given
     notes = {place.note for place in model.plan_.placements}
-    assert {note for note in notes if not note.startswith("is given CSR")} <= {
+    assert {note for note in notes if not note.startswith("gets sparse rows")} <= {
         "",
-        *(f"as it is: its rows {are} sparse, and blocks are dense" for are in ("are", "may be")),
+        *(
+            f"run by scikit-learn: its rows {are} sparse, but only dense rows are supported"
+            for are in ("are", "may be")
+        ),
     }
     assert "scikit-learn" not in [event.step for event in model.execution_log_.entries]
 

@@ -42,9 +42,9 @@ class DocumentsBackend(Backend):
         self._find = find
 
     def describe(self, estimator: Estimator, step: str) -> Placement:
-        """Return what runs the parts, in order, and what they do otherwise."""
+        """Return what runs the parts, in order, and how they differ."""
         if type(estimator) is FeatureUnion:
-            why = "a union of text vectorizers runs on the CPU"
+            why = "a FeatureUnion of text vectorizers runs on the CPU only"
             instead = f"put each of them in a ColumnTransformer, {ON_CPU}"
             raise Unsupported(Reason(step, why, instead))
         found: list[Placement] = []
@@ -73,7 +73,7 @@ class DocumentsBackend(Backend):
         rule = self._find(part)
         if rule is None:
             kind = part if isinstance(part, str) else type(part).__name__
-            why = f"{kind} has no rule for rows that text makes on the GPU"
+            why = f"{kind} is not supported on the GPU after a text vectorizer"
             raise Unsupported(Reason(path, why, f"leave it out, {ON_CPU}"))
         return rule
 
