@@ -93,7 +93,7 @@ MAKERS: dict[str, tuple[Any, str]] = {
 def test_rows_that_may_be_sparse_are_told(maker: Any, told: str, device: str) -> None:
     for taker, more in {
         LogisticRegression(): "",
-        XGBClassifier(): "sparse rows come to the host",
+        XGBClassifier(): "sparse rows are copied to the host",
         RandomForestClassifier(): "sparse rows become dense if they fit, and are rejected",
         GaussianNB(): "sparse rows are rejected, as in scikit-learn",
     }.items():

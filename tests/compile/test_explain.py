@@ -64,4 +64,4 @@ def test_what_is_inside_an_accelerated_is_explained() -> None:
 
 def test_an_accelerated_inside_another_is_refused_with_the_way_out() -> None:
     found = explain(make_pipeline(MinMaxScaler(), Accelerated(Ridge())), "cuda")
-    assert "put one around the whole" in str(found)
+    assert "use one Accelerated around the pipeline" in str(found)

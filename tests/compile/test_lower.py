@@ -113,7 +113,7 @@ def test_fallback_runs_what_the_gpu_cannot_on_the_host_and_says_so() -> None:
         ("fastica", "cpu"),
         ("xgbclassifier", "cuda"),
     ]
-    assert plan.placements[1].note == "on the host: FastICA has no rule for the GPU"
+    assert plan.placements[1].note == "on the host: FastICA is not supported on the GPU"
     assert plan.steps[-1].on_host is not None
     assert lower(XGBClassifier(), "cuda").steps[-1].on_host is None
     assert lower(StandardScaler(), "cuda").steps[0].on_host is None

@@ -241,7 +241,10 @@ def test_a_forest_is_given_a_matrix_and_the_log_tells_it() -> None:
     model.predict(NEW)
     told = [e for e in model.execution_log_.entries if e.call == DENSIFY]
     assert [(e.step, e.device) for e in told] == [("columntransformer", "cuda")] * 2
-    assert told[0].why == f"RandomForestClassifier does not support sparse rows on the GPU: {NEED:,} bytes"
+    assert (
+        told[0].why
+        == f"RandomForestClassifier does not support sparse rows on the GPU: {NEED:,} bytes"
+    )
 
 
 N_VALUES, N_COLUMNS, N_ROWS = 500, 10, 100_000
@@ -308,7 +311,7 @@ def test_neighbors_among_sparse_rows_are_found_of_dense_ones(
 def test_neighbors_of_rows_far_off_zero_are_not_searched_on_the_device() -> None:
     near = np.random.default_rng(0).normal(size=(200, 4)).astype("float32")
     far = near + np.float32(1e4)
-    with pytest.raises(Unsupported, match="too far off zero.*StandardScaler.*device='auto'"):
+    with pytest.raises(Unsupported, match="too far from zero.*StandardScaler.*device='auto'"):
         Accelerated(NearestNeighbors(), device="cuda").fit(far)
     Accelerated(NearestNeighbors(), device="cuda").fit(near)
     Accelerated(NearestNeighbors(metric="manhattan"), device="cuda").fit(far)

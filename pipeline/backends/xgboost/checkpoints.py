@@ -72,7 +72,7 @@ class Checkpoints:
             raise DataError(f"{self.folder}: holds trees of another version; remove the folder")
         if changed := [what for what in now if then and now[what] != then.get(what)]:
             raise CheckpointDiffers(
-                f"{self.folder}: its trees belong to a training with other {' and '.join(changed)}; "
+                f"{self.folder}: its trees are of a training with other {' and '.join(changed)}; "
                 "restore what has changed, or remove the folder"
             )
         write_bytes(path, json.dumps(now).encode())

@@ -40,7 +40,7 @@ OF_TABLE = {"base_score", "interaction_constraints", "monotone_constraints"}
 
 @contextmanager
 def heard(message: str = "`XGBRF") -> Iterator[None]:
-    """Run the block without a warning: by default, that of an old class, which the user has seen."""
+    """Run the block without a warning: by default, that of an old class, already shown."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message)
         yield
