@@ -149,7 +149,7 @@ def methods_of(scorer: Any) -> Sequence[str]:
 
 
 def takes(scorer: Any, parameter: str) -> bool:
-    """Tell whether the function of a scorer has a parameter that is still free."""
+    """Return whether the function of a scorer has a parameter that is still free."""
     try:
         known = signature(scorer._score_func).parameters
     except ValueError:  # of a function in C
@@ -172,7 +172,7 @@ def _scorer_of(what: str, given: Any) -> Any:
             return make_scorer(given, response_method=response, greater_is_better=sign > 0)
     name = getattr(given, "__name__", repr(given))
     raise ConfigError(
-        f"{what} is {name}, not a scorer; use the name of one of scikit-learn's, or "
+        f"{what} is {name}, not a scorer; use the name of a scorer of scikit-learn, or "
         f"make_scorer({name}, greater_is_better=..., response_method=...)"
     )
 
