@@ -146,7 +146,7 @@ class Model:
         return self.native
 
     def cast(self) -> tuple[str, Any] | None:
-        """Return the step that makes of rows what the lifted estimator learnt from.
+        """Return the step that casts rows to the type that the lifted estimator was fitted on.
 
         None if they are that already, if the estimator converts them itself, or if a `Pipeline`
         has none of its methods.
@@ -235,7 +235,7 @@ def make_zero_row(X: Table) -> Any:
 
 
 def make_cast(row: Any, dtype: str) -> tuple[str, Any] | None:
-    """Return the step that makes of rows like this one a matrix of a type; None if they are one.
+    """Return the step that casts rows like this one to a type; None if they have it.
 
     >>> name, cast = make_cast(np.zeros((1, 2)), "float32")
     >>> name, cast.transform([[0.1, 2]]).dtype.name

@@ -121,7 +121,7 @@ class Rule:
         Weights that it ignores or takes for others where there are more than two classes.
     dtype : {"", "float32", "float64", "scaled"}
         The type that it learns from, where that is not any that is asked for. "float32":
-        cuML's class knows no other type, or scikit-learn's makes it of any rows. "float64",
+        cuML's class knows no other type, or scikit-learn's converts any rows to it. "float64",
         unless float32 is asked for: it subtracts means, or solves normal equations, for which
         float32 may have too few digits. "scaled": float64 of a size for its cutoff, as it takes
         what is small for nothing.
@@ -134,7 +134,7 @@ class Rule:
     translation : Translation, optional
         Our translation, where cuML has none.
     multi_gpu : MultiGpuClass, optional
-        The class of cuml.dask that makes one model of all rows.
+        The class of cuml.dask that trains one model on all rows.
     """
 
     min_cells: float

@@ -48,7 +48,7 @@ class Batch:
     Parameters
     ----------
     read : callable
-        Makes or reads the rows, shape (n_rows, n_columns).
+        Computes or reads the rows, shape (n_rows, n_columns).
     y, sample_weight : numpy.ndarray, shape (n_rows,), or None
     """
 
@@ -93,7 +93,7 @@ def _split_rows(estimator: Estimator, n_rows: int, n_columns: int) -> Iterator[s
 def read_batches(
     X: Table, y: Target, sample_weight: Array, folder: Path | None = None
 ) -> list[Batch]:
-    """Return the partitions that have rows; made anew by each reading, or once into a folder.
+    """Return the partitions that have rows; computed by each reading, or once into a folder.
 
     Raises
     ------

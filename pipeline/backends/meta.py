@@ -184,7 +184,7 @@ class MetaModel(Model):
         self.native.set_params(**_replaced(self.native, step, backend.lower))
 
     def asked_for(self, dtype: str) -> None:
-        """Learn from a matrix of a type, unless those inside make it."""
+        """Learn from a matrix of a type, unless the inner estimators convert to it."""
         self.dtype = "auto" if self.of_tables else dtype
 
     def fit(self, X: Table, y: Target, **params: Any) -> None:
@@ -243,7 +243,7 @@ class Inner(BaseEstimator):
     estimator : estimator
         The user's own.
     path : str
-        Where it stands.
+        Its path in the estimator.
     lower : callable
     """
 

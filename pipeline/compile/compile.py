@@ -161,7 +161,7 @@ def kind_of_step(part: Any) -> Kind:
 
 
 def reads_table(part: Any) -> bool:
-    """Return whether a step takes a table, and neither documents nor labels."""
+    """Return whether a step takes a table, not documents or labels."""
     return kind_of_step(part) is not Kind.LABELS and not reads_text(part)
 
 

@@ -44,13 +44,13 @@ class NodeInput:
     Parameters
     ----------
     names : sequence or None
-        The columns; None after a step that makes an array of them in scikit-learn.
+        The columns; None after a step that returns an array in scikit-learn.
     framed : bool
         The columns have names; otherwise `names` are positions.
     blocks : callable, optional
-        What the node before makes of a part.
+        The output of the node before for a part.
     origins : mapping
-        Name -> what the cells were before the column got its type.
+        Name -> what the values were before the column got its type.
     sparse : bool
         scikit-learn's rows would be sparse.
     """
@@ -134,7 +134,7 @@ class BlockNode(ABC):
 
     @abstractmethod
     def resume(self, fitted: Estimator, source: NodeInput, forms: Iterator[type]) -> None:
-        """Take what `to_sklearn` returned for what was learnt, and the forms that twins read."""
+        """Restore the state from what `to_sklearn` returned, and the forms that twins read."""
 
     def makes_sparse(self, given: bool) -> bool:
         """Return whether scikit-learn's rows would be sparse, of sparse rows or of dense ones."""

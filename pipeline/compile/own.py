@@ -1,8 +1,8 @@
 """Which parts of a program scikit-learn's own steps run, although there are twins.
 
-Some are faster than the twins on numbers that scikit-learn reads as they are: `Twin.slower` says
-of how many rows. And where what follows tells zeros from absent cells, as XGBoost does, the
-numbers beside sparse rows have to be scikit-learn's to the last bit.
+Some are faster than the twins on numbers that scikit-learn reads directly: `Twin.slower` says for
+how many rows. And if the next step distinguishes zeros from absent values, as XGBoost does, the
+numbers beside sparse rows must be scikit-learn's to the last bit.
 """
 
 from __future__ import annotations

@@ -343,7 +343,7 @@ class Plan:
         return X
 
     def to_sklearn(self) -> Any:
-        """Return the fitted scikit-learn estimator of the whole estimator."""
+        """Return the fitted scikit-learn estimator."""
         if self.as_given or type(self.estimator) is not Pipeline:
             return self._alone()
         fitted: dict[str, Any] = {}

@@ -63,7 +63,8 @@ class Program:
         Why rows are dense where scikit-learn's are sparse; empty where they are sparse, as those
         of a GPU's partitions never are.
     exact_zeros : bool
-        What follows tells zeros from absent cells: beside sparse rows, numbers are scikit-learn's.
+        The next step distinguishes zeros from absent values: beside sparse rows, numbers are
+        scikit-learn's.
     ends : bool
         Nothing follows: rows may be added to those of `fit`.
 
@@ -185,7 +186,7 @@ class Program:
         workers: Sequence[str] = (),
         own: Sequence[str] = (),
     ) -> None:
-        """Take the fitted scikit-learn transformer of a saved model for what `fit` learnt.
+        """Restore what `fit` learned from the scikit-learn transformer of a saved model.
 
         The other arguments are what `serving.steps.ProgramState` holds.
 
@@ -383,7 +384,7 @@ class Program:
         return fitted.transform(row if self.named else row.to_numpy())
 
     def cast(self) -> tuple[str, Any] | None:
-        """Return the step that makes of scikit-learn's numbers what this program makes of them.
+        """Return the step that casts scikit-learn's numbers to the type of this program.
 
         None where they have the same type.
         """
@@ -421,7 +422,7 @@ def order_of(estimator: Estimator, other: str) -> str:
 
 
 def known_cells(node: BlockNode) -> dict[Any, np.ndarray]:
-    """Return a cell of each column that an encoder reads, which it knows."""
+    """Return a known value of each column that an encoder reads."""
     known: dict[Any, np.ndarray] = {}
     for twin in [leaf.twin for leaf in node.leaves()]:
         names, learnt = twin.names, getattr(twin.fitted, "categories_", ())
@@ -455,7 +456,7 @@ def as_table(X: Any, step: str) -> Data:
 def header(
     names: Names, dtypes: Sequence[str], known: Mapping[Any, np.ndarray] = MappingProxyType({})
 ) -> pd.DataFrame:
-    """Return a row of columns of these types, of cells that encoders know, or any.
+    """Return a row of columns of these types, with values that encoders know, or any.
 
     >>> header(["n", "t"], ["float32", "category"], {"t": np.array(["a"])}).to_dict("list")
     {'n': [1.0], 't': ['a']}

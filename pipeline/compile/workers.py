@@ -33,7 +33,7 @@ class Worker(Protocol):
         """Fit, and return the transformed training rows, where X is."""
 
     def call(self, method: str, X: Rows) -> Any:
-        """Return what a method, `transform`, makes of rows, where X is."""
+        """Return the result of a method, `transform`, where X is."""
 
     def to_sklearn(self) -> Any:
         """Return the fitted scikit-learn transformer."""
@@ -45,7 +45,7 @@ class Worker(Protocol):
 class HostWorker:
     """scikit-learn's own transformer, or any with `fit` and `transform`, on the host.
 
-    Rows of a GPU are brought to it, and what it makes of them is brought back.
+    Rows of a GPU are copied to it, and its results are copied back.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class HostWorker:
         return self.native.fit(X, y, **params).transform(X)
 
     def call(self, method: str, X: Rows) -> Any:
-        """Return what a method makes of rows."""
+        """Return the result of a method."""
         return self._at_home(getattr(self.native, method), X)
 
     def _at_home(self, work: Callable[..., Any], X: Rows, **params: Any) -> Any:
@@ -117,13 +117,13 @@ class WorkerNode(BlockNode):
     estimator : transformer
         What it runs.
     path : str
-        Of the transformer in the whole estimator.
+        Of the transformer in the estimator.
     why : str
         Why no twin runs it.
     series : bool
         It reads one column, as a series.
     keeps_sparse : bool
-        Sparse rows that it makes stay sparse; otherwise they are an error.
+        Sparse rows that it returns stay sparse; otherwise they are an error.
     weights : numpy.ndarray, shape (n_rows,), optional
         Of the rows of the next `fit`, which forgets them.
     twins : BlockNode, optional
@@ -256,7 +256,7 @@ class WorkerNode(BlockNode):
         return self.sparse
 
     def then(self, source: NodeInput, blocks: Read) -> NodeInput:
-        """Return the columns of the frame that was made, or none of a matrix."""
+        """Return the columns of the returned frame, or none for a matrix."""
         return NodeInput(self.made, source.framed or self.made is not None, blocks)
 
     def to_sklearn(self) -> Any:

@@ -44,7 +44,7 @@ class Begun(NamedTuple):
 
 
 def begin_fit(X: SharedRows, y: Target, plan: Plan) -> Begun:
-    """Return where the fit of a plan begins on shared rows: behind what other fits have made.
+    """Return where the fit of a plan begins on shared rows: after the results of other fits.
 
     Parameters
     ----------

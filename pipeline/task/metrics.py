@@ -160,7 +160,7 @@ def answer(
     """Return the predictions of a fitted model, one entry a row.
 
     Of a binary task that is the probability of the positive class, by its place among those that
-    the model has learnt, or how anomalous a row is, with the class, where the model decides on
+    the model has learned, or how anomalous a row is, with the class, where the model decides on
     one; of several classes their places, with the probabilities of all, where there are any;
     else a number, or a score to rank by.
     """

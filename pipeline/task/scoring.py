@@ -43,11 +43,11 @@ class ScoringInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """What there is to know of the metrics of a task beside their values."""
 
     signs: dict[str, int] = {}
-    """Metric -> 1 where more is better, -1 of a loss; without those of which it is not known."""
+    """Metric -> 1 if more is better, -1 for a loss; left out if that is not known."""
     best: dict[str, float] = {}
-    """Metric -> its value of perfect predictions, where it was taken."""
+    """Metric -> its value for perfect predictions, if it was computed."""
     mute: list[str] = []
-    """Ids of the cautions that the task does not want to read."""
+    """Ids of the cautions that the task hides."""
 
     def sign(self, metric: str) -> int | None:
         """Return 1 where more of a metric is better, -1 of a loss, None if that is not known.

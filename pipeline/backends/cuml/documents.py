@@ -18,7 +18,7 @@ Find = Callable[[Estimator], Backend | None]
 
 
 def is_container(estimator: Estimator) -> bool:
-    """Return whether it is a pipeline or a union that makes rows of documents.
+    """Return whether it is a pipeline or a union that turns documents into rows.
 
     >>> from sklearn.feature_extraction.text import TfidfVectorizer
     >>> from sklearn.pipeline import make_union
@@ -61,7 +61,7 @@ class DocumentsBackend(Backend):
         return Placement(step, runs, "cuda", "; ".join(remarks))
 
     def place(self, estimator: Estimator, step: str, dtype: str = "float32") -> Model:
-        """Return the models of the parts in the place of the whole."""
+        """Return the models of the parts."""
         self.describe(estimator, step)
         models = {
             name: self._rule(path, part).place(part, path, dtype)
@@ -109,7 +109,7 @@ class DocumentsModel(Model):
         return X
 
     def call(self, method: str, X: Table, **params: Any) -> Any:
-        """Return what the last step makes of texts."""
+        """Return the result of the last step for texts."""
         for model in self.models.values():
             X = model.call("transform", X)
         return X

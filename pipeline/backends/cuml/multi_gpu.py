@@ -138,7 +138,7 @@ def _upload(column: Column, table: Table) -> Any:
 
 
 def transform_partitions(model: Model, X: Table) -> Any:
-    """Return what a fitted model makes of partitions, as partitions on their device."""
+    """Return partitions transformed by a fitted model, as partitions on their device."""
     row = frames.xp(X._meta).zeros((1, X.shape[1]), X.dtype)
     (width,) = model.call("transform", row).shape[1:]
     meta = X._meta[:0, :0]

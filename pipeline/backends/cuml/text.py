@@ -1,4 +1,4 @@
-"""Text vectorizers: scikit-learn's own on the CPU, cuML's on a GPU; both make sparse rows.
+"""Text vectorizers: scikit-learn's own on the CPU, cuML's on a GPU; both return sparse rows.
 
 cuML translates no parameters for these classes, so it is done here, value by
 value, after cuML's source: what it would ignore or do differently is rejected.

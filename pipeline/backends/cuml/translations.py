@@ -123,7 +123,7 @@ def first(cases: list[Case], params: ReadParams) -> Any:
 
 @lru_cache(maxsize=1)
 def load_frozen() -> FrozenTranslations:
-    """Read and validate what was learnt.
+    """Read and validate the frozen translations.
 
     Raises
     ------

@@ -59,7 +59,7 @@ def learnt_categories(native: Estimator, name: Name) -> list[Any]:
 
 
 def make_matrix(native: Estimator, X: Table, **more: Any) -> Any:
-    """Return the matrix that an estimator of XGBoost makes of a table, with further options."""
+    """Return a table as the matrix of an XGBoost estimator, with further options."""
     options = {
         "missing": native.missing,
         "enable_categorical": native.enable_categorical,
@@ -108,7 +108,7 @@ def as_codes(X: Table, known: Callable[[Name], Array]) -> tuple[Any, list[str]]:
     """Return a frame of cuDF with codes in place of categories, and XGBoost's types of its columns.
 
     Where XGBoost 3.4 itself looks up the categories of a model, on a GPU it takes a missing one
-    for the first: its `CatAccessor` makes an integer of NaN, which is 0 there. It does so for
+    for the first: its `CatAccessor` turns NaN into an integer, which is 0 there. It does so for
     `eval_set`, contributions and training that goes on; `predict` and a first training do not.
 
     Parameters

@@ -1,8 +1,8 @@
 """The structure of a booster, checked before XGBoost reads it: its own reader trusts the file.
 
-A booster is UBJSON as XGBoost writes it, a part of what UBJSON allows. All lengths are those of
-what is there, and all indices point to what is there, so that no file makes XGBoost read or
-reserve what it should not.
+A booster is UBJSON as XGBoost writes it, a part of what UBJSON allows. All lengths and
+all indices must match the data, so that no file can let XGBoost read or reserve memory that it
+should not.
 """
 
 from __future__ import annotations

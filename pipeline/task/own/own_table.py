@@ -196,7 +196,7 @@ class OwnTable:
 def cut_of(by: str, times: pd.Series, cut: str | float | None) -> Any:
     """Return where a column is cut: at a time as ISO writes it, a number, or its last quarter.
 
-    `ConfigError` says that it holds neither times nor numbers, or that the cut is none of them.
+    `ConfigError` says that it does not hold times or numbers, or that the cut is not one of them.
     """
     dated = times.dtype.kind == "M" or isinstance(times.dtype, pd.DatetimeTZDtype)
     if not dated and times.dtype.kind not in "iuf":
