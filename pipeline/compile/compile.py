@@ -171,7 +171,7 @@ def _steps(held: Sequence[tuple[str, Any]], spec: RowSpec) -> list[Op]:
     for name, part in held:
         if not isinstance(part, type):
             if not hasattr(part, "fit"):
-                raise ConfigError(f"{name}: {part!r} is not a scikit-learn estimator")
+                raise ConfigError(f"{name}: {part!r} is not a scikit-learn estimator; pass one")
             if part is not held[-1][1] and not hasattr(part, "transform"):
                 raise ConfigError(f"{name}: {part!r} has no transform; put it last")
         op = compile_step(part, name, spec)

@@ -159,8 +159,9 @@ class FlatProgram:
         """
         if table.names != self.names:
             raise DataError(
-                f"the step before returned {len(table.names)} columns, {len(self.names)} in fit; "
-                f"new ones: {[name for name in table.names if name not in self.names]}"
+                f"the step before returned other columns than in fit ({len(table.names)}, not "
+                f"{len(self.names)}; new: {[n for n in table.names if n not in self.names]}); let "
+                "it return the same ones"
             )
         if self._read is not None:
             return self._read

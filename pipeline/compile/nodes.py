@@ -100,7 +100,9 @@ def check_type(fitted: Estimator, estimator: Estimator) -> Any:
     """Return the fitted form of an estimator, unless it is that of another class."""
     held, wanted = type(fitted), type(estimator)
     if held is not wanted:
-        raise DataError(f"the saved model holds {held.__name__}, not {wanted.__name__}")
+        raise DataError(
+            f"the saved model holds {held.__name__}, not {wanted.__name__}; fit and save it again"
+        )
     return fitted
 
 
@@ -248,7 +250,7 @@ class TransformerNode(BlockNode):
         self.widest = source.width(table)
         if not self.widest:
             raise DataError(
-                f"{type(twin.estimator).__name__}: the steps before it returned no column"
+                f"{type(twin.estimator).__name__}: the steps before it returned no column; keep one"
             )
         table.widest = max(table.widest, self.widest)
         read = seen = source.reader(self.form)

@@ -83,7 +83,7 @@ def _pipeline(how: Pipeline, path: str, spec: RowSpec) -> Op:
     given, children = spec, []
     for name, part in how.steps:
         if isinstance(part, str) and part != "passthrough":
-            raise ConfigError(f"{prefix}{name}: {part!r} is not a scikit-learn estimator")
+            raise ConfigError(f"{prefix}{name}: {part!r} is not a scikit-learn estimator; pass one")
         children.append(compile_transformer(part, f"{prefix}{name}", given))
         given = children[-1].out
     reasons = []

@@ -193,7 +193,8 @@ class WorkerNode(BlockNode):
         made = self._checked(self._told(partial(self.worker.call, "transform"), rows), table)
         if self.width not in (None, made.shape[1]):
             raise DataError(
-                f"{self.path} returned {made.shape[1]} columns, but {self.width} in fit"
+                f"{self.path} returned {made.shape[1]} columns, but {self.width} in fit; "
+                "let it return the same ones"
             )
         return self._read(made, table)
 
@@ -248,7 +249,10 @@ class WorkerNode(BlockNode):
                 "sparse array, dataframe)."
             )
         if made.shape[0] != table.n_rows:
-            raise DataError(f"{self.path} returned {made.shape[0]} rows for {table.n_rows}")
+            raise DataError(
+                f"{self.path} returned {made.shape[0]} rows for {table.n_rows}; "
+                "let it return one for each"
+            )
         return made
 
     def makes_sparse(self, given: bool) -> bool:

@@ -167,7 +167,7 @@ def _rows(model: Any, X: Table, before: Steps) -> Any:
     if model.plan_.as_given:
         return Pipeline(before).transform(X) if before else X
     if not model._takes(X):
-        raise DataError("X is sparse, and the model was fitted on dense rows; pass X.toarray()")
+        raise DataError("X is sparse, but the model was fitted on dense rows; pass X.toarray()")
     return model.plan_.transform(X)
 
 

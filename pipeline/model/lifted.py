@@ -70,7 +70,7 @@ class Lifts(BaseEstimator):
         if "_lifted" in vars(self) and (what := self._as_lifted.changed):
             self._forget()
             raise ConfigError(
-                f"{what} was changed after `fit`, which cannot change this model, so the change "
+                f"{what} was changed after `fit`, but this model does not use the change, which "
                 "was undone; change what to_sklearn() returns, or call fit again"
             )
 
@@ -91,8 +91,8 @@ class Lifts(BaseEstimator):
             what = what or ("" if (new := now.get(name)) is value or same(new, value) else name)
         if what:
             raise ConfigError(
-                f"{what} was changed after `fit`, which cannot change this model; call fit again, "
-                "or change what to_sklearn() returns"
+                f"{what} was changed after `fit`, but this model does not use the change; call fit "
+                "again, or change what to_sklearn() returns"
             )
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -107,7 +107,7 @@ class Lifts(BaseEstimator):
         learnt = name.endswith("_") or hasattr(vars(self).get("estimator"), name)
         if learnt and not own and "plan_" in vars(self):
             raise AttributeError(
-                f"{name} belongs to the fitted estimator, and setting it cannot change this model; "
+                f"{name} belongs to the fitted estimator, and this model does not use a new value; "
                 "set it on what to_sklearn() returns, or call fit again"
             )
         super().__setattr__(name, value)
@@ -142,7 +142,7 @@ class Lifts(BaseEstimator):
             raise AttributeError(f"{error}{_where(self._lifted, name)}") from error
         if callable(found) and name.startswith(CHANGE):
             raise AttributeError(
-                f"{missing}: it cannot change this model; call it on what to_sklearn() returns"
+                f"{missing}: it would not change this model; call it on what to_sklearn() returns"
             )
         return found
 

@@ -194,7 +194,9 @@ def _of_positive(model: Estimator, X: Table, positive: int) -> np.ndarray:
         # Of scikit-learn's detectors the least is the most anomalous.
         return -np.asarray(model.score_samples(X))
     name = type(program_of(model)).__name__
-    raise ConfigError(f"{name} has neither predict_proba nor score_samples; use one that has")
+    raise ConfigError(
+        f"{name} has neither predict_proba nor score_samples; use an estimator with one"
+    )
 
 
 def _decided(

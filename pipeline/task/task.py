@@ -157,7 +157,7 @@ class Task:
                 raise ConfigError(f"{self.name}: {part} is empty; give at least one")
         for name, function in self.pipelines.items():
             if not callable(function):
-                told = f"pipeline {name!r} is {function!r}, not a function; pass make(seed)"
+                told = f"pipeline {name!r} is {function!r}, not a function; pass one of the seed"
                 raise ConfigError(f"{self.name}: {told}")
         for name, space in self.spaces.items():
             pick(name, self.pipelines, f"pipeline in spaces= of {self.name}:")
@@ -221,7 +221,7 @@ class Task:
             pipeline = make(seed)
         if isinstance(pipeline, type) or not hasattr(pipeline, "fit"):
             raise ConfigError(
-                f"{self.name}: the pipeline {name!r} is not an estimator: {pipeline!r}"
+                f"{self.name}: the pipeline {name!r} is {pipeline!r}; return an estimator"
             )
         for parameter in changes or {}:
             pick(parameter, pipeline.get_params(), f"parameter of the pipeline {name}:")

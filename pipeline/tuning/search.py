@@ -236,7 +236,7 @@ class Search(BaseSearchCV):
         splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         folds = list(splitter.split(X, y, **routed.splitter.split))
         if not folds:
-            raise ConfigError(f"cv={self.cv!r} yields no folds; an iterator can be used only once")
+            raise ConfigError(f"cv={self.cv!r} yields no folds; pass a splitter, or a new iterator")
         self.n_splits_ = len(folds)
         seed = int(check_random_state(self.random_state).randint(2**31))
         return Evaluation(

@@ -174,7 +174,8 @@ class OwnTable:
             groups = rows[self.by].combine_chunks().dictionary_encode().indices.to_numpy()
             found = len(np.unique(groups))
             if found < FOLDS:
-                raise DataError(f"--split groups: {self.by!r} has {found} groups; it needs {FOLDS}")
+                said = f"{self.by!r} has {found} groups, not {FOLDS} or more"
+                raise DataError(f"--split groups: {said}; choose another --by")
         splitter = splitter_of(target.kind, self.by if self.split == "groups" else "", FOLDS, 0)
         folds = np.empty(len(y), dtype="uint8")
         for number, (_, test) in enumerate(splitter.split(y, y, groups)):
