@@ -98,7 +98,8 @@ class Accelerated(Answers):
         pass over the table, on the host.
     checkpoint : str or Path, optional
         Folder in which the trees of XGBoost are saved while it trains. A `fit` of the same rows
-        with the same estimator continues from these trees, and removes them at the end of a complete fit.
+        with the same estimator continues from these trees, and removes them after a
+        complete fit.
 
     Attributes
     ----------
